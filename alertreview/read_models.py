@@ -1,0 +1,295 @@
+"""What pages read: frozen answers of the application, in the words of the screen and without database objects.
+
+Times are timezone-aware in the site's zone. Identifiers in links are numbers or names of runs, alerts, studies and
+cases, never of patients.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, Role, SlotState, StudyStatus
+
+
+@dataclass(frozen=True)
+class PersonView:
+    """Somebody who may use the dashboard."""
+
+    person_id: int
+    name: str
+    role: Role
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One published scoring run, for the header of pages and the Runs page."""
+
+    run_id: int
+    scorer: str
+    published_at: datetime
+    site_timezone: str
+    simulated: bool
+    calendar_is_shifted: bool
+    split: str
+    seed: int
+    n_past: int
+    n_recent: int
+    n_tasks_scored: int
+    n_tasks_left_out: int
+    n_alerts: int
+    floor: float
+    """Alerts below this scaled score are not listed one by one; their scores stay in the stored vectors."""
+    parameters: dict[str, object] = field(default_factory=dict)
+    import_summary: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WorklistFilters:
+    """What the worklist shows; every field is in the URL. None or an empty text means no restriction."""
+
+    run_id: int | None = None
+    decision: Decision | None = None
+    """None takes turns by rank between omissions and commissions."""
+    kind: Kind | None = None
+    unit: str = ""
+    task_key: str = ""
+    text: str = ""
+    """Part of a task's name."""
+    alerts_per_patient_day: float = 0.25
+    """Alert budget for each of omissions and commissions."""
+    include_cut_windows: bool = False
+    """Omission alerts on decision windows cut short by discharge, death or the end of the data."""
+
+
+@dataclass(frozen=True)
+class AlertRow:
+    """One line of the worklist."""
+
+    alert_id: int
+    rank: int
+    """1 = most unusual, within its decision (omission or commission) of the run."""
+    task_key: str
+    task_name: str
+    kind: Kind
+    decision: Decision
+    decision_words: str
+    """ "Troponin I not ordered", "Heparin given"."""
+    patient_id: str
+    sex: str
+    age_years: float | None
+    unit: str
+    snapshot_at: datetime
+    score: float
+    scaled_score: float
+    support: float
+
+
+@dataclass(frozen=True)
+class WorklistPage:
+    """A page of the worklist and the figures of its header."""
+
+    rows: tuple[AlertRow, ...]
+    next_cursor: str | None
+    """Pass it back as `after` for the page that follows; None on the last page."""
+    n_within_budget: int
+    """Alerts that the filters and the budget let through, over all pages."""
+    n_patient_days: int
+    lowest_scaled_score: float | None
+    """The scaled score at which the budget ends; None when nothing is shown."""
+    n_hidden_by_filter: dict[str, int] = field(default_factory=dict)
+    """When no row is left: how many alerts each single filter hides, by its field name."""
+
+
+@dataclass(frozen=True)
+class FilterChoices:
+    """What the filter widgets offer for a run."""
+
+    units: tuple[str, ...]
+    tasks: tuple[tuple[str, str], ...]
+    """(task_key, name), by name."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of a task's scores in bins of equal width."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TimelineLab:
+    """One lab's results before the snapshot."""
+
+    name: str
+    unit: str
+    times: tuple[datetime, ...]
+    values: tuple[float, ...]
+    low: float | None
+    """Lower end of the central 90 % of past values at this site; not a laboratory's reference range."""
+    high: float | None
+
+
+@dataclass(frozen=True)
+class TimelineDrug:
+    """One drug's periods before the snapshot."""
+
+    name: str
+    periods: tuple[tuple[datetime, datetime], ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What was known at the snapshot, and the decision in question; nothing after the snapshot but that decision."""
+
+    snapshot_at: datetime
+    window_end: datetime
+    decision_name: str
+    past_orders: tuple[datetime, ...]
+    orders_in_window: tuple[datetime, ...]
+    labs: tuple[TimelineLab, ...]
+    drugs: tuple[TimelineDrug, ...]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A past instance among the most similar ones."""
+
+    patient_id: str
+    snapshot_at: datetime
+    similarity: float
+    """In (0, 1], 1 = the same state."""
+    decided: bool
+    hours_to_decision: float | None
+
+
+@dataclass(frozen=True)
+class AlertDetail:
+    """Everything the alert page shows."""
+
+    row: AlertRow
+    run: RunView
+    day_of_stay: int
+    window_hours: float
+    soft_label: float
+    task_positive_share: float
+    """Share of past instances with the decision."""
+    score_histogram: Histogram
+    scaled_histogram: Histogram
+    timeline: Timeline
+    n_neighbours: int
+    n_neighbours_decided: int
+    neighbours: tuple[Neighbour, ...]
+    near_features: tuple[tuple[str, float], ...]
+    """(feature name, share of the similarity in [0, 1]), largest first."""
+    record_after: tuple[str, ...]
+    """Sentences: what the record shows in the 72 h after the snapshot."""
+    previous_alert_id: int | None = None
+    next_alert_id: int | None = None
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """A study on the Studies and Home pages."""
+
+    study_id: int
+    slug: str
+    title: str
+    status: StudyStatus
+    simulated: bool
+    question: str
+    guidelines: str
+    answer_texts: dict[int, str]
+    n_slots: int
+    n_cases: int
+    n_complete: int
+    case_states: dict[CaseState, int]
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """One reviewer's place in a study."""
+
+    n_mine: int
+    """Cases that are or may become this reviewer's: held, or with a free slot."""
+    n_submitted: int
+    n_later: int
+    n_left: int
+    states: dict[SlotState, int]
+
+
+@dataclass(frozen=True)
+class LastValue:
+    """The last result of a lab before the snapshot."""
+
+    name: str
+    value: float
+    unit: str
+    flag: str
+    """ "high", "low" or "" against the central 90 % of past values."""
+    hours_old: float
+
+
+@dataclass(frozen=True)
+class DraftView:
+    """What a reviewer has chosen and typed but not saved."""
+
+    answer: Answer | None
+    certainty: Certainty | None
+    comment: str
+
+
+@dataclass(frozen=True)
+class BlindedCase:
+    """A case as a blinded reviewer sees it: it has no field for score, rank, stratum or anybody else's answer."""
+
+    study_slug: str
+    case_id: int
+    case_label: str
+    """ "A17": the reviewer's own numbering."""
+    position: int
+    n_cases: int
+    task_name: str
+    kind: Kind
+    decision: Decision
+    decision_words: str
+    """In past tense: "Troponin I was not ordered"."""
+    sex: str
+    age_years: float | None
+    unit: str
+    day_of_stay: int
+    window_hours: float
+    timeline: Timeline
+    last_values: tuple[LastValue, ...]
+    draft: DraftView
+    version_seen: int
+    """Number of the reviewer's current judgment of this case, 0 when there is none; sent back when saving."""
+    form_key: str
+    """Idempotency key of this showing of the form."""
+
+
+@dataclass(frozen=True)
+class SavedJudgment:
+    """What was read back from the database after the commit."""
+
+    case_id: int
+    version: int
+    answer: Answer
+    saved_at: datetime
+    already_saved: bool
+    """True when the same form had been saved before and nothing was written again."""
+
+
+@dataclass(frozen=True)
+class JudgmentRow:
+    """One of a reviewer's own current judgments."""
+
+    study_slug: str
+    case_id: int
+    case_label: str
+    decision_words: str
+    answer: Answer
+    certainty: Certainty | None
+    comment: str
+    saved_at: datetime
+    version: int

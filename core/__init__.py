@@ -1,0 +1,1 @@
+"""Numbers and rules: arrays and data frames in, arrays and frozen dataclasses out; no database, web, clock or global state."""

@@ -1,0 +1,1 @@
+"""The Streamlit pages: frame, views and components; no SQL and no statistics."""
