@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def require(present: bool, what: str) -> None:
-    """Skip by name when a piece is missing, or fail where ALERTREVIEW_REQUIRE_ALL=1 says that nothing may be missing."""
+    """Skip by name when a piece is missing, or fail where ALERTREVIEW_REQUIRE_ALL=1 says nothing may be missing."""
     if present:
         return
     if os.environ.get("ALERTREVIEW_REQUIRE_ALL") == "1":

@@ -1,0 +1,368 @@
+"""The command line: each command does one use case, prints what a person needs, and ends with 0 or a one-line error."""
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from alertreview import __version__
+from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, Settings, default_home, load_settings
+from core.errors import AlertReviewError
+
+EXIT_INTERRUPTED = 130
+EXIT_UNEXPECTED = 1
+
+
+class UnexpectedError(AlertReviewError):
+    """Something that no rule foresaw; where it happened stands in the log of the home."""
+
+    exit_code = EXIT_UNEXPECTED
+
+
+def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--home`` and ``--database``, with their environment variables, and a log for the unforeseen."""
+    command = _log_the_unforeseen(command)
+    for decorate in (
+        click.option(
+            "--database", metavar="URL", envvar=DATABASE_VARIABLE, help="SQLAlchemy URL; by default a file in the home."
+        ),
+        click.option(
+            "--home",
+            metavar="DIR",
+            envvar=HOME_VARIABLE,
+            type=click.Path(path_type=Path),
+            help="Folder of the site, with its imports and its database.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def _log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn an error that no rule foresaw into one line; its place goes to the log, its text (patient data?) nowhere."""
+
+    @functools.wraps(command)
+    def guarded(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except (AlertReviewError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception as error:
+            from alertreview.console import write_technical_log
+
+            log_file = Path(options.get("home") or default_home()) / "alertreview.log"
+            sentence = f"an unexpected error ({type(error).__name__}); nothing half-done is visible"
+            try:
+                write_technical_log(log_file, error)
+            except OSError:
+                raise UnexpectedError(f"{sentence}.") from error
+            raise UnexpectedError(f"{sentence}. Where it happened: {log_file}") from error
+
+    return guarded
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="alertreview")
+def cli() -> None:
+    """Find unusual patient-management decisions, have clinicians judge them, report how good the alerts are.
+
+    A site lives in a home folder: import health records, score them, then open the dashboard.
+    """
+
+
+@cli.command()
+@site_options
+@click.option("--no-serve", is_flag=True, help="Build the demonstration and end, without opening the dashboard.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port of the dashboard.")
+@click.option("--browser/--no-browser", default=None, help="Open a browser window (default: when there is a display).")
+def demo(home: Path | None, database: str | None, no_serve: bool, port: int, browser: bool | None) -> None:
+    """Build a simulated hospital with a judged study, and open the dashboard on it.
+
+    Nothing in it is a real patient. Without --home it lives beside the default home, in a folder of its own.
+    """
+    from alertreview.demo import build_demo, demo_home
+
+    settings = load_settings(home or demo_home(), database, create=True)
+    for line in build_demo(settings):
+        click.echo(line)
+    if no_serve:
+        click.echo(f"Open it with: alertreview dashboard --home {settings.home}")
+        return
+    _serve(settings, port, browser)
+
+
+@cli.command()
+@site_options
+def init(home: Path | None, database: str | None) -> None:
+    """Make the home folder and the tables of the database; an existing site is left as it is."""
+    from alertreview.bootstrap import open_database
+
+    settings = load_settings(home, database, create=True)
+    with open_database(settings, upgrade=True):
+        click.echo(f"Ready: {settings.home}")
+
+
+@cli.command(name="import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "--format", "source_format", type=click.Choice(["meds", "omop", "csv"]), default="meds", show_default=True
+)
+@click.option(
+    "--mapping", metavar="NAME|FILE", help="Site mapping: a preset's name or a YAML file (default: the best fit)."
+)
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    help="Also write the import report to FILE (.html or .json).",
+)
+@site_options
+def import_(
+    source: Path,
+    source_format: str,
+    mapping: str | None,
+    report_file: Path | None,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Read health records from SOURCE into the site: all of it, or nothing.
+
+    SOURCE is a MEDS data set, an OMOP CDM (folder or zip of CSV files) or a long CSV file.
+    """
+    from alertreview.bootstrap import open_database
+    from alertreview.console import progress_bar
+    from alertreview.site import import_records, write_import_report
+
+    settings = load_settings(home, database, create=True)
+    with open_database(settings, upgrade=True) as site_database, progress_bar("Importing") as progress:
+        outcome = import_records(settings, site_database, source, source_format, mapping, progress)
+    for line in outcome.report.lines():
+        click.echo(line)
+    click.echo("Already imported; nothing changed." if outcome.unchanged else f"Imported as {outcome.folder.name}.")
+    if report_file is not None:
+        write_import_report(outcome.report, report_file)
+        click.echo(f"Report written to {report_file}.")
+
+
+@cli.command()
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    help="Named scorer; repeat for several, the first one ranks (default: softhad). See --list-scorers.",
+)
+@click.option("--list-scorers", is_flag=True, help="List the named scorers and end.")
+@click.option(
+    "--split",
+    type=click.Choice(["auto", "time", "patient", "folds", "source"]),
+    default="auto",
+    show_default=True,
+    help="How past and recent are told apart; auto: by time, or in folds of patients where the calendar is shifted.",
+)
+@click.option(
+    "--since", metavar="DATE", help="With the time split: the first recent day (default: the last fifth of the days)."
+)
+@click.option("--nodes", type=click.IntRange(10), default=200, show_default=True, help="Nodes of a backbone graph.")
+@click.option(
+    "--graphs", type=click.IntRange(1), default=3, show_default=True, help="Graphs whose scores are averaged."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything drawn at random."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
+@site_options
+def score(
+    scorers: tuple[str, ...],
+    list_scorers: bool,
+    split: str,
+    since: str | None,
+    nodes: int,
+    graphs: int,
+    seed: int,
+    jobs: int | None,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Score every task of the last import and publish the alerts as one run.
+
+    An interrupted run is continued where it stopped; readers see nothing of it until it is published.
+    """
+    from alertreview.bootstrap import open_database
+    from alertreview.console import progress_bar
+    from alertreview.scoring import ScoringRequest, list_named_scorers, score_site
+
+    if list_scorers:
+        for name, meaning in list_named_scorers():
+            click.echo(f"{name:16} {meaning}")
+        return
+    settings = load_settings(home, database)
+    request = ScoringRequest(
+        scorers=scorers or ("softhad",),
+        split=split,
+        since=since,
+        n_nodes=nodes,
+        n_graphs=graphs,
+        seed=seed,
+        n_jobs=jobs,
+    )
+    with open_database(settings, upgrade=True) as site_database, progress_bar("Scoring") as progress:
+        outcome = score_site(settings, site_database, request, progress)
+    for line in outcome.lines():
+        click.echo(line)
+
+
+@cli.command()
+@click.option("--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="How many alerts.")
+@click.option(
+    "--format", "output_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
+)
+@click.option(
+    "--decision", type=click.Choice(["omission", "commission"]), help="Only decisions not taken, or only those taken."
+)
+@click.option("--kind", type=click.Choice(["LAB_ORDER", "MEDICATION"]), help="Only labs, or only medications.")
+@click.option(
+    "--order",
+    type=click.Choice(["score", "turns"]),
+    default="score",
+    show_default=True,
+    help="By scaled score, or taking turns between the omission and the commission list by rank.",
+)
+@click.option("--cut-windows", is_flag=True, help="Also omissions whose 24 h were cut short by discharge.")
+@site_options
+def alerts(
+    top: int,
+    output_format: str,
+    decision: str | None,
+    kind: str | None,
+    order: str,
+    cut_windows: bool,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Print the most unusual decisions of the last published run."""
+    from alertreview.alert_listing import list_alerts, render_alerts
+    from alertreview.bootstrap import open_application
+
+    with open_application(home, database) as application:
+        rows = list_alerts(application, top, decision=decision, kind=kind, order=order, include_cut_windows=cut_windows)
+        click.echo(render_alerts(rows, output_format, simulated=application.simulated), nl=False)
+
+
+@cli.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port on this machine.")
+@click.option("--browser/--no-browser", default=None, help="Open a browser window (default: when there is a display).")
+@site_options
+def dashboard(port: int, browser: bool | None, home: Path | None, database: str | None) -> None:
+    """Open the dashboard on the site, on this machine only."""
+    from alertreview.bootstrap import open_database
+
+    settings = load_settings(home, database)
+    with open_database(settings, upgrade=True):
+        pass
+    _serve(settings, port, browser)
+
+
+@cli.command()
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@click.option("--format", "output_format", type=click.Choice(["json", "html"]), default="json", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
+@site_options
+def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
+    """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
+    from alertreview.bootstrap import open_application
+    from alertreview.reporting import render_report, write_text
+
+    with open_application(home, database) as application:
+        text = render_report(application.report(slug), output_format)
+    if out is None:
+        click.echo(text)
+    else:
+        write_text(out, text)
+        click.echo(f"Report of study {slug} written to {out}.")
+
+
+@cli.group()
+def export() -> None:
+    """Write expert labels and scores to files that open anywhere."""
+
+
+@export.command(name="labels")
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["csv", "csv-excel", "xlsx", "parquet", "jsonl", "meds"]),
+    default="csv",
+    show_default=True,
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["long", "wide"]),
+    default="long",
+    show_default=True,
+    help="One row for each version of each judgment, or one row for each case.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@site_options
+def export_labels(
+    slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None
+) -> None:
+    """Write the judgments of a study, with the case, the alert, the run and the rubric they belong to."""
+    from alertreview.bootstrap import open_application
+    from alertreview.export import export_study_labels
+
+    with open_application(home, database) as application:
+        n_rows = export_study_labels(application, slug, output_format, layout, out)
+    click.echo(f"{n_rows} rows written to {out}.")
+
+
+@cli.command()
+@click.option(
+    "--size",
+    type=click.Choice(["small", "medium", "paper"]),
+    default="small",
+    show_default=True,
+    help="How many patients.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=7, show_default=True, help="Seed of everything drawn at random."
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write; it must not exist yet.")
+def simulate(size: str, seed: int, out: Path) -> None:
+    """Write a simulated hospital as a MEDS data set, with the true anomaly score of every decision."""
+    from alertreview.site import write_simulated_source
+
+    for line in write_simulated_source(size, seed, out):
+        click.echo(line)
+
+
+def _serve(settings: Settings, port: int, browser: bool | None) -> None:
+    from alertreview.serving import serve_dashboard
+
+    serve_dashboard(settings, port=port, open_browser=browser)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or another with one line on standard error."""
+    try:
+        cli.main(args=arguments, prog_name="alertreview", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(
+            "alertreview: interrupted; nothing half-done is visible, the same command goes on from here", err=True
+        )
+        return EXIT_INTERRUPTED
+    except AlertReviewError as error:
+        click.echo(f"alertreview: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()
+        return EXIT_UNEXPECTED
+    return 0
