@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from alertreview.read_models import AlertRow, WorklistFilters
+from alertreview.decision_words import headline
 from core.vocabulary import Decision, Kind
 
 if TYPE_CHECKING:
@@ -105,8 +106,7 @@ def _table(records: list[dict[str, object]], simulated: bool) -> str:
         "#": [str(record["rank"]) for record in records],
         "alert": [str(record["alert_id"]) for record in records],
         "decision in question": [
-            f"{record['task']} {'not ' if record['decision'] == Decision.OMISSION else ''}"
-            f"{'ordered' if record['kind'] == Kind.LAB_ORDER else 'given'}"
+            headline(str(record["task"]), Kind(str(record["kind"])), Decision(str(record["decision"])))
             for record in records
         ],
         "type": [str(record["decision"]) for record in records],

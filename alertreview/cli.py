@@ -267,20 +267,23 @@ def dashboard(port: int, browser: bool | None, home: Path | None, database: str 
 
 @cli.command()
 @click.option("--study", "slug", required=True, help="Short name of the study.")
-@click.option("--format", "output_format", type=click.Choice(["json", "html"]), default="json", show_default=True)
+@click.option(
+    "--format", "output_format", type=click.Choice(["json", "html", "pdf"]), default="json", show_default=True
+)
 @click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
 @site_options
 def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
     """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
     from alertreview.bootstrap import open_application
-    from alertreview.reporting import render_report, write_text
+    from alertreview.files import write_bytes
+    from alertreview.report_documents import ReportFormat, render_report
 
     with open_application(home, database) as application:
-        text = render_report(application.report(slug), output_format)
+        content = render_report(application.report(slug), ReportFormat(output_format))
     if out is None:
-        click.echo(text)
+        click.get_binary_stream("stdout").write(content)
     else:
-        write_text(out, text)
+        write_bytes(out, content)
         click.echo(f"Report of study {slug} written to {out}.")
 
 
@@ -312,11 +315,51 @@ def export_labels(
 ) -> None:
     """Write the judgments of a study, with the case, the alert, the run and the rubric they belong to."""
     from alertreview.bootstrap import open_application
-    from alertreview.export import export_study_labels
 
     with open_application(home, database) as application:
-        n_rows = export_study_labels(application, slug, output_format, layout, out)
+        n_rows = application.exports.labels(slug, output_format, layout, out)
     click.echo(f"{n_rows} rows written to {out}.")
+
+
+@export.command(name="study")
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@click.option(
+    "--format",
+    "output_formats",
+    type=click.Choice(["csv", "csv-excel", "xlsx", "parquet", "jsonl"]),
+    multiple=True,
+    default=("csv",),
+    show_default=True,
+    help="Format of the tables; repeat for several.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="New folder to write.")
+@site_options
+def export_study(
+    slug: str, output_formats: tuple[str, ...], out: Path, home: Path | None, database: str | None
+) -> None:
+    """Write every table of a study with a manifest; `alertreview recompute` makes its report again from them."""
+    from alertreview.bootstrap import open_application
+
+    with open_application(home, database) as application:
+        files = application.exports.study(slug, output_formats, out)
+    click.echo(f"{len(files)} files and a manifest written to {out}.")
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
+def recompute(folder: Path, out: Path | None) -> None:
+    """Compute a study's report again from the files in FOLDER alone, as JSON; needs no site and no database."""
+    from alertreview.export_recompute import recompute as recompute_report
+    from alertreview.files import write_bytes
+    from alertreview.report_documents import ReportFormat, render_report
+
+    content = render_report(recompute_report(folder), ReportFormat.JSON)
+    if out is None:
+        click.get_binary_stream("stdout").write(content)
+    else:
+        write_bytes(out, content)
+        click.echo(f"Report recomputed from {folder} written to {out}.")
 
 
 @cli.command()

@@ -216,6 +216,12 @@ class QueueView:
     n_later: int
     n_left: int
     states: dict[SlotState, int]
+    is_reader: bool = True
+    """False when a coordinator has not made this person a reader of the study: nothing is assigned."""
+    n_held_by_others: int = 0
+    """Cases that others hold and have not judged; they come back when the hold lapses."""
+    next_release_at: datetime | None = None
+    """When the first of those holds lapses."""
 
 
 @dataclass(frozen=True)

@@ -59,3 +59,15 @@ class ConflictError(StoreError):
 
 class RefusedError(StoreError):
     """The rules do not allow this act now: no slot, study locked, no answer chosen, not this person's role."""
+
+
+class AlertReviewWarning(UserWarning):
+    """Base of every warning: the answer stands, but somebody should know."""
+
+
+class NearlyDeadGraphWarning(AlertReviewWarning):
+    """Most similarities are so small that soft labels hardly spread."""
+
+
+class FewerNodesThanNeighboursWarning(AlertReviewWarning):
+    """The graph has fewer nodes than the neighbours asked for; every node is a neighbour of every other."""

@@ -1,4 +1,4 @@
-"""A figure of a report: value, interval, number of cases, what was left out, and a reason where it cannot be computed."""
+"""A figure of a report: value, interval, number of cases, what was left out, and why when it cannot be computed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -64,16 +64,12 @@ class Estimate:
         """
         if self.value is None:
             return self.reason
-        if percent:
-            value, ends = f"{100 * self.value:.0f}%", (f"{100 * e:.0f}" for e in (self.low, self.high) if e is not None)
-        else:
-            value, ends = (
-                f"{self.value:.{digits}f}",
-                (f"{e:.{digits}f}" for e in (self.low, self.high) if e is not None),
-            )
-        if not self.has_interval:
+        scale, mark = (100.0, "%") if percent else (1.0, "")
+        places = 0 if percent else digits
+        value = f"{scale * self.value:.{places}f}{mark}"
+        if self.low is None or self.high is None:
             return value
-        return f"{value} ({'–'.join(ends)}{'%' if percent else ''})"
+        return f"{value} ({scale * self.low:.{places}f}–{scale * self.high:.{places}f}{mark})"
 
 
 def not_computable(

@@ -87,7 +87,7 @@ def decision_events(events: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def of_kind(events: pd.DataFrame, kinds: Iterable[EventKind]) -> npt.NDArray[np.bool_]:
-    """Mask of the events of some kinds, by category code (a comparison of texts would cost seconds on large streams)."""
+    """Mask of the events of some kinds, by category code: comparing texts would cost seconds on large streams."""
     wanted = {kind.value for kind in kinds}
     is_wanted = np.array([name in wanted for name in events["kind"].cat.categories] + [False])
     return np.asarray(is_wanted[events["kind"].cat.codes.to_numpy()], dtype=bool)
@@ -102,7 +102,7 @@ def seconds(times: pd.Series | pd.DatetimeIndex | npt.NDArray[np.datetime64]) ->
 
 
 def empty_events() -> pd.DataFrame:
-    """An event stream without events, with the right types."""
+    """Make an event stream without events, with the right types."""
     return finish_events(
         pd.DataFrame(
             {
@@ -117,7 +117,7 @@ def empty_events() -> pd.DataFrame:
     )
 
 
-def finish_events(frame: pd.DataFrame) -> pd.DataFrame:
+def finish_events(frame: pd.DataFrame, keep: tuple[str, ...] = ()) -> pd.DataFrame:
     """Give a frame the columns, types and order of an event stream.
 
     Texts become categories (a stream of 100 million events would not fit in memory otherwise), and rows are sorted by
@@ -127,6 +127,8 @@ def finish_events(frame: pd.DataFrame) -> pd.DataFrame:
     ----------
     frame : DataFrame
         Has all `EVENT_COLUMNS`.
+    keep : tuple of str
+        Further columns to carry along.
 
     Returns
     -------
@@ -134,7 +136,7 @@ def finish_events(frame: pd.DataFrame) -> pd.DataFrame:
         Sorted, with a fresh index.
     """
     columns: dict[str, object] = {}
-    for name in EVENT_COLUMNS:
+    for name in (*EVENT_COLUMNS, *keep):
         column = frame[name]
         if name in ("patient_id", "item", "name", "text", "unit"):
             column = _sorted_categories(column)
@@ -143,8 +145,9 @@ def finish_events(frame: pd.DataFrame) -> pd.DataFrame:
         columns[name] = column
     events = pd.DataFrame(columns)
     keys = [events[name].cat.codes.to_numpy() for name in ("text", "unit", "item", "kind")]
-    keys[1:1] = [events["value"].to_numpy()]
-    order = np.lexsort([*keys, events["known_at"].to_numpy(), events["time"].to_numpy(), events["patient_id"].cat.codes])
+    keys.insert(1, events["value"].to_numpy())
+    times = [events[name].to_numpy().astype(np.int64) for name in ("known_at", "time")]
+    order = np.lexsort([*keys, *times, events["patient_id"].cat.codes.to_numpy()])
     if not np.array_equal(order, np.arange(len(events))):
         events = events.iloc[order]
     return events.reset_index(drop=True)

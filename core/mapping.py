@@ -34,7 +34,7 @@ def _checked_pattern(pattern: str) -> str:
     except re.error as error:
         raise ValueError(f"is no regular expression ({error})") from None
     if groups - _GROUPS:
-        raise ValueError(f"names the group {sorted(groups - _GROUPS)[0]!r}; known groups are item, unit and event")
+        raise ValueError(f"names the group {min(groups - _GROUPS)!r}; known groups are item, unit and event")
     return pattern
 
 
@@ -183,6 +183,18 @@ class SiteMapping(_Strict):
     def compiled_rules(self) -> tuple[tuple[re.Pattern[str], Rule], ...]:
         """The rules in order, each with its compiled pattern; the first that matches a whole code wins."""
         return tuple((re.compile(rule.code), rule) for rule in self.rules)
+
+    @cached_property
+    def ignored_keys(self) -> frozenset[str]:
+        """Normalised `ignored_items`."""
+        return frozenset(normalise(item) for item in self.ignored_items)
+
+    @cached_property
+    def word_meanings(self) -> dict[str, str]:
+        """Normalised event word to "counts", "does_not_count" or "stops"."""
+        words = self.event_words
+        meanings = (("counts", words.counts), ("does_not_count", words.does_not_count), ("stops", words.stops))
+        return {normalise(word): meaning for meaning, group in meanings for word in group}
 
     def item_key(self, raw: str) -> str:
         """Group key of a drug name as the source spells it."""

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to plain dicts and lists and back, in a fixed order: what JSON files and content hashes rest on."""
+"""Frozen dataclasses to plain dicts and lists and back, in a fixed order: JSON files and content hashes rest on it."""
 
 import dataclasses
 import math
@@ -50,9 +50,7 @@ def to_plain(value: object) -> Any:
         if not math.isfinite(value):
             raise InvalidInputError(f"A report cannot hold the number {value}; it must say why it is not computable.")
         return float(value)
-    raise InvalidInputError(
-        f"A report cannot hold a {type(value).__name__}; turn it into a plain number or text first."
-    )
+    raise InvalidInputError(f"A report cannot hold a {type(value).__name__}; make it a plain number or text first.")
 
 
 def from_plain(kind: type[T], plain: object) -> T:

@@ -16,8 +16,7 @@ FORMAT_VERSION = 1
 class RocCurve:
     """Receiver operating characteristic of a scorer; empty tuples and a reason when there is none.
 
-    The curve has a corner at every distinct score. The band is pointwise, at `band_at`, found by leaving out one
-    patient at a time.
+    The curve has a corner at every distinct score. The band is pointwise, at `band_at`, found by resampling patients.
     """
 
     false_alert_fraction: tuple[float, ...]
@@ -273,7 +272,7 @@ class StudyReport:
     """True for the version that may be seen while readers are still blinded: counts only."""
     question: str
     positive_texts: tuple[str, ...]
-    """Answer texts that count as positive, first rule then second: ("unusual and clinically relevant", "unusual ...")."""
+    """What counts as positive, first rule then second: ("unusual and clinically relevant", "unusual")."""
     primary_scorer: str
     n_cases: int
     n_patients: int

@@ -1,29 +1,24 @@
-"""``python -m dashboard --port N``: serve the site named by ALERTREVIEW_HOME on this machine."""
+"""`python -m dashboard`: serve the site named by ALERTREVIEW_HOME on this machine."""
 
-import argparse
 import sys
 
-from alertreview.settings import load_settings
+import click
+
 from core.errors import AlertReviewError
-from dashboard.launch import serve
+from dashboard.launch import DEFAULT_PORT, serve
 
 
-def main() -> int:
-    """Serve until interrupted; return the exit code."""
-    parser = argparse.ArgumentParser(prog="dashboard", description=__doc__)
-    parser.add_argument("--port", type=int, default=8501)
-    parser.add_argument("--browser", action="store_true", help="open a browser window")
-    arguments = parser.parse_args()
+@click.command()
+@click.option("--port", default=DEFAULT_PORT, show_default=True, help="Port on the loopback address.")
+@click.option("--browser", is_flag=True, help="Open a browser window.")
+def main(port: int, browser: bool) -> None:
+    """Serve the dashboard of the site in ALERTREVIEW_HOME until stopped."""
     try:
-        settings = load_settings()
-        serve(settings.home, settings.database_url, arguments.port, open_browser=arguments.browser)
+        serve(port=port, open_browser=browser)
     except AlertReviewError as error:
-        print(f"alertreview: {error}", file=sys.stderr)  # noqa: T201 - the one line a person reads in the terminal
-        return error.exit_code
-    except KeyboardInterrupt:
-        return 0
-    return 0
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

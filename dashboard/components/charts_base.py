@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from dashboard.components.palette import Palette
+from dashboard.components.texts import shorten
 
 FONT = '"Source Sans", system-ui, sans-serif'
 CONFIG: dict[str, object] = {"displayModeBar": False, "displaylogo": False, "scrollZoom": False}
@@ -22,10 +23,7 @@ class Chart:
 
 def safe(text: str, limit: int = 60) -> str:
     """Text for inside a figure: shortened, and without any tag, which Plotly would draw or link."""
-    text = " ".join(text.split())
-    if len(text) > limit:
-        text = text[: limit - 1].rstrip() + "…"
-    return escape(text, quote=False)
+    return escape(shorten(text, limit), quote=False)
 
 
 def layout(colours: Palette, height: int, *, margin: Mapping[str, int] | None = None, **more: object) -> Json:
@@ -79,8 +77,8 @@ def bare_axis(**more: object) -> Json:
 
 def note(text: str, x: object, y: object, colour: str, **more: object) -> Json:
     """Return words inside a figure, without an arrow unless asked for."""
-    font = {"size": 13, "color": colour, **more.pop("font", {})}  # type: ignore[dict-item]
-    return {"text": text, "x": x, "y": y, "showarrow": False, "font": font, **more}
+    size = more.pop("size", 13)
+    return {"text": text, "x": x, "y": y, "showarrow": False, "font": {"size": size, "color": colour}, **more}
 
 
 def line(x0: object, x1: object, y0: object, y1: object, colour: str, **more: object) -> Json:

@@ -2,8 +2,9 @@
 
 from alertreview.read_models import Histogram
 from core.vocabulary import Decision
-from dashboard.components.charts_base import Chart, Json, axis, layout, line, note, safe
+from dashboard.components.charts_base import Chart, Json, axis, layout, line, note
 from dashboard.components.palette import Palette
+from dashboard.components.texts import shorten
 
 
 def histogram(
@@ -46,8 +47,10 @@ def histogram(
             colours,
             height,
             margin={"r": 14},
-            xaxis=axis(colours, title, range=[low, high + (high - low) * 0.01], nticks=6),
-            yaxis=axis(colours, grid=True, nticks=4, rangemode="tozero", range=[0, max(peak, 1) * 1.12], showline=False),
+            xaxis=axis(colours, title, range=[low, high + (high - low) * 0.01], nticks=6, tickformat=".1f"),
+            yaxis=axis(
+                colours, grid=True, nticks=4, rangemode="tozero", range=[0, max(peak, 1) * 1.12], showline=False
+            ),
             shapes=_budget_line(budget, low, high, colours),
             annotations=[
                 *_budget_words(budget, low, high, colours),
@@ -58,10 +61,10 @@ def histogram(
     n_instances = sum(counts)
     n_above = sum(count for count, edge in zip(counts, edges, strict=False) if edge >= score)
     alt = (
-        f"Histogram of {n_instances:,} scores of {safe(task_name)}, {title.lower()} from {edges[0]:.2f} to {edges[-1]:.2f}. "
+        f"Histogram of {n_instances:,} scores of {shorten(task_name)}, {title.lower()} from {edges[0]:.2f} to {edges[-1]:.2f}. "
         f"This alert scores {score:.2f}; {n_above:,} instances lie in bins above it."
         if n_instances
-        else f"No scores of {safe(task_name)} are stored; this alert scores {score:.2f}."
+        else f"No scores of {shorten(task_name)} are stored; this alert scores {score:.2f}."
     )
     return Chart(figure, alt)
 
@@ -128,6 +131,6 @@ def _budget_words(budget: float | None, low: float, high: float, colours: Palett
             yanchor="top",
             xanchor="right" if left else "left",
             xshift=-4 if left else 4,
-            font={"size": 12},
+            size=12,
         )
     ]

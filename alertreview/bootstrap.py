@@ -1,0 +1,221 @@
+"""The composition root: opens a site and hands out the one object that pages and commands talk to."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from alertreview.export import Exports
+from alertreview.explanations import Explanations
+from alertreview.read_models import (
+    AlertDetail,
+    BlindedCase,
+    DraftView,
+    FilterChoices,
+    JudgmentRow,
+    PersonView,
+    QueueView,
+    RunView,
+    SavedJudgment,
+    StudyView,
+    WorklistFilters,
+    WorklistPage,
+)
+from alertreview.reporting import study_report_of
+from alertreview.review import ReviewService
+from alertreview.settings import Settings, load_settings
+from alertreview.studies import StudyService
+from alertreview.worklist import Worklist
+from core.reporting import StudyReport
+from core.vocabulary import Answer, Certainty
+from db.session import Database
+
+
+def now() -> datetime:
+    """Give the time, aware, in UTC: the one clock of the application."""
+    return datetime.now(UTC)
+
+
+@contextmanager
+def open_database(settings: Settings, *, upgrade: bool = False) -> Iterator[Database]:
+    """Open the site's database and make sure that it is ours.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    upgrade : bool
+        Make or renew its tables.
+
+    Raises
+    ------
+    ForeignDatabaseError
+        If it belongs to another program or a newer version.
+    """
+    database = Database(settings.database_url)
+    try:
+        if upgrade:
+            database.upgrade()
+        database.check()
+        yield database
+    finally:
+        database.dispose()
+
+
+class Application:
+    """One site, opened: every question that pages and commands ask.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    database : Database
+        Checked; `close` disposes of it.
+    """
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self.settings = settings
+        self.database = database
+        self._explanations = Explanations(settings, database)
+        self._worklist = Worklist(database, self._explanations)
+        self._review = ReviewService(database, self._explanations, now)
+        self.studies_service = StudyService(database, now)
+        self.exports = Exports(database, self.studies_service, self._explanations.snapshot, now)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database and the snapshots."""
+        self._explanations.close()
+        self.database.dispose()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the site's last import says that no real patient stands behind it."""
+        with self.database.read() as uow:
+            snapshot = uow.snapshots.latest()
+        return snapshot is not None and snapshot.simulated
+
+    def people(self) -> tuple[PersonView, ...]:
+        """Give the active people of the site."""
+        with self.database.read() as uow:
+            return tuple(
+                PersonView(person.id, person.name, person.role, person.simulated)
+                for person in uow.people.all()
+                if person.active
+            )
+
+    def runs(self) -> tuple[RunView, ...]:
+        """Give the published runs, newest first."""
+        return self._worklist.runs()
+
+    def run(self, run_id: int | None = None) -> RunView | None:
+        """Give a published run, the latest without a number."""
+        return self._worklist.run(run_id)
+
+    def filter_choices(self, run_id: int) -> FilterChoices:
+        """Give what the worklist's filters offer."""
+        return self._worklist.filter_choices(run_id)
+
+    def worklist(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
+        """Give a page of ranked alerts."""
+        return self._worklist.page(filters, after, limit)
+
+    def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
+        """Give everything that the alert page shows."""
+        return self._worklist.alert(alert_id, filters)
+
+    def studies(self) -> tuple[StudyView, ...]:
+        """Give the studies, newest first."""
+        return self._review.studies()
+
+    def study(self, slug: str) -> StudyView:
+        """Give a study by its short name."""
+        return self._review.study(slug)
+
+    def queue(self, slug: str, person_id: int) -> QueueView:
+        """Give a reviewer's place in a study."""
+        return self._review.queue(slug, person_id)
+
+    def next_case(
+        self, slug: str, person_id: int, after_case_id: int | None = None, backwards: bool = False
+    ) -> BlindedCase | None:
+        """Give the case that comes next for a reviewer; None when none is left."""
+        return self._review.next_case(slug, person_id, after_case_id, backwards=backwards)
+
+    def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
+        """Give one case as its blinded reviewer sees it."""
+        return self._review.case(slug, person_id, case_id)
+
+    def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
+        """Keep what a reviewer has chosen and typed but not saved."""
+        self._review.save_draft(slug, person_id, case_id, draft)
+
+    def mark_later(self, slug: str, person_id: int, case_id: int) -> None:
+        """Put a case aside."""
+        self._review.mark_later(slug, person_id, case_id)
+
+    def submit_judgment(
+        self,
+        slug: str,
+        person_id: int,
+        case_id: int,
+        *,
+        answer: Answer,
+        certainty: Certainty | None = None,
+        comment: str = "",
+        version_seen: int,
+        form_key: str,
+        reason: str = "",
+        active_seconds: float | None = None,
+    ) -> SavedJudgment:
+        """Save a judgment and read it back."""
+        return self._review.submit_judgment(
+            slug,
+            person_id,
+            case_id,
+            answer=answer,
+            certainty=certainty,
+            comment=comment,
+            version_seen=version_seen,
+            form_key=form_key,
+            reason=reason,
+            active_seconds=active_seconds,
+        )
+
+    def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
+        """Give a reviewer's own current judgments."""
+        return self._review.my_judgments(person_id, slug)
+
+    def report(self, slug: str) -> StudyReport:
+        """Compute the report of a study from the judgments as they stand."""
+        return study_report_of(self.database, self.studies_service, self._explanations.snapshot, slug)
+
+
+def open_application(home: Path | None = None, database: str | None = None) -> Application:
+    """Open the site named by options, environment or defaults.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such home.
+    StoreError
+        If the database is not there, foreign, or older than this version.
+    """
+    settings = load_settings(home, database)
+    site_database = Database(settings.database_url)
+    try:
+        site_database.check()
+    except BaseException:
+        site_database.dispose()
+        raise
+    site_database.sweep()
+    return Application(settings, site_database)

@@ -1,0 +1,186 @@
+"""The demonstration: a simulated hospital, scored, with a study that simulated readers have judged in part."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from alertreview.bootstrap import Application, now, open_database
+from alertreview.case_selection import choose_study_cases
+from alertreview.console import progress_bar
+from alertreview.read_models import StudyView
+from alertreview.scoring import ScoringRequest, score_site
+from alertreview.settings import Settings, default_home
+from alertreview.site import import_records
+from alertreview.snapshots import Snapshot, read_snapshot
+from core.errors import NotFoundError
+from core.evaluation import rank_auc
+from core.selection import SelectionDesign
+from core.simulate import load_truth, simulate_cohort, write_meds
+from core.simulated_readers import SimulatedPanel, simulate_votes
+from core.vocabulary import Answer, Certainty, Role, StudyStatus
+from db.rows import PersonRow, RunRow
+from db.session import Database
+
+STUDY = "demo"
+TITLE = "Demonstration panel"
+N_CASES = 120
+N_WAITING = 20
+"""Cases with one free slot, for whoever tries the demonstration."""
+SCORERS = ("softhad", "softhad-paper", "logistic", "pair")
+SEED = 7
+GUIDELINES = (
+    "Judge the decision from what was known at 08:00, not from what came later.\n\n"
+    "**Unusual** means: you would have expected the other decision for this patient. "
+    "**Clinically relevant** means: you would want to be told. If the record does not let you decide, say so."
+)
+READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)")
+VISITOR = "You (demonstration)"
+
+
+def demo_home() -> Path:
+    """Folder of the demonstration when nobody names one: beside the default home, never in it."""
+    return default_home().with_name("alertreview-demo")
+
+
+def build_demo(settings: Settings) -> Iterator[str]:
+    """Build what is missing of the demonstration, and say in lines what was done.
+
+    Every step is whole or not there, so that an interrupted build goes on where it stopped.
+
+    Parameters
+    ----------
+    settings : Settings
+        A home of its own; it is created by the caller.
+    """
+    with open_database(settings, upgrade=True) as database:
+        source = settings.home / "simulated-source"
+        yield _simulate_source(source)
+        yield from _import_and_score(settings, database, source)
+        application = Application(settings, database)
+        yield from _build_study(application, database, source)
+
+
+def _simulate_source(source: Path) -> str:
+    if not source.exists():
+        write_meds(simulate_cohort(seed=SEED), source)
+    return f"Simulated health records (no real patient): {source}"
+
+
+def _import_and_score(settings: Settings, database: Database, source: Path) -> Iterator[str]:
+    with progress_bar("Importing") as progress:
+        outcome = import_records(settings, database, source, "meds", None, progress)
+    snapshot = read_snapshot(outcome.folder)
+    yield f"Imported {len(snapshot.instances)} patient-state instances and {len(snapshot.tasks)} tasks."
+    with database.read() as uow:
+        run = uow.runs.latest_published()
+    if run is None:
+        with progress_bar("Scoring") as progress:
+            yield from score_site(settings, database, ScoringRequest(scorers=SCORERS, seed=SEED), progress).lines()
+        with database.read() as uow:
+            run = uow.runs.latest_published()
+    if run is not None:
+        yield _planted_auc(database, snapshot, run, source)
+
+
+def _planted_auc(database: Database, snapshot: Snapshot, run: RunRow, source: Path) -> str:
+    """Say how well the planted decisions are found, with the rarity of the tasks alone beside it."""
+    _, planted = load_truth(source, snapshot.cohort)
+    with database.read() as uow:
+        tasks = {task.id: task.column_index for task in uow.snapshots.tasks(run.snapshot_id)}
+        folds = uow.runs.fold_of_row(run.id)
+        scaled = dict(uow.runs.vectors(run.id, "scaled_score"))
+    recent, past = np.flatnonzero(folds >= 0), np.flatnonzero(folds == -1)
+    columns = [tasks[task_id] for task_id in scaled]
+    is_planted = planted[np.ix_(recent, columns)].T.ravel()
+    taken = snapshot.decisions[:, columns][recent].toarray().T.astype(bool)
+    share = np.asarray(snapshot.decisions[past][:, columns].mean(axis=0)).reshape(-1, 1)
+    rarity = np.where(taken, 1 - share, share).ravel()
+    score_auc = rank_auc(is_planted, np.concatenate(list(scaled.values())))
+    return (
+        f"Planted unusual decisions: {int(is_planted.sum())} of {is_planted.size} recent decisions; AUC of the scaled "
+        f"score {score_auc:.3f}, of the rarity of the decision in its task alone {rank_auc(is_planted, rarity):.3f}."
+    )
+
+
+def _build_study(application: Application, database: Database, source: Path) -> Iterator[str]:
+    people = _people(database)
+    try:
+        study = application.study(STUDY)
+    except NotFoundError:
+        study = _create_study(application, database)
+    if study.status is StudyStatus.DRAFT:
+        readers = [person.id for name, person in people.items() if name in (*READERS, VISITOR)]
+        application.studies_service.add_readers(STUDY, readers)
+        application.studies_service.open_study(STUDY)
+    n_votes = _vote(application, database, source, people)
+    yield (
+        f"Study '{STUDY}': {study.n_cases} cases, {n_votes} votes of three simulated readers; "
+        f"{N_WAITING} cases wait for a third vote: yours."
+    )
+
+
+def _people(database: Database) -> dict[str, PersonRow]:
+    wanted = [(name, Role.REVIEWER, True) for name in READERS] + [(VISITOR, Role.REVIEWER, False)]
+    with database.write() as uow:
+        known = {person.name: person for person in uow.people.all()}
+        for name, role, simulated in wanted:
+            if name not in known:
+                known[name] = uow.people.add(name, role, created_at=now(), simulated=simulated)
+        uow.commit()
+    return known
+
+
+def _create_study(application: Application, database: Database) -> StudyView:
+    with database.read() as uow:
+        run = uow.runs.latest_published()
+        if run is None:
+            raise NotFoundError("The demonstration has no published scoring run; build it again.")
+        folder = uow.snapshots.get(run.snapshot_id).folder
+    snapshot = read_snapshot(application.settings.snapshots / folder)
+    design = SelectionDesign(n_cases=N_CASES, balance_decisions=True, seed=SEED)
+    cases, selection = choose_study_cases(database, snapshot, run, design, "low, middle and high scores, both decisions")
+    return application.studies_service.create_study(
+        STUDY, TITLE, run.id, cases, order_seed=SEED, guidelines=GUIDELINES, selection_design=selection
+    )
+
+
+def _vote(application: Application, database: Database, source: Path, people: dict[str, PersonRow]) -> int:
+    """Let the simulated readers judge; every vote has its own form key, so that voting twice changes nothing."""
+    cases = application.studies_service.case_rows(STUDY)
+    with database.read() as uow:
+        snapshot_id = uow.runs.get(uow.studies.by_slug(STUDY).run_id).snapshot_id
+        folder = uow.snapshots.get(snapshot_id).folder
+    snapshot = read_snapshot(application.settings.snapshots / folder)
+    true_score, planted = load_truth(source, snapshot.cohort)
+    column = {key: place for place, key in enumerate(snapshot.tasks["task_key"])}
+    rows = [(case.row_index, column[case.task_key]) for case in cases]
+    votes = simulate_votes(
+        [bool(planted[place]) for place in rows], [float(true_score[place]) for place in rows], SimulatedPanel(), seed=SEED
+    )
+    judged = {
+        name: {row.case_id for row in application.my_judgments(people[name].id, STUDY)} for name in READERS
+    }
+    n_votes = sum(map(len, judged.values()))
+    with progress_bar("Simulated readers vote") as progress:
+        for number, case in enumerate(cases):
+            for reader, name in enumerate(READERS):
+                left_free = number < N_WAITING and reader == number % len(READERS)
+                if left_free or case.case_id in judged[name]:
+                    continue
+                answer = Answer(int(votes.answers[number, reader]))
+                application.case(STUDY, people[name].id, case.case_id)
+                application.submit_judgment(
+                    STUDY,
+                    people[name].id,
+                    case.case_id,
+                    answer=answer,
+                    certainty=Certainty.CERTAIN if votes.is_certain[number, reader] else Certainty.UNCERTAIN,
+                    version_seen=0,
+                    form_key=f"{STUDY}-{case.case_id}-{people[name].id}",
+                    reason="Simulated: not enough in the record." if answer is Answer.CANNOT_JUDGE else "",
+                    active_seconds=float(votes.active_seconds[number, reader]),
+                )
+                n_votes += 1
+            progress(number + 1, len(cases))
+    return n_votes

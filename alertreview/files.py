@@ -1,0 +1,22 @@
+"""Files that are whole or not there."""
+
+from pathlib import Path
+
+from core.errors import SourceError
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file under another name and rename it, so that no half file is ever there.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error

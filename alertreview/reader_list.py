@@ -1,0 +1,128 @@
+"""A reader's own list of a study's cases: in a fixed random order, with repeats hidden in it, and counted.
+
+The order comes from the study's seed, the reader and the case alone, so it survives reloads, new sign-ins and cases
+that others finish, and no two readers tire at the same cases.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from alertreview.read_models import QueueView
+from core.vocabulary import SlotState
+from db.rows import PlaceRow
+
+JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
+
+
+class ReaderList:
+    """One reader's view of a study.
+
+    Parameters
+    ----------
+    places : sequence of PlaceRow
+        The reader's place in every case of the study.
+    order_seed : int
+        Of the study.
+    person_id : int
+        The reader.
+    takes_new : bool
+        Whether free slots may be taken: the study is open.
+    """
+
+    def __init__(self, places: Sequence[PlaceRow], order_seed: int, person_id: int, *, takes_new: bool) -> None:
+        self._ordered = _repeats_after_originals(
+            sorted(places, key=lambda place: _draw(order_seed, person_id, place.case_id))
+        )
+        self._number = {place.case_id: number for number, place in enumerate(self._ordered, start=1)}
+        self._originals = {
+            (place.instance_id, place.task_id): place for place in self._ordered if not place.repeat_number
+        }
+        self._takes_new = takes_new
+        self.mine = [place for place in self._ordered if self._is_mine(place)]
+        """Cases that are or may become this reader's, in order."""
+
+    def number(self, case_id: int) -> int:
+        """Give the reader's own number of a case, which never changes."""
+        return self._number[case_id]
+
+    def position(self, case_id: int) -> int:
+        """Give the place of a case among those that are or may become the reader's, from 1; 0 when it is none."""
+        return next((at for at, place in enumerate(self.mine, start=1) if place.case_id == case_id), 0)
+
+    def find(self, case_id: int) -> PlaceRow | None:
+        """Give the reader's place in a case, None when the study has no such case."""
+        return next((place for place in self._ordered if place.case_id == case_id), None)
+
+    def may_claim(self, place: PlaceRow) -> bool:
+        """Tell whether a slot is to be had; a repeat only once its original is judged."""
+        if not self._takes_new or place.n_claimable == 0:
+            return False
+        return not place.repeat_number or self._original(place).state in JUDGED
+
+    def candidates(self, after_case_id: int | None) -> Iterator[PlaceRow]:
+        """Yield the cases to judge next: those that follow, then from the beginning, put-off ones last."""
+        start = self.position(after_case_id) if after_case_id is not None else 0
+        turned = [*self.mine[start:], *self.mine[:start]]
+        open_ones = [place for place in turned if place.state not in JUDGED and place.case_id != after_case_id]
+        ready = [place for place in open_ones if place.holds_slot or self.may_claim(place)]
+        yield from (place for place in ready if place.state is not SlotState.LATER)
+        yield from (place for place in ready if place.state is SlotState.LATER)
+
+    def before(self, case_id: int | None) -> Iterator[PlaceRow]:
+        """Yield the reader's own cases that come before one, nearest first; all of them from the end for None."""
+        end = self.position(case_id) - 1 if case_id is not None else len(self.mine)
+        return (place for place in reversed(self.mine[: max(end, 0)]) if place.holds_slot)
+
+    def counts(self) -> QueueView:
+        """Count the reader's cases; the states add up to the whole."""
+        states = {state: sum(place.state is state for place in self.mine) for state in SlotState}
+        n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
+        mine = {place.case_id for place in self.mine}
+        held = [place for place in self._ordered if place.case_id not in mine and place.next_lapse is not None]
+        return QueueView(
+            n_mine=len(self.mine),
+            n_submitted=n_submitted,
+            n_later=states[SlotState.LATER],
+            n_left=len(self.mine) - n_submitted,
+            states=states,
+            n_held_by_others=len(held),
+            next_release_at=_first(place.next_lapse for place in held),
+        )
+
+    def _is_mine(self, place: PlaceRow) -> bool:
+        if place.holds_slot:
+            return True
+        if not self._takes_new or place.n_claimable == 0:
+            return False
+        return not place.repeat_number or self._is_mine(self._original(place))
+
+    def _original(self, repeat: PlaceRow) -> PlaceRow:
+        return self._originals[repeat.instance_id, repeat.task_id]
+
+
+def nothing_assigned() -> QueueView:
+    """Count the cases of somebody who is no reader of the study."""
+    return QueueView(0, 0, 0, 0, dict.fromkeys(SlotState, 0), is_reader=False)
+
+
+def _draw(order_seed: int, person_id: int, case_id: int) -> bytes:
+    return hashlib.sha256(f"{order_seed}/{person_id}/{case_id}".encode()).digest()
+
+
+def _repeats_after_originals(drawn: list[PlaceRow]) -> list[PlaceRow]:
+    """Let a repeat that was drawn before its original change places with it; both places stay random."""
+    ordered = list(drawn)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for at, place in enumerate(drawn):
+        groups.setdefault((place.instance_id, place.task_id), []).append(at)
+    for positions in groups.values():
+        if len(positions) > 1:
+            by_repeat = sorted((drawn[at] for at in positions), key=lambda place: place.repeat_number)
+            for at, place in zip(positions, by_repeat, strict=True):
+                ordered[at] = place
+    return ordered
+
+
+def _first(moments: Iterator[datetime | None]) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,57 @@
+"""What a signature under a report stands on: a hash of everything in the report, and whether it still holds."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.errors import InvalidInputError
+from core.study_report import StudyReport
+
+
+def canonical_json(report: StudyReport) -> bytes:
+    """Write a report as JSON with one possible spelling: what is stored, and what is hashed."""
+    return json.dumps(
+        report.to_dict(), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+    ).encode()
+
+
+def content_hash(report: StudyReport) -> str:
+    """SHA-256 of the report's canonical JSON, in hexadecimal digits; any changed vote, score or weight changes it."""
+    return hashlib.sha256(canonical_json(report)).hexdigest()
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A person's signature under a report.
+
+    Attributes
+    ----------
+    name : str
+        Of the person, as it was at signing.
+    meaning : str
+        What the signature says: "I approve this report".
+    signed_at : datetime
+        With zone.
+    content_hash : str
+        Of the report that was signed.
+    """
+
+    name: str
+    meaning: str
+    signed_at: datetime
+    content_hash: str
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.meaning.strip():
+            raise InvalidInputError("A signature needs a name and a meaning, like 'I approve this report'.")
+        if self.signed_at.utcoffset() is None:
+            raise InvalidInputError("The time of a signature needs a zone. Give an aware datetime.")
+
+    def holds_for(self, report: StudyReport) -> bool:
+        """Whether the report is still the one that was signed."""
+        return self.content_hash == content_hash(report)
+
+    def state(self, report: StudyReport) -> str:
+        """Say "valid", or "superseded" when a vote or anything else changed after signing."""
+        return "valid" if self.holds_for(report) else "superseded: the report changed after signing"

@@ -1,0 +1,387 @@
+"""The blinded review: a reader's queue, one case at a time, drafts, and judgments that are saved or visibly not."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from alertreview import judging
+from alertreview.decision_words import sentence
+from alertreview.judging import Form, Given
+from alertreview.patient_views import OpenPatientViews
+from alertreview.read_models import BlindedCase, DraftView, JudgmentRow, QueueView, SavedJudgment, StudyView
+from alertreview.reader_list import ReaderList, nothing_assigned
+from alertreview.review_rules import (
+    check_comment,
+    no_case,
+    no_place,
+    require_case,
+    require_open,
+    require_reader,
+    taken,
+)
+from alertreview.study_views import study_view
+from core.errors import NotFoundError, RefusedError, StoreError
+from core.vocabulary import Answer, Certainty, StudyStatus
+from db.rows import BlindedRow, DraftRow, JudgmentVersion, PlaceRow, ReaderRow, StudyRow
+from db.session import Database
+from db.unit_of_work import UnitOfWork
+
+Clock: TypeAlias = Callable[[], datetime]
+"""Gives the time now, aware."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A reader at a study, as of one unit of work."""
+
+    study: StudyRow
+    reader: ReaderRow
+    cases: ReaderList
+
+
+class ReviewService:
+    """Use cases of the review page; every one is a unit of work of its own, and none knows of the web.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    open_patient_views : callable
+        Gives the `PatientViews` of the import with a content hash.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
+        self._database = database
+        self._open_patient_views = open_patient_views
+        self._clock = clock
+
+    def studies(self) -> tuple[StudyView, ...]:
+        """Give every study, newest first."""
+        with self._database.read() as uow:
+            return tuple(study_view(uow, study) for study in uow.studies.all())
+
+    def study(self, slug: str) -> StudyView:
+        """Give a study by its short name.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        with self._database.read() as uow:
+            return study_view(uow, uow.studies.by_slug(slug))
+
+    def queue(self, slug: str, person_id: int) -> QueueView:
+        """Count a reader's cases; all zero and `is_reader` false for somebody whom no coordinator has made a reader."""
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            if uow.studies.reader(study.id, person_id) is None:
+                return nothing_assigned()
+            return self._read(uow, slug, person_id).cases.counts()
+
+    def next_case(
+        self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False
+    ) -> BlindedCase | None:
+        """Give the case to read next, and hold it for this reader.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        person_id : int
+            The reader.
+        after_case_id : int or None
+            The case just left. Forwards: the next one not yet judged, round the end of the list, put-off cases last.
+            Backwards: the reader's own case before it, judged or not.
+        backwards : bool
+            Go back instead.
+
+        Returns
+        -------
+        BlindedCase or None
+            None when nothing is left that way; `queue` says why.
+
+        Raises
+        ------
+        RefusedError
+            If the person is no reader of the study, or the study takes no judgment.
+        """
+        with self._database.read() as uow:
+            reading = self._read(uow, slug, person_id)
+            way = reading.cases.before(after_case_id) if backwards else reading.cases.candidates(after_case_id)
+            candidates = list(way)
+            if not backwards:
+                require_open(reading.study)
+        held = self._hold_first(slug, person_id, candidates)
+        return None if held is None else self._show(reading, held)
+
+    def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
+        """Give one case that is or may become this reader's, and hold it.
+
+        Raises
+        ------
+        NotFoundError
+            If the study has no such case.
+        RefusedError
+            If all its slots are taken by others, or the person is no reader of the study.
+        """
+        with self._database.read() as uow:
+            reading = self._read(uow, slug, person_id)
+            place = reading.cases.find(case_id)
+            if place is None:
+                raise no_case(slug, case_id)
+            may_open = place.holds_slot or reading.cases.may_claim(place)
+        if not may_open or self._hold_first(slug, person_id, [place]) is None:
+            raise RefusedError(taken(case_id))
+        return self._show(reading, case_id)
+
+    def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
+        """Keep what a reader has chosen and typed, and hold the case longer.
+
+        Raises
+        ------
+        RefusedError
+            If the hold lapsed and others took all slots (the draft is kept all the same), or the study is not open.
+        """
+        check_comment(draft.comment)
+        now = self._clock()
+        with self._database.write() as uow:
+            study, _ = require_reader(uow, slug, person_id)
+            require_open(study)
+            require_case(uow, study, case_id)
+            uow.drafts.put(case_id, person_id, DraftRow(draft.answer, draft.certainty, draft.comment), now)
+            has_place = _is_judged(uow, case_id, person_id) or _hold(uow, study, person_id, case_id, now)
+            uow.commit()
+        if not has_place:
+            raise RefusedError(f"{taken(case_id)} What you typed is kept.")
+
+    def mark_later(self, slug: str, person_id: int, case_id: int) -> None:
+        """Put a case off; it comes again when no other is left.
+
+        Raises
+        ------
+        RefusedError
+            If the reader holds no slot of the case, has judged it, or the study is not open.
+        """
+        now = self._clock()
+        with self._database.write() as uow:
+            study, _ = require_reader(uow, slug, person_id)
+            require_open(study)
+            require_case(uow, study, case_id)
+            if _is_judged(uow, case_id, person_id):
+                raise RefusedError(f"Case {case_id} is judged already; it cannot be put off.")
+            until = now + timedelta(hours=study.hold_hours)
+            if not uow.slots.put_off(case_id, person_id, until=until, at=now):
+                raise no_place(case_id)
+            uow.commit()
+
+    def submit_judgment(
+        self,
+        slug: str,
+        person_id: int,
+        case_id: int,
+        *,
+        answer: Answer | None,
+        certainty: Certainty | None = None,
+        comment: str = "",
+        version_seen: int,
+        form_key: str,
+        reason: str = "",
+        active_seconds: float | None = None,
+    ) -> SavedJudgment:
+        """Save a judgment in one transaction that may be repeated, and read it back.
+
+        Parameters
+        ----------
+        slug, person_id, case_id
+            Study, reader, case.
+        answer : Answer or None
+            None is refused: nothing is preselected, and nothing is guessed.
+        certainty : Certainty or None
+            Optional.
+        comment : str
+            Optional.
+        version_seen : int
+            `BlindedCase.version_seen` of the form.
+        form_key : str
+            `BlindedCase.form_key` of the form: the same form is saved once, however often it is sent.
+        reason : str
+            Needed for "cannot judge", and for changing a saved answer.
+        active_seconds : float or None
+            Time spent on the case.
+
+        Returns
+        -------
+        SavedJudgment
+            What the database holds after the commit.
+
+        Raises
+        ------
+        RefusedError
+            If no answer or a needed reason is missing, the reader holds no slot, or the study is not open.
+        ConflictError
+            If the answer was changed elsewhere since the form was shown.
+        DatabaseUnavailableError
+            If it could not be kept; then nothing was.
+        """
+        form = Form(slug, person_id, case_id, version_seen, form_key)
+        given = Given(answer, certainty, comment, reason, active_seconds)
+        return judging.save(self._database, self._clock(), form, given)
+
+    def undo(self, slug: str, person_id: int, case_id: int, *, version_seen: int, form_key: str) -> BlindedCase:
+        """Take back the version saved last: the one before counts again, or none; the choice comes back as a draft.
+
+        Nothing is deleted: taking back is a version of its own.
+
+        Raises
+        ------
+        RefusedError
+            If there is nothing to take back, or the study is not open.
+        ConflictError
+            If the answer was changed elsewhere since the form was shown.
+        """
+        form = Form(slug, person_id, case_id, version_seen, form_key)
+        judging.take_back(self._database, self._clock(), form)
+        return self.case(slug, person_id, case_id)
+
+    def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
+        """Give a reader's own current judgments, newest first.
+
+        Parameters
+        ----------
+        person_id : int
+            The reader.
+        slug : str or None
+            Only of this study.
+        """
+        with self._database.read() as uow:
+            studies = [study for study in uow.studies.all() if slug is None or study.slug == slug]
+            if slug is not None and not studies:
+                raise NotFoundError(f"There is no study '{slug}'. See the Studies page for those there are.")
+            rows: list[JudgmentRow] = []
+            for study in studies:
+                judgments = uow.judgments.of_person(person_id, study.id)
+                if judgments:
+                    reading = self._read(uow, study.slug, person_id)
+                    cases = {case.case_id: case for case in uow.cases.blinded(study.id)}
+                    rows += [_own_row(reading, cases[judgment.case_id], judgment) for judgment in judgments]
+        return tuple(sorted(rows, key=lambda row: row.saved_at, reverse=True))
+
+    def may_see_score(self, person_id: int, alert_id: int) -> bool:
+        """Tell whether an alert page may show score and votes: not to a reader who has still to judge it blindly."""
+        with self._database.read() as uow:
+            alert = uow.alerts.get(alert_id)
+            return not uow.cases.awaits_judgment_of(person_id, alert.patient_id, alert.snapshot_at, alert.task_key)
+
+    def note_score_seen(self, person_id: int, alert_id: int) -> None:
+        """Remember that somebody saw the score of an alert; a later judgment of the same decision carries the mark."""
+        with self._database.write() as uow:
+            alert = uow.alerts.get(alert_id)
+            uow.cases.note_score_seen(person_id, alert.patient_id, alert.snapshot_at, alert.task_key, self._clock())
+            uow.commit()
+
+    def _hold_first(self, slug: str, person_id: int, candidates: list[PlaceRow]) -> int | None:
+        """Hold the first case that is still to be had; writes only when something changes."""
+        if not candidates:
+            return None
+        now = self._clock()
+        first = candidates[0]
+        if first.holds_slot and (first.held_until is None or first.held_until > now + timedelta(hours=1)):
+            return first.case_id
+        with self._database.write() as uow:
+            study = uow.studies.by_slug(slug)
+            for place in candidates:
+                if _may_open(uow, study, person_id, place, now):
+                    uow.commit()
+                    return place.case_id
+        return None
+
+    def _show(self, reading: _Reading, case_id: int) -> BlindedCase:
+        """Put together what a blinded reader sees; the query behind it knows no score and no other reader."""
+        person_id = reading.reader.person_id
+        with self._database.read() as uow:
+            row = uow.cases.blinded(reading.study.id, case_id)[0]
+            current = uow.judgments.current(case_id, person_id)
+            draft = uow.drafts.get(case_id, person_id)
+        patients = self._open_patient_views(row.snapshot_hash)
+        return BlindedCase(
+            study_slug=reading.study.slug,
+            case_id=case_id,
+            case_label=_label(reading, case_id),
+            position=reading.cases.position(case_id),
+            n_cases=len(reading.cases.mine),
+            task_name=row.task_name,
+            kind=row.kind,
+            decision=row.decision,
+            decision_words=sentence(row.task_name, row.kind, row.decision),
+            sex=row.sex,
+            age_years=row.age_years,
+            unit=row.unit,
+            day_of_stay=row.day_of_stay,
+            window_hours=row.window_hours,
+            timeline=patients.timeline(row.row_index, row.task_key),
+            last_values=patients.last_values(row.row_index),
+            draft=_draft_view(draft, current),
+            version_seen=current.version if current else 0,
+            form_key=uuid.uuid4().hex,
+        )
+
+    def _read(self, uow: UnitOfWork, slug: str, person_id: int) -> _Reading:
+        study, reader = require_reader(uow, slug, person_id)
+        places = uow.slots.places(study.id, person_id, self._clock())
+        takes_new = study.status is StudyStatus.OPEN
+        return _Reading(study, reader, ReaderList(places, study.order_seed, person_id, takes_new=takes_new))
+
+
+def _own_row(reading: _Reading, case: BlindedRow, judgment: JudgmentVersion) -> JudgmentRow:
+    if judgment.answer is None:
+        raise StoreError(f"The current judgment of case {case.case_id} has no answer.")
+    return JudgmentRow(
+        study_slug=reading.study.slug,
+        case_id=case.case_id,
+        case_label=_label(reading, case.case_id),
+        decision_words=sentence(case.task_name, case.kind, case.decision),
+        answer=judgment.answer,
+        certainty=judgment.certainty,
+        comment=judgment.comment,
+        saved_at=judgment.judged_at.astimezone(ZoneInfo(case.site_timezone)),
+        version=judgment.version,
+    )
+
+
+def _draft_view(draft: DraftRow | None, current: JudgmentVersion | None) -> DraftView:
+    """Show the draft, else the saved answer, else nothing: nothing is preselected."""
+    shown = draft or current
+    return DraftView(shown.answer, shown.certainty, shown.comment) if shown else DraftView(None, None, "")
+
+
+def _is_judged(uow: UnitOfWork, case_id: int, person_id: int) -> bool:
+    current = uow.judgments.current(case_id, person_id)
+    return current is not None and current.answer is not None
+
+
+def _may_open(uow: UnitOfWork, study: StudyRow, person_id: int, place: PlaceRow, now: datetime) -> bool:
+    """Tell whether a reader may look at a case: a place of his own is enough; otherwise one must be free."""
+    if study.status is not StudyStatus.OPEN or (place.holds_slot and place.held_until is None):
+        return place.holds_slot
+    return _hold(uow, study, person_id, place.case_id, now)
+
+
+def _hold(uow: UnitOfWork, study: StudyRow, person_id: int, case_id: int, now: datetime) -> bool:
+    """Renew the reader's hold of a case, or take a free slot; False when there is none."""
+    until = now + timedelta(hours=study.hold_hours)
+    return uow.slots.renew(case_id, person_id, until=until) or uow.slots.claim(case_id, person_id, now=now, until=until)
+
+
+def _label(reading: _Reading, case_id: int) -> str:
+    """Give the reader's own name of a case: the reader's letter (A, B, ... Z, AA, ...) and the case's number."""
+    letters, number = "", reading.reader.number
+    while number > 0:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return f"{letters}{reading.cases.number(case_id)}"

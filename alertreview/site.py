@@ -1,0 +1,145 @@
+"""Bring health records into a site: build the cohort, write its snapshot, register it in the database."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from alertreview.importing import build_cohort
+from alertreview.settings import Settings
+from alertreview.snapshots import write_snapshot
+from core.cohort import Cohort
+from core.errors import InvalidInputError, SourceError
+from core.import_report import ImportReport
+from core.vocabulary import Kind
+from db.rows import NewInstance, NewSnapshot, NewTask
+from db.session import Database
+
+Progress = Callable[[int, int], None]
+_PROGRESS_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class ImportOutcome:
+    """What an import came to."""
+
+    folder: Path
+    report: ImportReport
+    unchanged: bool
+    """True when the same records had been imported before."""
+
+
+def import_records(
+    settings: Settings,
+    database: Database,
+    source: Path,
+    source_format: str,
+    mapping: str | None = None,
+    progress: Progress | None = None,
+) -> ImportOutcome:
+    """Import health records: all of them, or nothing.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    database : Database
+        Upgraded and checked.
+    source : Path
+        A MEDS data set, an OMOP CDM, or a long CSV file.
+    source_format : {"meds", "omop", "csv"}
+        Which of these.
+    mapping : str or None
+        Name of a preset or path of a YAML file; None for the preset that recognises most.
+    progress : callable(n_done, n_all), optional
+        Called while records are read.
+
+    Raises
+    ------
+    SourceError, MappingError
+        If the source or the mapping cannot be used; nothing was kept.
+    """
+
+    def tell(what: str, share: float) -> None:
+        if progress is not None:
+            progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
+
+    cohort, report = build_cohort(source, format=source_format, mapping=mapping, progress=tell)
+    folder = write_snapshot(cohort, report, settings.home)
+    with database.write() as uow:
+        if uow.snapshots.by_hash(cohort.content_hash) is not None:
+            return ImportOutcome(folder, report, unchanged=True)
+        uow.snapshots.add(
+            NewSnapshot(
+                content_hash=cohort.content_hash,
+                folder=folder.name,
+                source_format=source_format,
+                mapping_name=str(report.mapping),
+                site_timezone=cohort.site_timezone,
+                calendar_is_shifted=cohort.calendar_is_shifted,
+                simulated=cohort.simulated,
+                import_summary=report.to_dict(),
+                created_at=datetime.now(UTC),
+            ),
+            _instances(cohort),
+            _tasks(cohort),
+        )
+        uow.commit()
+    return ImportOutcome(folder, report, unchanged=False)
+
+
+def _instances(cohort: Cohort) -> list[NewInstance]:
+    zone = ZoneInfo(cohort.site_timezone)
+    return [
+        NewInstance(
+            row_index=row_index,
+            patient_id=str(row["patient_id"]),
+            stay_id=int(row["stay_id"]),
+            snapshot_at=row["snapshot_at"].to_pydatetime(warn=False).replace(tzinfo=zone),
+            day_of_stay=int(row["day_of_stay"]),
+            unit=str(row["unit"]),
+            age_years=None if pd.isna(row["age_years"]) else float(row["age_years"]),
+            sex="" if pd.isna(row["sex"]) else str(row["sex"]),
+            window_hours=float(row["window_hours"]),
+        )
+        for row_index, row in enumerate(cohort.instances.to_dict("records"))
+    ]
+
+
+def _tasks(cohort: Cohort) -> list[NewTask]:
+    return [
+        NewTask(
+            column_index=column,
+            task_key=str(row["task_key"]),
+            name=str(row["name"]),
+            kind=Kind(row["kind"]),
+            order_group=str(row["order_group"]),
+        )
+        for column, row in enumerate(cohort.tasks.to_dict("records"))
+    ]
+
+
+def write_import_report(report: ImportReport, path: Path) -> None:
+    """Write an import report as JSON or as a page that stands alone, by the file's ending.
+
+    Raises
+    ------
+    InvalidInputError
+        If the ending is neither .json nor .html.
+    SourceError
+        If the file cannot be written.
+    """
+    if path.suffix == ".json":
+        text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
+    elif path.suffix == ".html":
+        text = report.to_html()
+    else:
+        raise InvalidInputError(f"An import report is written as .json or .html, not as {path.name}.")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error

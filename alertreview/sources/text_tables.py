@@ -1,0 +1,294 @@
+"""Text tables (CSV) of any encoding, plain, gzipped or in a zip archive, read in batches with every cell as text."""
+
+import codecs
+import gzip
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+import pyarrow as pa
+from pyarrow import csv
+
+from core.errors import SourceError
+
+BLOCK_BYTES = 8 << 20
+MAX_MEMBER_BYTES = 64 << 30
+MAX_RATIO = 500
+"""Text shrinks 5 to 20 times; what shrinks 500 times is a bomb."""
+_BOMB_BYTES = 64 << 20
+"""Small members may shrink as they like."""
+_DELIMITERS = (",", "\t", ";", "|")
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """One text table somewhere.
+
+    Parameters
+    ----------
+    name : str
+        For people: "cdm.zip, PERSON.csv".
+    stem : str
+        File name without folder and suffixes, in lower case: "person".
+    opener : callable
+        Opens the bytes, decompressed.
+    n_bytes : int
+        Compressed size; 0 when unknown.
+    """
+
+    name: str
+    stem: str
+    opener: Callable[[], AbstractContextManager[IO[bytes]]]
+    n_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What was found out about a text table before reading it.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        As the header has them.
+    encoding : str
+    delimiter : str
+    """
+
+    columns: tuple[str, ...]
+    encoding: str
+    delimiter: str
+
+
+def _stem(name: str) -> str:
+    stem = PurePosixPath(name).name.lower()
+    for suffix in (".gz", ".csv", ".tsv", ".txt"):
+        stem = stem.removesuffix(suffix)
+    return stem
+
+
+def is_text_table(name: str) -> bool:
+    """Whether a file name looks like a text table."""
+    return name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
+
+
+def text_files(source: Path) -> list[TextFile]:
+    """Find the text tables of a folder, of a zip archive, or the single file.
+
+    Parameters
+    ----------
+    source : Path
+
+    Returns
+    -------
+    list of TextFile
+        By name; hidden files and the droppings of archivers are left out.
+
+    Raises
+    ------
+    SourceError
+        When there is nothing, the archive is damaged, or a member is a link, leaves the archive, or is a bomb.
+    """
+    if source.is_dir():
+        paths = sorted(path for path in source.rglob("*") if is_text_table(path.name) and not path.name.startswith("."))
+        outside = [path for path in paths if not path.resolve().is_relative_to(source.resolve())]
+        if outside:
+            raise SourceError(f"{outside[0]}: is a link that leads out of the folder. Copy the file itself.")
+        return [_plain(path) for path in paths if path.is_file()]
+    if not source.is_file():
+        raise SourceError(f"{source}: there is no such file or folder. Check the path.")
+    if zipfile.is_zipfile(source):
+        return _members(source)
+    if source.suffix.lower() == ".zip":
+        raise SourceError(f"{source}: is no complete zip archive. Copy it again from its origin.")
+    return [_plain(source)]
+
+
+def _plain(path: Path) -> TextFile:
+    @contextmanager
+    def opener() -> Iterator[IO[bytes]]:
+        with path.open("rb") as stream, _unpacked(stream, path.name) as text:
+            yield text
+
+    return TextFile(path.name, _stem(path.name), opener, path.stat().st_size)
+
+
+@contextmanager
+def _unpacked(stream: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    if name.lower().endswith(".gz"):
+        with gzip.GzipFile(fileobj=stream) as text:
+            yield cast(IO[bytes], text)
+    else:
+        yield stream
+
+
+def _members(archive: Path) -> list[TextFile]:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            infos = opened.infolist()
+    except (zipfile.BadZipFile, OSError):
+        raise SourceError(f"{archive}: is no complete zip archive. Copy it again from its origin.") from None
+    out = []
+    for info in infos:
+        _check_member(archive, info)
+        path = PurePosixPath(info.filename)
+        hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+        if not info.is_dir() and not hidden and is_text_table(path.name):
+            out.append(_member(archive, info))
+    return sorted(out, key=lambda file: file.name)
+
+
+def _check_member(archive: Path, info: zipfile.ZipInfo) -> None:
+    path = PurePosixPath(info.filename.replace("\\", "/"))
+    rule = ""
+    if path.is_absolute() or ".." in path.parts or ":" in path.parts[0:1]:
+        rule = "leads out of the archive"
+    elif stat.S_ISLNK(info.external_attr >> 16):
+        rule = "is a link"
+    elif info.flag_bits & 1:
+        rule = "is encrypted"
+    elif info.file_size > MAX_MEMBER_BYTES:
+        rule = f"would unpack to {info.file_size >> 30} GB; {MAX_MEMBER_BYTES >> 30} GB are allowed"
+    elif info.file_size > _BOMB_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1):
+        rule = f"unpacks to {info.file_size // max(info.compress_size, 1)} times its size; {MAX_RATIO} are allowed"
+    if rule:
+        raise SourceError(f"{archive.name}, {info.filename}: {rule}. Unpack the archive yourself and check it.")
+
+
+def _member(archive: Path, info: zipfile.ZipInfo) -> TextFile:
+    @contextmanager
+    def opener() -> Iterator[IO[bytes]]:
+        with zipfile.ZipFile(archive) as opened, opened.open(info) as member, _unpacked(member, info.filename) as text:
+            yield text
+
+    return TextFile(f"{archive.name}, {info.filename}", _stem(info.filename), opener, info.compress_size)
+
+
+def look_at(file: TextFile) -> Layout:
+    """Find encoding, delimiter and columns; reads the whole file once, block by block.
+
+    Parameters
+    ----------
+    file : TextFile
+
+    Returns
+    -------
+    Layout
+        An encoding of ``"latin-1"`` is a guess, made when the bytes are no UTF-8.
+
+    Raises
+    ------
+    SourceError
+        When the file is empty, damaged, a bomb, binary, or has no or a doubtful header.
+    """
+    try:
+        encoding, head = _encoding(file)
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise SourceError(f"{file.name}: cannot be read to its end ({type(error).__name__}). Copy it again.") from None
+    text = head.decode(encoding, errors="replace").lstrip("\ufeff")
+    first = text.splitlines()[0] if text.strip() else ""
+    if not first.strip():
+        raise SourceError(f"{file.name}: is empty; its first line must name the columns.")
+    delimiter = max(_DELIMITERS, key=first.count)
+    columns = tuple(name.strip().strip('"').strip() for name in first.split(delimiter))
+    lower = [name.lower() for name in columns]
+    for name in lower:
+        if lower.count(name) > 1:
+            raise SourceError(f"{file.name}: the column {name!r} comes twice. Rename one of them.")
+    return Layout(columns, encoding, delimiter)
+
+
+def _encoding(file: TextFile) -> tuple[str, bytes]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    n_bytes, head, encoding = 0, b"", "utf-8"
+    with file.opener() as stream:
+        while block := stream.read(1 << 20):
+            n_bytes += len(block)
+            if n_bytes > _BOMB_BYTES and file.n_bytes and n_bytes > MAX_RATIO * file.n_bytes:
+                raise SourceError(
+                    f"{file.name}: unpacks to more than {MAX_RATIO} times its size. Unpack it yourself and check it."
+                )
+            head = head or block[: 1 << 16]
+            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16", head
+            if b"\0" in block:
+                raise SourceError(
+                    f"{file.name}: holds NUL bytes and is no text. Export the table again as CSV in UTF-8."
+                )
+            if encoding == "utf-8":
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError:
+                    encoding = "latin-1"
+    return encoding, head
+
+
+def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Read some columns, every cell as text; empty cells are null.
+
+    Parameters
+    ----------
+    file : TextFile
+    layout : Layout
+    columns : list of str
+        As the header spells them.
+
+    Yields
+    ------
+    first_row : int
+        Number of the first row in the batch; the header is row 1.
+    batch : RecordBatch
+
+    Raises
+    ------
+    SourceError
+        Naming file and row, when a row has too few or too many cells.
+    """
+    wrong: list[tuple[int | None, int, int]] = []
+
+    def refuse(row: csv.InvalidRow) -> str:
+        wrong.append((row.number, row.expected_columns, row.actual_columns))
+        return "error"
+
+    row = 2
+    try:
+        with file.opener() as stream:
+            reader = csv.open_csv(
+                pa.PythonFile(stream, mode="r"),
+                read_options=csv.ReadOptions(
+                    encoding=layout.encoding,
+                    use_threads=False,
+                    block_size=BLOCK_BYTES,
+                    column_names=list(layout.columns),
+                    skip_rows=1,
+                ),
+                parse_options=csv.ParseOptions(
+                    delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=refuse
+                ),
+                convert_options=csv.ConvertOptions(
+                    include_columns=columns,
+                    column_types=dict.fromkeys(columns, pa.string()),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=True,
+                    null_values=[""],
+                ),
+            )
+            for batch in reader:
+                yield row, batch
+                row += batch.num_rows
+    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        if wrong:
+            number, expected, actual = wrong[0]
+            where = f"row {number}" if number else f"a row after row {row:,}"
+            raise SourceError(
+                f"{file.name}: {where} has {actual} cells, the header {expected}. Correct the row."
+            ) from None
+        if "Empty CSV" in str(error):
+            return
+        raise SourceError(
+            f"{file.name}: cannot be read after row {row:,} ({type(error).__name__}). Export it again."
+        ) from None

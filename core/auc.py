@@ -1,0 +1,200 @@
+"""Area under the ROC curve by mid-ranks, with DeLong's interval and paired test.
+
+Everywhere `y` marks the relevant (positive) cases and a higher score means more unusual, so an AUC above .5 says that
+relevant cases are ranked above the others. Ties count half. A figure that cannot be computed is an `Estimate` with a
+reason, never NaN and never an exception; only malformed input raises.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from core.estimate import Estimate, normal_quantile, not_computable
+from core.usable_cases import SEPARATED, Floats, UsableCases, usable_cases
+
+
+def auc(y: ArrayLike, score: ArrayLike) -> Estimate:
+    """Area under the ROC curve, all cases counting the same, without interval; O(n log n).
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        1 positive, 0 negative, NaN undetermined.
+    score : array-like of shape (n,)
+        Higher = more unusual; NaN where there is none.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).value
+    0.75
+    >>> auc([1, 1], [0.3, 0.4]).reason
+    'not computable: one class only (2 positive, 0 negative)'
+
+    References
+    ----------
+    Hanley and McNeil (1982), Radiology 143, 29-36: the AUC is the Wilcoxon statistic.
+    """
+    method = "AUC by mid-ranks (ties count half)"
+    cases = usable_cases(y, [score])
+    if why := cases.why_no_auc():
+        return not_computable(why, n=cases.n, left_out=cases.left_out, method=method)
+    value = float(_placements(cases.y, cases.scores[0])[0].mean())
+    return Estimate(value, n=cases.n, left_out=cases.left_out, method=method)
+
+
+def _placements(y: NDArray[np.bool_], score: Floats) -> tuple[Floats, Floats]:
+    """Share of negatives below each positive, and share of positives above each negative (DeLong's V10, V01)."""
+    positives, negatives = score[y], score[~y]
+    ranks = stats.rankdata(score)
+    v10 = (ranks[y] - stats.rankdata(positives)) / negatives.size
+    v01 = 1.0 - (ranks[~y] - stats.rankdata(negatives)) / positives.size
+    return v10, v01
+
+
+def delong_interval(y: ArrayLike, score: ArrayLike, *, level: float = 0.95) -> Estimate:
+    """AUC with DeLong's interval: right only when cases are independent and drawn at random.
+
+    Parameters
+    ----------
+    y, score
+        As in `auc`.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Estimate
+        The interval is symmetric and cut at 0 and 1.
+
+    References
+    ----------
+    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44, 837-845; by mid-ranks as in Sun and Xu (2014), IEEE Signal
+    Processing Letters 21, 1389-1393.
+    """
+    method = "AUC by mid-ranks; interval by DeLong (cases independent, drawn at random)"
+    quantile = normal_quantile(level)
+    cases = usable_cases(y, [score])
+    if why := cases.why_no_auc():
+        return not_computable(why, n=cases.n, left_out=cases.left_out, level=level, method=method)
+    values, covariance, reason = _delong(cases)
+    value = float(values[0])
+    if not reason and covariance[0, 0] <= 0.0:
+        reason = SEPARATED
+    if reason:
+        return Estimate(value, None, None, level, cases.n, cases.left_out, reason, method)
+    reach = quantile * float(np.sqrt(covariance[0, 0]))
+    return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), level, cases.n, cases.left_out, "", method)
+
+
+def _delong(cases: UsableCases) -> tuple[Floats, Floats, str]:
+    """AUCs of all scorers, their covariance, and a reason when there is no covariance."""
+    n_positive, n_negative = int(cases.y.sum()), int((~cases.y).sum())
+    placements = [_placements(cases.y, s) for s in cases.scores]
+    values = np.array([v10.mean() for v10, _ in placements])
+    if min(n_positive, n_negative) < 2:
+        what = "positive" if n_positive < 2 else "negative"
+        return values, np.full((values.size, values.size), np.nan), f"interval not computable: one {what} case only"
+    s10 = np.atleast_2d(np.cov(np.vstack([v10 for v10, _ in placements])))
+    s01 = np.atleast_2d(np.cov(np.vstack([v01 for _, v01 in placements])))
+    return values, s10 / n_positive + s01 / n_negative, ""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Difference of two AUCs on the same cases, first minus second.
+
+    Attributes
+    ----------
+    difference : Estimate
+    z : float or None
+        Test statistic; None when it cannot be computed.
+    p_value : float or None
+        Two-sided.
+    """
+
+    difference: Estimate
+    z: float | None
+    p_value: float | None
+
+
+def delong_paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, *, level: float = 0.95) -> PairedTest:
+    """Compare two scorers on the cases that both scored, by DeLong's paired test.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    score_a, score_b : array-like of shape (n,)
+        Higher = more unusual.
+    level : float
+
+    Returns
+    -------
+    PairedTest
+    """
+    method = "difference of AUCs on the same cases; interval and test by paired DeLong"
+    quantile = normal_quantile(level)
+    cases = usable_cases(y, [score_a, score_b])
+    if why := cases.why_no_auc():
+        return PairedTest(
+            not_computable(why, n=cases.n, left_out=cases.left_out, level=level, method=method), None, None
+        )
+    values, covariance, reason = _delong(cases)
+    difference = float(values[0] - values[1])
+    variance = float(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1])
+    # Two scorers that rank alike leave rounding noise, not a variance.
+    if not reason and variance <= 1e-15:
+        reason = "interval not computable: both scorers rank these cases alike, or separate them completely"
+    if reason:
+        return PairedTest(Estimate(difference, None, None, level, cases.n, cases.left_out, reason, method), None, None)
+    error = float(np.sqrt(variance))
+    z = difference / error
+    low, high = max(-1.0, difference - quantile * error), min(1.0, difference + quantile * error)
+    estimate = Estimate(difference, low, high, level, cases.n, cases.left_out, "", method)
+    return PairedTest(estimate, z, float(2.0 * stats.norm.sf(abs(z))))
+
+
+def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
+    """Mean of the tasks' AUCs, over the tasks that have cases of both classes; without interval.
+
+    Parameters
+    ----------
+    y, score
+        As in `auc`.
+    task : array-like of shape (n,)
+        Task of each case.
+
+    Returns
+    -------
+    Estimate
+        `n` counts tasks, not cases; `left_out` counts tasks by reason ("0 positive", "0 negative").
+
+    Examples
+    --------
+    >>> mean = task_macro_auc([0, 1, 0, 0], [0.1, 0.9, 0.5, 0.6], ["K", "K", "Na", "Na"])
+    >>> mean.value, mean.n, mean.left_out
+    (1.0, 1, {'0 positive': 1})
+    """
+    method = "mean of the AUCs of the tasks that have cases of both classes"
+    tasks = np.asarray(task)
+    cases = usable_cases(y, [score], patient=tasks)
+    values: list[float] = []
+    left_out: dict[str, int] = {}
+    for code in np.unique(cases.patient):
+        own = cases.patient == code
+        labels = cases.y[own]
+        if labels.any() and not labels.all():
+            values.append(float(_placements(labels, cases.scores[0][own])[0].mean()))
+        else:
+            reason = "0 negative" if labels.any() else "0 positive"
+            left_out[reason] = left_out.get(reason, 0) + 1
+    if without := np.unique(tasks).size - np.unique(cases.patient).size:
+        left_out["no usable case"] = int(without)
+    if not values:
+        return not_computable("n/a (no task has cases of both classes)", left_out=left_out, method=method)
+    return Estimate(float(np.mean(values)), n=len(values), left_out=left_out, method=method)

@@ -1,0 +1,108 @@
+"""The backbone: a few nodes that stand for all past instances, with multiplicities set back to the empirical prior."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from core.errors import InvalidInputError
+from core.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class SampledNodes:
+    """Past instances that stand for all past instances.
+
+    Parameters
+    ----------
+    rows : int array of shape (n_nodes,)
+        Rows of the past, ascending.
+    multiplicities : float array of shape (n_nodes,)
+        Weight of each node, set back to the empirical prior: the positive nodes hold the share of positive past
+        instances. The mean is 1, so that label weight and regularisation mean per node what they mean without a
+        backbone. (Counts of instances, n / n_nodes times as much, act like label weights that much smaller: labels
+        then spread over the whole graph, and the own label left out becomes louder than the neighbourhood.)
+    """
+
+    rows: IntArray
+    multiplicities: FloatArray
+
+
+def sample_balanced_nodes(y: FloatArray, n_nodes: int, random: np.random.Generator) -> SampledNodes:
+    """Draw equal numbers of positive and negative past instances without replacement.
+
+    When one decision has fewer instances than its half, all of them are taken and the other fills the rest.
+
+    Parameters
+    ----------
+    y : float array of shape (n_past,)
+        Decisions, -1 or +1.
+    n_nodes : int
+        Nodes wanted; all past instances are nodes when there are no more.
+    random : numpy Generator
+
+    Raises
+    ------
+    InvalidInputError
+        When `n_nodes` is below 2 or a decision does not occur.
+    """
+    positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y <= 0)
+    if n_nodes < 2:
+        raise InvalidInputError(f"n_nodes is {n_nodes}; a backbone has at least 2 nodes, one for each decision.")
+    if min(len(positive), len(negative)) == 0:
+        raise InvalidInputError("The past holds one class only; a balanced backbone needs decisions of both kinds.")
+    half = n_nodes // 2
+    n_positive = min(len(positive), max(half, n_nodes - len(negative)))
+    n_negative = min(len(negative), n_nodes - n_positive)
+    chosen_positive = random.choice(positive, n_positive, replace=False)
+    chosen_negative = random.choice(negative, n_negative, replace=False)
+    rows = np.sort(np.concatenate((chosen_positive, chosen_negative)))
+    multiplicities = np.where(y[rows] > 0, len(positive) / n_positive, len(negative) / n_negative)
+    multiplicities *= len(rows) / len(y)
+    return SampledNodes(rows, multiplicities)
+
+
+@dataclass(frozen=True)
+class CentroidNodes:
+    """Centroids of past instances.
+
+    Parameters
+    ----------
+    points : float array of shape (n_nodes, n_features)
+    labels : float array of shape (n_nodes,)
+        Mean label of the members, in [-1, 1]: with it the soft label of the node is the mean over its members.
+    multiplicities : float array of shape (n_nodes,)
+        Number of members.
+    members : int array of shape (n_past,)
+        Node of each past instance.
+    """
+
+    points: FloatArray
+    labels: FloatArray
+    multiplicities: FloatArray
+    members: IntArray
+
+
+def centroid_nodes(X: FloatArray, y: FloatArray, n_nodes: int, random_state: int) -> CentroidNodes:
+    """Quantise past instances to centroids (k-means); a node takes the mean label of its members.
+
+    Parameters
+    ----------
+    X : float array of shape (n_past, n_features)
+    y : float array of shape (n_past,)
+        Decisions in [-1, 1].
+    n_nodes : int
+        Most nodes; fewer when there are fewer distinct instances.
+    random_state : int
+        Seed of k-means.
+
+    References
+    ----------
+    The paper, section "Backbone Graph".
+    """
+    n_distinct = len(np.unique(X, axis=0))
+    model = KMeans(n_clusters=min(n_nodes, n_distinct), n_init=1, random_state=random_state).fit(X)
+    used, members = np.unique(model.labels_, return_inverse=True)
+    counts = np.bincount(members).astype(np.float64)
+    labels = np.bincount(members, weights=y) / counts
+    return CentroidNodes(model.cluster_centers_[used], labels, counts, members.astype(np.int64))

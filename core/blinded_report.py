@@ -1,0 +1,55 @@
+"""The part of a report that may be seen while its readers are still blinded."""
+
+import dataclasses
+
+from core.estimate import Estimate, not_computable
+from core.study_report import AgreementFigures, AgreementReport, Ceiling, DawidSkeneReport, ResultSet, StudyReport
+
+HIDDEN = "hidden while readers are blinded; shown when the study is locked"
+
+
+def blinded_report(report: StudyReport) -> StudyReport:
+    """Keep what may be seen while readers are still blinded: counts of cases and judgments, no votes and no figures.
+
+    Parameters
+    ----------
+    report : StudyReport
+
+    Returns
+    -------
+    StudyReport
+        With `hidden` set; every figure says that it is hidden, and lists of results, readers and pairs are empty.
+    """
+    nothing = dataclasses.replace(not_computable(HIDDEN, level=report.level), reason=HIDDEN)
+    name = report.agreement.answers.name
+    figures = AgreementFigures(name, 0, 0, raw=nothing, fleiss=nothing, alpha=nothing, ac1=nothing)
+    flow = dataclasses.replace(report.flow, n_decided=0, left_out={})
+    return dataclasses.replace(
+        report,
+        hidden=True,
+        n_cannot_judge=0,
+        headline=("Results are hidden while readers are blinded. They are shown when the study is locked.",),
+        warnings=tuple(w for w in report.warnings if w.startswith("Simulated")),
+        results=(_hidden_result(report.primary, nothing),),
+        agreement=AgreementReport(answers=figures, positive=figures),
+        ceiling=Ceiling(nothing, nothing, None, report.ceiling.n_readers),
+        readers=(),
+        dawid_skene=DawidSkeneReport(0, None, {}, {}, 0, False, 0, HIDDEN),
+        flow=flow,
+        strata=tuple(dataclasses.replace(s, n_decided=0, n_positive=0) for s in report.strata),
+    )
+
+
+def _hidden_result(result: ResultSet, nothing: Estimate) -> ResultSet:
+    return dataclasses.replace(
+        result,
+        n_used=0,
+        n_positive=0,
+        left_out={},
+        prevalence_naive=nothing,
+        prevalence_weighted=nothing,
+        scorers=(),
+        comparisons=(),
+        alert_rates=(),
+        cases=(),
+    )

@@ -1,0 +1,118 @@
+"""A panel of simulated readers with a stated error rate, for demonstrations and tests; never mixed with real votes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from core.errors import InvalidInputError
+from core.vocabulary import Answer
+
+
+@dataclass(frozen=True)
+class SimulatedPanel:
+    """How the simulated readers behave.
+
+    Parameters
+    ----------
+    n_readers : int
+    error_rate : float
+        Chance that a reader misses a relevant case, and the same chance to call an unusual but irrelevant one relevant;
+        a usual one is called relevant half as often. The default gives Fleiss' kappa of about .3 when a fifth of the
+        cases is relevant.
+    cannot_judge_rate : float
+        Chance of "cannot judge".
+    leniency_spread : float
+        Readers' own error rates lie between (1 - spread) and (1 + spread) times the stated one, evenly.
+    unusual_from : float
+        True anomaly score from which an unplanted decision is truly unusual.
+    relevant_from : float
+        True anomaly score from which a planted decision is truly relevant; below, it went unnoticed.
+    """
+
+    n_readers: int = 3
+    error_rate: float = 0.25
+    cannot_judge_rate: float = 0.03
+    leniency_spread: float = 0.3
+    unusual_from: float = 0.7
+    relevant_from: float = 0.5
+
+    def __post_init__(self) -> None:
+        worst = self.error_rate * (1.0 + self.leniency_spread)
+        if not 0.0 <= self.error_rate <= worst <= 0.5 or not 0.0 <= self.cannot_judge_rate < 1.0 or self.n_readers < 1:
+            raise InvalidInputError(
+                f"Simulated readers with error rate {self.error_rate}, spread {self.leniency_spread} and cannot-judge "
+                f"rate {self.cannot_judge_rate} are no readers; no error rate may exceed one half."
+            )
+
+
+@dataclass(frozen=True)
+class SimulatedVotes:
+    """What the panel answered.
+
+    Attributes
+    ----------
+    answers : ndarray of shape (n_cases, n_readers), int
+        Codes of `core.vocabulary.Answer`.
+    truth : ndarray of shape (n_cases,), int
+        What an errorless reader would answer.
+    is_certain : ndarray of shape (n_cases, n_readers), bool
+    active_seconds : ndarray of shape (n_cases, n_readers)
+        Reading times, log-normal around a minute and a half.
+    """
+
+    answers: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    is_certain: NDArray[np.bool_]
+    active_seconds: NDArray[np.float64]
+
+
+def simulate_votes(
+    is_planted: ArrayLike, true_anomaly: ArrayLike, panel: SimulatedPanel | None = None, *, seed: int = 0
+) -> SimulatedVotes:
+    """Let a panel of simulated readers judge cases whose truth is known.
+
+    Parameters
+    ----------
+    is_planted : array-like of shape (n_cases,), bool
+        Whether the decision was planted as unusual.
+    true_anomaly : array-like of shape (n_cases,)
+        True anomaly score of the decision, in [0, 1]: one minus its probability given the patient's state.
+    panel : SimulatedPanel, optional
+    seed : int
+
+    Returns
+    -------
+    SimulatedVotes
+        The same for the same cases, panel and seed.
+
+    Raises
+    ------
+    InvalidInputError
+        If lengths differ or a true anomaly score lies outside [0, 1].
+    """
+    panel = SimulatedPanel() if panel is None else panel
+    planted, anomaly = np.asarray(is_planted, dtype=bool), np.asarray(true_anomaly, dtype=np.float64)
+    if planted.shape != anomaly.shape or planted.ndim != 1:
+        raise InvalidInputError(f"{planted.shape} planted marks, {anomaly.shape} true scores; give one for each case.")
+    if not ((anomaly >= 0.0) & (anomaly <= 1.0)).all():
+        raise InvalidInputError("A true anomaly score lies outside [0, 1]; give one minus the decision's probability.")
+    rng = np.random.default_rng(seed)
+    truth = np.where(anomaly >= panel.unusual_from, int(Answer.UNUSUAL), int(Answer.USUAL))
+    truth[planted & (anomaly >= panel.relevant_from)] = int(Answer.RELEVANT)
+    shape = (planted.size, panel.n_readers)
+    error = panel.error_rate * (1.0 + panel.leniency_spread * np.linspace(-1.0, 1.0, panel.n_readers))
+    if panel.n_readers == 1:
+        error = np.array([panel.error_rate])
+    relevant = np.select([truth == 3, truth == 2], [1.0, 1.0], 0.5)[:, None] * error
+    relevant = np.where((truth == 3)[:, None], 1.0 - relevant, relevant)
+    # Among the votes that are not "relevant", seven in ten follow the truth on usual or unusual.
+    unusual = np.where(truth >= 2, 0.7, 0.3 * (panel.error_rate > 0.0))[:, None]
+    if panel.error_rate == 0.0:
+        unusual = (truth == 2).astype(np.float64)[:, None]
+    first, second = rng.random(shape), rng.random(shape)
+    answers = np.where(first < relevant, 3, np.where(second < unusual, 2, 1)).astype(np.int64)
+    answers[rng.random(shape) < panel.cannot_judge_rate] = int(Answer.CANNOT_JUDGE)
+    is_certain = rng.random(shape) < np.where(answers == truth[:, None], 0.8, 0.5)
+    seconds: NDArray[np.float64] = np.round(np.exp(rng.normal(np.log(90.0), 0.5, shape)), 1).astype(np.float64)
+    return SimulatedVotes(answers, truth.astype(np.int64), is_certain, seconds)

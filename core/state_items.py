@@ -1,0 +1,134 @@
+"""Features of labs, observations and drugs at every snapshot."""
+
+import numpy as np
+import numpy.typing as npt
+
+from core.aspects import PENDING_HOURS, RECENT_HOURS
+from core.events import EventKind
+from core.reference import ReferenceBands
+from core.series import range_statistics
+from core.state_blocks import HOUR, Block, ItemSeries
+from core.state_layout import Entries
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+def add_results(block: Block, bands: ReferenceBands, entries: Entries) -> None:
+    """Add what is known of every lab and observation: values, trends, counts and flags."""
+    results = block.only(EventKind.LAB_RESULT, EventKind.OBSERVATION)
+    series = ItemSeries(results)
+    _add_counts(results, series, entries)
+    _add_values(results, series, bands, entries)
+
+
+def _add_counts(results: Block, pairs: ItemSeries, entries: Entries) -> None:
+    events = pairs.sorted_by(results.known_at, np.ones(len(results.item), dtype=bool))
+    end = events.before(pairs.series, pairs.snapshot)
+    begun = end > events.start(pairs.series)
+    series, snapshot, end = pairs.series[begun], pairs.snapshot[begun], end[begun]
+    row, item = pairs.row[begun], pairs.item[begun]
+    happened = results.time[events.order]
+    n_recent = end - events.before(series, snapshot - RECENT_HOURS * HOUR)
+    entries.value("result", "hours_since_last", row, item, (snapshot - happened[end - 1]) / HOUR)
+    entries.flag("result", "count_24h", row, item, n_recent)
+    entries.flag("result", "count_stay", row, item, end - events.before(series, pairs.from_time[begun]))
+    entries.flag("result", "measured_24h", row, item, n_recent > 0)
+    entries.flag("result", "ever", row, item, np.ones(len(row)))
+
+
+def _add_values(results: Block, pairs: ItemSeries, bands: ReferenceBands, entries: Entries) -> None:
+    numeric = np.isfinite(results.value)
+    events = pairs.sorted_by(results.known_at, numeric)
+    value, time = results.value[numeric][events.order], results.time[numeric][events.order]
+    end, first = events.before(pairs.series, pairs.snapshot), events.start(pairs.series)
+    begun = end > first
+    series, snapshot, end, first = pairs.series[begun], pairs.snapshot[begun], end[begun], first[begun]
+    row, item = pairs.row[begun], pairs.item[begun]
+    last, before_last = end - 1, np.maximum(end - 2, first)
+    twice = end - first >= 2
+    entries.value("value", "last_value", row, item, value[last])
+    entries.value("value", "change", row, item, np.where(twice, value[last] - value[before_last], np.nan))
+    hours = (time[last] - time[before_last]) / HOUR
+    entries.value("value", "hours_between", row, item, np.where(twice, hours, np.nan))
+    recent = range_statistics(value, time, events.before(series, snapshot - RECENT_HOURS * HOUR), end)
+    entries.value("value", "slope_24h", row, item, recent.slope)
+    stay = range_statistics(value, time, events.before(series, pairs.from_time[begun]), end)
+    entries.value("value", "slope_stay", row, item, stay.slope)
+    entries.value("value", "min_stay", row, item, stay.minimum)
+    entries.value("value", "max_stay", row, item, stay.maximum)
+    entries.value("value", "mean_stay", row, item, stay.mean)
+    entries.value("value", "first_stay", row, item, stay.first)
+    entries.value("value", "change_from_first", row, item, np.where(stay.n >= 2, value[last] - stay.first, np.nan))
+    cell = bands.cell_of_instance[row]
+    entries.flag("value", "is_high", row, item, value[last] > bands.high[cell, item])
+    entries.flag("value", "is_low", row, item, value[last] < bands.low[cell, item])
+
+
+def add_pending(block: Block, entries: Entries) -> None:
+    """Add a flag where a lab was ordered or taken and its result is not known yet."""
+    labs = block.only(EventKind.LAB_ORDER, EventKind.LAB_RESULT)
+    pairs = ItemSeries(labs)
+    is_result = labs.kind == list(EventKind).index(EventKind.LAB_RESULT)
+    known = pairs.sorted_by(labs.known_at, is_result)
+    taken = pairs.sorted_by(labs.time, is_result)
+    asked = pairs.sorted_by(labs.time, ~is_result)
+    since = pairs.snapshot - PENDING_HOURS * HOUR
+    n_known = known.before(pairs.series, pairs.snapshot) - known.start(pairs.series)
+    last_known = _last(known.time, known.before(pairs.series, pairs.snapshot), n_known > 0)
+    end = asked.before(pairs.series, pairs.snapshot)
+    last_asked = _last(asked.time, end, end > asked.start(pairs.series))
+    unanswered = (last_asked >= since) & (last_asked > last_known)
+    end = taken.before(pairs.series, pairs.snapshot)
+    last_taken = _last(taken.time, end, end > taken.start(pairs.series))
+    on_its_way = (end - taken.start(pairs.series) > n_known) & (last_taken >= since)
+    entries.flag("pending", "pending", pairs.row, pairs.item, unanswered | on_its_way)
+
+
+def _last(time: IntArray, end: IntArray, exists: npt.NDArray[np.bool_]) -> IntArray:
+    """Time of the event before position `end`; the smallest integer where there is none."""
+    if not len(time):
+        return np.full(len(end), np.iinfo(np.int64).min)
+    return np.where(exists, time[np.maximum(end - 1, 0)], np.iinfo(np.int64).min)
+
+
+def add_drugs(block: Block, entries: Entries, *, has_stops: bool, has_administrations: bool) -> None:
+    """Add what is known of every drug.
+
+    Parameters
+    ----------
+    block : Block
+    entries : Entries
+    has_stops, has_administrations : bool
+        Whether the source tells when drugs stop and when they are given; where it does not, a drug counts as on, or as
+        given, for 24 h after each start.
+    """
+    drugs = block.only(EventKind.MEDICATION_ORDER, EventKind.MEDICATION_STOP, EventKind.ADMINISTRATION)
+    pairs = ItemSeries(drugs)
+    kinds = list(EventKind)
+    starts = pairs.sorted_by(drugs.known_at, drugs.kind == kinds.index(EventKind.MEDICATION_ORDER))
+    stops = pairs.sorted_by(drugs.known_at, drugs.kind == kinds.index(EventKind.MEDICATION_STOP))
+    given = pairs.sorted_by(drugs.known_at, drugs.kind == kinds.index(EventKind.ADMINISTRATION))
+    series, snapshot, recent = pairs.series, pairs.snapshot, pairs.snapshot - RECENT_HOURS * HOUR
+    n_before = {each: each.before(series, snapshot) for each in (starts, stops, given)}
+    in_stay = {each: n_before[each] - each.before(series, pairs.from_time) for each in (starts, stops, given)}
+    last_start = _last(starts.time, n_before[starts], n_before[starts] > starts.start(series))
+    last_given = _last(given.time, n_before[given], n_before[given] > given.start(series))
+    last_any = np.maximum(last_start, last_given)
+    ever = last_any > np.iinfo(np.int64).min
+    was_given = (last_given if has_administrations else last_any) >= recent
+    on_order = (in_stay[starts] > in_stay[stops]) if has_stops else last_start >= recent
+    first_given = given.before(series, pairs.from_time)
+    first_time = given.time[np.minimum(first_given, len(given.time) - 1)] if len(given.time) else last_start
+    start = np.where(last_start > np.iinfo(np.int64).min, last_start, np.where(in_stay[given] > 0, first_time, -1))
+    has_start = (last_start > np.iinfo(np.int64).min) | (in_stay[given] > 0)
+    hours_since_start = np.where(has_start, (snapshot - start) / HOUR, np.nan)
+    hours_since_last = np.where(ever, (snapshot - np.where(ever, last_any, snapshot)) / HOUR, np.nan)
+    n_starts = np.where(in_stay[starts] > 0, in_stay[starts], in_stay[given])
+    row, item = pairs.row, pairs.item
+    entries.flag("drug", "on_now", row, item, on_order | (last_given >= recent))
+    entries.flag("drug", "given_24h", row, item, was_given)
+    entries.value("drug", "hours_since_start", row, item, hours_since_start)
+    entries.value("drug", "hours_since_last", row, item, hours_since_last)
+    entries.flag("drug", "count_starts", row, item, n_starts)
+    entries.flag("drug", "ever", row, item, ever)

@@ -1,0 +1,160 @@
+"""What arrays from outside must be before any number is computed from them; refusals name rule, value, next step."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from core.errors import InvalidGraphError, InvalidInputError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+Matrix: TypeAlias = Any
+"""A dense array-like or a SciPy sparse matrix of shape (n_instances, n_features)."""
+
+ASYMMETRY_TOLERANCE = 1e-10
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Tell sparse matrices from dense ones (a plain bool: it narrows no type)."""
+    return bool(sparse.issparse(matrix))
+
+
+def to_csr(matrix: Any) -> sparse.csr_array:
+    """Return any matrix as a float64 CSR array of two dimensions."""
+    converted: Any = sparse.csr_array(matrix, dtype=np.float64)
+    return converted  # type: ignore[no-any-return]
+
+
+def as_finite_matrix(X: Matrix, *, name: str = "X") -> Any:
+    """Return `X` as a two-dimensional float64 array or CSR array, refusing values that are not finite.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_instances, n_features)
+    name : str
+        How the matrix is called in an error.
+
+    Returns
+    -------
+    ndarray or csr_array of float64
+
+    Raises
+    ------
+    InvalidInputError
+        When `X` is not two-dimensional, not numeric, empty, or holds NaN or infinity.
+    """
+    if is_sparse(X):
+        matrix: Any = to_csr(X)
+        matrix.sum_duplicates()
+        values = matrix.data
+    else:
+        matrix = _as_float_array(X, name)
+        if matrix.ndim != 2:
+            raise InvalidInputError(
+                f"{name} has {matrix.ndim} dimension(s); a matrix of shape (n_instances, n_features) is needed. "
+                "Reshape your data: one row for each instance, one column for each feature."
+            )
+        values = matrix
+    if min(matrix.shape) == 0:
+        raise InvalidInputError(
+            f"{name} is empty: {matrix.shape[0]} instance(s) and {matrix.shape[1]} feature(s) (shape={matrix.shape}) "
+            "while a minimum of 1 is required."
+        )
+    n_bad = int(values.size - np.count_nonzero(np.isfinite(values)))
+    if n_bad:
+        raise InvalidInputError(
+            f"{name} holds {n_bad} value(s) that are NaN or infinity; every feature must be a finite number. "
+            "Leave unmeasured entries out of a sparse matrix, or impute them beside a 'measured' flag."
+        )
+    return matrix
+
+
+def _as_float_array(X: ArrayLike, name: str) -> FloatArray:
+    array = np.asarray(X)
+    if np.iscomplexobj(array):
+        raise InvalidInputError(f"Complex data not supported: {name} holds complex numbers; features must be real.")
+    try:
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except ValueError as problem:
+        raise InvalidInputError(
+            f"{name} holds something that is not a number: {problem}. Encode it first."
+        ) from problem
+
+
+def as_weights(values: ArrayLike, n: int, *, name: str, allow_zero: bool = True) -> FloatArray:
+    """Return `n` finite weights that are not negative (or positive); a single number stands for all of them."""
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise InvalidInputError(f"{name} has shape {weights.shape}; one number, or {n} of them, are needed.")
+    if not np.isfinite(weights).all() or (weights < 0).any() or (not allow_zero and (weights == 0).any()):
+        rule = "not negative" if allow_zero else "positive"
+        raise InvalidInputError(f"{name} must be finite and {rule}; the smallest is {weights.min()}. Correct it.")
+    return weights
+
+
+def as_decisions(y: ArrayLike, *, n: int | None = None, name: str = "y") -> FloatArray:
+    """Return decisions as -1.0 and +1.0; accepts -1/+1, 0/1 and booleans, and mean labels inside [-1, 1] of nodes.
+
+    Raises
+    ------
+    InvalidInputError
+        When a value lies outside [-1, 1], is not finite, or the length is not `n`.
+    """
+    decisions = np.asarray(y)
+    if decisions.ndim != 1 or (n is not None and len(decisions) != n):
+        raise InvalidInputError(
+            f"{name} has shape {decisions.shape}; one decision for each instance, ({n},), is needed."
+        )
+    if decisions.dtype == bool:
+        return np.where(decisions, 1.0, -1.0)
+    decisions = np.asarray(decisions, dtype=np.float64)
+    if not np.isfinite(decisions).all() or (np.abs(decisions) > 1).any():
+        raise InvalidInputError(f"{name} must lie in [-1, 1] (-1 = not taken, +1 = taken). Recode the decisions.")
+    return decisions
+
+
+def require_both_decisions(y: FloatArray, *, name: str = "y") -> None:
+    """Refuse decisions that are all the same: nothing can be unusual among them."""
+    if len(np.unique(np.sign(y))) < 2:
+        raise InvalidInputError(
+            f"{name} holds one class only; decisions of both kinds are needed to say which are unusual. "
+            "Leave this task out or take a longer past."
+        )
+
+
+def as_similarity(similarity: Matrix) -> sparse.csr_array:
+    """Return a similarity matrix as CSR float64 without self edges, refusing what is not a similarity graph.
+
+    Raises
+    ------
+    InvalidGraphError
+        When the matrix is not square, not symmetric, or holds negative or non-finite weights.
+    """
+    graph: Any = to_csr(similarity)
+    if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
+        raise InvalidGraphError(
+            f"The similarity matrix has shape {graph.shape}; it must be square. Pass one row per node."
+        )
+    if not np.isfinite(graph.data).all():
+        raise InvalidGraphError("The similarity matrix holds NaN or infinity; check the features it was computed from.")
+    if graph.nnz and graph.data.min() < 0:
+        raise InvalidGraphError(
+            f"The similarity matrix holds a negative weight ({graph.data.min():g}); similarities are 0 or more. "
+            "Use exp(-distance^2 / scale) or clip at 0."
+        )
+    asymmetry = abs(graph - graph.T)
+    worst = float(asymmetry.max()) if asymmetry.nnz else 0.0
+    if worst > ASYMMETRY_TOLERANCE * max(float(graph.max()) if graph.nnz else 0.0, 1e-300):
+        raise InvalidGraphError(
+            f"The similarity matrix is not symmetric (largest difference {worst:g}); "
+            "symmetrise it, for example by the larger of w_ij and w_ji."
+        )
+    if graph.diagonal().any():
+        # A self edge says nothing about the neighbourhood, and cancels in the Laplacian.
+        graph = sparse.csr_array(graph - sparse.diags_array(graph.diagonal()))
+        graph.eliminate_zeros()
+    return graph  # type: ignore[no-any-return]

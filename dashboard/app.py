@@ -1,0 +1,23 @@
+"""Entry of the dashboard: `streamlit run dashboard/app.py`, `python -m dashboard` and any ASGI server start here.
+
+The file is both: imported by a server it makes the application with its gate; run by Streamlit for a browser session
+it draws the frame and the page.
+"""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = str(Path(__file__).resolve().parent.parent)
+if ROOT not in sys.path:
+    # Started as a file, only this folder is on the path; the packages stand beside it.
+    sys.path.insert(0, ROOT)
+
+from dashboard import frame, gate  # noqa: E402 - after the path is set
+
+if st.runtime.scriptrunner.get_script_run_ctx(suppress_warning=True) is None:
+    gate.check_settings()
+    app = st.App(__file__, middleware=gate.middleware(), lifespan=gate.lifespan, on_script_error=gate.on_script_error)
+else:
+    frame.draw()

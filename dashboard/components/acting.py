@@ -1,0 +1,35 @@
+"""Who is reading in this session; until there is a sign-in, a chooser."""
+
+import streamlit as st
+
+from alertreview.read_models import PersonView
+from dashboard.components.texts import shorten
+from dashboard.context import acting_person, people_who_read, read_as
+
+
+def _changed() -> None:
+    """Read as somebody else: the case in the address was the other one's."""
+    read_as(st.session_state["w_person"])
+    st.query_params.pop("case", None)
+
+
+def reading_as() -> PersonView | None:
+    """Draw the chooser "Reading as" and return the person; None when nobody may judge yet."""
+    people = people_who_read()
+    person = acting_person()
+    if person is None:
+        return None
+    names = {p.person_id: shorten(p.name, 40) for p in people}
+    if st.session_state.get("w_person") not in names or st.session_state.w_person != person.person_id:
+        st.session_state["w_person"] = person.person_id
+    st.selectbox(
+        "Reading as",
+        list(names),
+        key="w_person",
+        format_func=lambda person_id: names.get(person_id, "–"),
+        label_visibility="collapsed",
+        width=230,
+        on_change=_changed,
+        help="Reading as: this version has no sign-in yet.",
+    )
+    return person

@@ -1,0 +1,122 @@
+"""Pieces that all pages share: header, card, tile, badge, figure, empty state."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pandas as pd
+import streamlit as st
+
+from core.vocabulary import Decision
+from dashboard.components.charts_base import CONFIG, Chart
+from dashboard.components.palette import Palette
+from dashboard.components.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
+
+
+def muted(text: str) -> str:
+    """Markdown for second lines; the text must already be safe."""
+    return f":gray[{text}]" if text else ""
+
+
+@contextmanager
+def header(title: str, line: str, *, simulated: bool, key: str = "header") -> Iterator[None]:
+    """Title with a muted line on the left; what is drawn inside stands on the right, before the badge.
+
+    Parameters
+    ----------
+    title, line
+        Safe Markdown.
+    simulated
+        Shows the badge "Simulated data".
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key=key):
+        with st.container(gap=None, width="stretch"):
+            st.markdown(f"# {title}", anchors=False)
+            if line:
+                st.markdown(f":small[:gray[{line}]]")
+        yield
+        if simulated:
+            simulated_badge()
+
+
+def simulated_badge() -> None:
+    """Say that nothing here describes a real person."""
+    st.badge("Simulated data", icon=":material/science:", color="gray")
+
+
+@contextmanager
+def card(title: str = "", second: str = "", *, height: str | int = "content", key: str | None = None) -> Iterator[None]:
+    """Bordered box with a bold title and a muted second part on the same line (safe Markdown)."""
+    with st.container(border=True, gap="xsmall", height=height, key=key):
+        if title:
+            st.markdown(f"**{title}** {muted(second)}".rstrip())
+        yield
+
+
+def tiles(rows: Sequence[tuple[str, str, str]]) -> None:
+    """Tiles side by side, two by two on a phone."""
+    with st.grid(len(rows), min_column_width=150):
+        for label, value, line in rows:
+            tile(label, value, line)
+
+
+def tile(label: str, value: str, line: str) -> None:
+    """One figure with its name above and one muted line below (safe Markdown)."""
+    with st.container(border=True, gap="xsmall", height="stretch"):
+        st.metric(label, value)
+        st.markdown(f":small[:gray[{line}]]")
+
+
+def decision_badge(decision: Decision) -> None:
+    """Omission or commission: colour, icon and the word."""
+    st.badge(DECISION_TEXTS[decision], icon=DECISION_ICONS[decision], color=DECISION_COLOURS[decision])
+
+
+def decision_badge_text(decision: Decision) -> str:
+    """Return the same badge for inside a line of Markdown."""
+    return f":{DECISION_COLOURS[decision]}-badge[{DECISION_ICONS[decision]} {DECISION_TEXTS[decision]}]"
+
+
+def figure(chart: Chart | None, name: str, colours: Palette, *, otherwise: str = "") -> None:
+    """Draw a chart with its sentence for screen readers, or say why there is none."""
+    if chart is None:
+        st.markdown(muted(plain(otherwise, 400)))
+        return
+    st.plotly_chart(
+        chart.figure, theme=None, config=CONFIG, key=f"{name}-{colours.mode}", alt=chart.alt, width="stretch"
+    )
+
+
+def facts(rows: Mapping[str, str], otherwise: str = "") -> None:
+    """Names and values as two columns with thin lines (plain text, nothing is read as Markdown)."""
+    if not rows:
+        st.markdown(muted(otherwise))
+        return
+    frame = pd.DataFrame(
+        {"name": [plain(name) for name in rows], "value": [plain(value, 200) for value in rows.values()]}
+    )
+    st.table(frame, border="horizontal", hide_index=True, hide_header=True)
+
+
+@contextmanager
+def empty_state(title: str, sentence: str, icon: str = ":material/inbox:") -> Iterator[None]:
+    """A box that says what is missing and what to do; buttons drawn inside stand below the sentence."""
+    with st.container(border=True, horizontal_alignment="center", key="empty-state"):
+        st.space("medium")
+        st.markdown(icon, width="content")
+        st.markdown(f"**{title}**", width="content", text_alignment="center")
+        st.markdown(muted(sentence), width="content", text_alignment="center")
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            yield
+        st.space("medium")
+
+
+def nothing_published(simulated: bool = False) -> None:
+    """Say how a site gets its first alerts."""
+    with header("Nothing is scored yet", "This site has no published scoring run.", simulated=simulated):
+        pass
+    with empty_state(
+        "No alerts yet",
+        "Import records and score them; the pages fill by themselves.",
+        ":material/inbox:",
+    ):
+        st.code("alertreview import FOLDER --format meds\nalertreview score", language=None)

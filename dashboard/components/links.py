@@ -1,0 +1,95 @@
+"""What stands in the address of a page: numbers and fixed words only, never a patient or anything a person typed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from alertreview.read_models import FilterChoices, WorklistFilters
+from core.vocabulary import Decision, Kind
+
+BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+"""Alerts per patient-day that the slider offers."""
+DEFAULT_BUDGET = WorklistFilters().alerts_per_patient_day
+
+_Word = TypeVar("_Word", Decision, Kind)
+
+
+def whole_number(text: str | None) -> int | None:
+    """Read an id from the address; None for anything that is not one."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def filters_from(params: Mapping[str, str], choices: FilterChoices, run_id: int, typed: str = "") -> WorklistFilters:
+    """Read the worklist's filters from an address; what the page does not offer is left out.
+
+    Parameters
+    ----------
+    params
+        Parameters of the address.
+    choices
+        What the widgets offer, so that rows always match the filters that can be seen.
+    run_id
+        The run that is shown.
+    typed
+        Search text of this session that must not stand in the address.
+    """
+    unit, task_key = params.get("unit", ""), params.get("task", "")
+    return WorklistFilters(
+        run_id=run_id,
+        decision=_word(params.get("decision"), Decision),
+        kind=_word(params.get("kind"), Kind),
+        unit=unit if unit in choices.units else "",
+        task_key=task_key if task_key in {key for key, _ in choices.tasks} else "",
+        text=params.get("find", "") or typed,
+        alerts_per_patient_day=nearest_budget(params.get("budget")),
+        include_cut_windows=params.get("cut") == "1",
+    )
+
+
+def params_of(
+    filters: WorklistFilters, choices: FilterChoices | None = None, *, latest_run: int | None = None
+) -> dict[str, str]:
+    """Write filters as parameters of an address, leaving out what is not set.
+
+    The search text is written only when it is part of a task's name: a person's name that somebody typed is not.
+    """
+    names = [name.lower() for _, name in choices.tasks] if choices else []
+    known = bool(filters.text) and any(filters.text.lower() in name for name in names)
+    params = {
+        "run": str(filters.run_id) if filters.run_id not in {None, latest_run} else "",
+        "decision": filters.decision.value if filters.decision else "",
+        "kind": filters.kind.value if filters.kind else "",
+        "unit": filters.unit,
+        "task": filters.task_key,
+        "find": filters.text if known else "",
+        "budget": f"{filters.alerts_per_patient_day:g}" if filters.alerts_per_patient_day != DEFAULT_BUDGET else "",
+        "cut": "1" if filters.include_cut_windows else "",
+    }
+    return {name: value for name, value in params.items() if value}
+
+
+def nearest_budget(text: str | None) -> float:
+    """Return the offered budget nearest to what the address says."""
+    try:
+        wanted = float(text) if text else DEFAULT_BUDGET
+    except ValueError:
+        wanted = DEFAULT_BUDGET
+    return min(BUDGETS, key=lambda offered: abs(offered - wanted)) if wanted == wanted else DEFAULT_BUDGET
+
+
+def next_budget(filters: WorklistFilters) -> float | None:
+    """Return the next higher budget, None at the highest."""
+    return next((offered for offered in BUDGETS if offered > filters.alerts_per_patient_day), None)
+
+
+def without(filters: WorklistFilters, name: str) -> WorklistFilters:
+    """Return the filters with one of them cleared."""
+    blank = WorklistFilters()
+    return replace(filters, **{name: getattr(blank, name)})
+
+
+def _word(text: str | None, words: type[_Word]) -> _Word | None:
+    try:
+        return words(text) if text else None
+    except ValueError:
+        return None

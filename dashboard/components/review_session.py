@@ -1,0 +1,239 @@
+"""The state of one reader's review in one browser session, and what its keys do; drawing is done by the page.
+
+Everything that must outlive the session is in the database: drafts, later marks, judgments. Kept here is only which
+case is shown, in which showing (version seen and idempotency key), and what was last saved.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from alertreview.read_models import BlindedCase, DraftView, SavedJudgment
+from core.errors import AlertReviewError
+from core.vocabulary import Answer, Certainty
+from dashboard.context import NEUTRAL_SENTENCE, application, logger, where
+
+if TYPE_CHECKING:
+    from alertreview.bootstrap import Application
+
+_KEY = "review"
+IDLE_SECONDS = 60.0
+"""A pause longer than this between two acts counts as this long: the reader was away."""
+
+
+@dataclass(frozen=True)
+class Showing:
+    """One case as it is shown now, and what the page says about the last act."""
+
+    slug: str
+    person_id: int
+    case: BlindedCase | None
+    error: str = ""
+    notice: str = ""
+    saved: SavedJudgment | None = None
+    reason: str = ""
+    """Prefilled reason for the change of a saved answer."""
+    active_seconds: float = 0.0
+    last_act: float = 0.0
+
+    def touched(self) -> "Showing":
+        """Count the time since the last act, without idle time."""
+        now = time.monotonic()
+        passed = min(max(now - self.last_act, 0.0), IDLE_SECONDS) if self.last_act else 0.0
+        return replace(self, active_seconds=self.active_seconds + passed, last_act=now)
+
+
+def current(slug: str, person_id: int, case_id: int | None) -> Showing:
+    """Return what is shown: the case of this session, else the one the address names, else the next to read.
+
+    Raises
+    ------
+    core.errors.NotFoundError
+        If the address names a study or case that is not here or not this person's.
+    """
+    showing: Showing | None = st.session_state.get(_KEY)
+    if showing is not None and (showing.slug, showing.person_id) == (slug, person_id):
+        shown_id = showing.case.case_id if showing.case else None
+        if case_id is None or case_id == shown_id:
+            if showing.case is not None or case_id is not None:
+                return showing
+    app = application()
+    if case_id is not None:
+        case: BlindedCase | None = app.case(slug, person_id, case_id)
+    else:
+        case = app.next_case(slug, person_id)
+    kept = showing if showing is not None and (showing.slug, showing.person_id) == (slug, person_id) else None
+    return _show(Showing(slug, person_id, case, saved=kept.saved if kept else None))
+
+
+def _show(showing: Showing) -> Showing:
+    """Keep a showing; the address names its case, so that a reload comes back to it."""
+    showing = replace(showing, last_act=time.monotonic())
+    st.session_state[_KEY] = showing
+    st.query_params["study"] = showing.slug
+    if showing.case is not None:
+        st.query_params["case"] = str(showing.case.case_id)
+    else:
+        st.query_params.pop("case", None)
+    return showing
+
+
+def _put(showing: Showing) -> None:
+    st.session_state[_KEY] = showing
+
+
+def _of(case_id: int) -> Showing | None:
+    """Return the showing if it is still of this case; a key pressed twice arrives when the case has moved on."""
+    showing: Showing | None = st.session_state.get(_KEY)
+    if showing is None or showing.case is None or showing.case.case_id != case_id:
+        return None
+    return showing.touched()
+
+
+def _try(showing: Showing, act: Callable[["Application"], Any]) -> tuple[Any, str]:
+    """Do one act of the application; nothing of Streamlit inside, so a new key press cannot cut it in half."""
+    try:
+        return act(application()), ""
+    except AlertReviewError as error:
+        return None, str(error)
+    except Exception as error:  # noqa: BLE001 - the reader must hear of every failed save, whatever failed
+        logger.error("review act failed: %s", where(error))
+        return None, NEUTRAL_SENTENCE
+
+
+def _draft(showing: Showing, draft: DraftView) -> None:
+    """Keep a draft in the database and in the showing; the showing keeps it even if the database cannot."""
+    case = showing.case
+    if case is None or draft == case.draft:
+        return
+    _, error = _try(showing, lambda app: app.save_draft(showing.slug, showing.person_id, case.case_id, draft))
+    _put(replace(showing, case=replace(case, draft=draft), error=error, notice=""))
+
+
+def choose(case_id: int, answer: Answer) -> None:
+    """Choose an answer; choosing it again clears it."""
+    showing = _of(case_id)
+    if showing is None or showing.case is None:
+        return
+    draft = showing.case.draft
+    _draft(showing, replace(draft, answer=None if draft.answer == answer else answer))
+
+
+def set_certainty(case_id: int, key: str) -> None:
+    """Take certainty from its widget."""
+    showing = _of(case_id)
+    if showing is not None and showing.case is not None:
+        chosen: Certainty | None = st.session_state.get(key)
+        _draft(showing, replace(showing.case.draft, certainty=chosen))
+
+
+def set_comment(case_id: int, key: str) -> None:
+    """Take the comment from its widget."""
+    showing = _of(case_id)
+    if showing is not None and showing.case is not None:
+        _draft(showing, replace(showing.case.draft, comment=st.session_state.get(key) or ""))
+
+
+def save(case_id: int, comment_key: str, reason_key: str) -> None:
+    """Save the answer and go on; on any error stay at the case with everything kept."""
+    showing = _of(case_id)
+    if showing is None or showing.case is None:
+        return
+    case = showing.case
+    comment = st.session_state.get(comment_key, case.draft.comment) or ""
+    case = replace(case, draft=replace(case.draft, comment=comment))
+    showing = replace(showing, case=case, notice="")
+    reason = (st.session_state.get(reason_key) or showing.reason).strip()
+    answer = case.draft.answer
+    cannot = answer is Answer.CANNOT_JUDGE
+    saved, error = _try(
+        showing,
+        lambda app: app.submit_judgment(
+            showing.slug,
+            showing.person_id,
+            case.case_id,
+            answer=answer,
+            certainty=case.draft.certainty,
+            comment=comment,
+            version_seen=case.version_seen,
+            form_key=case.form_key,
+            reason=reason or (comment.strip() if cannot else ""),
+            active_seconds=round(showing.active_seconds, 1),
+        ),
+    )
+    if error:
+        _put(replace(showing, error=error))
+        return
+    _advance(replace(showing, saved=saved), case.case_id)
+
+
+def _advance(showing: Showing, case_id: int) -> None:
+    """Show the next case to read; the saved mark stays."""
+    following, error = _try(showing, lambda app: app.next_case(showing.slug, showing.person_id, case_id))
+    _show(Showing(showing.slug, showing.person_id, following, error=error, saved=showing.saved))
+
+
+def later(case_id: int) -> None:
+    """Put the case aside and go on."""
+    showing = _of(case_id)
+    if showing is None:
+        return
+    _, error = _try(showing, lambda app: app.mark_later(showing.slug, showing.person_id, case_id))
+    if error:
+        _put(replace(showing, error=error))
+    else:
+        _advance(showing, case_id)
+
+
+def step(case_id: int, *, backwards: bool) -> None:
+    """Look at the next or previous case without saving; the draft stays where it is."""
+    showing = _of(case_id)
+    if showing is None:
+        return
+    found, error = _try(
+        showing, lambda app: app.next_case(showing.slug, showing.person_id, case_id, backwards=backwards)
+    )
+    if error or found is None:
+        edge = "first" if backwards else "last"
+        _put(replace(showing, error=error, notice="" if error else f"This is the {edge} case of your list."))
+    else:
+        _show(Showing(showing.slug, showing.person_id, found, saved=showing.saved))
+
+
+def undo(case_id: int | None) -> None:
+    """Take back the choice; with nothing chosen, go back to the answer saved last to change it."""
+    showing: Showing | None = st.session_state.get(_KEY)
+    if showing is None or (showing.case.case_id if showing.case else None) != case_id:
+        return
+    showing = showing.touched()
+    case = showing.case
+    if case is not None and case.draft.answer is not None and case.version_seen == 0:
+        _draft(showing, replace(case.draft, answer=None))
+    elif showing.saved is None or (case is not None and case.case_id == showing.saved.case_id):
+        _put(replace(showing, notice="There is nothing to undo."))
+    else:
+        saved = showing.saved
+        back, error = _try(showing, lambda app: app.case(showing.slug, showing.person_id, saved.case_id))
+        if error:
+            _put(replace(showing, error=error))
+        else:
+            _show(
+                replace(
+                    Showing(showing.slug, showing.person_id, back, saved=saved), reason="Corrected right after saving"
+                )
+            )
+
+
+def reload(case_id: int) -> None:
+    """Load the case again with what is stored now."""
+    showing = _of(case_id)
+    if showing is None:
+        return
+    case, error = _try(showing, lambda app: app.case(showing.slug, showing.person_id, case_id))
+    if error:
+        _put(replace(showing, error=error))
+    else:
+        _show(Showing(showing.slug, showing.person_id, case, saved=showing.saved))

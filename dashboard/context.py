@@ -1,0 +1,112 @@
+"""The one door between pages and application: the application object, who is reading, and what the browser is."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from alertreview.read_models import PersonView
+from core.errors import AlertReviewError
+from core.vocabulary import Role
+from dashboard.components.palette import Palette, palette
+
+if TYPE_CHECKING:
+    from alertreview.bootstrap import Application
+
+HOME_VARIABLE = "ALERTREVIEW_HOME"
+DATABASE_VARIABLE = "ALERTREVIEW_DATABASE"
+NEUTRAL_SENTENCE = (
+    "Something went wrong on the server, and what you just did may not be saved. Reload the page to see what is "
+    "stored; if it happens again, ask whoever runs this site to look at its log."
+)
+_PERSON = "person_id"
+
+logger = logging.getLogger("alertreview.dashboard")
+
+
+@st.cache_resource(show_spinner=False)
+def opened_site(home: str, database: str) -> "Application":
+    """Open the application once for the process; it holds no data of a person."""
+    from alertreview.bootstrap import open_application
+
+    return open_application(Path(home) if home else None, database or None)
+
+
+def application() -> "Application":
+    """Return the application of the site named by ALERTREVIEW_HOME (and ALERTREVIEW_DATABASE).
+
+    Raises
+    ------
+    core.errors.AlertReviewError
+        If the home folder or the database cannot be used.
+    """
+    return opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
+
+
+@contextmanager
+def shown_errors() -> Iterator[None]:
+    """Show errors as sentences: ours as they are, anything else as one neutral sentence with its kind in the log.
+
+    Texts of foreign errors may hold values of a row, so neither the page nor the log repeats them.
+    """
+    try:
+        yield
+    except AlertReviewError as error:
+        st.error(_literal(str(error)), icon=":material/error:")
+    except Exception as error:
+        if _steers_streamlit(error):
+            raise
+        logger.error("page failed: %s", where(error))
+        st.error(NEUTRAL_SENTENCE, icon=":material/error:")
+
+
+def _steers_streamlit(error: BaseException) -> bool:
+    """Whether Streamlit uses this exception to rerun, stop or change the page."""
+    return type(error).__module__.startswith("streamlit.runtime.scriptrunner")
+
+
+def where(error: BaseException) -> str:
+    """Kind and place of an error, without its text."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else "unknown place"
+    return f"{type(error).__name__} at {place}"
+
+
+def _literal(text: str) -> str:
+    from dashboard.components.texts import plain
+
+    return plain(text, 2000)
+
+
+def colours() -> Palette:
+    """Palette of the browser's mode; figures carry the mode in their keys."""
+    return palette(getattr(st.context.theme, "type", None))
+
+
+def is_phone() -> bool:
+    """Whether the browser says it is a phone; the server never learns the width of the window."""
+    return "Mobi" in (st.context.headers.get("User-Agent") or "")
+
+
+def people_who_read() -> tuple[PersonView, ...]:
+    """Return the people who may judge cases, those who are not simulated first."""
+    readers = [p for p in application().people() if p.role in {Role.REVIEWER, Role.COORDINATOR, Role.ADMINISTRATOR}]
+    return tuple(sorted(readers, key=lambda p: (p.simulated, p.role is not Role.REVIEWER)))
+
+
+def acting_person() -> PersonView | None:
+    """Return who is reading in this session; None when nobody may judge yet."""
+    people = people_who_read()
+    chosen = st.session_state.get(_PERSON)
+    return next((p for p in people if p.person_id == chosen), people[0] if people else None)
+
+
+def read_as(person_id: int) -> None:
+    """Keep the choice of who is reading for this session."""
+    st.session_state[_PERSON] = person_id

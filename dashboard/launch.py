@@ -1,0 +1,94 @@
+"""Start the dashboard's server on this machine with every protecting setting."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+from core.errors import SettingsError
+from dashboard.context import DATABASE_VARIABLE, HOME_VARIABLE
+from dashboard.gate import REFUSAL, SETTINGS, is_loopback
+
+APP = Path(__file__).resolve().parent / "app.py"
+DEFAULT_PORT = 8501
+
+
+def settings(port: int, *, address: str = "127.0.0.1", open_browser: bool = False) -> dict[str, object]:
+    """Return Streamlit's settings for a start.
+
+    Parameters
+    ----------
+    port : int
+        Port to listen on, 1 to 65535.
+    address : str
+        A loopback address; this version has no sign-in and refuses any other.
+    open_browser : bool
+        Whether to open a browser window.
+
+    Raises
+    ------
+    core.errors.SettingsError
+        If the address is not a loopback address or the port is not a port.
+    """
+    if not is_loopback(address):
+        raise SettingsError(f"Address {address!r} can be reached from other machines. {REFUSAL}")
+    if not 1 <= port <= 65535:
+        raise SettingsError(f"Port {port} is not between 1 and 65535. Give for example --port {DEFAULT_PORT}.")
+    return {**SETTINGS, "server.address": address, "server.port": port, "server.headless": not open_browser}
+
+
+def serve(
+    home: Path | None = None,
+    database: str | None = None,
+    *,
+    port: int = DEFAULT_PORT,
+    address: str = "127.0.0.1",
+    open_browser: bool = False,
+) -> None:
+    """Serve the dashboard of a site until stopped.
+
+    Parameters
+    ----------
+    home : Path or None
+        Home folder of the site; None keeps ALERTREVIEW_HOME.
+    database : str or None
+        Database URL; None keeps ALERTREVIEW_DATABASE or the home's own database.
+    port, address, open_browser
+        As in `settings`.
+
+    Raises
+    ------
+    core.errors.SettingsError
+        If the address is open, the port is not a port, or the port is taken.
+    """
+    options = settings(port, address=address, open_browser=open_browser)
+    _check_port_is_free(address, port)
+    from streamlit import config
+    from streamlit.web import bootstrap
+
+    if home is not None:
+        os.environ[HOME_VARIABLE] = str(home)
+    if database is not None:
+        os.environ[DATABASE_VARIABLE] = database
+    # Streamlit takes the folder of the starting script for the place of its config file; whoever calls, it is ours.
+    # Loaded before the application is made, so that its gate sees the very settings the server will run with.
+    sys.argv = [str(APP)]
+    config._main_script_path = str(APP)
+    bootstrap.load_config_options({name.replace(".", "_"): value for name, value in options.items()})
+    from dashboard.app import app
+
+    app.run(config=options)
+
+
+def _check_port_is_free(address: str, port: int) -> None:
+    """Say which port is taken before Streamlit would silently try the next one."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise SettingsError(
+                f"Port {port} on {address} cannot be used ({error.strerror}). "
+                f"Stop what uses it, or choose another with --port {port + 1 if port < 65535 else port - 1}."
+            ) from error

@@ -1,0 +1,172 @@
+"""Home: what to go on with, the studies, and where the alerts are."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import repeat
+from zoneinfo import ZoneInfo
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from alertreview.read_models import AlertRow, PersonView, QueueView, RunView, StudyView, WorklistFilters
+from core.vocabulary import Decision, StudyStatus
+from dashboard.components import cards, texts
+from dashboard.components.charts_bars import alerts_by_unit
+from dashboard.context import acting_person, application, colours, is_phone
+
+MOST_UNITS = 8
+TOP = 5
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    run = app.run()
+    person = acting_person()
+    if run is None:
+        cards.nothing_published(app.simulated)
+        return
+    now = datetime.now(ZoneInfo(run.site_timezone))
+    line = texts.joined(f"{now:%A} {texts.day(now)}", f"scoring run finished {texts.day_time(run.published_at)}")
+    with cards.header(_greeting(now, person), line, simulated=app.simulated):
+        pass
+    studies = app.studies()
+    left, right = st.columns([7, 5])
+    with left:
+        _continue_card(person, studies)
+        _studies_card(person, studies)
+        _run_card(run)
+    with right:
+        _units_card(run)
+        _highest_card(app.worklist(WorklistFilters(run_id=run.run_id), limit=TOP).rows)
+    if app.simulated:
+        st.markdown(
+            f":small[:gray[All patients, scores and readers marked as simulated on this site are made up with seed "
+            f"{run.seed}. Nothing here describes a real person.]]"
+        )
+
+
+def _greeting(now: datetime, person: PersonView | None) -> str:
+    part = "Good morning" if now.hour < 12 else "Good afternoon" if now.hour < 18 else "Good evening"
+    return f"{part}, {texts.plain(person.name, 60)}" if person is not None else part
+
+
+def _continue_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
+    """Draw the one button that goes on reading."""
+    study = next((study for study in studies if study.status is StudyStatus.OPEN), None)
+    if person is None or study is None:
+        with cards.card("Reading list"):
+            why = "No study is open." if study is None else "Nobody may judge yet."
+            st.markdown(cards.muted(f"{why} A coordinator opens studies and adds readers."))
+        return
+    queue = application().queue(study.slug, person.person_id)
+    with cards.card(key="continue"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            with st.container(gap="xsmall", width="stretch"):
+                st.markdown(f"**{texts.plain(study.title, 60)}** {cards.muted('your reading list')}")
+                st.markdown(f"**{_queue_sentence(queue)}**")
+            if queue.n_left and st.button(
+                "Continue reviewing" if queue.n_submitted else "Start reviewing",
+                key="home_continue",
+                type="primary",
+                icon=":material/play_arrow:",
+            ):
+                st.switch_page("views/review.py", query_params={"study": study.slug})
+        st.progress(min(queue.n_submitted / max(queue.n_mine, 1), 1.0))
+        parts = [f"{queue.n_later:,} marked for later" if queue.n_later else "", "blinded, in your own fixed order"]
+        st.markdown(f":small[{cards.muted(texts.joined(*parts))}]")
+
+
+def _queue_sentence(queue: QueueView) -> str:
+    if queue.n_mine == 0:
+        return "Nothing assigned yet; ask the coordinator of the study"
+    left = f"{queue.n_left:,} left, {texts.minutes_left(queue.n_left)}" if queue.n_left else "all done"
+    return f"{queue.n_submitted:,} of {queue.n_mine:,} cases read, {left}"
+
+
+def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
+    with cards.card("Studies"):
+        if not studies:
+            st.markdown(cards.muted("There is no study yet. The command line's demonstration makes one."))
+            return
+        for study in studies:
+            _study_line(study, person)
+
+
+def _study_line(study: StudyView, person: PersonView | None) -> None:
+    queue = application().queue(study.slug, person.person_id) if person is not None else None
+    mine = f":small[mine: {queue.n_submitted:,} of {queue.n_mine:,}]" if queue is not None else ""
+    with _line([2, 5, 4, 4]) as cells:
+        with next(cells):
+            st.badge(texts.STATUS_TEXTS[study.status], color=texts.STATUS_COLOURS[study.status])
+        with next(cells):
+            st.page_link(
+                "views/studies.py",
+                label=f":primary[{texts.plain(study.title, 40)}]",
+                query_params={"study": study.slug},
+            )
+        with next(cells):
+            st.markdown(mine, width="content")
+        if not is_phone():
+            next(cells).markdown(f":small[all: {study.n_complete:,} of {study.n_cases:,} complete]")
+
+
+@contextmanager
+def _line(widths: list[int]) -> Iterator[Iterator[DeltaGenerator]]:
+    """One line of a list: columns, or on a phone one horizontal box, since columns are never that narrow."""
+    if is_phone():
+        box = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        yield repeat(box)
+    else:
+        yield iter(st.columns(widths, vertical_alignment="center"))
+
+
+def _run_card(run: RunView) -> None:
+    with cards.card("What was scored"):
+        left_out = f", {texts.plural(run.n_tasks_left_out, 'task')} left out" if run.n_tasks_left_out else ""
+        st.markdown(
+            f"- {run.n_recent:,} recent instances against {run.n_past:,} past ones\n"
+            f"- {texts.plural(run.n_tasks_scored, 'task')} scored{left_out}\n"
+            f"- {texts.plural(run.n_alerts, 'alert')} listed, scaled score {texts.score(run.floor)} or more"
+        )
+
+
+def _units_card(run: RunView) -> None:
+    app = application()
+    rows = []
+    for unit in app.filter_choices(run.run_id).units:
+        counts = [
+            app.worklist(WorklistFilters(run_id=run.run_id, unit=unit, decision=decision), limit=1).n_within_budget
+            for decision in (Decision.OMISSION, Decision.COMMISSION)
+        ]
+        rows.append((unit, counts[0], counts[1]))
+    rows = [row for row in sorted(rows, key=lambda row: -(row[1] + row[2])) if row[1] + row[2]]
+    total = sum(a + b for _, a, b in rows)
+    budget = WorklistFilters().alerts_per_patient_day
+    with cards.card("Alerts by unit", f"{total:,}, at a budget of {budget:g} each"):
+        if rows:
+            cards.figure(alerts_by_unit(rows[:MOST_UNITS], colours()), "alerts-by-unit", colours())
+        else:
+            st.markdown(cards.muted("No alert lies within the budget."))
+
+
+def _highest_card(rows: tuple[AlertRow, ...]) -> None:
+    with cards.card("Highest ranked", "omissions and commissions in turn"):
+        for row in rows:
+            with _line([2, 7, 4]) as cells:
+                next(cells).markdown(f"**{texts.score(row.scaled_score)}**", width="content")
+                with next(cells):
+                    st.page_link(
+                        "views/alert.py",
+                        label=f":primary[{texts.plain(row.decision_words, 44)}]",
+                        query_params={"alert": str(row.alert_id)},
+                    )
+                if not is_phone():
+                    next(cells).markdown(f":small[{texts.plain(row.unit, 30)}]")
+        if not rows:
+            st.markdown(cards.muted("No alert lies within the budget."))
+        st.page_link("views/worklist.py", label="Open the worklist", icon=":material/arrow_forward:")
+
+
+page()

@@ -1,0 +1,272 @@
+"""Reports: how good the alerts are, by the judgments of a study."""
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from core.study_report import AlertRateCurve, ResultSet, StudyReport
+from dashboard.components import cards, texts
+from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
+from dashboard.context import application, colours
+
+CHOSEN_BUDGET = 0.25
+CURVES = {
+    "both": "Both",
+    "omission": "Omissions",
+    "commission": "Commissions",
+    "LAB_ORDER": "Labs",
+    "MEDICATION": "Drugs",
+}
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    studies = {study.slug: study for study in app.studies()}
+    if not studies:
+        with cards.header("How good are the alerts?", "", simulated=app.simulated):
+            pass
+        with cards.empty_state(
+            "No study yet", "A report needs a study whose cases were judged.", ":material/query_stats:"
+        ):
+            pass
+        return
+    slug = st.query_params.get("study") or next(iter(studies))
+    with st.spinner("Computing the report…", show_time=False):
+        report = app.report(slug)
+    _head(report, {key: study.title for key, study in studies.items()}, app.simulated)
+    if report.headline:
+        st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
+    for warning in report.warnings:
+        st.markdown(f":small[:material/info: {cards.muted(texts.bold_only(warning))}]")
+    result = _chosen_result(report)
+    _tiles(report, result)
+    if not report.hidden:
+        _curves(report, result)
+        _comparisons(report, result)
+    _flow_and_cases(report, result)
+    _methods(report, result)
+
+
+def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
+    line = texts.joined(
+        texts.plain(report.title, 60),
+        "locked" if report.locked else "open",
+        texts.plural(report.n_cases, "case"),
+        texts.plural(report.n_patients, "patient"),
+        f"{texts.plural(report.n_slots, 'reader')} each",
+    )
+    with cards.header("How good are the alerts?", line, simulated=simulated):
+        if len(titles) > 1:
+            if st.session_state.get("rp_study") != report.slug:
+                st.session_state["rp_study"] = report.slug
+            st.selectbox(
+                "Study",
+                list(titles),
+                key="rp_study",
+                width=220,
+                label_visibility="collapsed",
+                format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
+                on_change=_choose,
+            )
+        st.download_button(
+            "Download",
+            data=lambda: json.dumps(report.to_dict(), indent=2, ensure_ascii=False, default=str),
+            file_name=f"report-{report.slug}.json",
+            mime="application/json",
+            icon=":material/download:",
+            type="primary",
+            key="rp_download",
+            on_click="ignore",
+        )
+
+
+def _choose() -> None:
+    st.query_params["study"] = st.session_state["rp_study"]
+
+
+def _chosen_result(report: StudyReport) -> ResultSet:
+    """Draw the choice of labels when there is more than one way, and return the chosen result."""
+    if len(report.results) == 1:
+        return report.primary
+    titles = {result.key: result.title for result in report.results}
+    key = st.selectbox(
+        "Labels", list(titles), key=f"rp_labels_{report.slug}", format_func=lambda key: texts.shorten(titles[key], 120)
+    )
+    return report.result(key) or report.primary
+
+
+def _curve(result: ResultSet, name: str = "both") -> AlertRateCurve | None:
+    return next((curve for curve in result.alert_rates if curve.name == name), None)
+
+
+def _tiles(report: StudyReport, result: ResultSet) -> None:
+    """Draw four figures, each with its interval or the reason why it is missing."""
+    if report.hidden:
+        tiles = (
+            ("Cases decided", f"{report.flow.n_decided:,} of {report.n_cases:,}", "by a majority of the readers"),
+            ("Votes", f"{report.n_votes:,}", f"{report.n_cannot_judge:,} could not judge"),
+            ("Readers", f"{report.n_readers:,}", f"{report.n_slots} wanted per case"),
+            ("Figures", "hidden", "until the study is locked"),
+        )
+    else:
+        tiles = _figure_tiles(report, result)
+    cards.tiles(tiles)
+
+
+def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, str, str], ...]:
+    scorer = result.scorer(report.primary_scorer)
+    curve = _curve(result)
+    rates = [p for p in curve.points if p.rate.value is not None] if curve else []
+    point = nearest_budget(rates, CHOSEN_BUDGET) if rates else None
+    return (
+        texts.estimate_tile(
+            "AUC, design-weighted",
+            scorer.auc_weighted if scorer else None,
+            f"resampled over {report.n_patients:,} patients",
+        ),
+        texts.estimate_tile(
+            f"True-alert rate at {point.alerts_per_patient_day:g}" if point else "True-alert rate",
+            point.rate if point else None,
+            "by alerts per patient-day",
+            percentage=True,
+        ),
+        texts.estimate_tile(
+            "Agreement, Fleiss κ", report.agreement.answers.fleiss, f"raw {report.agreement.answers.raw.text()}"
+        ),
+        texts.estimate_tile("Highest AUC one can show", report.ceiling.weighted, "given how far readers disagree"),
+    )
+
+
+def _curves(report: StudyReport, result: ResultSet) -> None:
+    left, right = st.columns([5, 7])
+    with left, cards.card("ROC", "band = 95% interval, patients resampled", height="stretch"):
+        chart = roc(result.scorers, report.primary_scorer, colours())
+        cards.figure(chart, "roc", colours(), otherwise=_roc_reason(report, result))
+    with right, cards.card("True-alert rate by alert budget", "band = 95% interval", height="stretch"):
+        names = [curve.name for curve in result.alert_rates]
+        if not names:
+            st.markdown(cards.muted("No judged case lies inside any budget."))
+            return
+        name = names[0]
+        if len(names) > 1:
+            name = (
+                st.segmented_control(
+                    "Alerts",
+                    names,
+                    default=names[0],
+                    required=True,
+                    key=f"rp_curve_{report.slug}",
+                    format_func=lambda key: CURVES.get(key, key),
+                    label_visibility="collapsed",
+                )
+                or names[0]
+            )
+        curve = _curve(result, name)
+        chart = alert_rate(curve, CHOSEN_BUDGET, colours()) if curve else None
+        cards.figure(chart, "alert-rate", colours(), otherwise=curve.reason if curve else "")
+
+
+def _roc_reason(report: StudyReport, result: ResultSet) -> str:
+    scorer = result.scorer(report.primary_scorer)
+    return (scorer.roc_weighted.reason or scorer.auc_weighted.reason) if scorer else "No scorer was reported."
+
+
+def _comparisons(report: StudyReport, result: ResultSet) -> None:
+    left, right = st.columns([5, 7])
+    with left, cards.card("Methods", "AUC on the same cases", height="stretch"):
+        rows = [DotRow(s.label, s.auc_weighted, s.scorer == report.primary_scorer) for s in result.scorers]
+        chart = dots(rows, colours(), what="AUC of methods", reference=0.5, reference_word="chance")
+        cards.figure(chart, "methods", colours(), otherwise="No AUC could be computed.")
+    with right, cards.card("Agreement of readers", "Fleiss κ of all, Cohen κ of pairs", height="stretch"):
+        figures = report.agreement
+        rows = [DotRow("All readers", figures.answers.fleiss, ours=True)]
+        rows += [DotRow(f"{_reader(p.reader_a)} – {_reader(p.reader_b)}", p.cohen) for p in figures.pairs]
+        chart = dots(
+            rows, colours(), what="Agreement of readers, kappa", reference=0.2, reference_word="fair from here"
+        )
+        cards.figure(chart, "agreement", colours(), otherwise=figures.answers.fleiss.reason)
+    if report.readers:
+        with cards.card("Readers against the scores", "AUC when one reader alone gives the labels"):
+            rows = [
+                DotRow(_reader(r.reader), r.auc_against[report.primary_scorer])
+                for r in report.readers
+                if report.primary_scorer in r.auc_against
+            ]
+            chart = dots(rows, colours(), what="AUC by reader", reference=0.5, reference_word="chance")
+            cards.figure(chart, "readers", colours(), otherwise="No reader judged cases of both kinds.")
+
+
+def _reader(code: str) -> str:
+    return code.replace("-", " ").capitalize()
+
+
+def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
+    """Draw how many cases were used and list those that were left out."""
+    flow = report.flow
+    steps = [
+        ("Instances scored", flow.n_instances),
+        ("Candidates", flow.n_candidates),
+        ("Chosen as cases", flow.n_chosen),
+        ("Judged at least once", flow.n_judged),
+        ("Complete", flow.n_complete),
+        ("Decided", flow.n_decided),
+    ]
+    left, right = st.columns([5, 7])
+    with left, cards.card("From instances to labels", height="stretch"):
+        cards.facts({name: f"{count:,}" for name, count in steps if count is not None})
+        left_out = left_out_sentence(result.left_out) or "none"
+        used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive." if not report.hidden else ""
+        st.markdown(f":small[{cards.muted(texts.plain(f'{used} Left out: {left_out}.', 300))}]")
+    with right, cards.card("Strata of the selection", height="stretch"):
+        frame = pd.DataFrame(
+            {
+                "Stratum": [texts.shorten(s.stratum, 40) for s in report.strata],
+                "Candidates": [s.n_population for s in report.strata],
+                "Chosen": [s.n_chosen for s in report.strata],
+                "Inclusion probability": [s.inclusion_probability for s in report.strata],
+                "Decided": [s.n_decided for s in report.strata],
+            }
+        )
+        if not report.hidden:
+            frame["Positive"] = [s.n_positive for s in report.strata]
+        st.dataframe(
+            frame,
+            key="rp_strata",
+            hide_index=True,
+            height="content",
+            column_config={"Inclusion probability": st.column_config.NumberColumn(format="%.4f")},
+            alt="Strata from which cases were chosen, with inclusion probabilities",
+        )
+    unused = [case for case in result.cases if not case.used]
+    if unused:
+        with st.expander(f"{texts.plural(len(unused), 'case')} not in the figures"):
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "Case": [case.case_label for case in unused],
+                        "State": [texts.CASE_TEXTS.get(case.state, str(case.state)) for case in unused],
+                        "Why not": [case.why_not for case in unused],
+                    }
+                ),
+                key="rp_unused",
+                hide_index=True,
+                alt="Cases that are not in the figures, with the reason",
+            )
+
+
+def _methods(report: StudyReport, result: ResultSet) -> None:
+    """Draw how the figures were computed."""
+    with st.expander("Methods text"):
+        st.markdown(f"**Labels.** {texts.plain(result.title, 300)}.")
+        scorer = result.scorer(report.primary_scorer)
+        if scorer is not None and not report.hidden:
+            st.markdown(f"**AUC, design-weighted.** {texts.plain(scorer.auc_weighted.method, 600)}")
+            st.markdown(
+                f"**AUC, naive.** {texts.plain(scorer.auc_naive.text(), 200)} – {texts.plain(scorer.auc_naive.method, 600)}"
+            )
+        st.markdown("\n".join(f"- {texts.plain(k, 60)}: {texts.plain(v, 200)}" for k, v in report.design.items()))
+
+
+page()

@@ -1,0 +1,342 @@
+"""Review: one blinded case, one key per answer."""
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.read_models import BlindedCase, QueueView, StudyView
+from core.vocabulary import Answer, Certainty, StudyStatus
+from dashboard.components import cards, links, review_session, texts
+from dashboard.components.acting import reading_as
+from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
+from dashboard.components.review_session import Showing
+from dashboard.context import acting_person, application, colours, is_phone
+
+KEYS = (
+    ("1", "usual"),
+    ("2", "unusual, not clinically relevant"),
+    ("3", "unusual and clinically relevant"),
+    ("0", "cannot judge; say why in the comment"),
+    ("S, or Ctrl + Enter", "save and go on; Ctrl + Enter also from the comment"),
+    ("Z", "undo: take back the choice, or go back to the answer saved last"),
+    ("L", "put aside for later"),
+    ("← →", "previous and next case, without saving"),
+)
+ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    studies = [study for study in app.studies() if study.status is StudyStatus.OPEN]
+    slug = st.query_params.get("study") or (studies[0].slug if studies else "")
+    if not slug:
+        _message("No study is open", "A coordinator opens a study; then its cases appear here.", app.simulated)
+        return
+    study = app.study(slug)
+    if study.status is not StudyStatus.OPEN:
+        word = texts.STATUS_TEXTS[study.status].lower()
+        _message(texts.plain(study.title), f"This study is {word} and takes no judgment.", app.simulated)
+        return
+    head = st.container(gap="xsmall", key="review-head")
+    bar = head.container(
+        horizontal=True, vertical_alignment="center", gap="xsmall" if is_phone() else "small", key="review-bar"
+    )
+    with bar:
+        place = st.empty()
+        # On a phone the first screen belongs to the case; who is reading stands at the end of the page.
+        person = acting_person() if is_phone() else reading_as()
+    if person is None:
+        _message("Nobody may judge yet", "An administrator adds reviewers with the command line.", app.simulated)
+        return
+    queue = app.queue(slug, person.person_id)
+    if not queue.is_reader:
+        with head:
+            _bar(bar, place, study, Showing(slug, person.person_id, None), app.simulated)
+            _finished(study, queue, Showing(slug, person.person_id, None))
+        return
+    showing = review_session.current(slug, person.person_id, links.whole_number(st.query_params.get("case")))
+    _bar(bar, place, study, showing, app.simulated)
+    with head:
+        if showing.case is not None:
+            st.progress(min(queue.n_submitted / max(queue.n_mine, 1), 1.0))
+        if showing.error:
+            _error(showing)
+        if showing.notice:
+            st.info(texts.plain(showing.notice, 300), icon=":material/info:")
+        if showing.case is None:
+            _finished(study, queue, showing)
+            return
+        _title(showing.case)
+    _case(showing.case)
+    if is_phone():
+        with st.container(horizontal=True, vertical_alignment="center"):
+            reading_as()
+            if app.simulated:
+                cards.simulated_badge()
+    with st.bottom:
+        _answers(study, showing, showing.case)
+
+
+def _message(title: str, sentence: str, simulated: bool) -> None:
+    with cards.header("Review", "", simulated=simulated):
+        pass
+    with cards.empty_state(title, sentence, ":material/rate_review:"):
+        pass
+
+
+def _bar(bar: object, place: object, study: StudyView, showing: Showing, simulated: bool) -> None:
+    """Fill the line above the case: where, saved mark, arrows, keys, guidelines."""
+    case, phone = showing.case, is_phone()
+    where = f"**Case {case.position} of {case.n_cases}**" if case else "**Review**"
+    title = texts.joined(texts.plain(study.title, 40), "blinded")
+    place.markdown(
+        f"{where} {cards.muted(('simulated' if simulated else '') if phone else title)}".strip(), width="stretch"
+    )
+    with bar:
+        if showing.saved is not None:
+            st.markdown(cards.muted(f":material/check: Saved {showing.saved.saved_at:%H:%M}"), width="content")
+        if case is not None:
+            for label, key, icon, backwards in (
+                ("Previous case", "Left", ":material/chevron_left:", True),
+                ("Next case", "Right", ":material/chevron_right:", False),
+            ):
+                st.button(
+                    "",
+                    key=f"rv_{key.lower()}",
+                    icon=icon,
+                    type="tertiary",
+                    shortcut=None if phone else key,
+                    help=label,
+                    on_click=review_session.step,
+                    args=(case.case_id,),
+                    kwargs={"backwards": backwards},
+                )
+        if not phone:
+            with st.popover("Keys", type="tertiary"):
+                st.markdown("\n".join(f"- **{key}** {meaning}" for key, meaning in KEYS))
+        with st.popover("Guidelines", type="tertiary"):
+            st.markdown(f"**{texts.plain(study.question, 300)}**")
+            st.markdown(_guidelines(study.guidelines))
+        if simulated and not phone:
+            cards.simulated_badge()
+
+
+def _guidelines(text: str) -> str:
+    """Show the coordinator's text line by line, with its bold words and lists but no link, image or formula."""
+    lines = (text or "This study has no written guidelines.")[:6000].splitlines()
+    return "  \n".join(texts.guideline(line) for line in lines)
+
+
+def _error(showing: Showing) -> None:
+    st.error(texts.plain(showing.error, 600) + " Your choice and comment are kept here.", icon=":material/error:")
+    if showing.case is not None and "meanwhile" in showing.error:
+        st.button(
+            "Load what is stored now",
+            key=f"rv_reload_{showing.case.case_id}",
+            on_click=review_session.reload,
+            args=(showing.case.case_id,),
+        )
+
+
+def _finished(study: StudyView, queue: QueueView, showing: Showing) -> None:
+    """Say that the list is done, or that there was never anything on it."""
+    if queue.n_mine == 0:
+        if queue.n_held_by_others:
+            title, sentence = "All cases are held by others", _held_sentence(queue)
+        else:
+            title = "Nothing assigned yet"
+            sentence = (
+                f"No case of {texts.plain(study.title, 60)} is yours. Ask the coordinator of the study for cases."
+            )
+        with cards.empty_state(title, sentence, ":material/inbox:"):
+            pass
+        return
+    with cards.empty_state(
+        "All read",
+        f"You have read {queue.n_submitted:,} of {queue.n_mine:,} cases of {texts.plain(study.title, 60)}. Thank you.",
+        ":material/task_alt:",
+    ):
+        if showing.saved is not None:
+            st.button(
+                "Undo the last answer", key="rv_undo", shortcut=None if is_phone() else "Z",
+                on_click=review_session.undo, args=(None,),
+            )  # fmt: skip
+
+
+def _title(case: BlindedCase) -> None:
+    """Draw the decision in question as a sentence in past tense."""
+    with st.container(gap=None):
+        st.markdown(f"# {texts.plain(case.decision_words)}", anchors=False)
+        about = texts.joined(
+            f"Case {texts.plain(case.case_label, 12)}",
+            texts.plain(texts.person(case.sex, case.age_years)),
+            texts.plain(case.unit, 40),
+        )
+        st.markdown(
+            f"in the {case.window_hours:.0f} h after {case.timeline.snapshot_at:%H:%M} on day {case.day_of_stay} "
+            f"of stay. {cards.muted(about)}"
+        )
+
+
+def _held_sentence(queue: QueueView) -> str:
+    when = f" The first comes back on {texts.day_time(queue.next_release_at)}." if queue.next_release_at else ""
+    return f"Other readers hold {texts.plural(queue.n_held_by_others, 'case')} that nobody has judged.{when}"
+
+
+def _case(case: BlindedCase) -> None:
+    """Draw the patient's state: time line and last values."""
+    phone = is_phone()
+    band = "band = usual range here" if phone else "band = central 90% of past values here, ▲ above, ▼ below"
+    left, right = st.columns([8, 5])
+    with (
+        left,
+        cards.card("Time line", band),
+    ):
+        chart = timeline(case.timeline, case.decision, case.kind, colours(), size=PHONE if phone else REVIEW)
+        cards.figure(chart, f"timeline-{case.case_id}", colours())
+    with right, cards.card("Last values", f"before {case.timeline.snapshot_at:%H:%M}"):
+        _last_values(case)
+
+
+def _last_values(case: BlindedCase) -> None:
+    if not case.last_values:
+        st.markdown(cards.muted("No lab was measured before the snapshot."))
+        return
+    labs = {lab.name: lab for lab in case.timeline.labs}
+    rows = []
+    for value in case.last_values[:11]:
+        lab = labs.get(value.name)
+        rows.append(
+            {
+                "Lab": texts.shorten(value.name, 30),
+                "Value": f"{texts.number(value.value)} {value.unit}".strip(),
+                "Flag": {"high": "↑ high", "low": "↓ low"}.get(value.flag, ""),
+                "Trend": list(lab.values[-8:]) if lab else [],
+                "Usual": _usual(lab.low, lab.high) if lab else "",
+                "Age": texts.hours(value.hours_old),
+            }
+        )
+    shown = ["Lab", "Value", "Flag", "Age"] if is_phone() else ["Lab", "Value", "Flag", "Trend", "Usual", "Age"]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height="content",
+        row_height=29,
+        key=f"last-values-{case.case_id}",
+        column_order=shown,
+        column_config={
+            "Trend": st.column_config.LineChartColumn(width=62, color="gray"),
+            "Flag": st.column_config.TextColumn(width=58),
+            "Age": st.column_config.TextColumn(width=50),
+            "Usual": st.column_config.TextColumn(width=80),
+        },
+        alt="Last value of each lab with unit, flag, trend, usual range and age",
+    )
+
+
+def _usual(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return ""
+    if low is None:
+        return f"to {texts.number(high)}"
+    return f"from {texts.number(low)}" if high is None else f"{texts.number(low)}–{texts.number(high)}"
+
+
+def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
+    """Draw the answer bar: four answers, then certainty, comment, undo, later, save."""
+    phone = is_phone()
+    with st.grid(4, min_column_width=150, gap="xsmall"):
+        for answer, key in ANSWER_KEYS.items():
+            chosen = case.draft.answer == answer
+            st.button(
+                texts.answer_text(answer, study.answer_texts),
+                key=f"rv_answer_{int(answer)}_{case.case_id}",
+                type="primary" if chosen else "secondary",
+                icon=":material/check:" if chosen else None,
+                shortcut=None if phone else key,
+                width="stretch",
+                on_click=review_session.choose,
+                args=(case.case_id, answer),
+            )
+    comment_key, reason_key = f"rv_comment_{case.case_id}", f"rv_reason_{case.case_id}"
+    if case.version_seen:
+        st.text_input(
+            "Reason for the change",
+            value=showing.reason,
+            key=reason_key,
+            placeholder="Why does the saved answer change? (needed)",
+            label_visibility="collapsed",
+        )
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="save-bar"):
+        if phone:
+            with st.popover("Comment"):
+                _certainty(case)
+                _comment(case, comment_key)
+        else:
+            _certainty(case)
+            _comment(case, comment_key)
+        _acts(showing, case, comment_key, reason_key)
+
+
+def _certainty(case: BlindedCase) -> None:
+    key = f"rv_certainty_{case.case_id}"
+    st.session_state[key] = case.draft.certainty
+    st.segmented_control(
+        "Certainty",
+        list(Certainty),
+        key=key,
+        format_func=lambda c: texts.CERTAINTY_TEXTS[c],
+        label_visibility="collapsed",
+        on_change=review_session.set_certainty,
+        args=(case.case_id, key),
+    )
+
+
+def _comment(case: BlindedCase, key: str) -> None:
+    cannot = case.draft.answer is Answer.CANNOT_JUDGE
+    if key not in st.session_state:
+        st.session_state[key] = case.draft.comment
+    st.text_input(
+        "Comment",
+        key=key,
+        placeholder="Why can this case not be judged? (needed)" if cannot else "Comment, optional",
+        label_visibility="collapsed",
+        max_chars=2000,
+        on_change=review_session.set_comment,
+        args=(case.case_id, key),
+    )
+
+
+def _acts(showing: Showing, case: BlindedCase, comment_key: str, reason_key: str) -> None:
+    phone = is_phone()
+    nothing = case.draft.answer is None
+    saving = {"on_click": review_session.save, "args": (case.case_id, comment_key, reason_key), "disabled": nothing}
+    st.button(
+        "Undo",
+        key=f"rv_undo_{case.case_id}",
+        type="tertiary",
+        shortcut=None if phone else "Z",
+        on_click=review_session.undo,
+        args=(case.case_id,),
+    )
+    st.button(
+        "Later",
+        key=f"rv_later_{case.case_id}",
+        shortcut=None if phone else "L",
+        on_click=review_session.later,
+        args=(case.case_id,),
+    )
+    st.button(
+        "Save" if phone else "Save and next",
+        key=f"rv_save_{case.case_id}",
+        type="primary",
+        width="stretch" if phone else "content",
+        shortcut=None if phone else "S",
+        **saving,
+    )
+    if not phone:
+        # A button has one shortcut; this one works from inside the comment, where single keys are letters.
+        st.button("or", key=f"rv_save_enter_{case.case_id}", type="tertiary", shortcut="Ctrl+Enter", **saving)
+
+
+page()

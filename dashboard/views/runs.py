@@ -1,0 +1,113 @@
+"""Runs: what was scored, when, with which parameters, on which records."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.read_models import RunView
+from dashboard.components import cards, links, texts
+from dashboard.context import application
+
+SPLITS = {
+    "time": "everything before a date is past",
+    "patient": "a random share of the patients is past",
+    "folds": "every patient is recent once, against all other patients",
+    "source": "the split that came with the records",
+}
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    runs = app.runs()
+    if not runs:
+        cards.nothing_published(app.simulated)
+        return
+    run = app.run(links.whole_number(st.query_params.get("run"))) or runs[0]
+    line = "A run is one scoring of all recent instances; readers only ever see finished ones."
+    with cards.header("Scoring runs", line, simulated=app.simulated):
+        if st.button("Worklist of this run", key="runs_worklist", icon=":material/format_list_numbered:"):
+            st.switch_page("views/worklist.py", query_params={"run": str(run.run_id)})
+    _table(runs, run)
+    left, right = st.columns(2)
+    with left, cards.card(f"Run {run.run_id}", texts.plain(run.scorer, 40), height="stretch"):
+        _facts(
+            {
+                "Finished": texts.day_time(run.published_at),
+                "Time zone of the site": run.site_timezone,
+                "Calendar": "shifted by the source; dates have no meaning across patients"
+                if run.calendar_is_shifted
+                else "as recorded",
+                "Past and recent": SPLITS.get(run.split, run.split),
+                "Past instances": f"{run.n_past:,}",
+                "Recent instances": f"{run.n_recent:,}",
+                "Tasks scored": f"{run.n_tasks_scored:,}",
+                "Tasks left out": f"{run.n_tasks_left_out:,}",
+                "Alerts listed": f"{run.n_alerts:,}, scaled score {texts.score(run.floor)} or more",
+                "Seed": f"{run.seed}",
+            }
+        )
+    with right:
+        with cards.card("Parameters"):
+            _facts(run.parameters, "This run stored no parameters.")
+        with cards.card("Import", "counts of what was read"):
+            _facts(run.import_summary, "This run stored no import summary.")
+
+
+def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
+    key = f"runs_{len(runs)}"
+    ids = [run.run_id for run in runs]
+    place = ids.index(shown.run_id) if shown.run_id in ids else 0
+    st.session_state[key] = {"selection": {"rows": [place], "columns": [], "cells": []}}
+
+    def clicked() -> None:
+        rows = st.session_state[key]["selection"]["rows"]
+        if rows and rows[0] < len(ids):
+            st.query_params["run"] = str(ids[rows[0]])
+
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Run": ids,
+                "Finished": [texts.day_time(run.published_at) for run in runs],
+                "Scorer": [texts.shorten(run.scorer, 40) for run in runs],
+                "Recent instances": [run.n_recent for run in runs],
+                "Tasks": [run.n_tasks_scored for run in runs],
+                "Alerts": [run.n_alerts for run in runs],
+            }
+        ),
+        key=key,
+        hide_index=True,
+        height="content" if len(runs) <= 10 else 390,
+        on_select=clicked,
+        selection_mode="single-row-required",
+        alt=f"{texts.plural(len(runs), 'scoring run')}, newest first",
+    )
+
+
+def _facts(stored: Mapping[str, object], otherwise: str = "") -> None:
+    """Draw what a run stored, in words."""
+    cards.facts({_name(name): _value(value) for name, value in stored.items()}, otherwise)
+
+
+def _name(name: str) -> str:
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{_name(str(name))} {_value(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_value(inner) for inner in value)
+    return "–" if value is None else str(value)
+
+
+page()

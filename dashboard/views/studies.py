@@ -1,0 +1,142 @@
+"""Studies: which there are, and how far each one is."""
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.read_models import QueueView, StudyView
+from core.vocabulary import CaseState, SlotState, StudyStatus
+from dashboard.components import cards, texts
+from dashboard.components.charts_bars import case_states
+from dashboard.context import acting_person, application, colours, people_who_read
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    studies = app.studies()
+    if not studies:
+        with cards.header("Studies", "", simulated=app.simulated):
+            pass
+        with cards.empty_state(
+            "No study yet",
+            "A study is a set of cases that readers judge blinded. `alertreview demo` makes one with simulated readers.",
+            ":material/groups:",
+        ):
+            pass
+        return
+    slug = st.query_params.get("study") or studies[0].slug
+    study = app.study(slug)
+    _head(study, studies, app.simulated)
+    queues = [(person.name, app.queue(slug, person.person_id)) for person in people_who_read()]
+    queues = [(name, queue) for name, queue in queues if queue.n_mine]
+    _tiles(study, queues)
+    left, right = st.columns([7, 5])
+    with left:
+        with cards.card("Cases by state", f"adds up to {study.n_cases:,}"):
+            if study.n_cases:
+                cards.figure(case_states(study.case_states, colours()), "case-states", colours())
+            else:
+                st.markdown(cards.muted("0 of 0: this study has no cases yet."))
+        _readers(queues)
+    with right:
+        _question(study)
+
+
+def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> None:
+    titles = {s.slug: s.title for s in studies}
+    line = texts.joined(
+        texts.STATUS_TEXTS[study.status].lower(),
+        f"{texts.plural(study.n_cases, 'case')} × {texts.plural(study.n_slots, 'reader')}",
+    )
+    with cards.header(texts.plain(study.title, 80), line, simulated=simulated):
+        if st.session_state.get("st_study") != study.slug:
+            st.session_state["st_study"] = study.slug
+        if len(studies) > 1:
+            st.selectbox(
+                "Study",
+                list(titles),
+                key="st_study",
+                width=220,
+                label_visibility="collapsed",
+                format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
+                on_change=_choose,
+            )
+        if study.status is StudyStatus.OPEN and acting_person() is not None:
+            if st.button("Review", key="st_review", type="primary", icon=":material/rate_review:"):
+                st.switch_page("views/review.py", query_params={"study": study.slug})
+        elif st.button("Report", key="st_report", icon=":material/query_stats:"):
+            st.switch_page("views/reports.py", query_params={"study": study.slug})
+
+
+def _choose() -> None:
+    st.query_params["study"] = st.session_state["st_study"]
+
+
+def _tiles(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
+    wanted = study.n_cases * study.n_slots
+    judged = sum(queue.n_submitted for _, queue in queues)
+    states = study.case_states
+    tiles = (
+        (
+            "Judgments",
+            f"{judged:,} of {wanted:,}",
+            f"{texts.percent(judged / wanted)} done" if wanted else "no case yet",
+        ),
+        (
+            "Cases with a majority",
+            f"{states.get(CaseState.MAJORITY, 0):,}",
+            f"of {texts.plural(study.n_cases, 'case')}",
+        ),
+        ("Disputed", f"{states.get(CaseState.DISPUTED, 0):,}", "all readers differ"),
+        ("Undetermined", f"{states.get(CaseState.UNDETERMINED, 0):,}", "too few votes that judge"),
+    )
+    cards.tiles(tiles)
+
+
+def _readers(queues: list[tuple[str, QueueView]]) -> None:
+    with cards.card("Readers", "counts only; no answer is shown while a study is blinded"):
+        if not queues:
+            st.markdown(cards.muted("No reader has a case yet. The coordinator assigns them."))
+            return
+        frame = pd.DataFrame(
+            {
+                "Reader": [texts.shorten(name, 40) for name, _ in queues],
+                "Read": [f"{queue.n_submitted:,} of {queue.n_mine:,}" for _, queue in queues],
+                "Done": [queue.n_submitted / max(queue.n_mine, 1) for _, queue in queues],
+                "Later": [queue.n_later for _, queue in queues],
+                "Draft": [queue.states.get(SlotState.DRAFT, 0) for _, queue in queues],
+                "Cannot judge": [queue.states.get(SlotState.CANNOT_JUDGE, 0) for _, queue in queues],
+            }
+        )
+        st.dataframe(
+            frame,
+            key="st_readers",
+            hide_index=True,
+            height="content",
+            column_config={
+                "Reader": st.column_config.TextColumn(width=180),
+                "Done": st.column_config.ProgressColumn(
+                    min_value=0.0, max_value=1.0, format="percent", color="primary", width=130
+                ),
+                "Later": st.column_config.NumberColumn(width=60),
+                "Draft": st.column_config.NumberColumn(width=60),
+                "Cannot judge": st.column_config.NumberColumn(width=100),
+            },
+            alt="Readers with how many of their cases are read, put aside, drafted and not judged",
+        )
+
+
+def _question(study: StudyView) -> None:
+    with cards.card("Question"):
+        st.markdown(texts.plain(study.question, 400))
+        answers = [
+            f"- {texts.plain(text, 80)}"
+            for _, text in sorted(study.answer_texts.items(), key=lambda i: (i[0] == 0, i[0]))
+        ]
+        st.markdown("\n".join(answers))
+    with cards.card("Guidelines"):
+        lines = (study.guidelines or "This study has no written guidelines.")[:6000].splitlines()
+        st.markdown("  \n".join(texts.guideline(line) for line in lines))
+
+
+page()

@@ -1,0 +1,152 @@
+"""The audit trail: one row for each act, sealed with the hash of the row before, so that tampering shows."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+from core.errors import StoreError
+from db.engine import canonical_json
+from db.models import AuditEvent
+from db.repositories.reading import columns, read_all
+
+GENESIS = "0" * 64
+"""What the first row names as the hash before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One act as stored; `details` is canonical JSON text."""
+
+    sequence: int
+    at: datetime
+    actor: str
+    action: str
+    object: str
+    details: str
+    previous_hash: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """What a check of the chain found.
+
+    Parameters
+    ----------
+    n_events : int
+        Rows looked at.
+    head : str
+        Hash of the last row; printed in exports and backups, it also shows a cut tail.
+    problem : str
+        Empty when the chain is whole, else a sentence that names the first row that does not fit.
+    """
+
+    n_events: int
+    head: str
+    problem: str
+
+
+class AuditTrail:
+    """The audit trail of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def append(self, at: datetime, actor: str, action: str, thing: str, details: dict[str, Any]) -> None:
+        """Add the row of an act; kept or lost together with the act.
+
+        Writers take turns (see `db.engine`), so the row before is known for certain.
+
+        Parameters
+        ----------
+        at : datetime
+            Aware.
+        actor : str
+            Who: "person 3", "command line".
+        action : str
+            What, as a past tense: "judgment saved".
+        thing : str
+            On what: "case 17 of study demo"; never a patient's identifier.
+        details : dict
+            Before, after, reason; values that JSON knows.
+        """
+        last = self._session.execute(
+            sa.select(AuditEvent.sequence, AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
+        ).one_or_none()
+        sequence, previous_hash = (last.sequence + 1, last.hash) if last else (1, GENESIS)
+        text = canonical_json(details)
+        moment = at.astimezone(UTC)
+        self._session.execute(
+            sa.insert(AuditEvent).values(
+                sequence=sequence,
+                at=moment,
+                actor=actor,
+                action=action,
+                object=thing,
+                details=text,
+                previous_hash=previous_hash,
+                hash=_seal(sequence, moment, actor, action, thing, text, previous_hash),
+            )
+        )
+
+    def latest(self, limit: int = 100, before: int | None = None) -> list[AuditRow]:
+        """Give the newest rows, newest first; `before` is the sequence number that the page before ended with."""
+        statement = sa.select(*columns(AuditEvent, AuditRow)).order_by(AuditEvent.sequence.desc()).limit(limit)
+        if before is not None:
+            statement = statement.where(AuditEvent.sequence < before)
+        return read_all(self._session, AuditRow, statement)
+
+    def head(self) -> str:
+        """Give the hash of the last row."""
+        statement = sa.select(AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
+        return self._session.execute(statement).scalar_one_or_none() or GENESIS
+
+    def verify(self, known_head: str | None = None) -> ChainReport:
+        """Check every row against the one before: an edited, inserted, removed or swapped row is found.
+
+        Parameters
+        ----------
+        known_head : str or None
+            A head printed earlier; it must still be one of the hashes, or the tail was cut.
+        """
+        statement = sa.select(*columns(AuditEvent, AuditRow)).order_by(AuditEvent.sequence)
+        previous, expected, met_known_head = GENESIS, 0, known_head in (None, GENESIS)
+        for sequence, at, actor, action, thing, details, previous_hash, found in self._session.execute(
+            statement.execution_options(yield_per=5_000)
+        ):
+            expected += 1
+            if sequence != expected:
+                return ChainReport(expected, previous, f"Row {expected} of the audit trail is missing.")
+            sealed = _seal(sequence, at, actor, action, thing, details, previous)
+            if previous_hash != previous or found != sealed:
+                return ChainReport(expected, previous, f"Row {sequence} of the audit trail was changed or put in.")
+            previous = found
+            met_known_head = met_known_head or found == known_head
+        problem = "" if met_known_head else "The end of the audit trail was cut: the head printed earlier is gone."
+        return ChainReport(expected, previous, problem)
+
+    def require_whole(self, known_head: str | None = None) -> ChainReport:
+        """Check the chain like `verify` and refuse to go on when it is broken.
+
+        Raises
+        ------
+        StoreError
+            It names the first row that does not fit.
+        """
+        report = self.verify(known_head)
+        if report.problem:
+            raise StoreError(
+                f"{report.problem} Restore the last verified backup and tell whoever answers for the data."
+            )
+        return report
+
+
+def _seal(sequence: int, at: datetime, actor: str, action: str, thing: str, details: str, previous_hash: str) -> str:
+    """Hash all fields with their lengths, so that no shifting of text between fields gives the same hash."""
+    moment = at.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    fields = (str(sequence), moment, actor, action, thing, details, previous_hash)
+    return hashlib.sha256("".join(f"{len(field)}:{field}" for field in fields).encode()).hexdigest()

@@ -1,0 +1,77 @@
+"""Writes many rows without making anybody wait: short transactions, and a pause after each as long as it took."""
+
+import time
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TypeVar
+
+from db.rows import NewAlert, NewTaskResult
+from db.session import Database
+from db.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
+
+ALERTS_AT_ONCE = 5_000
+RESULTS_AT_ONCE = 8
+"""A task result holds four vectors over all recent instances, several hundred kilobytes."""
+
+
+def in_chunks(database: Database, rows: Iterable[T], size: int, write: Callable[[UnitOfWork, list[T]], None]) -> int:
+    """Write rows chunk by chunk, each in a transaction of its own.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    rows : iterable
+        Consumed once, never held as a whole.
+    size : int
+        Rows in a chunk.
+    write : callable
+        Takes the unit of work and the rows of one chunk; the commit follows by itself.
+
+    Returns
+    -------
+    int
+        Number of rows written.
+    """
+    remaining = iter(rows)
+    n_written = 0
+    while chunk := list(islice(remaining, size)):
+        began = time.perf_counter()
+        with database.write(exclusive=False) as uow:
+            write(uow, chunk)
+            uow.commit()
+        n_written += len(chunk)
+        time.sleep(time.perf_counter() - began)
+    return n_written
+
+
+def store_alerts(database: Database, run_id: int, alerts: Iterable[NewAlert]) -> int:
+    """Write the alerts of a running run; gives their number."""
+    return in_chunks(database, alerts, ALERTS_AT_ONCE, lambda uow, chunk: uow.runs.add_alerts(run_id, chunk))
+
+
+def store_task_results(database: Database, run_id: int, results: Iterable[NewTaskResult]) -> int:
+    """Write the task results of a running run; gives their number."""
+    return in_chunks(database, results, RESULTS_AT_ONCE, lambda uow, chunk: uow.runs.add_task_results(run_id, chunk))
+
+
+def discard_abandoned(database: Database) -> int:
+    """Delete what abandoned runs left behind, chunk by chunk.
+
+    Returns
+    -------
+    int
+        Number of rows deleted.
+    """
+    n_deleted = 0
+    while True:
+        began = time.perf_counter()
+        with database.write(exclusive=False) as uow:
+            n_now = uow.runs.discard_abandoned(ALERTS_AT_ONCE)
+            uow.commit()
+        if n_now == 0:
+            return n_deleted
+        n_deleted += n_now
+        time.sleep(time.perf_counter() - began)

@@ -1,0 +1,42 @@
+"""All tables, split by subject; importing this package makes `Base.metadata` complete."""
+
+from db.models.audit import AuditEvent
+from db.models.base import Base
+from db.models.judgments import Adjudication, Judgment
+from db.models.people import Person
+from db.models.records import CohortSnapshot, Instance, Task
+from db.models.scoring import Alert, ScoringRun, TaskResult
+from db.models.studies import (
+    Assignment,
+    CaseScore,
+    Draft,
+    ReferenceAnswer,
+    Rubric,
+    ScoreSeen,
+    Study,
+    StudyCase,
+    StudyReader,
+)
+
+__all__ = [
+    "Adjudication",
+    "Alert",
+    "Assignment",
+    "AuditEvent",
+    "Base",
+    "CaseScore",
+    "CohortSnapshot",
+    "Draft",
+    "Instance",
+    "Judgment",
+    "Person",
+    "ReferenceAnswer",
+    "Rubric",
+    "ScoreSeen",
+    "ScoringRun",
+    "Study",
+    "StudyCase",
+    "StudyReader",
+    "Task",
+    "TaskResult",
+]

@@ -1,0 +1,22 @@
+"""Table of the people who use the dashboard; nobody is ever deleted."""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.vocabulary import Role
+from db.models.base import Base
+from db.types import words
+
+
+class Person(Base):
+    """Somebody with a role; leaves by being deactivated, because judgments keep their reader."""
+
+    __tablename__ = "person"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    role: Mapped[Role] = mapped_column(words(Role, "role"))
+    simulated: Mapped[bool]
+    active: Mapped[bool]
+    created_at: Mapped[datetime]

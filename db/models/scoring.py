@@ -1,0 +1,116 @@
+"""Tables of a scoring run: the run, what each task scored, and one row for each alert."""
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.vocabulary import Decision, Kind, RunStatus, Split
+from db.models.base import Base, JsonObject
+from db.types import BigId, CompressedVector, words
+
+
+class ScoringRun(Base):
+    """One execution of one or more scorers on one snapshot.
+
+    `fold_of_row` has one entry for each instance of the snapshot: the fold it is scored in (0, 1, ...), -1 for an
+    instance that is only learned from, -2 for one that is left out. The past of fold k is every instance that is
+    neither in fold k nor left out. Vectors of task results run over the instances with a fold of 0 or more, by row.
+    """
+
+    __tablename__ = "scoring_run"
+    __table_args__ = (
+        sa.Index(
+            "uq_scoring_run_one_running",
+            "status",
+            unique=True,
+            sqlite_where=sa.text("status = 'running'"),
+            postgresql_where=sa.text("status = 'running'"),
+        ),
+        sa.Index(None, "status", "published_at"),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    snapshot_id: Mapped[int] = mapped_column(sa.ForeignKey("cohort_snapshot.id"), index=True)
+    scorer: Mapped[str]
+    """The scorer that ranks the alerts."""
+    scorers: Mapped[JsonObject]
+    """Further scorers of the run with their parameters, by name."""
+    parameters: Mapped[JsonObject]
+    seed: Mapped[int] = mapped_column(sa.BigInteger)
+    code_version: Mapped[str]
+    split: Mapped[Split] = mapped_column(words(Split, "split"))
+    status: Mapped[RunStatus] = mapped_column(words(RunStatus, "status"))
+    created_at: Mapped[datetime]
+    published_at: Mapped[datetime | None]
+    n_past: Mapped[int]
+    n_recent: Mapped[int]
+    n_patient_days: Mapped[int]
+    fold_of_row: Mapped[npt.NDArray[np.int16]] = mapped_column(CompressedVector("int16"))
+    floor_omission: Mapped[float | None]
+    floor_commission: Mapped[float | None]
+    n_omissions: Mapped[int]
+    n_commissions: Mapped[int]
+    n_tasks_scored: Mapped[int]
+    n_tasks_left_out: Mapped[int]
+
+
+class TaskResult(Base):
+    """What one scorer made of one task: vectors over the run's recent instances, or the reason why there are none."""
+
+    __tablename__ = "task_result"
+
+    run_id: Mapped[int] = mapped_column(sa.ForeignKey("scoring_run.id"), primary_key=True)
+    task_id: Mapped[int] = mapped_column(sa.ForeignKey("task.id"), primary_key=True, index=True)
+    scorer: Mapped[str] = mapped_column(primary_key=True)
+    reason: Mapped[str]
+    """Why the task was not scored; empty when it was."""
+    n_past: Mapped[int]
+    n_past_positive: Mapped[int]
+    score: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    scaled_score: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    soft_label: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    support: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    feature_columns: Mapped[npt.NDArray[np.int32] | None] = mapped_column(CompressedVector("int32"))
+    feature_weights: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    score_histogram: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    scaled_histogram: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    scaling: Mapped[JsonObject]
+    diagnostics: Mapped[JsonObject]
+
+
+class Alert(Base):
+    """An instance x task at or above the run's floor; `rank` is 1 for the most unusual of its run and decision.
+
+    Every index ends with (rank, decision), the order of the worklist, so that a page is a seek and a short walk
+    whatever the filter; `window_cut` is there so that counts need not touch the table.
+    """
+
+    __tablename__ = "alert"
+    __table_args__ = (
+        sa.UniqueConstraint("run_id", "decision", "rank"),
+        sa.Index(None, "run_id", "rank", "decision", "window_cut"),
+        sa.Index(None, "run_id", "unit", "rank", "decision", "window_cut"),
+        sa.Index(None, "run_id", "kind", "rank", "decision", "window_cut"),
+        sa.Index(None, "run_id", "task_id", "rank", "decision", "window_cut"),
+        sa.Index(None, "instance_id", "task_id"),
+        sa.CheckConstraint("rank >= 1", name="rank_from_one"),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    run_id: Mapped[int] = mapped_column(sa.ForeignKey("scoring_run.id"))
+    task_id: Mapped[int] = mapped_column(sa.ForeignKey("task.id"), index=True)
+    instance_id: Mapped[int] = mapped_column(sa.ForeignKey("instance.id"))
+    rank: Mapped[int]
+    decision: Mapped[Decision] = mapped_column(words(Decision, "decision"))
+    kind: Mapped[Kind] = mapped_column(words(Kind, "kind"))
+    unit: Mapped[str]
+    window_cut: Mapped[bool]
+    """The decision window is shorter than 24 h: discharge, death or the end of the data."""
+    score: Mapped[float]
+    scaled_score: Mapped[float]
+    soft_label: Mapped[float]
+    support: Mapped[float]

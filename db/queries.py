@@ -1,0 +1,129 @@
+"""Queries that everything about slots goes through: where a reader stands, and where every slot stands.
+
+They are put together once and then only given values: putting such a query together takes longer than running it.
+"""
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal,
+    not_,
+    null,
+    or_,
+    select,
+)
+from sqlalchemy.orm import aliased
+
+from core.vocabulary import Answer, SlotState
+from db.models import Assignment, Draft, Judgment, StudyCase
+from db.types import UtcDateTime
+
+
+def is_current(judgment: Any) -> ColumnElement[bool]:
+    """Condition that a version is the highest of its case and reader."""
+    later = aliased(Judgment)
+    return ~exists().where(
+        later.case_id == judgment.case_id,
+        later.reviewer_id == judgment.reviewer_id,
+        later.version > judgment.version,
+    )
+
+
+def is_claimable(assignment: Any, now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+    """Condition that a slot can be had: nobody holds it, or the hold has lapsed. A judged slot has no end of hold."""
+    return or_(assignment.reviewer_id.is_(None), assignment.held_until < now)
+
+
+@cache
+def reader_places() -> Select[*tuple[Any, ...]]:
+    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``), by case number.
+
+    Of other readers it knows how many slots they leave, and until when they hold them; nothing else.
+    """
+    judgment = aliased(Judgment)
+    person_id = bindparam("person_id", type_=Integer())
+    return (
+        select(
+            StudyCase.id.label("case_id"),
+            StudyCase.number,
+            StudyCase.instance_id,
+            StudyCase.task_id,
+            StudyCase.repeat_number,
+            Assignment.slot.is_not(None).label("holds_slot"),
+            _state(judgment),
+            Assignment.held_until,
+            *_slots_of_others(person_id),
+        )
+        .outerjoin(Assignment, and_(Assignment.case_id == StudyCase.id, Assignment.reviewer_id == person_id))
+        .outerjoin(judgment, _is_holders(judgment))
+        .outerjoin(Draft, and_(Draft.case_id == Assignment.case_id, Draft.reviewer_id == Assignment.reviewer_id))
+        .where(StudyCase.study_id == bindparam("study_id", type_=Integer()))
+        .order_by(StudyCase.number)
+    )
+
+
+@cache
+def slots_with_state() -> Select[*tuple[Any, ...]]:
+    """Every slot of a study (``study_id``), or of one case of it (``case_id``, else null), with state and answer."""
+    judgment = aliased(Judgment)
+    case_id = bindparam("case_id", type_=Integer())
+    return (
+        select(
+            Assignment.case_id,
+            StudyCase.repeat_number,
+            Assignment.slot,
+            Assignment.reviewer_id,
+            Assignment.held_until,
+            _state(judgment),
+            judgment.answer,
+        )
+        .join(StudyCase, StudyCase.id == Assignment.case_id)
+        .outerjoin(judgment, _is_holders(judgment))
+        .outerjoin(Draft, and_(Draft.case_id == Assignment.case_id, Draft.reviewer_id == Assignment.reviewer_id))
+        .where(StudyCase.study_id == bindparam("study_id", type_=Integer()))
+        .where(or_(case_id.is_(None), StudyCase.id == case_id))
+        .order_by(StudyCase.number, Assignment.slot)
+    )
+
+
+def _state(judgment: Any) -> ColumnElement[str]:
+    """State of a slot, from the joined current judgment and draft of its holder.
+
+    Every count on every page goes through this one expression, which is why they add up.
+    """
+    states = case(
+        (Assignment.reviewer_id.is_(None), literal(SlotState.FREE.value)),
+        (judgment.answer == Answer.CANNOT_JUDGE, literal(SlotState.CANNOT_JUDGE.value)),
+        (judgment.answer.is_not(null()), literal(SlotState.SUBMITTED.value)),
+        (Assignment.put_off_at.is_not(None), literal(SlotState.LATER.value)),
+        (Draft.case_id.is_not(None), literal(SlotState.DRAFT.value)),
+        else_=literal(SlotState.OPENED.value),
+    )
+    return states.label("state")
+
+
+def _is_holders(judgment: Any) -> ColumnElement[bool]:
+    return and_(
+        judgment.case_id == Assignment.case_id, judgment.reviewer_id == Assignment.reviewer_id, is_current(judgment)
+    )
+
+
+def _slots_of_others(person_id: BindParameter[int]) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    """Columns on the slots that the reader does not hold: how many can be had, and when the next hold lapses."""
+    other = aliased(Assignment)
+    now = bindparam("now", type_=UtcDateTime())
+    not_mine = and_(other.case_id == StudyCase.id, or_(other.reviewer_id.is_(None), other.reviewer_id != person_id))
+    claimable = select(func.count()).where(not_mine, is_claimable(other, now)).correlate(StudyCase)
+    lapse = select(func.min(other.held_until)).where(not_mine, not_(is_claimable(other, now))).correlate(StudyCase)
+    return claimable.scalar_subquery().label("n_claimable"), lapse.scalar_subquery().label("next_lapse")

@@ -1,0 +1,52 @@
+"""Adjudications: the consensus on a case, in versions of its own, apart from the votes."""
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.orm import Session, aliased
+
+from db.models import Adjudication, Assignment, Judgment, StudyCase
+from db.repositories.reading import columns, read_all, read_one, values
+from db.rows import AdjudicationRow
+
+
+class Adjudications:
+    """Adjudications of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def append(self, adjudication: AdjudicationRow) -> None:
+        """Append a version."""
+        self._session.execute(insert(Adjudication).values(values(adjudication)))
+
+    def by_form_key(self, form_key: str) -> AdjudicationRow | None:
+        """Give the version that a form was saved as, None when it was not."""
+        statement = select(*columns(Adjudication, AdjudicationRow)).where(Adjudication.form_key == form_key)
+        return read_one(self._session, AdjudicationRow, statement)
+
+    def current(self, case_id: int) -> AdjudicationRow | None:
+        """Give the highest version for a case, None when there is none."""
+        statement = (
+            select(*columns(Adjudication, AdjudicationRow))
+            .where(Adjudication.case_id == case_id)
+            .order_by(Adjudication.version.desc())
+            .limit(1)
+        )
+        return read_one(self._session, AdjudicationRow, statement)
+
+    def in_study(self, study_id: int) -> list[AdjudicationRow]:
+        """Give the current adjudication of each case of a study that has one."""
+        later = aliased(Adjudication)
+        newest = select(func.max(later.version)).where(later.case_id == Adjudication.case_id).scalar_subquery()
+        statement = (
+            select(*columns(Adjudication, AdjudicationRow))
+            .join(StudyCase, StudyCase.id == Adjudication.case_id)
+            .where(StudyCase.study_id == study_id, Adjudication.version == newest)
+            .order_by(StudyCase.number)
+        )
+        return read_all(self._session, AdjudicationRow, statement)
+
+    def was_reader(self, case_id: int, person_id: int) -> bool:
+        """Tell whether somebody holds a slot of the case or ever judged it."""
+        holds = select(Assignment.slot).where(Assignment.case_id == case_id, Assignment.reviewer_id == person_id)
+        judged = select(Judgment.id).where(Judgment.case_id == case_id, Judgment.reviewer_id == person_id)
+        return any(self._session.execute(statement).first() is not None for statement in (holds, judged))

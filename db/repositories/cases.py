@@ -1,0 +1,194 @@
+"""Cases of a study: for coordinators with everything, for blinded readers without."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from sqlalchemy import exists, insert, select
+from sqlalchemy.orm import Session
+
+from core.vocabulary import Answer, StudyStatus
+from db.models import (
+    Assignment,
+    CaseScore,
+    CohortSnapshot,
+    Instance,
+    Judgment,
+    ReferenceAnswer,
+    ScoreSeen,
+    Study,
+    StudyCase,
+    StudyReader,
+    Task,
+)
+from db.repositories.reading import columns, read_all, values
+from db.rows import BlindedRow, CaseRow, CaseScoreRow, NewCase
+
+
+class Cases:
+    """Cases of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, study_id: int, first_number: int, cases: Iterable[NewCase], n_slots: int) -> list[int]:
+        """Add cases with their free slots.
+
+        Returns
+        -------
+        list of int
+            Numbers of the cases, in the given order.
+        """
+        case_ids: list[int] = []
+        for number, case in enumerate(cases, start=first_number):
+            new = {"study_id": study_id, "number": number, **values(case)}
+            case_ids.append(self._session.execute(insert(StudyCase).values(new).returning(StudyCase.id)).scalar_one())
+        slots = [{"case_id": case_id, "slot": slot} for case_id in case_ids for slot in range(1, n_slots + 1)]
+        if slots:
+            self._session.execute(insert(Assignment), slots)
+        return case_ids
+
+    def add_scores(self, scores: Iterable[CaseScoreRow]) -> None:
+        """Add what scorers said of cases."""
+        prepared = [values(score) for score in scores]
+        if prepared:
+            self._session.execute(insert(CaseScore), prepared)
+
+    def add_references(self, references: Mapping[int, tuple[Answer, str]]) -> None:
+        """Add the answers and comments that a calibration study shows after the own judgment, by case number."""
+        prepared = [
+            {"case_id": case_id, "answer": answer, "comment": comment}
+            for case_id, (answer, comment) in references.items()
+        ]
+        if prepared:
+            self._session.execute(insert(ReferenceAnswer), prepared)
+
+    def in_study(self, study_id: int) -> list[CaseRow]:
+        """Give the cases of a study with how they were chosen, by number."""
+        joined = {"task_name": Task.name, "kind": Task.kind, "unit": Instance.unit, "row_index": Instance.row_index}
+        own = [getattr(StudyCase, name) for name in CaseRow.__dataclass_fields__ if name not in joined]
+        statement = (
+            select(*own, *(column.label(name) for name, column in joined.items()))
+            .join(Task, Task.id == StudyCase.task_id)
+            .join(Instance, Instance.id == StudyCase.instance_id)
+            .where(StudyCase.study_id == study_id)
+            .order_by(StudyCase.number)
+        )
+        return read_all(self._session, CaseRow, statement)
+
+    def scores(self, study_id: int) -> list[CaseScoreRow]:
+        """Give what scorers said of the cases of a study."""
+        statement = (
+            select(*columns(CaseScore, CaseScoreRow))
+            .join(StudyCase, StudyCase.id == CaseScore.case_id)
+            .where(StudyCase.study_id == study_id)
+            .order_by(CaseScore.case_id, CaseScore.scorer)
+        )
+        return read_all(self._session, CaseScoreRow, statement)
+
+    def blinded(self, study_id: int, case_id: int | None = None) -> list[BlindedRow]:
+        """Give all that a blinded reader may know of the cases of a study, or of one of them.
+
+        Parameters
+        ----------
+        study_id : int
+            Number of the study.
+        case_id : int or None
+            Only this case; an empty list when the study has no such case.
+        """
+        statement = (
+            select(
+                StudyCase.id.label("case_id"),
+                StudyCase.instance_id,
+                StudyCase.task_key,
+                StudyCase.decision,
+                Task.name.label("task_name"),
+                Task.kind,
+                Instance.row_index,
+                Instance.sex,
+                Instance.age_years,
+                Instance.unit,
+                Instance.day_of_stay,
+                Instance.window_hours,
+                CohortSnapshot.content_hash.label("snapshot_hash"),
+                CohortSnapshot.site_timezone,
+            )
+            .join(Task, Task.id == StudyCase.task_id)
+            .join(Instance, Instance.id == StudyCase.instance_id)
+            .join(CohortSnapshot, CohortSnapshot.id == Instance.snapshot_id)
+            .where(StudyCase.study_id == study_id)
+            .order_by(StudyCase.number)
+        )
+        if case_id is not None:
+            statement = statement.where(StudyCase.id == case_id)
+        return read_all(self._session, BlindedRow, statement)
+
+    def awaits_judgment_of(self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str) -> bool:
+        """Tell whether somebody is a reader of an open study in which this instance x task is not yet judged by him."""
+        judged = exists().where(
+            Judgment.case_id == StudyCase.id, Judgment.reviewer_id == person_id, Judgment.answer.is_not(None)
+        )
+        statement = (
+            select(StudyCase.id)
+            .join(Study, Study.id == StudyCase.study_id)
+            .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == person_id))
+            .where(
+                Study.status == StudyStatus.OPEN,
+                StudyCase.patient_id == patient_id,
+                StudyCase.snapshot_at == snapshot_at,
+                StudyCase.task_key == task_key,
+                ~judged,
+            )
+        )
+        return self._session.execute(statement).first() is not None
+
+    def belongs(self, study_id: int, case_id: int) -> bool:
+        """Tell whether a case is one of the study."""
+        statement = select(StudyCase.id).where(StudyCase.id == case_id, StudyCase.study_id == study_id)
+        return self._session.execute(statement).first() is not None
+
+    def site_timezone(self, case_id: int) -> str:
+        """Give the time zone of the site that a case comes from."""
+        statement = (
+            select(CohortSnapshot.site_timezone)
+            .join(Instance, Instance.snapshot_id == CohortSnapshot.id)
+            .join(StudyCase, StudyCase.instance_id == Instance.id)
+            .where(StudyCase.id == case_id)
+        )
+        return self._session.execute(statement).scalar_one()
+
+    def reference(self, case_id: int) -> tuple[Answer, str] | None:
+        """Give the reference answer and comment of a calibration case, None when it has none."""
+        row = self._session.execute(
+            select(ReferenceAnswer.answer, ReferenceAnswer.comment).where(ReferenceAnswer.case_id == case_id)
+        ).one_or_none()
+        return None if row is None else (row.answer, row.comment)
+
+    def note_score_seen(
+        self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str, seen_at: datetime
+    ) -> None:
+        """Remember that somebody saw the score or votes of an instance x task; the first time counts."""
+        seen = self._session.get(ScoreSeen, (person_id, patient_id, snapshot_at, task_key))
+        if seen is None:
+            self._session.execute(
+                insert(ScoreSeen).values(
+                    person_id=person_id,
+                    patient_id=patient_id,
+                    snapshot_at=snapshot_at,
+                    task_key=task_key,
+                    first_seen_at=seen_at,
+                )
+            )
+
+    def score_was_seen(self, person_id: int, case_id: int) -> bool:
+        """Tell whether somebody saw the score or votes of a case's instance x task before."""
+        statement = (
+            select(ScoreSeen.person_id)
+            .join(
+                StudyCase,
+                (StudyCase.patient_id == ScoreSeen.patient_id)
+                & (StudyCase.snapshot_at == ScoreSeen.snapshot_at)
+                & (StudyCase.task_key == ScoreSeen.task_key),
+            )
+            .where(ScoreSeen.person_id == person_id, StudyCase.id == case_id)
+        )
+        return self._session.execute(statement).first() is not None

@@ -1,0 +1,42 @@
+"""Drafts: what readers have chosen and typed but not saved, in the database so that it survives everything."""
+
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from db.models import Draft
+from db.repositories.reading import change, read_one
+from db.rows import DraftRow
+
+
+class Drafts:
+    """Drafts of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, case_id: int, reviewer_id: int) -> DraftRow | None:
+        """Give a reader's draft of a case, None when there is none."""
+        statement = select(Draft.answer, Draft.certainty, Draft.comment).where(
+            Draft.case_id == case_id, Draft.reviewer_id == reviewer_id
+        )
+        return read_one(self._session, DraftRow, statement)
+
+    def put(self, case_id: int, reviewer_id: int, draft: DraftRow, written_at: datetime) -> None:
+        """Write a draft over the former one."""
+        new = {
+            "answer": draft.answer,
+            "certainty": draft.certainty,
+            "comment": draft.comment,
+            "written_at": written_at,
+        }
+        changed = change(
+            self._session, update(Draft).where(Draft.case_id == case_id, Draft.reviewer_id == reviewer_id).values(new)
+        )
+        if changed == 0:
+            self._session.execute(insert(Draft).values(case_id=case_id, reviewer_id=reviewer_id, **new))
+
+    def drop(self, case_id: int, reviewer_id: int) -> None:
+        """Forget a draft."""
+        self._session.execute(delete(Draft).where(Draft.case_id == case_id, Draft.reviewer_id == reviewer_id))

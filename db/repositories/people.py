@@ -1,0 +1,66 @@
+"""People: added, given another role, deactivated; never deleted."""
+
+from datetime import datetime
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from core.errors import ConflictError, NotFoundError
+from core.vocabulary import Role
+from db.models import Person
+from db.repositories.reading import columns, read_all, read_one
+from db.rows import PersonRow
+
+
+class People:
+    """People of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, name: str, role: Role, *, created_at: datetime, simulated: bool = False) -> PersonRow:
+        """Add somebody.
+
+        Raises
+        ------
+        ConflictError
+            If the name is taken, also by somebody who was deactivated.
+        """
+        if self.by_name(name) is not None:
+            raise ConflictError(
+                f"There is a person named '{name}' already. Choose another name, or activate that person."
+            )
+        person_id = self._session.execute(
+            insert(Person)
+            .values(name=name, role=role, simulated=simulated, active=True, created_at=created_at)
+            .returning(Person.id)
+        ).scalar_one()
+        return self.get(person_id)
+
+    def get(self, person_id: int) -> PersonRow:
+        """Give a person by number.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        found = read_one(self._session, PersonRow, select(*columns(Person, PersonRow)).where(Person.id == person_id))
+        if found is None:
+            raise NotFoundError(f"There is no person {person_id}.")
+        return found
+
+    def by_name(self, name: str) -> PersonRow | None:
+        """Give a person by name, None when there is none."""
+        return read_one(self._session, PersonRow, select(*columns(Person, PersonRow)).where(Person.name == name))
+
+    def all(self, *, active_only: bool = False) -> list[PersonRow]:
+        """Give people in the order of joining."""
+        statement = select(*columns(Person, PersonRow)).order_by(Person.id)
+        return read_all(self._session, PersonRow, statement.where(Person.active) if active_only else statement)
+
+    def change(self, person_id: int, *, role: Role, active: bool) -> PersonRow:
+        """Give somebody another role, deactivate or activate."""
+        self.get(person_id)
+        self._session.execute(update(Person).where(Person.id == person_id).values(role=role, active=active))
+        return self.get(person_id)

@@ -1,0 +1,240 @@
+"""Scoring runs: begun as running, filled out of sight, published in one small transaction."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.orm import Session
+
+from core.errors import NotFoundError, RefusedError
+from core.vocabulary import Decision, RunStatus
+from db.models import Alert, ScoringRun, TaskResult
+from db.repositories.reading import change, columns, read_all, read_one, values
+from db.rows import NewAlert, NewRun, NewTaskResult, RunRow, TaskResultRow, TaskSummary
+
+VectorName = Literal["score", "scaled_score", "soft_label", "support"]
+
+
+class Runs:
+    """Runs of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def start(self, run: NewRun) -> int:
+        """Begin a run; nobody sees it before it is published.
+
+        Returns
+        -------
+        int
+            Number of the run.
+
+        Raises
+        ------
+        RefusedError
+            If another run is being written.
+        """
+        running = self._session.execute(
+            select(ScoringRun.id).where(ScoringRun.status == RunStatus.RUNNING)
+        ).scalar_one_or_none()
+        if running is not None:
+            raise RefusedError(
+                f"Scoring run {running} is being written. Wait until it has ended; if its job died, the next "
+                "'alertreview score' sweeps it away."
+            )
+        new = values(run) | {
+            "status": RunStatus.RUNNING,
+            "n_omissions": 0,
+            "n_commissions": 0,
+            "n_tasks_scored": 0,
+            "n_tasks_left_out": 0,
+        }
+        return self._session.execute(insert(ScoringRun).values(new).returning(ScoringRun.id)).scalar_one()
+
+    def add_task_results(self, run_id: int, rows: Iterable[NewTaskResult]) -> None:
+        """Add what tasks scored to a running run; see `db.bulk` for many."""
+        self._require_running(run_id)
+        prepared = [{"run_id": run_id, **values(row)} for row in rows]
+        if prepared:
+            self._session.execute(insert(TaskResult), prepared)
+
+    def add_alerts(self, run_id: int, rows: Iterable[NewAlert]) -> None:
+        """Add alerts to a running run; see `db.bulk` for many."""
+        self._require_running(run_id)
+        prepared = [{"run_id": run_id, **values(row)} for row in rows]
+        if prepared:
+            self._session.execute(insert(Alert.__table__), prepared)  # type: ignore[arg-type]
+
+    def publish(self, run_id: int, *, published_at: datetime, floors: dict[Decision, float]) -> RunRow:
+        """Show a run to readers, from the commit on.
+
+        Parameters
+        ----------
+        run_id : int
+            A running run with all its results and alerts.
+        published_at : datetime
+            Aware.
+        floors : dict of Decision to float
+            Scaled score below which nothing was stored as an alert.
+
+        Raises
+        ------
+        RefusedError
+            If the run is not running.
+        """
+        counts = self._task_counts(run_id)
+        changed = change(
+            self._session,
+            update(ScoringRun)
+            .where(ScoringRun.id == run_id, ScoringRun.status == RunStatus.RUNNING)
+            .values(
+                status=RunStatus.PUBLISHED,
+                published_at=published_at,
+                floor_omission=floors.get(Decision.OMISSION),
+                floor_commission=floors.get(Decision.COMMISSION),
+                n_omissions=self._lowest_rank(run_id, Decision.OMISSION),
+                n_commissions=self._lowest_rank(run_id, Decision.COMMISSION),
+                n_tasks_scored=counts.get(True, 0),
+                n_tasks_left_out=counts.get(False, 0),
+            ),
+        )
+        if changed != 1:
+            raise RefusedError(f"Scoring run {run_id} cannot be published: it is not being written any more.")
+        return self.get(run_id)
+
+    def abandon_unfinished(self) -> int:
+        """Mark runs that are still "running" as abandoned; only for the holder of the scoring lock.
+
+        Returns
+        -------
+        int
+            Number of runs abandoned.
+        """
+        statement = update(ScoringRun).where(ScoringRun.status == RunStatus.RUNNING).values(status=RunStatus.ABANDONED)
+        return change(self._session, statement)
+
+    def discard_abandoned(self, limit: int) -> int:
+        """Delete at most `limit` alerts, or else the task results, of abandoned runs; the runs themselves stay listed.
+
+        Returns
+        -------
+        int
+            Number of rows deleted; 0 when nothing is left.
+        """
+        abandoned = select(ScoringRun.id).where(ScoringRun.status == RunStatus.ABANDONED)
+        some = select(Alert.id).where(Alert.run_id.in_(abandoned)).limit(limit)
+        n_deleted = change(self._session, delete(Alert).where(Alert.id.in_(some)))
+        if n_deleted == 0:
+            n_deleted = change(self._session, delete(TaskResult).where(TaskResult.run_id.in_(abandoned)))
+        return n_deleted
+
+    def get(self, run_id: int) -> RunRow:
+        """Give a run in any state.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        found = read_one(self._session, RunRow, select(*columns(ScoringRun, RunRow)).where(ScoringRun.id == run_id))
+        if found is None:
+            raise NotFoundError(f"There is no scoring run {run_id}.")
+        return found
+
+    def all(self) -> list[RunRow]:
+        """Give every run in any state, newest first."""
+        return read_all(self._session, RunRow, select(*columns(ScoringRun, RunRow)).order_by(ScoringRun.id.desc()))
+
+    def published(self) -> list[RunRow]:
+        """Give the published runs, newest first."""
+        return read_all(self._session, RunRow, self._published())
+
+    def latest_published(self) -> RunRow | None:
+        """Give the run published last, None when there is none."""
+        return read_one(self._session, RunRow, self._published().limit(1))
+
+    def fold_of_row(self, run_id: int) -> npt.NDArray[np.int16]:
+        """Give for each instance of the snapshot the fold it is scored in; -1 only learned from, -2 left out.
+
+        The vectors of the run's task results run over ``numpy.flatnonzero(folds >= 0)``.
+        """
+        statement = select(ScoringRun.fold_of_row).where(ScoringRun.id == run_id)
+        return self._session.execute(statement).scalar_one()
+
+    def task_results(self, run_id: int, scorer: str | None = None) -> list[TaskSummary]:
+        """Give what the tasks of a run scored, without vectors, by task.
+
+        Parameters
+        ----------
+        run_id : int
+            Number of the run.
+        scorer : str or None
+            Only this scorer's; None for all.
+        """
+        statement = select(*columns(TaskResult, TaskSummary)).where(TaskResult.run_id == run_id)
+        if scorer is not None:
+            statement = statement.where(TaskResult.scorer == scorer)
+        return read_all(self._session, TaskSummary, statement.order_by(TaskResult.task_id, TaskResult.scorer))
+
+    def task_result(self, run_id: int, task_id: int, scorer: str | None = None) -> TaskResultRow:
+        """Give one task's result with vectors and histograms; None means the scorer that ranks the run's alerts.
+
+        Raises
+        ------
+        NotFoundError
+            If the run has no result of this task and scorer.
+        """
+        wanted = scorer if scorer is not None else self.get(run_id).scorer
+        statement = select(*columns(TaskResult, TaskResultRow)).where(
+            TaskResult.run_id == run_id, TaskResult.task_id == task_id, TaskResult.scorer == wanted
+        )
+        found = read_one(self._session, TaskResultRow, statement)
+        if found is None:
+            raise NotFoundError(f"Scoring run {run_id} has no result of scorer '{wanted}' for task number {task_id}.")
+        return found
+
+    def vectors(
+        self, run_id: int, name: VectorName, scorer: str | None = None
+    ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """Yield (task number, vector over the recent instances) for each scored task, one in memory at a time."""
+        wanted = scorer if scorer is not None else self.get(run_id).scorer
+        column = getattr(TaskResult, name)
+        statement: Any = (
+            select(TaskResult.task_id, column)
+            .where(TaskResult.run_id == run_id, TaskResult.scorer == wanted, column.is_not(None))
+            .order_by(TaskResult.task_id)
+            .execution_options(yield_per=4)
+        )
+        for task_id, vector in self._session.execute(statement):  # noqa: UP028 - rows become plain pairs
+            yield task_id, vector
+
+    def _published(self) -> Any:
+        return (
+            select(*columns(ScoringRun, RunRow))
+            .where(ScoringRun.status == RunStatus.PUBLISHED)
+            .order_by(ScoringRun.published_at.desc(), ScoringRun.id.desc())
+        )
+
+    def _require_running(self, run_id: int) -> None:
+        status = self._session.execute(select(ScoringRun.status).where(ScoringRun.id == run_id)).scalar_one_or_none()
+        if status is not RunStatus.RUNNING:
+            raise RefusedError(f"Scoring run {run_id} takes no more results: it is {status or 'not there'}.")
+
+    def _lowest_rank(self, run_id: int, decision: Decision) -> int:
+        """Ranks have no gaps, so the last one is the number of alerts, found by one seek."""
+        statement = select(func.max(Alert.rank)).where(Alert.run_id == run_id, Alert.decision == decision)
+        return self._session.execute(statement).scalar() or 0
+
+    def _task_counts(self, run_id: int) -> dict[bool, int]:
+        """Give the number of tasks scored (True) and left out (False) by the scorer that ranks."""
+        scored = (TaskResult.reason == "").label("scored")
+        statement = (
+            select(scored, func.count())
+            .join(ScoringRun, ScoringRun.id == TaskResult.run_id)
+            .where(TaskResult.run_id == run_id, TaskResult.scorer == ScoringRun.scorer)
+            .group_by(scored)
+        )
+        return {bool(key): count for key, count in self._session.execute(statement)}

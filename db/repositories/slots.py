@@ -1,0 +1,94 @@
+"""Slots: who reads which case, claimed by single updates whose row counts are checked."""
+
+from datetime import datetime
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from core.vocabulary import SlotState
+from db.models import Assignment
+from db.queries import is_claimable, reader_places, slots_with_state
+from db.repositories.reading import change
+from db.rows import PlaceRow, SlotRow
+
+
+class Slots:
+    """Slots of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def claim(self, case_id: int, reviewer_id: int, *, now: datetime, until: datetime) -> bool:
+        """Take a slot that is free or whose hold has lapsed.
+
+        Returns
+        -------
+        bool
+            False when there is none; never a second slot for the same reader, which the database refuses.
+        """
+        first = (
+            select(func.min(Assignment.slot))
+            .where(Assignment.case_id == case_id, is_claimable(Assignment, now))
+            .scalar_subquery()
+        )
+        statement = (
+            update(Assignment)
+            .where(Assignment.case_id == case_id, Assignment.slot == first, is_claimable(Assignment, now))
+            .values(reviewer_id=reviewer_id, held_until=until, put_off_at=None)
+        )
+        return change(self._session, statement) == 1
+
+    def renew(self, case_id: int, reviewer_id: int, *, until: datetime) -> bool:
+        """Hold a slot longer, because its reader came back to it; False when the reader holds none."""
+        return self._change_own(case_id, reviewer_id, held_until=until)
+
+    def put_off(self, case_id: int, reviewer_id: int, *, until: datetime, at: datetime) -> bool:
+        """Mark a slot as "later" and hold it longer; False when the reader holds none."""
+        return self._change_own(case_id, reviewer_id, held_until=until, put_off_at=at)
+
+    def settle(self, case_id: int, reviewer_id: int) -> bool:
+        """Keep a judged slot for good; False when the reader holds none."""
+        return self._change_own(case_id, reviewer_id, held_until=None, put_off_at=None)
+
+    def release(self, case_id: int, reviewer_id: int) -> bool:
+        """Give a slot back that was not judged; False when the reader holds none, or has judged."""
+        statement = (
+            update(Assignment)
+            .where(
+                Assignment.case_id == case_id,
+                Assignment.reviewer_id == reviewer_id,
+                Assignment.held_until.is_not(None),
+            )
+            .values(reviewer_id=None, held_until=None, put_off_at=None)
+        )
+        return change(self._session, statement) == 1
+
+    def places(self, study_id: int, person_id: int, now: datetime) -> list[PlaceRow]:
+        """Give one reader's place in each case of a study, by case number; reads no other reader's judgments."""
+        values = {"study_id": study_id, "person_id": person_id, "now": now}
+        return [
+            PlaceRow(**{**row, "state": SlotState(row["state"]), "holds_slot": bool(row["holds_slot"])})
+            for row in self._session.execute(reader_places(), values).mappings()
+        ]
+
+    def of_study(self, study_id: int) -> list[SlotRow]:
+        """Give every slot of a study with its state and answer, for coordinators."""
+        return self._slots({"study_id": study_id, "case_id": None})
+
+    def of_case(self, study_id: int, case_id: int) -> list[SlotRow]:
+        """Give every slot of one case with its state and answer."""
+        return self._slots({"study_id": study_id, "case_id": case_id})
+
+    def _change_own(self, case_id: int, reviewer_id: int, **changes: datetime | None) -> bool:
+        statement = (
+            update(Assignment)
+            .where(Assignment.case_id == case_id, Assignment.reviewer_id == reviewer_id)
+            .values(changes)
+        )
+        return change(self._session, statement) == 1
+
+    def _slots(self, values: dict[str, int | None]) -> list[SlotRow]:
+        return [
+            SlotRow(**{**row, "state": SlotState(row["state"])})
+            for row in self._session.execute(slots_with_state(), values).mappings()
+        ]

@@ -1,0 +1,117 @@
+"""Imports: snapshots with their instances and tasks."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import insert, select
+from sqlalchemy.orm import Session
+
+from core.errors import NotFoundError
+from db.models import CohortSnapshot, Instance, Task
+from db.repositories.reading import columns, read_all, read_one, values
+from db.rows import InstanceRow, NewInstance, NewSnapshot, NewTask, SnapshotRow, TaskRow
+
+_ROWS_IN_A_QUERY = 500
+
+
+class Snapshots:
+    """Snapshots of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, snapshot: NewSnapshot, instances: Iterable[NewInstance], tasks: Iterable[NewTask]) -> SnapshotRow:
+        """Store an import, all or nothing with the unit of work.
+
+        Raises
+        ------
+        ConflictError
+            If an import with the same content hash is stored already: ask `by_hash` first.
+        """
+        snapshot_id = self._session.execute(
+            insert(CohortSnapshot).values(values(snapshot)).returning(CohortSnapshot.id)
+        ).scalar_one()
+        self._insert(Instance, snapshot_id, instances)
+        self._insert(Task, snapshot_id, tasks)
+        return self.get(snapshot_id)
+
+    def get(self, snapshot_id: int) -> SnapshotRow:
+        """Give a snapshot by its number.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.id == snapshot_id)
+        found = read_one(self._session, SnapshotRow, statement)
+        if found is None:
+            raise NotFoundError(f"There is no import {snapshot_id}.")
+        return found
+
+    def by_hash(self, content_hash: str) -> SnapshotRow | None:
+        """Give the snapshot with these contents, None when they were never imported."""
+        statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.content_hash == content_hash)
+        return read_one(self._session, SnapshotRow, statement)
+
+    def latest(self) -> SnapshotRow | None:
+        """Give the import stored last, None when there is none."""
+        statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id.desc()).limit(1)
+        return read_one(self._session, SnapshotRow, statement)
+
+    def instances(self, snapshot_id: int) -> list[InstanceRow]:
+        """Give all instances of a snapshot in row order."""
+        statement = (
+            select(*columns(Instance, InstanceRow))
+            .where(Instance.snapshot_id == snapshot_id)
+            .order_by(Instance.row_index)
+        )
+        return read_all(self._session, InstanceRow, statement)
+
+    def instance(self, instance_id: int) -> InstanceRow:
+        """Give one instance by its number.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        statement = select(*columns(Instance, InstanceRow)).where(Instance.id == instance_id)
+        found = read_one(self._session, InstanceRow, statement)
+        if found is None:
+            raise NotFoundError(f"There is no instance {instance_id}.")
+        return found
+
+    def instances_at(self, snapshot_id: int, row_indices: Sequence[int]) -> dict[int, InstanceRow]:
+        """Give the instances in some rows of a snapshot, by row; rows that do not exist are left out."""
+        found: dict[int, InstanceRow] = {}
+        for start in range(0, len(row_indices), _ROWS_IN_A_QUERY):
+            statement = select(*columns(Instance, InstanceRow)).where(
+                Instance.snapshot_id == snapshot_id,
+                Instance.row_index.in_(row_indices[start : start + _ROWS_IN_A_QUERY]),
+            )
+            found |= {row.row_index: row for row in read_all(self._session, InstanceRow, statement)}
+        return found
+
+    def instance_ids(self, snapshot_id: int) -> npt.NDArray[np.int64]:
+        """Give the numbers of the instances, of shape (n_instances,), in row order."""
+        statement = select(Instance.id).where(Instance.snapshot_id == snapshot_id).order_by(Instance.row_index)
+        return np.array(self._session.execute(statement).scalars().all(), dtype=np.int64)
+
+    def tasks(self, snapshot_id: int) -> list[TaskRow]:
+        """Give all tasks of a snapshot in column order."""
+        statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id).order_by(Task.column_index)
+        return read_all(self._session, TaskRow, statement)
+
+    def task(self, snapshot_id: int, task_key: str) -> TaskRow | None:
+        """Give a task by its key, None when the snapshot has none of this key."""
+        statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id, Task.task_key == task_key)
+        return read_one(self._session, TaskRow, statement)
+
+    def _insert(
+        self, model: type[Instance | Task], snapshot_id: int, rows: Iterable[NewInstance] | Iterable[NewTask]
+    ) -> None:
+        prepared = [{"snapshot_id": snapshot_id, **values(row)} for row in rows]
+        if prepared:
+            self._session.execute(insert(model.__table__), prepared)  # type: ignore[arg-type]

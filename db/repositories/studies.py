@@ -1,0 +1,112 @@
+"""Studies: their rules, rubric versions and readers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.orm import Session
+
+from core.errors import ConflictError, NotFoundError
+from core.vocabulary import StudyStatus
+from db.models import Person, Rubric, Study, StudyReader
+from db.repositories.reading import columns, read_all, read_one, values
+from db.rows import NewStudy, ReaderRow, RubricRow, StudyRow
+
+
+class Studies:
+    """Studies of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, study: NewStudy) -> StudyRow:
+        """Add a study as a draft with rubric version 1, to be added by `add_rubric`.
+
+        Raises
+        ------
+        ConflictError
+            If the short name is taken.
+        """
+        taken = self._session.execute(select(Study.id).where(Study.slug == study.slug)).scalar_one_or_none()
+        if taken is not None:
+            raise ConflictError(f"There is a study '{study.slug}' already. Choose another short name.")
+        new = values(study) | {"status": StudyStatus.DRAFT, "rubric_version": 1}
+        self._session.execute(insert(Study).values(new))
+        return self.by_slug(study.slug)
+
+    def by_slug(self, slug: str) -> StudyRow:
+        """Give a study by its short name.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        found = read_one(self._session, StudyRow, select(*columns(Study, StudyRow)).where(Study.slug == slug))
+        if found is None:
+            raise NotFoundError(f"There is no study '{slug}'. See the Studies page for those there are.")
+        return found
+
+    def all(self) -> list[StudyRow]:
+        """Give every study, newest first."""
+        return read_all(self._session, StudyRow, select(*columns(Study, StudyRow)).order_by(Study.id.desc()))
+
+    def set_status(
+        self, study_id: int, status: StudyStatus, *, opened_at: datetime | None, locked_at: datetime | None
+    ) -> None:
+        """Open, lock or reopen a study."""
+        self._session.execute(
+            update(Study).where(Study.id == study_id).values(status=status, opened_at=opened_at, locked_at=locked_at)
+        )
+
+    def add_rubric(self, rubric: RubricRow) -> None:
+        """Append a version of question, guidelines and answer texts and make it the study's current one."""
+        self._session.execute(insert(Rubric).values(values(rubric)))
+        self._session.execute(update(Study).where(Study.id == rubric.study_id).values(rubric_version=rubric.version))
+
+    def rubric(self, study_id: int, version: int | None = None) -> RubricRow:
+        """Give a version of the rubric; None for the current one.
+
+        Raises
+        ------
+        NotFoundError
+            If the study has no such version.
+        """
+        statement = select(*columns(Rubric, RubricRow)).where(Rubric.study_id == study_id)
+        if version is None:
+            statement = statement.join(Study, Study.id == Rubric.study_id).where(Rubric.version == Study.rubric_version)
+        else:
+            statement = statement.where(Rubric.version == version)
+        found = read_one(self._session, RubricRow, statement)
+        if found is None:
+            raise NotFoundError(f"Study number {study_id} has no rubric version {version or 'yet'}.")
+        return found
+
+    def add_readers(self, study_id: int, person_ids: Sequence[int]) -> None:
+        """Let people take slots; somebody who may already stays as he is."""
+        known = {reader.person_id for reader in self.readers(study_id)}
+        last = self._session.execute(
+            select(func.coalesce(func.max(StudyReader.number), 0)).where(StudyReader.study_id == study_id)
+        ).scalar_one()
+        new = [person_id for person_id in dict.fromkeys(person_ids) if person_id not in known]
+        for number, person_id in enumerate(new, start=last + 1):
+            self._session.execute(insert(StudyReader).values(study_id=study_id, person_id=person_id, number=number))
+
+    def readers(self, study_id: int) -> list[ReaderRow]:
+        """Give the readers of a study in the order of joining."""
+        statement = (
+            select(StudyReader.person_id, StudyReader.number, Person.name, Person.active)
+            .join(Person, Person.id == StudyReader.person_id)
+            .where(StudyReader.study_id == study_id)
+            .order_by(StudyReader.number)
+        )
+        return read_all(self._session, ReaderRow, statement)
+
+    def reader(self, study_id: int, person_id: int) -> ReaderRow | None:
+        """Give one reader of a study, None when the person is none."""
+        statement = (
+            select(StudyReader.person_id, StudyReader.number, Person.name, Person.active)
+            .join(Person, Person.id == StudyReader.person_id)
+            .where(StudyReader.study_id == study_id, StudyReader.person_id == person_id)
+        )
+        return read_one(self._session, ReaderRow, statement)

@@ -1,0 +1,166 @@
+"""Rows of scoring runs, task results and alerts."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from core.vocabulary import Decision, Kind, RunStatus, Split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """A scoring run that begins."""
+
+    snapshot_id: int
+    scorer: str
+    """The scorer that ranks the alerts."""
+    parameters: dict[str, Any]
+    seed: int
+    code_version: str
+    split: Split
+    fold_of_row: npt.NDArray[np.int16]
+    """For each instance of the snapshot the fold it is scored in; -1 only learned from, -2 left out."""
+    n_past: int
+    n_recent: int
+    n_patient_days: int
+    created_at: datetime
+    scorers: dict[str, Any] = field(default_factory=dict)
+    """Further scorers of the run with their parameters, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """A scoring run without its vectors."""
+
+    id: int
+    snapshot_id: int
+    scorer: str
+    scorers: dict[str, Any]
+    parameters: dict[str, Any]
+    seed: int
+    code_version: str
+    split: Split
+    status: RunStatus
+    created_at: datetime
+    published_at: datetime | None
+    n_past: int
+    n_recent: int
+    n_patient_days: int
+    floor_omission: float | None
+    floor_commission: float | None
+    n_omissions: int
+    n_commissions: int
+    n_tasks_scored: int
+    n_tasks_left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSummary:
+    """What a scorer made of a task, without vectors and histograms."""
+
+    task_id: int
+    scorer: str
+    reason: str = ""
+    """Why the task was not scored; empty when it was."""
+    n_past: int
+    n_past_positive: int
+    scaling: dict[str, Any] = field(default_factory=dict)
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTaskResult(TaskSummary):
+    """What a scorer made of a task; vectors of shape (n_recent,) over the run's recent instances in row order."""
+
+    score: npt.NDArray[np.float32] | None = None
+    scaled_score: npt.NDArray[np.float32] | None = None
+    soft_label: npt.NDArray[np.float32] | None = None
+    support: npt.NDArray[np.float32] | None = None
+    feature_columns: npt.NDArray[np.int32] | None = None
+    feature_weights: npt.NDArray[np.float32] | None = None
+    score_histogram: dict[str, Any] | None = None
+    """{"edges": [...], "counts": [...]}; see `alertreview.read_models.Histogram`."""
+    scaled_histogram: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResultRow(NewTaskResult):
+    """A stored task result."""
+
+    run_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewAlert:
+    """An alert to be stored; `rank` counts from 1 within run and decision, without gaps."""
+
+    task_id: int
+    instance_id: int
+    rank: int
+    decision: Decision
+    kind: Kind
+    unit: str
+    window_cut: bool
+    score: float
+    scaled_score: float
+    soft_label: float
+    support: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRecord:
+    """An alert with its instance and task."""
+
+    id: int
+    run_id: int
+    rank: int
+    decision: Decision
+    kind: Kind
+    unit: str
+    window_cut: bool
+    score: float
+    scaled_score: float
+    soft_label: float
+    support: float
+    task_id: int
+    task_key: str
+    task_name: str
+    order_group: str
+    column_index: int
+    instance_id: int
+    row_index: int
+    patient_id: str
+    stay_id: int
+    snapshot_at: datetime
+    day_of_stay: int
+    age_years: float | None
+    sex: str
+    window_hours: float
+
+
+class AlertFilters(TypedDict, total=False):
+    """Restrictions on alerts; what is absent, None or an empty text restricts nothing."""
+
+    decision: Decision | None
+    kind: Kind | None
+    unit: str
+    task_key: str
+    text: str
+    """Part of a task's name, in any case."""
+    patient_id: str
+    max_ranks: dict[Decision, int]
+    """Lowest rank shown of a decision: the alert budget; a decision that is not named has none."""
+    include_cut_windows: bool
+    """False hides omissions on decision windows shorter than 24 h."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertPage:
+    """Alerts in the order of the worklist."""
+
+    rows: tuple[AlertRecord, ...]
+    next_cursor: str | None
+    """Passed back as `after`; None on the last page."""

@@ -1,0 +1,224 @@
+"""Rows of studies, cases, slots and judgments."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.vocabulary import Answer, Certainty, Decision, Kind, SlotState, StudyStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStudy:
+    """A study to be made."""
+
+    slug: str
+    title: str
+    run_id: int
+    n_slots: int
+    order_seed: int
+    hold_hours: float
+    simulated: bool
+    is_calibration: bool
+    selection_design: dict[str, Any]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyRow(NewStudy):
+    """A stored study."""
+
+    id: int
+    status: StudyStatus
+    rubric_version: int
+    opened_at: datetime | None
+    locked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricRow:
+    """One version of question, guidelines and answer texts; keys of `answer_texts` are the answer codes as text."""
+
+    study_id: int
+    version: int
+    question: str
+    guidelines: str
+    answer_texts: dict[str, str]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderRow:
+    """A reader of a study."""
+
+    person_id: int
+    number: int
+    name: str
+    active: bool
+
+    @property
+    def code(self) -> str:
+        """What stands for the name in exports and reports."""
+        return f"R{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCase:
+    """A case to be stored, with how it was chosen."""
+
+    instance_id: int
+    task_id: int
+    patient_id: str
+    snapshot_at: datetime
+    task_key: str
+    decision: Decision
+    stratum: str
+    stratum_size: int
+    inclusion_probability: float
+    repeat_number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow(NewCase):
+    """A stored case, for reports and coordinators; never for a blinded reader."""
+
+    id: int
+    study_id: int
+    number: int
+    task_name: str
+    kind: Kind
+    unit: str
+    row_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaseScoreRow:
+    """What a scorer said of a case."""
+
+    case_id: int
+    scorer: str
+    score: float
+    scaled_score: float
+    soft_label: float | None
+    support: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlindedRow:
+    """All that the review page may load of a case: nothing of scores, selection or other readers."""
+
+    case_id: int
+    instance_id: int
+    row_index: int
+    snapshot_hash: str
+    site_timezone: str
+    task_key: str
+    task_name: str
+    kind: Kind
+    decision: Decision
+    sex: str
+    age_years: float | None
+    unit: str
+    day_of_stay: int
+    window_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRow:
+    """What a reader has chosen and typed but not saved."""
+
+    answer: Answer | None
+    certainty: Certainty | None
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceRow:
+    """One reader's place in one case, from that reader's own rows and the number of slots that are to be had."""
+
+    case_id: int
+    number: int
+    instance_id: int
+    task_id: int
+    repeat_number: int
+    holds_slot: bool
+    state: SlotState
+    """`FREE` when the reader holds no slot."""
+    n_claimable: int
+    """Slots that are free or whose hold has lapsed, not counting the reader's own."""
+    held_until: datetime | None
+    """When the reader's own hold lapses; None without a slot and after judging."""
+    next_lapse: datetime | None
+    """When the first hold of somebody else lapses; None when nobody else holds without having judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRow:
+    """One slot of one case, for coordinators' counts."""
+
+    case_id: int
+    repeat_number: int
+    slot: int
+    reviewer_id: int | None
+    held_until: datetime | None
+    state: SlotState
+    answer: Answer | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJudgment:
+    """A version to be appended."""
+
+    case_id: int
+    reviewer_id: int
+    version: int
+    answer: Answer | None
+    """None takes the former versions back."""
+    certainty: Certainty | None
+    comment: str
+    reason: str
+    form_key: str
+    judged_at: datetime
+    active_seconds: float | None
+    saw_score_before: bool
+    rubric_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgmentVersion(NewJudgment):
+    """A stored version."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRow:
+    """A reader's current judgment of a case, for reports and exports."""
+
+    case_id: int
+    case_number: int
+    repeat_number: int
+    reviewer_id: int
+    reader_number: int
+    version: int
+    answer: Answer
+    certainty: Certainty | None
+    comment: str
+    reason: str
+    judged_at: datetime
+    active_seconds: float | None
+    saw_score_before: bool
+    rubric_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdjudicationRow:
+    """One version of the consensus on a case."""
+
+    case_id: int
+    version: int
+    adjudicator_id: int
+    answer: Answer
+    comment: str
+    reason: str
+    form_key: str
+    adjudicated_at: datetime

@@ -1,0 +1,148 @@
+"""Makes, upgrades and recognises the schema; a file or schema of another program is never touched."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import URL, Connection, Engine
+
+from core.errors import ForeignDatabaseError, StoreError
+from db.engine import APPLICATION_ID, poll, sqlite_file
+
+_MARK_TABLE = "cohort_snapshot"
+_REVISION_TABLE = "alembic_version"
+
+
+@dataclass(frozen=True)
+class SchemaState:
+    """What a look into a database found.
+
+    Parameters
+    ----------
+    is_empty : bool
+        No table at all.
+    is_ours : bool
+        Marked as this program's.
+    revision : str or None
+        The last step that was run.
+    """
+
+    is_empty: bool
+    is_ours: bool
+    revision: str | None
+
+
+def alembic_config(connection: Connection | None = None) -> Config:
+    """Configure Alembic's commands; the steps lie inside the package, so that an installed wheel has them."""
+    config = Config(attributes={"connection": connection} if connection is not None else {})
+    folder = Path(__file__).resolve().parent / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def head() -> str:
+    """Revision that this version of the program works with."""
+    revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    if revision is None:
+        raise StoreError("The program was installed without the steps of its schema. Install it again.")
+    return revision
+
+
+def look(connection: Connection) -> SchemaState:
+    """Find out whose database this is, without changing it."""
+    tables = set(sa.inspect(connection).get_table_names())
+    if connection.dialect.name == "sqlite":
+        is_ours = connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION_ID
+    else:
+        is_ours = {_MARK_TABLE, _REVISION_TABLE} <= tables
+    revision = MigrationContext.configure(connection).get_current_revision() if _REVISION_TABLE in tables else None
+    return SchemaState(is_empty=not tables, is_ours=is_ours, revision=revision)
+
+
+def refuse_foreign(state: SchemaState, name: str) -> None:
+    """Refuse a database of another program or of a newer version of this one.
+
+    Raises
+    ------
+    ForeignDatabaseError
+        It names the database and what to do.
+    """
+    if not state.is_empty and not state.is_ours:
+        raise ForeignDatabaseError(
+            f"The database {name} belongs to another program: it has tables, and not this program's mark. "
+            "Name another file or database with --database; this one was left as it is."
+        )
+    known = {step.revision for step in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
+    if state.revision is not None and state.revision not in known:
+        raise ForeignDatabaseError(
+            f"The database {name} has schema {state.revision}, which this version of alertreview does not know. "
+            "It was written by a newer version: install that one."
+        )
+
+
+def check(connection: Connection, name: str) -> None:
+    """Refuse to work on a database whose schema is not exactly this version's.
+
+    Raises
+    ------
+    ForeignDatabaseError
+        If it is another program's or a newer version's.
+    StoreError
+        If it is empty or older; the text names the command that mends it.
+    """
+    state = look(connection)
+    refuse_foreign(state, name)
+    if state.revision is None:
+        raise StoreError(f"The database {name} is empty. Run 'alertreview init' to make its tables.")
+    if state.revision != head():
+        raise StoreError(
+            f"The database {name} has schema {state.revision}, this version of alertreview needs {head()}. "
+            "Run 'alertreview init' to upgrade it; nothing in it gets lost."
+        )
+
+
+def upgrade(engine: Engine, url: URL, name: str) -> None:
+    """Bring a database to this version's schema in one transaction: all steps or none.
+
+    Foreign keys rest meanwhile, because rebuilding a table on SQLite would trip them, and are checked before the
+    commit.
+    """
+    with engine.connect() as connection:
+        is_sqlite = sqlite_file(url) is not None
+        if is_sqlite:
+            _driver_execute(connection, "PRAGMA foreign_keys = OFF")
+        try:
+            with connection.begin():
+                _run_steps(connection, name, is_sqlite)
+        finally:
+            if is_sqlite:
+                _driver_execute(connection, "PRAGMA foreign_keys = ON")
+        if is_sqlite:
+            poll(lambda: _driver_execute(connection, "PRAGMA journal_mode = WAL"))
+
+
+def _run_steps(connection: Connection, name: str, is_sqlite: bool) -> None:
+    state = look(connection)
+    refuse_foreign(state, name)
+    if state.revision == head():
+        return
+    command.upgrade(alembic_config(connection), "head")
+    if is_sqlite:
+        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+            raise StoreError(
+                f"The upgrade of {name} was undone: rows would point to rows that do not exist. "
+                "Restore the last verified backup, and please report this."
+            )
+
+
+def _driver_execute(connection: Connection, pragma: str) -> None:
+    """Run a pragma outside of any transaction, where it takes effect."""
+    driver = connection.connection.dbapi_connection
+    if driver is not None:
+        driver.cursor().execute(pragma)

@@ -1,0 +1,110 @@
+"""Column types of our own: aware UTC times, compressed vectors, answer codes, and enumerations of the house words."""
+
+import zlib
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+from core.errors import InvalidInputError
+from core.vocabulary import Answer
+
+BigId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+"""Row number of a table that may grow into the millions; SQLite numbers rows by itself only in an INTEGER column."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment: aware in, aware out, stored in UTC (SQLite as text without zone, PostgreSQL as timestamptz)."""
+
+    impl = sa.DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a time without zone: nobody could say later when it was."""
+        if value is None:
+            return None
+        if value.tzinfo is None or value.utcoffset() is None:
+            raise InvalidInputError("A time without time zone cannot be stored; attach the site's zone first.")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give the zone back that SQLite does not keep."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class CompressedVector(TypeDecorator[npt.NDArray[Any]]):
+    """A one-dimensional array as deflated bytes of one number type (little-endian); NaN is kept.
+
+    A run scores millions of instance x task pairs; as single rows they cost ten times the space and minutes to write.
+
+    Parameters
+    ----------
+    number : str
+        NumPy type of the elements, "float32", "int32" or "int16".
+    """
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def __init__(self, number: str) -> None:
+        super().__init__()
+        self.number = number
+
+    def process_bind_param(self, value: npt.ArrayLike | None, dialect: Dialect) -> bytes | None:
+        """Deflate; level 1, because scores hardly shrink and time counts."""
+        if value is None:
+            return None
+        array = np.asarray(value)
+        if array.ndim != 1:
+            raise InvalidInputError(f"A stored vector has one dimension; this array has {array.ndim}.")
+        stored = array.astype(np.dtype(self.number).newbyteorder("<"), casting="same_kind")
+        return zlib.compress(stored.tobytes(), level=1)
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> npt.NDArray[Any] | None:
+        """Inflate into a read-only array."""
+        if value is None:
+            return None
+        return np.frombuffer(zlib.decompress(value), dtype=np.dtype(self.number).newbyteorder("<"))
+
+
+class AnswerCode(TypeDecorator[Answer]):
+    """A reviewer's answer as its number, which never changes."""
+
+    impl = sa.SmallInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: Answer | None, dialect: Dialect) -> int | None:
+        """Store the number."""
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> Answer | None:
+        """Give the word back."""
+        return None if value is None else Answer(value)
+
+
+def words(vocabulary: type[StrEnum], name: str) -> sa.Enum:
+    """Give a text column that takes only the values of a vocabulary, checked by the database.
+
+    Parameters
+    ----------
+    vocabulary : type of StrEnum
+        One of `core.vocabulary`.
+    name : str
+        What the check constraint is called, without its prefix.
+    """
+    return sa.Enum(
+        vocabulary,
+        native_enum=False,
+        create_constraint=True,
+        validate_strings=True,
+        values_callable=lambda members: [member.value for member in members],
+        name=name,
+        length=20,
+    )

@@ -1,0 +1,81 @@
+"""One unit of work: a transaction with the repositories in it; left without commit, nothing happened."""
+
+import sqlite3
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy.exc as sa_errors
+from sqlalchemy.engine import Engine
+from sqlalchemy.orm import Session
+
+from core.errors import StoreError
+from db.audit import AuditTrail
+from db.failures import readable_errors
+from db.repositories.adjudications import Adjudications
+from db.repositories.alerts import Alerts
+from db.repositories.cases import Cases
+from db.repositories.drafts import Drafts
+from db.repositories.judgments import Judgments
+from db.repositories.people import People
+from db.repositories.runs import Runs
+from db.repositories.slots import Slots
+from db.repositories.snapshots import Snapshots
+from db.repositories.studies import Studies
+
+
+class UnitOfWork:
+    """A transaction; use it in a ``with`` block, and call `commit` once, last.
+
+    Parameters
+    ----------
+    engine : Engine
+        From `db.engine.open_engine`.
+    readonly : bool
+        See one state of the database and refuse to change it.
+    exclusive : bool
+        Take turns with other deciding writers.
+    """
+
+    def __init__(self, engine: Engine, *, readonly: bool, exclusive: bool = True) -> None:
+        options: dict[str, Any] = {"readonly": readonly, "exclusive": exclusive}
+        if readonly and engine.dialect.name == "postgresql":
+            options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._readonly = readonly
+        self._session = Session(engine.execution_options(**options), autoflush=False, expire_on_commit=False)
+        self.snapshots = Snapshots(self._session)
+        self.runs = Runs(self._session)
+        self.alerts = Alerts(self._session)
+        self.people = People(self._session)
+        self.studies = Studies(self._session)
+        self.cases = Cases(self._session)
+        self.slots = Slots(self._session)
+        self.drafts = Drafts(self._session)
+        self.judgments = Judgments(self._session)
+        self.adjudications = Adjudications(self._session)
+        self.audit = AuditTrail(self._session)
+
+    def __enter__(self) -> Self:
+        with readable_errors():
+            self._session.connection()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with readable_errors():
+            self._session.close()
+            if isinstance(error, (sa_errors.SQLAlchemyError, sqlite3.Error)):
+                raise error
+
+    def commit(self) -> None:
+        """Keep what was done.
+
+        Raises
+        ------
+        StoreError
+            If the unit of work was begun for reading, or the database could not keep it; then nothing was kept.
+        """
+        if self._readonly:
+            raise StoreError("A unit of work begun with read() keeps nothing; begin it with write().")
+        with readable_errors():
+            self._session.commit()

@@ -1,0 +1,225 @@
+"""Chromium, a dashboard over doubles, a dashboard over a real demonstration site, and watching what leaves the page."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Browser, Error, Page, Playwright, Route, WebSocket, sync_playwright
+
+from tests.conftest import require
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = os.environ.get("ALERTREVIEW_CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+]
+DESKTOP_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
+PHONE_AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
+
+
+@dataclass
+class Visit:
+    """One browser window at a dashboard, and everything that passed between the two."""
+
+    page: Page
+    url: str
+    foreign: list[str] = field(default_factory=list)
+    frames: list[bytes] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
+
+    def open(self, path: str = "") -> Page:
+        """Go to a page and wait until it is fully drawn."""
+        self.page.goto(f"{self.url}/{path}")
+        self.settle()
+        return self.page
+
+    def settle(self) -> None:
+        """Wait until the script has run and every figure is drawn."""
+        page = self.page
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
+        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p)", timeout=30_000)
+        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=30_000)
+        page.wait_for_function(
+            "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
+            timeout=30_000,
+        )
+
+    def key(self, keys: str) -> None:
+        """Press a key as a reader does, outside of every field."""
+        self.page.keyboard.press(keys)
+
+    def received(self) -> str:
+        """Everything that the server sent over the websocket, as text."""
+        return b"\n".join(self.frames).decode("utf-8", errors="ignore")
+
+
+OpenVisit = Callable[..., Visit]
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """Playwright without any browser of its own."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    """Debian's Chromium."""
+    require(Path(CHROMIUM).is_file(), f"Chromium at {CHROMIUM} (ALERTREVIEW_CHROMIUM names another)")
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    yield browser
+    browser.close()
+
+
+def free_port() -> int:
+    """Find a port on the loopback address that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def serving(arguments: list[str], port: int, environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a server and wait until it answers."""
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, *arguments], cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=output
+        )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1):
+                return server
+        except OSError:
+            time.sleep(0.2)
+    server.kill()
+    pytest.fail(f"the dashboard did not start:\n{log.read_text()}")
+
+
+def stopped(server: subprocess.Popen[bytes]) -> None:
+    """Stop a server that we started."""
+    server.terminate()
+    try:
+        server.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture(scope="session")
+def double_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a dashboard over doubles; each visit names its own."""
+    port = free_port()
+    log = tmp_path_factory.mktemp("double") / "server.log"
+    server = serving(["-m", "tests.browser.serve_double", "--port", str(port)], port, {}, log)
+    yield f"http://127.0.0.1:{port}"
+    stopped(server)
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Home of a real demonstration site, made by the command line once."""
+    ready = os.environ.get("ALERTREVIEW_DEMO_HOME")
+    home = tmp_path_factory.mktemp("demo") / "home"
+    if ready:
+        shutil.copytree(ready, home)
+        return home
+    command = [sys.executable, "-m", "alertreview", "demo", "--no-serve", "--home", str(home)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return home
+
+
+@pytest.fixture(scope="session")
+def demo_url(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the dashboard on the real demonstration site, started as `python -m dashboard`."""
+    port = free_port()
+    log = tmp_path_factory.mktemp("demo-server") / "server.log"
+    environment = {"ALERTREVIEW_HOME": str(demo_home), "ALERTREVIEW_DATABASE": ""}
+    server = serving(["-m", "dashboard", "--port", str(port)], port, environment, log)
+    yield f"http://127.0.0.1:{port}"
+    stopped(server)
+
+
+@pytest.fixture
+def visit(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[OpenVisit]:
+    """Open browser windows; at the end nothing may have left this machine and no script may have failed."""
+    visits: list[Visit] = []
+
+    def opening(
+        url: str | None = None,
+        *,
+        name: str = "",
+        state: str = "full",
+        dark: bool = False,
+        phone: bool = False,
+        width: int | None = None,
+    ) -> Visit:
+        agent = PHONE_AGENT if phone else DESKTOP_AGENT
+        context = chromium.new_context(
+            viewport={"width": width or (390 if phone else 1280), "height": 844 if phone else 800},
+            color_scheme="dark" if dark else "light",
+            user_agent=f"{agent} Double/{name or uuid.uuid4().hex} State/{state}",
+            service_workers="block",
+        )
+        context.set_default_timeout(20_000)
+        opened = Visit(context.new_page(), url or request.getfixturevalue("double_url"))
+        _watch(opened)
+        visits.append(opened)
+        return opened
+
+    yield opening
+    for opened in visits:
+        foreign, console = opened.foreign, opened.console
+        opened.page.context.close()
+        assert foreign == [], f"requests to other hosts: {foreign}"
+        assert console == [], f"errors in the browser: {console}"
+
+
+def _watch(opened: Visit) -> None:
+    """Block and record every request to another host; keep websocket frames and errors of scripts."""
+    own = urlparse(opened.url).netloc
+
+    def check(route: Route) -> None:
+        address = urlparse(route.request.url)
+        if address.scheme in {"http", "https"} and address.netloc != own:
+            opened.foreign.append(route.request.url)
+            route.abort()
+        else:
+            route.continue_()
+
+    def listen(websocket: WebSocket) -> None:
+        if urlparse(websocket.url).netloc != own:
+            opened.foreign.append(websocket.url)
+        websocket.on(
+            "framereceived", lambda data: opened.frames.append(data if isinstance(data, bytes) else data.encode())
+        )
+
+    def failed(error: Error) -> None:
+        opened.console.append(str(error))
+
+    def printed(message: object) -> None:
+        text = f"{message.type}: {message.text}"  # type: ignore[attr-defined]
+        if "Content Security Policy" in text or "Refused to" in text:
+            opened.console.append(text)
+
+    opened.page.route("**/*", check)
+    opened.page.on("websocket", listen)
+    opened.page.on("pageerror", failed)
+    opened.page.on("console", printed)

@@ -1,0 +1,244 @@
+"""The blinded review in a real browser: keys, comments, reloads, failing saves, two windows, and what is sent."""
+
+import re
+import uuid
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import OpenVisit
+
+pytestmark = pytest.mark.browser
+
+
+def comment(page: Page) -> object:
+    return page.get_by_label("Comment", exact=True)
+
+
+def answer(page: Page, name: str) -> object:
+    return page.get_by_role("button", name=re.compile(rf"^(check )?{name}"))
+
+
+def expect_chosen(page: Page, name: str) -> None:
+    expect(page.locator("[data-testid=stBaseButton-primary]", has_text=name)).to_have_count(1)
+
+
+def expect_nothing_chosen(page: Page) -> None:
+    expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]:not([disabled])")).to_have_count(0)
+
+
+def expect_case(page: Page, number: int) -> None:
+    expect(page.get_by_text(f"Case {number} of 24")).to_be_visible()
+
+
+def judgments(page: Page) -> str:
+    return page.locator("[data-testid=stMain]").inner_text()
+
+
+def test_a_case_takes_two_keys(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    expect_nothing_chosen(page)
+    for number, key, name in ((1, "1", "Usual"), (2, "2", "Unusual, not relevant"), (3, "3", "Unusual and relevant")):
+        expect_case(page, number)
+        opened.key(key)
+        expect_chosen(page, name)
+        opened.key("s")
+        expect_case(page, number + 1)
+        expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
+        expect_nothing_chosen(page)
+    page = opened.open("")
+    expect(page.get_by_text("3 of 24 cases read")).to_be_visible()
+
+
+def test_letters_in_the_comment_fire_nothing_and_control_enter_saves_from_it(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    opened.key("2")
+    expect_chosen(page, "Unusual, not relevant")
+    comment(page).click()
+    page.keyboard.type("3 1 z l s n 0", delay=20)
+    expect(comment(page)).to_have_value("3 1 z l s n 0")
+    expect_case(page, 1)
+    expect_chosen(page, "Unusual, not relevant")
+    page.keyboard.press("Control+Enter")
+    expect_case(page, 2)
+    expect(comment(page)).to_have_value("")
+    opened.key("ArrowLeft")
+    expect_case(page, 1)
+    expect(comment(page)).to_have_value("3 1 z l s n 0")
+
+
+def test_a_comment_typed_and_saved_at_once_is_in(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    opened.key("1")
+    expect_chosen(page, "Usual")
+    comment(page).click()
+    page.keyboard.type("typed in one go")
+    page.get_by_role("button", name=re.compile("^Save and next")).click()
+    expect_case(page, 2)
+    opened.key("ArrowLeft")
+    expect_case(page, 1)
+    expect(comment(page)).to_have_value("typed in one go")
+
+
+def test_two_presses_within_fifty_milliseconds_are_one_judgment_and_one_advance(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    opened.key("3")
+    expect_chosen(page, "Unusual and relevant")
+    opened.key("s")
+    opened.key("s")
+    expect_case(page, 2)
+    page.wait_for_timeout(500)
+    expect_case(page, 2)
+    assert page.locator("[data-testid=stAlert]").count() == 0
+    page = opened.open("")
+    expect(page.get_by_text("1 of 24 cases read")).to_be_visible()
+
+
+def test_five_fast_clicks_are_one_judgment(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    opened.key("3")
+    expect_chosen(page, "Unusual and relevant")
+    page.evaluate("""() => {
+      const save = [...document.querySelectorAll('button')].find(b => b.innerText.startsWith('Save and next'));
+      for (let i = 0; i < 5; i++) save.click();
+    }""")
+    expect_case(page, 2)
+    page.wait_for_timeout(500)
+    expect_case(page, 2)
+    page = opened.open("")
+    expect(page.get_by_text("1 of 24 cases read")).to_be_visible()
+
+
+def test_a_reload_and_the_key_r_lose_no_draft(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    opened.key("2")
+    expect_chosen(page, "Unusual, not relevant")
+    comment(page).click()
+    page.keyboard.type("half a thought")
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(400)
+    page.locator("h1").click()
+    opened.key("r")
+    page.wait_for_timeout(400)
+    expect(comment(page)).to_have_value("half a thought")
+    page.reload()
+    opened.settle()
+    expect_case(page, 1)
+    expect_chosen(page, "Unusual, not relevant")
+    expect(comment(page)).to_have_value("half a thought")
+
+
+def test_undo_later_and_arrows(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    opened.key("3")
+    expect_chosen(page, "Unusual and relevant")
+    opened.key("z")
+    expect_nothing_chosen(page)
+    opened.key("ArrowRight")
+    expect_case(page, 2)
+    opened.key("ArrowLeft")
+    expect_case(page, 1)
+    opened.key("l")
+    expect_case(page, 2)
+    opened.key("1")
+    expect_chosen(page, "Usual")
+    opened.key("s")
+    expect_case(page, 3)
+    opened.key("z")
+    expect_case(page, 2)
+    expect_chosen(page, "Usual")
+
+
+def test_cannot_judge_asks_for_a_reason(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    opened.key("0")
+    expect_chosen(page, "Cannot judge")
+    opened.key("s")
+    expect(page.get_by_text("needs a reason")).to_be_visible()
+    expect_case(page, 1)
+    page.get_by_label("Comment", exact=True).fill("no labs at all")
+    page.keyboard.press("Control+Enter")
+    expect_case(page, 2)
+
+
+def test_when_every_second_save_fails_nothing_is_lost_and_nothing_is_claimed(visit: OpenVisit) -> None:
+    opened = visit(state="failing")
+    page = opened.open("review")
+    for number in (1, 2):
+        opened.key("3")
+        expect_chosen(page, "Unusual and relevant")
+        opened.key("s")
+        expect(page.get_by_text("Nothing of this answer was kept")).to_be_visible()
+        expect_case(page, number)
+        expect_chosen(page, "Unusual and relevant")
+        opened.key("s")
+        expect_case(page, number + 1)
+    page = opened.open("")
+    expect(page.get_by_text("2 of 24 cases read")).to_be_visible()
+
+
+def test_the_second_of_two_windows_hears_of_the_first(visit: OpenVisit) -> None:
+    name = uuid.uuid4().hex
+    one, two = visit(name=name), visit(name=name)
+    first, second = one.open("review"), two.open("review")
+    expect_case(first, 1)
+    expect_case(second, 1)
+    one.key("1")
+    expect_chosen(first, "Usual")
+    two.key("3")
+    expect_chosen(second, "Unusual and relevant")
+    one.key("s")
+    expect_case(first, 2)
+    two.key("s")
+    expect(second.get_by_text("changed meanwhile")).to_be_visible()
+    expect_case(second, 1)
+    second.get_by_role("button", name="Load what is stored now").click()
+    expect_chosen(second, "Usual")
+
+
+def test_no_frame_sent_to_a_blinded_reader_holds_score_rank_stratum_or_another_vote(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    for number in range(1, 4):
+        opened.key("3")
+        expect_chosen(page, "Unusual and relevant")
+        opened.key("s")
+        expect_case(page, number + 1)
+    sent = opened.received().lower()
+    assert "platelet count was ordered" in sent
+    for banned in ("score", "rank", "stratum", "strata", "peer-comment", "soft label", "inclusion", "support"):
+        assert banned not in sent, banned
+
+
+def test_the_list_ends_with_thanks_and_undo_still_works(visit: OpenVisit) -> None:
+    opened = visit(state="short")
+    page = opened.open("review")
+    for number in (1, 2):
+        expect(page.get_by_text(f"Case {number} of 2", exact=False)).to_be_visible()
+        opened.key("1")
+        expect_chosen(page, "Usual")
+        opened.key("s")
+    expect(page.get_by_text("All read")).to_be_visible()
+    opened.key("z")
+    expect(page.get_by_text("Case 2 of 2", exact=False)).to_be_visible()
+    expect_chosen(page, "Usual")
+
+
+def test_a_phone_judges_by_touch(visit: OpenVisit) -> None:
+    opened = visit(phone=True)
+    page = opened.open("review")
+    page.get_by_role("button", name="Unusual and relevant").click()
+    expect_chosen(page, "Unusual and relevant")
+    page.get_by_role("button", name="Comment").click()
+    page.get_by_label("Comment", exact=True).fill("from the ward")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect_case(page, 2)

@@ -1,0 +1,91 @@
+"""The worklist and the alert page in a real browser: keys, links, back."""
+
+import re
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import OpenVisit
+
+pytestmark = pytest.mark.browser
+
+
+def query(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlparse(page.url).query).items()}
+
+
+def preview(page: Page, words: str) -> None:
+    expect(page.get_by_role("heading", name=words, level=3)).to_be_visible()
+
+
+def test_j_and_k_move_the_selection_and_o_opens_it(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("worklist")
+    preview(page, "Troponin I not ordered")
+    opened.key("j")
+    preview(page, "Vancomycin trough not ordered")
+    opened.key("j")
+    preview(page, "Insulin, IV not given")
+    opened.key("k")
+    preview(page, "Vancomycin trough not ordered")
+    assert query(page)["alert"] == "1001"
+    opened.key("o")
+    expect(page.get_by_role("heading", name=re.compile("Vancomycin trough not ordered"), level=1)).to_be_visible()
+    assert query(page)["alert"] == "1001"
+    assert urlparse(page.url).path == "/alert"
+    opened.key("j")
+    expect(page.get_by_role("heading", name=re.compile("Insulin, IV not given"), level=1)).to_be_visible()
+    opened.key("b")
+    preview(page, "Insulin, IV not given")
+
+
+def test_j_at_the_last_row_turns_the_page(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("worklist?alert=1012")
+    expect(page.get_by_text("1–13 of 62")).to_be_visible()
+    opened.key("j")
+    expect(page.get_by_text("14–26 of 62")).to_be_visible()
+    opened.key("k")
+    expect(page.get_by_text("1–13 of 62")).to_be_visible()
+    assert query(page)["alert"] == "1012"
+
+
+def test_filters_stand_in_the_address_and_a_link_brings_them_back(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("worklist")
+    page.get_by_text("Commissions", exact=True).click()
+    preview(page, "Amylase ordered")
+    assert query(page) == {"decision": "commission"}
+    again = visit().open("worklist?decision=commission&alert=1007")
+    preview(again, "Platelet count ordered")
+    expect(again.get_by_text("15 alerts")).to_be_visible()
+
+
+def test_a_typed_name_reaches_neither_address_nor_history(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("worklist")
+    page.get_by_label("Part of a task's name").fill("Mrs Canary")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("No alert matches these filters")).to_be_visible()
+    assert "Canary" not in page.url
+    page.get_by_role("button", name="Clear the search").click()
+    preview(page, "Troponin I not ordered")
+
+
+def test_a_row_click_selects_that_row(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("worklist")
+    grid = page.locator("[data-testid=stDataFrame]").first
+    grid.click(position={"x": 16, "y": 33 + 33 * 4 + 16})
+    preview(page, "Tacrolimus level not ordered")
+    assert query(page)["alert"] == "1004"
+    opened.key("j")
+    preview(page, "Magnesium not ordered")
+
+
+def test_home_leads_to_an_alert_in_the_same_window(visit: OpenVisit) -> None:
+    page = visit().open("")
+    page.get_by_role("link", name="Vancomycin trough not ordered").click()
+    expect(page.get_by_role("heading", name=re.compile("Vancomycin trough not ordered"), level=1)).to_be_visible()
+    assert query(page) == {"alert": "1001"}

@@ -1,0 +1,54 @@
+"""Opens pages of the dashboard over the double, without a browser."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from dashboard import context
+from tests.dashboard.fake_application import FakeApplication
+
+ROOT = Path(__file__).resolve().parents[2]
+
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
+    """Open a page by its file name over a double, with parameters of its address."""
+
+    def opening(name: str, double: FakeApplication | Exception, **params: str) -> AppTest:
+        def site(_home: str, _database: str) -> FakeApplication:
+            if isinstance(double, Exception):
+                raise double
+            return double
+
+        monkeypatch.setattr(context, "opened_site", site)
+        page = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=20)
+        # Before the first run no page is registered, so the address is given as the browser gives it.
+        page._page_hash = calc_hash(name.replace("_", "-"))
+        for key, value in params.items():
+            page.query_params[key] = value
+        page.run()
+        return page
+
+    return opening
+
+
+def words(page: AppTest) -> str:
+    """All text of a page, one piece a line, without Markdown's escapes."""
+    pieces = [*page.markdown, *page.error, *page.info, *page.caption]
+    texts = [piece.value for piece in pieces] + [f"{m.label} {m.value}" for m in page.metric]
+    return "\n".join(texts).replace("\\", "").replace("\u2060", "")
+
+
+def address(page: AppTest) -> dict[str, str]:
+    """Parameters of the page's address."""
+    return {name: value[0] if isinstance(value, list) else value for name, value in page.query_params.items()}
+
+
+def nothing_failed(page: AppTest) -> bool:
+    """No exception was drawn, and no error box either."""
+    return not page.exception and not page.error

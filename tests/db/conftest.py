@@ -1,0 +1,5 @@
+"""Databases and small stored sites for the tests in this folder."""
+
+from tests.stored_site_fixtures import database, database_file, site, template
+
+__all__ = ["database", "database_file", "site", "template"]

@@ -1,0 +1,239 @@
+"""Alerts: pages by key equal a plain sort, whatever the filters; nothing is counted or sorted at length."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.errors import InvalidInputError, NotFoundError
+from core.vocabulary import Decision, Kind
+from db.rows import AlertRecord
+from tests.stored_site import StoredSite
+
+FILTERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "decision": st.sampled_from([None, *Decision]),
+        "kind": st.sampled_from([None, *Kind]),
+        "unit": st.sampled_from(["", "Ward A", "Ward B", "Ward Z"]),
+        "task_key": st.sampled_from(["", "LAB_ORDER/0", "MEDICATION/1", "MEDICATION/99"]),
+        "text": st.sampled_from(["", "na", "NATRIUM (NA⁺)", "%", "in"]),
+        "patient_id": st.sampled_from(["", "canary-1"]),
+        "max_ranks": st.dictionaries(st.sampled_from(list(Decision)), st.sampled_from([0, 3, 11]), max_size=2),
+        "include_cut_windows": st.booleans(),
+    },
+)
+
+
+@pytest.fixture
+def listed(site: StoredSite) -> tuple[StoredSite, int]:
+    """A site with a run of 60 alerts in shuffled order, and another run whose alerts must never show."""
+    chance = random.Random(7)
+    omissions = [
+        site.alert(chance.randrange(12), chance.randrange(4), rank, Decision.OMISSION, 1 - rank / 50)
+        for rank in range(1, 36)
+    ]
+    commissions = [
+        site.alert(chance.randrange(12), chance.randrange(4), rank, Decision.COMMISSION, 1 - rank / 40)
+        for rank in range(1, 26)
+    ]
+    alerts = omissions + commissions
+    chance.shuffle(alerts)
+    run_id = site.publish(alerts)
+    site.publish([site.alert(0, 0, 1, Decision.OMISSION)])
+    return site, run_id
+
+
+def everything(site: StoredSite, run_id: int) -> list[AlertRecord]:
+    with site.database.read() as uow:
+        return list(uow.alerts.page(run_id, limit=1_000, include_cut_windows=True).rows)
+
+
+def plainly(alerts: list[AlertRecord], filters: dict[str, Any]) -> list[AlertRecord]:
+    """Filter and sort the slow and obvious way."""
+
+    def passes(alert: AlertRecord) -> bool:
+        return all(
+            (
+                not filters.get("decision") or alert.decision is filters["decision"],
+                not filters.get("kind") or alert.kind is filters["kind"],
+                not filters.get("unit") or alert.unit == filters["unit"],
+                not filters.get("task_key") or alert.task_key == filters["task_key"],
+                filters.get("text", "").casefold() in alert.task_name.casefold(),
+                not filters.get("patient_id") or alert.patient_id == filters["patient_id"],
+                alert.rank <= filters.get("max_ranks", {}).get(alert.decision, 1_000),
+                filters.get("include_cut_windows", False)
+                or alert.decision is Decision.COMMISSION
+                or alert.window_hours >= 24,
+            )
+        )
+
+    return sorted(filter(passes, alerts), key=lambda alert: (alert.rank, alert.decision.value))
+
+
+def pages(site: StoredSite, run_id: int, limit: int, filters: dict[str, Any]) -> Iterator[tuple[AlertRecord, ...]]:
+    cursor = None
+    while True:
+        with site.database.read() as uow:
+            page = uow.alerts.page(run_id, after=cursor, limit=limit, **filters)
+        yield page.rows
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(filters=FILTERS, limit=st.integers(3, 20))
+def test_pages_put_together_are_the_sorted_list(
+    listed: tuple[StoredSite, int], filters: dict[str, Any], limit: int
+) -> None:
+    site, run_id = listed
+    expected = plainly(everything(site, run_id), filters)
+    shown = list(pages(site, run_id, limit, filters))
+    assert [alert for page in shown for alert in page] == expected
+    assert all(len(page) == limit for page in shown[:-1])
+    assert shown == [()] or all(shown)
+    with site.database.read() as uow:
+        assert uow.alerts.count(run_id, **filters) == len(expected)
+        lowest = uow.alerts.lowest_scaled_score(run_id, **filters)
+    assert lowest == (expected[-1].scaled_score if expected else None)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(filters=FILTERS, at=st.integers(0, 59))
+def test_neighbours_are_those_in_the_list_of_the_filters(
+    listed: tuple[StoredSite, int], filters: dict[str, Any], at: int
+) -> None:
+    site, run_id = listed
+    alerts = everything(site, run_id)
+    here = alerts[at]
+    key = (here.rank, here.decision.value)
+    others = plainly(alerts, filters)
+    before = [alert.id for alert in others if (alert.rank, alert.decision.value) < key]
+    after = [alert.id for alert in others if (alert.rank, alert.decision.value) > key]
+    with site.database.read() as uow:
+        found = uow.alerts.neighbours(here.id, **filters)
+    assert found == (before[-1] if before else None, after[0] if after else None)
+
+
+@pytest.mark.parametrize("include_cut_windows", [True, False])
+@pytest.mark.parametrize("decision", list(Decision))
+def test_the_rank_of_the_nth_alert_is_where_the_budget_ends(
+    listed: tuple[StoredSite, int], decision: Decision, include_cut_windows: bool
+) -> None:
+    site, run_id = listed
+    filters = {"decision": decision, "include_cut_windows": include_cut_windows}
+    alerts = plainly(everything(site, run_id), filters)
+    with site.database.read() as uow:
+        for n in (0, 1, 5, len(alerts), len(alerts) + 1):
+            rank = uow.alerts.rank_of_nth(run_id, n, decision, include_cut_windows=include_cut_windows)
+            assert rank == (0 if n == 0 else alerts[n - 1].rank if n <= len(alerts) else None)
+            if rank is not None:
+                assert uow.alerts.count(run_id, **filters, max_ranks={decision: rank}) == n  # type: ignore[arg-type]
+
+
+def test_both_decisions_together_take_turns(listed: tuple[StoredSite, int]) -> None:
+    site, run_id = listed
+    first = everything(site, run_id)[:6]
+    assert [(alert.rank, alert.decision) for alert in first] == [
+        (rank, decision) for rank in (1, 2, 3) for decision in (Decision.COMMISSION, Decision.OMISSION)
+    ]
+
+
+def test_an_alert_brings_its_instance_and_task(listed: tuple[StoredSite, int]) -> None:
+    site, run_id = listed
+    for alert in everything(site, run_id):
+        instance = next(i for i in site.instances if i.id == alert.instance_id)
+        task = next(t for t in site.tasks if t.id == alert.task_id)
+        assert (alert.patient_id, alert.snapshot_at, alert.sex) == (
+            instance.patient_id,
+            instance.snapshot_at,
+            instance.sex,
+        )
+        assert (alert.row_index, alert.window_hours) == (instance.row_index, instance.window_hours)
+        assert (alert.task_key, alert.task_name, alert.kind) == (task.task_key, task.name, task.kind)
+        with site.database.read() as uow:
+            assert uow.alerts.get(alert.id) == alert
+
+
+def test_filters_offer_what_has_alerts(site: StoredSite) -> None:
+    run_id = site.publish(
+        [
+            site.alert(0, 2, 1, Decision.OMISSION),
+            site.alert(1, 0, 2, Decision.OMISSION),
+            site.alert(2, 0, 3, Decision.OMISSION),
+        ]
+    )
+    with site.database.read() as uow:
+        units, tasks = uow.alerts.filter_choices(run_id)
+        assert units == ("Ward A", "Ward B")
+        assert tasks == (("LAB_ORDER/2", "Natrium (Na⁺)"), ("LAB_ORDER/0", "Troponin I"))
+        assert uow.alerts.filter_choices(run_id + 1) == ((), ())
+
+
+def test_an_empty_unit_does_not_hide_the_others(site: StoredSite) -> None:
+    run_id = site.publish([site.alert(2, 0, 1, Decision.OMISSION), site.alert(0, 0, 2, Decision.OMISSION)])
+    with site.database.read() as uow:
+        assert uow.alerts.filter_choices(run_id)[0] == ("Ward A",)
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "3", "3-both", "-omission", "1; DROP TABLE alert-omission"])
+def test_a_damaged_cursor_is_refused(listed: tuple[StoredSite, int], cursor: str) -> None:
+    site, run_id = listed
+    with site.database.read() as uow, pytest.raises(InvalidInputError, match="Open the first page"):
+        uow.alerts.page(run_id, after=cursor)
+
+
+@pytest.mark.parametrize("attack", ["' OR 1=1 --", "%'; DROP TABLE alert; --", "_", "\\", "\x00"])
+def test_filters_are_values_never_sql(listed: tuple[StoredSite, int], attack: str) -> None:
+    site, run_id = listed
+    with site.database.read() as uow:
+        for name in ("unit", "task_key", "text", "patient_id"):
+            assert uow.alerts.page(run_id, **{name: attack}).rows == ()  # type: ignore[arg-type]
+    assert len(everything(site, run_id)) == 60
+
+
+def test_an_alert_that_does_not_exist_is_said_to_be_missing(listed: tuple[StoredSite, int]) -> None:
+    site, _ = listed
+    with site.database.read() as uow:
+        with pytest.raises(NotFoundError, match="no alert 999"):
+            uow.alerts.get(999)
+        with pytest.raises(NotFoundError, match="no alert 999"):
+            uow.alerts.neighbours(999)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"decision": Decision.OMISSION},
+        {"kind": Kind.MEDICATION},
+        {"unit": "Ward A"},
+        {"task_key": "LAB_ORDER/0"},
+        {"text": "in"},
+        {"unit": "Ward A", "decision": Decision.COMMISSION},
+        {"max_ranks": dict.fromkeys(Decision, 20)},
+    ],
+)
+def test_no_page_sorts_and_no_count_leaves_the_index(listed: tuple[StoredSite, int], filters: dict[str, Any]) -> None:
+    site, run_id = listed
+    statements: list[str] = []
+    raw = site.database.engine.raw_connection()
+    driver = raw.driver_connection
+    assert driver is not None
+    driver.set_trace_callback(statements.append)
+    raw.close()
+    with site.database.read() as uow:
+        uow.alerts.page(run_id, **filters)
+        uow.alerts.count(run_id, **filters)
+        chosen = [text for text in statements if "FROM alert" in text]
+        plans = [" | ".join(row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {text}")) for text in chosen]
+    page_plan, count_plan = plans[-2:]
+    inner = page_plan.split("| SCAN anon")[0]
+    assert "SEARCH alert USING" in inner
+    assert "INDEX" in inner
+    assert "SCAN alert" not in page_plan
+    assert "USING COVERING INDEX" in count_plan

@@ -1,0 +1,239 @@
+"""Units of work: kept whole by a commit and otherwise never there; readers and writers do not stand in the way."""
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from core.errors import ConflictError, DatabaseUnavailableError, RefusedError, StoreError
+from core.vocabulary import Role
+from db import engine, failures
+from db.engine import poll
+from db.models import Person
+from db.session import Database
+from tests.stored_site import EPOCH
+
+
+def names(database: Database) -> list[str]:
+    with database.read() as uow:
+        return [person.name for person in uow.people.all()]
+
+
+def add_people(database: Database, n: int) -> None:
+    with database.write() as uow:
+        for number in range(n):
+            uow.people.add(f"Person {number}", Role.REVIEWER, created_at=EPOCH)
+        uow.commit()
+
+
+def test_left_without_commit_nothing_happened(database: Database) -> None:
+    with database.write() as uow:
+        uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+    assert names(database) == []
+
+
+def test_left_by_an_error_nothing_happened(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError), database.write() as uow:  # noqa: PT012
+        uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        raise ZeroDivisionError
+    assert names(database) == []
+
+
+def test_a_commit_keeps_everything(database: Database) -> None:
+    with database.write() as uow:
+        uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        uow.people.add("Emmy", Role.REVIEWER, created_at=EPOCH)
+        uow.commit()
+    assert names(database) == ["Ada", "Emmy"]
+
+
+def test_a_reading_unit_of_work_keeps_nothing_and_cannot_write(database: Database) -> None:
+    with database.read() as uow, pytest.raises(StoreError, match=r"begin it with write\(\)"):
+        uow.commit()
+    with pytest.raises(DatabaseUnavailableError, match="read-only"), database.read() as uow:
+        uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+    with database.write() as uow:
+        uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        uow.commit()
+    assert names(database) == ["Ada"]
+
+
+def test_a_reader_sees_one_state_while_a_writer_goes_on(database: Database) -> None:
+    with database.read() as reader:
+        with database.write() as writer:
+            writer.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+            writer.commit()
+        assert reader.people.all() == []
+    assert names(database) == ["Ada"]
+
+
+def test_a_reader_does_not_wait_for_a_writer(database: Database) -> None:
+    with database.write() as writer:
+        writer.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        began = time.perf_counter()
+        assert names(database) == []
+        assert time.perf_counter() - began < 1.0
+
+
+def test_a_second_writer_waits_for_the_first_and_sees_what_it_wrote(database: Database) -> None:
+    seen: list[list[str]] = []
+
+    def second() -> None:
+        with database.write() as uow:
+            seen.append([person.name for person in uow.people.all()])
+
+    with database.write() as first:
+        thread = threading.Thread(target=second)
+        thread.start()
+        time.sleep(0.05)
+        first.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        first.commit()
+    thread.join()
+    assert seen == [["Ada"]]
+
+
+def test_a_refused_commit_leaves_no_row_and_no_lock(database: Database) -> None:
+    with pytest.raises(ConflictError), database.write() as uow:  # noqa: PT012
+        uow._session.execute(sa.text("PRAGMA defer_foreign_keys = ON"))
+        uow._session.execute(sa.text("INSERT INTO study_reader (study_id, person_id, number) VALUES (9, 9, 1)"))
+        uow.commit()
+    with Database(str(database.engine.url)) as other:
+        add_people(other, 1)
+    add_people(database, 0)
+    with database.read() as uow:
+        assert uow.studies.readers(9) == []
+
+
+def test_the_settings_are_those_that_lost_no_vote(database_file: Path) -> None:
+    with Database(f"sqlite:///{database_file}") as database, database.engine.connect() as connection:
+        found = {
+            pragma: connection.exec_driver_sql(f"PRAGMA {pragma}").scalar()
+            for pragma in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 0}
+
+
+def test_a_lock_that_is_never_given_back_is_reported_in_words(
+    database: Database, database_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LOCK_WAIT_SECONDS", 0.05)
+    with sqlite3.connect(database_file, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseUnavailableError, match=r"locked for 0\.05 s.*Nothing of this change was kept"):
+            database.write().__enter__()
+        other.execute("ROLLBACK")
+    other.close()
+
+
+def test_polling_stops_at_the_first_success_and_passes_other_errors_on() -> None:
+    attempts = []
+
+    def attempt() -> int:
+        attempts.append(1)
+        if len(attempts) < 4:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return 7
+
+    assert poll(attempt) == 7
+    assert len(attempts) == 4
+
+    def broken() -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    with pytest.raises(sqlite3.OperationalError, match="I/O"):
+        poll(broken)
+
+
+def test_a_full_disk_is_reported_and_leaves_nothing_half_written(database: Database) -> None:
+    @sa.event.listens_for(database.engine, "connect")
+    def no_more_pages(connection: sqlite3.Connection, _record: object) -> None:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+
+    database.dispose()
+    with pytest.raises(DatabaseUnavailableError, match=r"disk of the database is full.*Free some space"):
+        add_people(database, 5_000)
+    assert names(database) == []
+
+
+def test_a_read_only_database_is_reported_in_words(database_file: Path) -> None:
+    read_only = f"sqlite:///file:{database_file}?mode=ro&uri=true"
+    with (
+        Database(read_only) as database,
+        pytest.raises(DatabaseUnavailableError, match=r"read-only.*right to write"),
+    ):
+        add_people(database, 1)
+
+
+def test_a_damaged_database_is_reported_in_words(database_file: Path) -> None:
+    content = bytearray(database_file.read_bytes())
+    content[4096 * 2 :] = b"\xff" * (len(content) - 4096 * 2)
+    database_file.write_bytes(content)
+    with (
+        Database(f"sqlite:///{database_file}") as database,
+        pytest.raises(DatabaseUnavailableError, match=r"damaged.*restore the last verified backup"),
+    ):
+        names(database)
+
+
+def test_a_lost_table_is_reported_in_words(database: Database) -> None:
+    with database.engine.connect() as connection, connection.begin():
+        connection.exec_driver_sql("DROP TABLE case_score")
+    with pytest.raises(StoreError, match="lacks a table"), database.read() as uow:
+        uow.cases.scores(1)
+
+
+def test_an_error_never_repeats_what_was_in_the_row(database: Database) -> None:
+    with database.write() as uow:
+        uow.people.add("canary", Role.REVIEWER, created_at=EPOCH)
+        uow.commit()
+    with pytest.raises(ConflictError) as caught, database.write() as uow:
+        uow._session.execute(
+            sa.insert(Person).values(name="canary", role=Role.VIEWER, simulated=False, active=True, created_at=EPOCH)
+        )
+    assert "canary" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_a_taken_name_and_a_person_are_refused_by_name_and_number(database: Database) -> None:
+    with database.write() as uow:
+        ada = uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        with pytest.raises(ConflictError, match="named 'Ada' already"):
+            uow.people.add("Ada", Role.VIEWER, created_at=EPOCH)
+        with pytest.raises(StoreError, match="no person 99"):
+            uow.people.get(99)
+        gone = uow.people.change(ada.id, role=Role.VIEWER, active=False)
+        assert (gone.role, gone.active) == (Role.VIEWER, False)
+        assert uow.people.all(active_only=True) == []
+        assert uow.people.all() == [gone]
+
+
+def test_nobody_can_be_deleted(database: Database) -> None:
+    with database.write() as uow:
+        uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        uow.commit()
+    with pytest.raises(RefusedError, match="deactivate the person"), database.write() as uow:
+        uow._session.execute(sa.delete(Person))
+    assert names(database) == ["Ada"]
+
+
+def test_every_kind_of_driver_error_has_its_words() -> None:
+    for words, (kind, text) in failures._BY_DRIVER_WORDS.items():
+        error = failures.as_store_error(sqlite3.OperationalError(f"it says: {words.upper()}!"))
+        assert type(error) is kind
+        assert str(error) == text
+    unknown = failures.as_store_error(sqlite3.OperationalError("canary in the coal mine"))
+    assert isinstance(unknown, DatabaseUnavailableError)
+    assert "OperationalError" in str(unknown)
+    assert "canary" not in str(unknown)
+    strange = failures.as_store_error(sa.exc.InvalidRequestError("canary"))
+    assert "InvalidRequestError" in str(strange)
+    assert "canary" not in str(strange)
