@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from alertreview.read_models import AlertRow, WorklistFilters
 from alertreview.decision_words import headline
+from alertreview.read_models import AlertRow, WorklistFilters
 from core.vocabulary import Decision, Kind
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from alertreview.export import Exports
 from alertreview.explanations import Explanations
+from alertreview.export import Exports
 from alertreview.read_models import (
     AlertDetail,
     BlindedCase,

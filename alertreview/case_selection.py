@@ -119,7 +119,7 @@ def _candidates(
 
 
 def _group_codes(tasks: list[TaskRow], candidates: _Candidates) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Same code for the members of an order group on one instance with the same decision; -1 stands alone."""
+    """Give members of an order group with the same decision on one instance the same code; -1 stands alone."""
     group = pd.factorize(np.array([task.order_group for task in tasks], dtype=object))[0]
     alone = np.array([task.order_group == "" for task in tasks])
     n_rows = int(candidates.row.max()) + 1

@@ -281,7 +281,7 @@ def report(slug: str, output_format: str, out: Path | None, home: Path | None, d
     with open_application(home, database) as application:
         content = render_report(application.report(slug), ReportFormat(output_format))
     if out is None:
-        click.get_binary_stream("stdout").write(content)
+        sys.stdout.buffer.write(content)
     else:
         write_bytes(out, content)
         click.echo(f"Report of study {slug} written to {out}.")
@@ -356,7 +356,7 @@ def recompute(folder: Path, out: Path | None) -> None:
 
     content = render_report(recompute_report(folder), ReportFormat.JSON)
     if out is None:
-        click.get_binary_stream("stdout").write(content)
+        sys.stdout.buffer.write(content)
     else:
         write_bytes(out, content)
         click.echo(f"Report recomputed from {folder} written to {out}.")

@@ -1,6 +1,7 @@
 """The demonstration: a simulated hospital, scored, with a study that simulated readers have judged in part."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from alertreview.bootstrap import Application, now, open_database
 from alertreview.case_selection import choose_study_cases
 from alertreview.console import progress_bar
+from alertreview.outside_votes import OutsideVote, record_votes
 from alertreview.read_models import StudyView
 from alertreview.scoring import ScoringRequest, score_site
 from alertreview.settings import Settings, default_home
@@ -24,11 +26,10 @@ from db.session import Database
 
 STUDY = "demo"
 TITLE = "Demonstration panel"
-N_CASES = 120
-N_WAITING = 20
-"""Cases with one free slot, for whoever tries the demonstration."""
 SCORERS = ("softhad", "softhad-paper", "logistic", "pair")
 SEED = 7
+RELEVANT_FROM = 0.9
+"""The simulated readers find relevant what was planted, and what the hospital's own rule does once in ten at most."""
 GUIDELINES = (
     "Judge the decision from what was known at 08:00, not from what came later.\n\n"
     "**Unusual** means: you would have expected the other decision for this patient. "
@@ -38,12 +39,22 @@ READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)
 VISITOR = "You (demonstration)"
 
 
+@dataclass(frozen=True)
+class DemoSize:
+    """How large the demonstration is."""
+
+    n_patients: int = 200
+    n_cases: int = 120
+    n_waiting: int = 20
+    """Cases with one free slot, for whoever tries the demonstration."""
+
+
 def demo_home() -> Path:
     """Folder of the demonstration when nobody names one: beside the default home, never in it."""
     return default_home().with_name("alertreview-demo")
 
 
-def build_demo(settings: Settings) -> Iterator[str]:
+def build_demo(settings: Settings, size: DemoSize | None = None) -> Iterator[str]:
     """Build what is missing of the demonstration, and say in lines what was done.
 
     Every step is whole or not there, so that an interrupted build goes on where it stopped.
@@ -52,18 +63,21 @@ def build_demo(settings: Settings) -> Iterator[str]:
     ----------
     settings : Settings
         A home of its own; it is created by the caller.
+    size : DemoSize, optional
+        Smaller ones are for tests.
     """
+    size = size or DemoSize()
     with open_database(settings, upgrade=True) as database:
         source = settings.home / "simulated-source"
-        yield _simulate_source(source)
+        yield _simulate_source(source, size)
         yield from _import_and_score(settings, database, source)
         application = Application(settings, database)
-        yield from _build_study(application, database, source)
+        yield from _build_study(application, database, source, size)
 
 
-def _simulate_source(source: Path) -> str:
+def _simulate_source(source: Path, size: DemoSize) -> str:
     if not source.exists():
-        write_meds(simulate_cohort(seed=SEED), source)
+        write_meds(simulate_cohort(n_patients=size.n_patients, seed=SEED), source)
     return f"Simulated health records (no real patient): {source}"
 
 
@@ -92,7 +106,7 @@ def _planted_auc(database: Database, snapshot: Snapshot, run: RunRow, source: Pa
         scaled = dict(uow.runs.vectors(run.id, "scaled_score"))
     recent, past = np.flatnonzero(folds >= 0), np.flatnonzero(folds == -1)
     columns = [tasks[task_id] for task_id in scaled]
-    is_planted = planted[np.ix_(recent, columns)].T.ravel()
+    is_planted = planted[np.ix_(recent, np.array(columns))].T.ravel()
     taken = snapshot.decisions[:, columns][recent].toarray().T.astype(bool)
     share = np.asarray(snapshot.decisions[past][:, columns].mean(axis=0)).reshape(-1, 1)
     rarity = np.where(taken, 1 - share, share).ravel()
@@ -103,20 +117,20 @@ def _planted_auc(database: Database, snapshot: Snapshot, run: RunRow, source: Pa
     )
 
 
-def _build_study(application: Application, database: Database, source: Path) -> Iterator[str]:
+def _build_study(application: Application, database: Database, source: Path, size: DemoSize) -> Iterator[str]:
     people = _people(database)
     try:
         study = application.study(STUDY)
     except NotFoundError:
-        study = _create_study(application, database)
+        study = _create_study(application, database, size)
     if study.status is StudyStatus.DRAFT:
         readers = [person.id for name, person in people.items() if name in (*READERS, VISITOR)]
         application.studies_service.add_readers(STUDY, readers)
         application.studies_service.open_study(STUDY)
-    n_votes = _vote(application, database, source, people)
+    n_votes = _vote(application, database, source, people, size)
     yield (
         f"Study '{STUDY}': {study.n_cases} cases, {n_votes} votes of three simulated readers; "
-        f"{N_WAITING} cases wait for a third vote: yours."
+        f"{size.n_waiting} cases wait for a third vote: yours."
     )
 
 
@@ -131,22 +145,26 @@ def _people(database: Database) -> dict[str, PersonRow]:
     return known
 
 
-def _create_study(application: Application, database: Database) -> StudyView:
+def _create_study(application: Application, database: Database, size: DemoSize) -> StudyView:
     with database.read() as uow:
         run = uow.runs.latest_published()
         if run is None:
             raise NotFoundError("The demonstration has no published scoring run; build it again.")
         folder = uow.snapshots.get(run.snapshot_id).folder
     snapshot = read_snapshot(application.settings.snapshots / folder)
-    design = SelectionDesign(n_cases=N_CASES, balance_decisions=True, seed=SEED)
-    cases, selection = choose_study_cases(database, snapshot, run, design, "low, middle and high scores, both decisions")
+    design = SelectionDesign(n_cases=size.n_cases, balance_decisions=True, seed=SEED)
+    cases, selection = choose_study_cases(
+        database, snapshot, run, design, "low, middle and high scores, both decisions"
+    )
     return application.studies_service.create_study(
         STUDY, TITLE, run.id, cases, order_seed=SEED, guidelines=GUIDELINES, selection_design=selection
     )
 
 
-def _vote(application: Application, database: Database, source: Path, people: dict[str, PersonRow]) -> int:
-    """Let the simulated readers judge; every vote has its own form key, so that voting twice changes nothing."""
+def _vote(
+    application: Application, database: Database, source: Path, people: dict[str, PersonRow], size: DemoSize
+) -> int:
+    """Let the simulated readers judge; building again adds nothing."""
     cases = application.studies_service.case_rows(STUDY)
     with database.read() as uow:
         snapshot_id = uow.runs.get(uow.studies.by_slug(STUDY).run_id).snapshot_id
@@ -155,32 +173,21 @@ def _vote(application: Application, database: Database, source: Path, people: di
     true_score, planted = load_truth(source, snapshot.cohort)
     column = {key: place for place, key in enumerate(snapshot.tasks["task_key"])}
     rows = [(case.row_index, column[case.task_key]) for case in cases]
-    votes = simulate_votes(
-        [bool(planted[place]) for place in rows], [float(true_score[place]) for place in rows], SimulatedPanel(), seed=SEED
-    )
-    judged = {
-        name: {row.case_id for row in application.my_judgments(people[name].id, STUDY)} for name in READERS
-    }
-    n_votes = sum(map(len, judged.values()))
-    with progress_bar("Simulated readers vote") as progress:
-        for number, case in enumerate(cases):
-            for reader, name in enumerate(READERS):
-                left_free = number < N_WAITING and reader == number % len(READERS)
-                if left_free or case.case_id in judged[name]:
-                    continue
-                answer = Answer(int(votes.answers[number, reader]))
-                application.case(STUDY, people[name].id, case.case_id)
-                application.submit_judgment(
-                    STUDY,
-                    people[name].id,
-                    case.case_id,
-                    answer=answer,
-                    certainty=Certainty.CERTAIN if votes.is_certain[number, reader] else Certainty.UNCERTAIN,
-                    version_seen=0,
-                    form_key=f"{STUDY}-{case.case_id}-{people[name].id}",
-                    reason="Simulated: not enough in the record." if answer is Answer.CANNOT_JUDGE else "",
-                    active_seconds=float(votes.active_seconds[number, reader]),
-                )
-                n_votes += 1
-            progress(number + 1, len(cases))
-    return n_votes
+    relevant = [bool(planted[place] or true_score[place] >= RELEVANT_FROM) for place in rows]
+    answered = simulate_votes(relevant, [float(true_score[place]) for place in rows], SimulatedPanel(), seed=SEED)
+    votes = [
+        OutsideVote(
+            person_id=people[name].id,
+            case_id=case.case_id,
+            answer=(answer := Answer(int(answered.answers[number, reader]))),
+            certainty=Certainty.CERTAIN if answered.is_certain[number, reader] else Certainty.UNCERTAIN,
+            reason="Simulated: not enough in the record." if answer is Answer.CANNOT_JUDGE else "",
+            active_seconds=float(answered.active_seconds[number, reader]),
+        )
+        for number, case in enumerate(cases)
+        for reader, name in enumerate(READERS)
+        # One slot of the first cases stays free, each time another reader's.
+        if number >= size.n_waiting or reader != number % len(READERS)
+    ]
+    record_votes(database, now(), STUDY, votes)
+    return len(votes)

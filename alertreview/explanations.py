@@ -114,7 +114,9 @@ class Explanations:
             is_flag=is_flag,
             n_nearest=N_NEIGHBOURS,
         )
-        rows = past[found.rows]
+        # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.
+        order = np.argsort(-found.similarities, kind="stable")
+        rows, similarities = past[found.rows[order]], found.similarities[order]
         taken = np.asarray(views.snapshot.decisions[rows, record.column_index].toarray()).ravel().astype(bool)
         names = views.snapshot.feature_dictionary["name"].to_numpy()[columns]
         best = np.argsort(-found.feature_shares, kind="stable")[:N_FEATURES_SHOWN]
@@ -124,7 +126,7 @@ class Explanations:
             n_neighbours_decided=int(taken.sum()),
             neighbours=tuple(
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
-                for row, similarity, decided in list(zip(rows, found.similarities, taken, strict=True))[
+                for row, similarity, decided in list(zip(rows, similarities, taken, strict=True))[
                     :N_NEIGHBOURS_SHOWN
                 ]
             ),
@@ -153,15 +155,14 @@ class Explanations:
         return ReviewPatientViews(views, related)
 
 
-def _past_rows(
-    snapshot: Snapshot, record: AlertRecord, run: RunRow, folds: FoldOfRow
-) -> npt.NDArray[np.int64]:
+def _past_rows(snapshot: Snapshot, record: AlertRecord, run: RunRow, folds: FoldOfRow) -> npt.NDArray[np.int64]:
     """Rows that the alert was compared with; where patients are parted, never other days of the same patient."""
     past, _ = rows_of_fold(folds, int(folds[record.row_index]))
     if run.split is Split.TIME:
         return past
     same = (snapshot.instances["patient_id"] == record.patient_id).to_numpy()
-    return past[~same[past]]
+    others: npt.NDArray[np.int64] = past[~same[past]]
+    return others
 
 
 def _kept_features(result: TaskResultRow) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

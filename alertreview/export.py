@@ -116,7 +116,9 @@ class Exports:
             If the folder holds something already.
         """
         if folder.exists() and any(folder.iterdir()):
-            raise InvalidInputError(f"{folder} is not empty. Name a new folder, so that no older file is mistaken for new.")
+            raise InvalidInputError(
+                f"{folder} is not empty. Name a new folder, so that no older file is mistaken for new."
+            )
         study = gather_study(self._database, self._studies, self._open_snapshot, slug)
         chosen = [ExportFormat(one) for one in formats]
         files: list[WrittenFile] = []
@@ -128,7 +130,11 @@ class Exports:
             content_hash = uow.snapshots.get(run.snapshot_id).content_hash
             head = uow.audit.head()
         write_manifest(
-            folder, files, study_settings(study), created_at=self._clock(), origin=_origin(stored, run, content_hash, head)
+            folder,
+            files,
+            study_settings(study),
+            created_at=self._clock(),
+            origin=_origin(stored, run, content_hash, head),
         )
         self._note(slug, {"what": "study", "formats": list(formats), "files": len(files)})
         return tuple(files)
@@ -143,9 +149,7 @@ class Exports:
                 for version in {judgment.rubric_version for _, judgment in versions}
             }
             slots = {(slot.case_id, slot.reviewer_id): slot.slot for slot in uow.slots.of_study(stored.id)}
-            alerts = uow.alerts.ids_of_decisions(
-                stored.run_id, [(case.row_index, case.task_key) for case in cases]
-            )
+            alerts = uow.alerts.ids_of_decisions(stored.run_id, [(case.row_index, case.task_key) for case in cases])
         vote_details: dict[tuple[str, str, int], Row] = {
             (str(judgment.case_id), reader, judgment.version): {
                 "slot": slots.get((judgment.case_id, judgment.reviewer_id)),

@@ -54,7 +54,7 @@ def save(database: Database, now: datetime, form: Form, given: Given) -> SavedJu
     with database.write() as uow:
         already_saved = same_form(uow, form.form_key, form.case_id, form.person_id) is not None
         if not already_saved:
-            _append(uow, now, form, given)
+            append_judgment(uow, now, form, given)
             uow.drafts.drop(form.case_id, form.person_id)
             uow.commit()
     return _read_back(database, form, already_saved=already_saved)
@@ -80,7 +80,8 @@ def take_back(database: Database, now: datetime, form: Form) -> None:
         uow.commit()
 
 
-def _append(uow: UnitOfWork, now: datetime, form: Form, given: Given) -> None:
+def append_judgment(uow: UnitOfWork, now: datetime, form: Form, given: Given) -> None:
+    """Append a judgment in a unit of work of the caller's, by the same rules as `save`."""
     study, _ = require_reader(uow, form.slug, form.person_id)
     require_open(study)
     require_case(uow, study, form.case_id)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ SCORER_LABELS = {
     "day-adjusted": "Day-adjusted",
 }
 AGE_BANDS = (18, 40, 60, 80)
+
 
 def study_report_of(
     database: Database, studies: StudyService, open_snapshot: Callable[[str], Snapshot], slug: str
@@ -141,9 +143,7 @@ def _case_table(cases: Sequence[CaseForReport], snapshot: Snapshot) -> pd.DataFr
             "age_band": [age_band(age) for age in persons["age_years"]],
             "stratum": [case.stratum for case in cases],
             "inclusion_probability": [case.inclusion_probability for case in cases],
-            "adjudicated_answer": [
-                np.nan if case.adjudicated is None else float(case.adjudicated) for case in cases
-            ],
+            "adjudicated_answer": [np.nan if case.adjudicated is None else float(case.adjudicated) for case in cases],
             "record_reference": [_record_reference(case, snapshot) for case in cases],
         }
     )
@@ -152,8 +152,8 @@ def _case_table(cases: Sequence[CaseForReport], snapshot: Snapshot) -> pd.DataFr
 def _record_reference(case: CaseForReport, snapshot: Snapshot) -> float:
     """Say what the record of the two following days speaks for: a late order makes up for an omission.
 
-    1 when what was not done in the 24 h was done in the 48 h after, 0 when it was not, missing for commissions (nothing in
-    the record takes an order back) and where the stay ended before.
+    1 when what was not done in the 24 h was done in the 48 h after, 0 when it was not, missing for commissions (nothing
+    in the record takes an order back) and where the stay ended before.
     """
     if case.decision is Decision.COMMISSION:
         return math.nan
@@ -185,7 +185,7 @@ def age_band(age_years: float | None) -> str:
         return ""
     if age_years < AGE_BANDS[0]:
         return f"under {AGE_BANDS[0]}"
-    for low, high in zip(AGE_BANDS, AGE_BANDS[1:], strict=False):
+    for low, high in pairwise(AGE_BANDS):
         if age_years < high:
             return f"{low}-{high - 1}"
     return f"{AGE_BANDS[-1]} and over"
@@ -222,5 +222,3 @@ def _design_texts(study: StudyRow, run: RunRow) -> dict[str, str]:
         if key in study.selection_design:
             texts[f"selection: {key}"] = str(study.selection_design[key])
     return texts
-
-

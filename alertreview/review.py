@@ -1,14 +1,10 @@
 """The blinded review: a reader's queue, one case at a time, drafts, and judgments that are saved or visibly not."""
 
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
-from zoneinfo import ZoneInfo
 
 from alertreview import judging
-from alertreview.decision_words import sentence
 from alertreview.judging import Form, Given
 from alertreview.patient_views import OpenPatientViews
 from alertreview.read_models import BlindedCase, DraftView, JudgmentRow, QueueView, SavedJudgment, StudyView
@@ -22,24 +18,16 @@ from alertreview.review_rules import (
     require_reader,
     taken,
 )
+from alertreview.review_views import Reading, blinded_case, own_row
 from alertreview.study_views import study_view
-from core.errors import NotFoundError, RefusedError, StoreError
+from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Answer, Certainty, StudyStatus
-from db.rows import BlindedRow, DraftRow, JudgmentVersion, PlaceRow, ReaderRow, StudyRow
+from db.rows import DraftRow, PlaceRow, StudyRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
 Clock: TypeAlias = Callable[[], datetime]
 """Gives the time now, aware."""
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """A reader at a study, as of one unit of work."""
-
-    study: StudyRow
-    reader: ReaderRow
-    cases: ReaderList
 
 
 class ReviewService:
@@ -269,8 +257,25 @@ class ReviewService:
                 if judgments:
                     reading = self._read(uow, study.slug, person_id)
                     cases = {case.case_id: case for case in uow.cases.blinded(study.id)}
-                    rows += [_own_row(reading, cases[judgment.case_id], judgment) for judgment in judgments]
+                    rows += [own_row(reading, cases[judgment.case_id], judgment) for judgment in judgments]
         return tuple(sorted(rows, key=lambda row: row.saved_at, reverse=True))
+
+    def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
+        """Give the reference answer and comment of a calibration case, once the reader has judged it; None without one.
+
+        Raises
+        ------
+        RefusedError
+            If the study counts, or the reader has not judged the case.
+        """
+        with self._database.read() as uow:
+            study, _ = require_reader(uow, slug, person_id)
+            require_case(uow, study, case_id)
+            if not study.is_calibration:
+                raise RefusedError(f"Study '{slug}' is no calibration study; its readers get no feedback.")
+            if not _is_judged(uow, case_id, person_id):
+                raise RefusedError(f"Feedback on case {case_id} comes after saving: first your own judgment.")
+            return uow.cases.reference(case_id)
 
     def may_see_score(self, person_id: int, alert_id: int) -> bool:
         """Tell whether an alert page may show score and votes: not to a reader who has still to judge it blindly."""
@@ -301,63 +306,20 @@ class ReviewService:
                     return place.case_id
         return None
 
-    def _show(self, reading: _Reading, case_id: int) -> BlindedCase:
+    def _show(self, reading: Reading, case_id: int) -> BlindedCase:
         """Put together what a blinded reader sees; the query behind it knows no score and no other reader."""
         person_id = reading.reader.person_id
         with self._database.read() as uow:
             row = uow.cases.blinded(reading.study.id, case_id)[0]
             current = uow.judgments.current(case_id, person_id)
             draft = uow.drafts.get(case_id, person_id)
-        patients = self._open_patient_views(row.snapshot_hash)
-        return BlindedCase(
-            study_slug=reading.study.slug,
-            case_id=case_id,
-            case_label=_label(reading, case_id),
-            position=reading.cases.position(case_id),
-            n_cases=len(reading.cases.mine),
-            task_name=row.task_name,
-            kind=row.kind,
-            decision=row.decision,
-            decision_words=sentence(row.task_name, row.kind, row.decision),
-            sex=row.sex,
-            age_years=row.age_years,
-            unit=row.unit,
-            day_of_stay=row.day_of_stay,
-            window_hours=row.window_hours,
-            timeline=patients.timeline(row.row_index, row.task_key),
-            last_values=patients.last_values(row.row_index),
-            draft=_draft_view(draft, current),
-            version_seen=current.version if current else 0,
-            form_key=uuid.uuid4().hex,
-        )
+        return blinded_case(reading, row, current, draft, self._open_patient_views(row.snapshot_hash))
 
-    def _read(self, uow: UnitOfWork, slug: str, person_id: int) -> _Reading:
+    def _read(self, uow: UnitOfWork, slug: str, person_id: int) -> Reading:
         study, reader = require_reader(uow, slug, person_id)
         places = uow.slots.places(study.id, person_id, self._clock())
         takes_new = study.status is StudyStatus.OPEN
-        return _Reading(study, reader, ReaderList(places, study.order_seed, person_id, takes_new=takes_new))
-
-
-def _own_row(reading: _Reading, case: BlindedRow, judgment: JudgmentVersion) -> JudgmentRow:
-    if judgment.answer is None:
-        raise StoreError(f"The current judgment of case {case.case_id} has no answer.")
-    return JudgmentRow(
-        study_slug=reading.study.slug,
-        case_id=case.case_id,
-        case_label=_label(reading, case.case_id),
-        decision_words=sentence(case.task_name, case.kind, case.decision),
-        answer=judgment.answer,
-        certainty=judgment.certainty,
-        comment=judgment.comment,
-        saved_at=judgment.judged_at.astimezone(ZoneInfo(case.site_timezone)),
-        version=judgment.version,
-    )
-
-
-def _draft_view(draft: DraftRow | None, current: JudgmentVersion | None) -> DraftView:
-    """Show the draft, else the saved answer, else nothing: nothing is preselected."""
-    shown = draft or current
-    return DraftView(shown.answer, shown.certainty, shown.comment) if shown else DraftView(None, None, "")
+        return Reading(study, reader, ReaderList(places, study.order_seed, person_id, takes_new=takes_new))
 
 
 def _is_judged(uow: UnitOfWork, case_id: int, person_id: int) -> bool:
@@ -376,12 +338,3 @@ def _hold(uow: UnitOfWork, study: StudyRow, person_id: int, case_id: int, now: d
     """Renew the reader's hold of a case, or take a free slot; False when there is none."""
     until = now + timedelta(hours=study.hold_hours)
     return uow.slots.renew(case_id, person_id, until=until) or uow.slots.claim(case_id, person_id, now=now, until=until)
-
-
-def _label(reading: _Reading, case_id: int) -> str:
-    """Give the reader's own name of a case: the reader's letter (A, B, ... Z, AA, ...) and the case's number."""
-    letters, number = "", reading.reader.number
-    while number > 0:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return f"{letters}{reading.cases.number(case_id)}"

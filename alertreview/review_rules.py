@@ -74,7 +74,9 @@ def same_form(uow: UnitOfWork, form_key: str, case_id: int, person_id: int) -> J
 
 
 def check_comment(comment: str) -> None:
-    """Refuse a comment that is too long to be one."""
+    """Refuse a comment that is too long to be one, or that no database keeps as it is."""
+    if "\0" in comment:
+        raise InvalidInputError("The comment holds a character that no text has (code 0). Type it anew.")
     if len(comment) > LONGEST_COMMENT:
         raise InvalidInputError(
             f"The comment has {len(comment)} characters; at most {LONGEST_COMMENT} can be kept. Shorten it."

@@ -42,12 +42,11 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
         reason = next(part.not_scored[task.column_index].reason for part in scored)
         return NewTaskResult(task_id=task.id, scorer=scorer, reason=reason, n_past=0, n_past_positive=0)
     fold_of_recent = folds[folds >= 0]
-    vectors = {
-        name: _join(by_fold, fold_of_recent, name) for name in ("score", "scaled_score", "soft_label", "support")
-    }
+    score = _join(by_fold, fold_of_recent, "score")
+    scaled_score = _join(by_fold, fold_of_recent, "scaled_score")
     only = by_fold[0] if len(scored) == 1 else None
-    raw = _with_past(vectors["score"], only.past_score if only else None)
-    scaled = _with_past(vectors["scaled_score"], only.past_scaled_score if only else None)
+    raw = _with_past(score, only.past_score if only else None)
+    scaled = _with_past(scaled_score, only.past_scaled_score if only else None)
     first = by_fold[min(by_fold)]
     return NewTaskResult(
         task_id=task.id,
@@ -60,7 +59,10 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
         feature_weights=first.feature_weights,
         score_histogram=_histogram(raw),
         scaled_histogram=_histogram(scaled),
-        **vectors,
+        score=score,
+        scaled_score=scaled_score,
+        soft_label=_join(by_fold, fold_of_recent, "soft_label"),
+        support=_join(by_fold, fold_of_recent, "support"),
     )
 
 

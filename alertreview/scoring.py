@@ -134,16 +134,16 @@ def score_site(
         split, snapshot.instances, snapshot.patients, since=_parse_day(request.since), seed=request.seed
     )
     parameters = ScoringParameters(n_nodes=request.n_nodes, n_graphs=request.n_graphs)
+    cache = UnfinishedScoring(settings.unfinished_scoring, stored.content_hash, request, parameters, folds)
     with database.scoring_job():
-        with UnfinishedScoring(settings.unfinished_scoring, stored.content_hash, request, parameters, folds) as cache:
-            scored = _score_folds(snapshot, tasks, folds, split, request, parameters, cache, progress)
-            run_id = _begin(database, stored, request, split, parameters, folds)
-            results = _store_results(database, run_id, tasks, folds, request, scored)
-            ranked = _store_alerts(database, run_id, snapshot, tasks, folds, instance_ids, results)
-            with database.write() as uow:
-                run = uow.runs.publish(run_id, published_at=datetime.now(UTC), floors=ranked.floors)
-                uow.commit()
-            cache.discard()
+        scored = _score_folds(snapshot, tasks, folds, split, request, parameters, cache, progress)
+        run_id = _begin(database, stored, request, split, parameters, folds)
+        results = _store_results(database, run_id, tasks, folds, request, scored)
+        ranked = _store_alerts(database, run_id, snapshot, tasks, folds, instance_ids, results)
+        with database.write() as uow:
+            run = uow.runs.publish(run_id, published_at=datetime.now(UTC), floors=ranked.floors)
+            uow.commit()
+        cache.discard()
     reasons = {tasks[column].name: reason for column, reason in results.reasons.items()}
     return ScoringOutcome(
         run_id=run_id,

@@ -143,3 +143,45 @@ def write_import_report(report: ImportReport, path: Path) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error
+
+
+def write_simulated_source(size: str, seed: int, out: Path) -> tuple[str, ...]:
+    """Write a simulated hospital as a MEDS data set, and say in lines what it holds.
+
+    Parameters
+    ----------
+    size : {"small", "medium", "paper"}
+        How many patients and tasks; "paper" is about as large as the data of the method's paper.
+    seed : int
+        Of everything drawn at random.
+    out : Path
+        Folder that does not exist yet.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder exists.
+    SourceError
+        If it cannot be written.
+    """
+    from core.simulate import simulate_cohort, write_meds
+
+    if out.exists():
+        raise InvalidInputError(f"{out} exists already. Name a new folder, so that nothing is overwritten.")
+    cohort = simulate_cohort(size=size, seed=seed)
+    try:
+        write_meds(cohort, out)
+    except OSError as error:
+        raise SourceError(f"{out}: cannot be written ({error.strerror}). Name another folder.") from error
+    truth = cohort.truth
+    n_instances = len(truth[["subject_id", "snapshot_at"]].drop_duplicates())
+    found = (
+        f"Simulated hospital (no real patient), seed {seed}: {cohort.events['subject_id'].nunique()} patients, "
+        f"{len(cohort.events)} events, {n_instances} patient-state instances, {truth['task_key'].nunique()} tasks, "
+        f"{int(truth['planted'].sum())} planted unusual decisions."
+    )
+    return (
+        found,
+        f"Written to {out}; the truth behind each decision is in truth.parquet.",
+        f"Next: alertreview import {out} --format meds --home SITE",
+    )

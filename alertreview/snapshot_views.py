@@ -50,7 +50,8 @@ class SnapshotViews:
 
     def at(self, moment: pd.Timestamp | np.datetime64) -> datetime:
         """Give a site time its zone."""
-        return pd.Timestamp(moment).to_pydatetime(warn=False).replace(tzinfo=self._zone)
+        naive: datetime = pd.Timestamp(moment).to_pydatetime(warn=False)
+        return naive.replace(tzinfo=self._zone)
 
     def task_name(self, task_key: str) -> str:
         """Name of a task for people."""
@@ -93,7 +94,7 @@ class SnapshotViews:
         )
 
     def last_values(self, row_index: int) -> tuple[LastValue, ...]:
-        """List the last result of each lab of the stay that was known at the snapshot, unusual and recent ones first."""
+        """List the last result of each lab of the stay known at the snapshot, unusual and recent ones first."""
         instance = self._instance(row_index)
         snapshot_at = instance["snapshot_at"]
         events = self.snapshot.events_of(instance["patient_id"])
@@ -159,9 +160,7 @@ class SnapshotViews:
         # Related labs first; then those that moved most often, so that an empty lane never wastes the space.
         names = [name for name in dict.fromkeys(wanted) if name in present]
         names += [name for name in present.index if name not in names]
-        return tuple(
-            self._lab(name, results[(results["name"] == name).to_numpy()]) for name in names[:N_LABS_SHOWN]
-        )
+        return tuple(self._lab(name, results[(results["name"] == name).to_numpy()]) for name in names[:N_LABS_SHOWN])
 
     def _lab(self, name: str, results: pd.DataFrame) -> TimelineLab:
         band = self._bands.get(name)

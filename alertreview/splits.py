@@ -1,4 +1,4 @@
-"""Which instances are learned from and which are scored: by time, by patient, in folds of patients, or as the data say."""
+"""Which instances are learned from and which are scored: by time, by patient, in folds, or as the data say."""
 
 import numpy as np
 import numpy.typing as npt
@@ -122,5 +122,5 @@ def _by_patient(patient_id: pd.Series, split: Split, seed: int) -> FoldOfRow:
     if split is Split.FOLDS:
         if len(names) < N_FOLDS:
             raise InvalidInputError(f"{N_FOLDS} folds need at least {N_FOLDS} patients; there are {len(names)}.")
-        return (place % N_FOLDS).astype(np.int16)
+        return np.asarray(place % N_FOLDS, dtype=np.int16)
     return np.where(place < round(PAST_SHARE * len(names)), LEARNED_FROM, 0).astype(np.int16)

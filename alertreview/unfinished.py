@@ -6,8 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -68,15 +67,6 @@ class UnfinishedScoring:
         digest = hashlib.sha256(key.encode() + folds.tobytes()).hexdigest()[:16]
         self._folder = folder / digest
         self._parent = folder
-
-    def __enter__(self) -> Self:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave the finished tasks where they are: `discard` is for the scoring that was published."""
 
     def finished(self, fold: int) -> Mapping[int, Evidence]:
         """Give the finished tasks of a fold by task column."""

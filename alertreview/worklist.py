@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from alertreview.decision_words import headline
 from alertreview.explanations import Explanations
 from alertreview.read_models import (
     AlertDetail,
@@ -15,7 +16,6 @@ from alertreview.read_models import (
     WorklistFilters,
     WorklistPage,
 )
-from alertreview.decision_words import headline
 from core.errors import NotFoundError
 from core.vocabulary import Decision
 from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
@@ -164,9 +164,7 @@ def _ranks_at_budget(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> 
         return {}
     n_alerts = round(filters.alerts_per_patient_day * run.n_patient_days)
     ranks = {
-        decision: uow.alerts.rank_of_nth(
-            run.id, n_alerts, decision, include_cut_windows=filters.include_cut_windows
-        )
+        decision: uow.alerts.rank_of_nth(run.id, n_alerts, decision, include_cut_windows=filters.include_cut_windows)
         for decision in Decision
     }
     return {decision: rank for decision, rank in ranks.items() if rank is not None}

@@ -301,7 +301,9 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> 
         return not_computable(why, n=int(both.sum()), left_out=left_out, level=level, method=method)
     table = np.zeros((categories.size, categories.size))
     np.add.at(table, (np.searchsorted(categories, a[both]), np.searchsorted(categories, b[both])), 1.0)
-    found = cohens_kappa(table)
+    # A table without spread makes statsmodels divide by zero; its standard error is then NaN, which is said below.
+    with np.errstate(all="ignore"):
+        found = cohens_kappa(table)
     value, error = float(found.kappa), float(found.std_kappa)
     n = int(both.sum())
     if not error > 0.0:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from core.estimate import Estimate, normal_quantile, not_computable
 from core.usable_cases import SEPARATED, Floats, UsableCases, usable_cases
@@ -50,11 +50,15 @@ def auc(y: ArrayLike, score: ArrayLike) -> Estimate:
 
 def _placements(y: NDArray[np.bool_], score: Floats) -> tuple[Floats, Floats]:
     """Share of negatives below each positive, and share of positives above each negative (DeLong's V10, V01)."""
-    positives, negatives = score[y], score[~y]
-    ranks = stats.rankdata(score)
-    v10 = (ranks[y] - stats.rankdata(positives)) / negatives.size
-    v01 = 1.0 - (ranks[~y] - stats.rankdata(negatives)) / positives.size
-    return v10, v01
+    positives, negatives = np.sort(score[y]), np.sort(score[~y])
+    return _share_below(score[y], negatives), 1.0 - _share_below(score[~y], positives)
+
+
+def _share_below(at: Floats, ordered: Floats) -> Floats:
+    """Share of `ordered` below each entry of `at`, equal ones half: the mid-rank, in O(n log n)."""
+    below, not_above = np.searchsorted(ordered, at, "left"), np.searchsorted(ordered, at, "right")
+    share: Floats = (below + not_above) / (2.0 * ordered.size)
+    return share
 
 
 def delong_interval(y: ArrayLike, score: ArrayLike, *, level: float = 0.95) -> Estimate:
@@ -156,7 +160,7 @@ def delong_paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, *, level
     z = difference / error
     low, high = max(-1.0, difference - quantile * error), min(1.0, difference + quantile * error)
     estimate = Estimate(difference, low, high, level, cases.n, cases.left_out, "", method)
-    return PairedTest(estimate, z, float(2.0 * stats.norm.sf(abs(z))))
+    return PairedTest(estimate, z, float(2.0 * special.ndtr(-abs(z))))
 
 
 def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:

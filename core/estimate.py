@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from core.errors import InvalidInputError
 
@@ -102,12 +102,12 @@ def check_level(level: float) -> float:
 
 def normal_quantile(level: float) -> float:
     """Two-sided standard normal quantile, 1.96 for 95 %."""
-    return float(stats.norm.ppf(0.5 + check_level(level) / 2.0))
+    return float(special.ndtri(0.5 + check_level(level) / 2.0))
 
 
 def t_quantile(level: float, degrees: float) -> float:
     """Two-sided quantile of Student's t with `degrees` degrees of freedom."""
-    return float(stats.t.ppf(0.5 + check_level(level) / 2.0, degrees))
+    return float(special.stdtrit(degrees, 0.5 + check_level(level) / 2.0))
 
 
 def logit_interval(value: float, standard_error: float, quantile: float) -> tuple[float, float]:
@@ -128,8 +128,7 @@ def logit_interval(value: float, standard_error: float, quantile: float) -> tupl
     """
     centre = np.log(value / (1.0 - value))
     reach = quantile * standard_error / (value * (1.0 - value))
-    low, high = 1.0 / (1.0 + np.exp(-(centre - reach))), 1.0 / (1.0 + np.exp(-(centre + reach)))
-    return float(low), float(high)
+    return float(special.expit(centre - reach)), float(special.expit(centre + reach))
 
 
 def wilson_interval(share: float, n: float, quantile: float) -> tuple[float, float]:

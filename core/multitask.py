@@ -250,7 +250,7 @@ def _check_rows(
         )
     if rows.min() < 0 or rows.max() >= n or len(np.unique(rows)) < len(rows):
         raise InvalidInputError(
-            f"Rows of past and recent must be distinct and in 0..{n - 1}; no instance is both learned from and scored. "
+            f"Rows of past and recent must be distinct and in 0..{n - 1}; no instance may be both learned from and scored. "
             "Change the split."
         )
     groups = group_codes(patients, n)

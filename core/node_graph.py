@@ -36,7 +36,7 @@ def solve_soft_labels(
     similarity : sparse or dense matrix of shape (n, n)
         Symmetric, not negative. Self edges are dropped.
     y : array-like of shape (n,)
-        Decisions, -1 or +1 (0/1 and booleans are recoded). A node that stands for members with mixed labels takes
+        Decisions, -1 or +1, or booleans. A node that stands for members with mixed labels takes
         their mean label; its soft label is then the mean over its members.
     label_weight : float or array-like of shape (n,)
         c_l. A larger weight on trusted labels makes gamma_g matter; with one weight for all, only c_l + gamma_g

@@ -82,26 +82,19 @@ def _band(cases: UsableCases, false: Floats, found: Floats, level: float) -> tup
     last, positive, negative = _sorted_weights(cases)
     patient = cases.patient[np.argsort(-cases.scores[0], kind="stable")]
     n_patients = int(patient.max()) + 1
+    x, z = np.zeros(last.size + 1), np.zeros(last.size + 1)
     rng = np.random.default_rng(BAND_SEED)
     heights = []
     for _ in range(N_RESAMPLES):
         times = np.bincount(rng.integers(0, n_patients, n_patients), minlength=n_patients)[patient]
-        found_sum, false_sum = np.cumsum(positive * times)[last], np.cumsum(negative * times)[last]
+        found_sum, false_sum = np.cumsum(positive * times), np.cumsum(negative * times)
         if found_sum[-1] > 0.0 and false_sum[-1] > 0.0:
-            x, z = np.append(0.0, false_sum / false_sum[-1]), np.append(0.0, found_sum / found_sum[-1])
-            heights.append(_height(x, z))
+            z[1:], x[1:] = found_sum[last] / found_sum[-1], false_sum[last] / false_sum[-1]
+            heights.append(np.interp(BAND_AT, x, z))
     if n_patients < 2 or len(heights) < 0.9 * N_RESAMPLES:
         return np.empty(0), np.empty(0)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(np.vstack(heights), [tail, 1.0 - tail], axis=0)
-    height = _height(false, found)
+    height = np.interp(BAND_AT, false, found)
     # A resample can only repeat what was seen: the band must at least hold the curve itself.
     return np.minimum(low, height), np.maximum(high, height)
-
-
-def _height(false: Floats, found: Floats) -> Floats:
-    """Height of the curve at `BAND_AT`: the upper end where it rises straight up."""
-    # Among equal abscissae np.interp takes any; the last one is the top of the step.
-    top = np.append(false[1:] != false[:-1], True)
-    height: Floats = np.interp(BAND_AT, false[top], found[top])
-    return height

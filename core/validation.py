@@ -97,7 +97,7 @@ def as_weights(values: ArrayLike, n: int, *, name: str, allow_zero: bool = True)
 
 
 def as_decisions(y: ArrayLike, *, n: int | None = None, name: str = "y") -> FloatArray:
-    """Return decisions as -1.0 and +1.0; accepts -1/+1, 0/1 and booleans, and mean labels inside [-1, 1] of nodes.
+    """Return decisions as -1.0 and +1.0; accepts booleans, and for nodes mean labels inside [-1, 1].
 
     Raises
     ------

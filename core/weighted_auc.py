@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from core.auc import PairedTest
 from core.estimate import Estimate, check_level, logit_interval, not_computable, t_quantile
@@ -90,15 +90,16 @@ def _weight_below(at: Floats, values: Floats, weight: Floats) -> Floats:
 def _won_inside(
     y: NDArray[np.bool_], score: Floats, weight: Floats, patient: NDArray[np.int64], n_patients: int
 ) -> Floats:
-    """Weighted pairs in the right order between cases of the same patient."""
-    inside = np.zeros(n_patients)
-    order = np.argsort(patient, kind="stable")
-    starts = np.searchsorted(patient[order], np.arange(n_patients + 1))
-    for code in np.flatnonzero(np.diff(starts) > 1):
-        members = order[starts[code] : starts[code + 1]]
-        own, s, w = y[members], score[members], weight[members]
-        if own.any() and not own.all():
-            inside[code] = float(w[own] @ _weight_below(s[own], s[~own], w[~own]))
+    """Weighted pairs in the right order between cases of the same patient, for all patients at once."""
+    order = np.lexsort((score, patient))
+    p, s, own = patient[order], score[order], y[order]
+    total = np.concatenate(([0.0], np.cumsum(np.where(own, 0.0, weight[order]))))
+    starts = np.flatnonzero(np.concatenate(([True], (p[1:] != p[:-1]) | (s[1:] != s[:-1]))))
+    run = np.repeat(np.arange(starts.size), np.diff(np.append(starts, p.size)))
+    ends = np.append(starts[1:], p.size)
+    before_patient = total[np.searchsorted(p, p, side="left")]
+    below = 0.5 * (total[starts[run]] + total[ends[run]]) - before_patient
+    inside: Floats = np.bincount(p, np.where(own, weight[order] * below, 0.0), n_patients).astype(np.float64)
     return inside
 
 
@@ -194,4 +195,4 @@ def patient_jackknife_paired(
     reach, z = t_quantile(level, degrees) * error, difference / error
     low, high = max(-1.0, difference - reach), min(1.0, difference + reach)
     estimate = Estimate(difference, low, high, level, cases.n, cases.left_out, "", method)
-    return PairedTest(estimate, z, float(2.0 * stats.t.sf(abs(z), degrees)))
+    return PairedTest(estimate, z, float(2.0 * special.stdtr(degrees, -abs(z))))

@@ -24,6 +24,8 @@ NEUTRAL_SENTENCE = (
     "stored; if it happens again, ask whoever runs this site to look at its log."
 )
 _PERSON = "person_id"
+_PAGE = "page"
+_ARRIVED = "arrived"
 
 logger = logging.getLogger("alertreview.dashboard")
 
@@ -82,6 +84,23 @@ def _literal(text: str) -> str:
     from dashboard.components.texts import plain
 
     return plain(text, 2000)
+
+
+def note_arrival(page: str) -> None:
+    """Remember that the reader came to another page; the frame calls it in every run.
+
+    In the middle of a page the address that comes with a key press may be older than what the server has set since:
+    two fast presses carry the same one. So a page reads its address when the reader arrives, and keeps its own state
+    from then on.
+    """
+    if st.session_state.get(_PAGE) != page:
+        st.session_state[_PAGE] = page
+        st.session_state[_ARRIVED] = True
+
+
+def has_arrived() -> bool:
+    """Whether the reader has just come to this page; true once for each arrival."""
+    return bool(st.session_state.pop(_ARRIVED, False))
 
 
 def colours() -> Palette:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.context import colours, shown_errors
+from dashboard.context import colours, note_arrival, shown_errors
 
 HERE = Path(__file__).resolve().parent
 
@@ -39,5 +39,6 @@ def draw() -> None:
     st.logo(str(HERE / "theme" / "logo.svg"), size="medium")
     st.html(CSS % (DARK_CSS if colours().mode == "dark" else ""))
     page = st.navigation(pages(), position="top")
+    note_arrival(page.url_path)
     with st.container(gap="small"), shown_errors():
         page.run()

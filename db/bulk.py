@@ -5,18 +5,26 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TypeVar
 
+from db.repositories.runs import prepare_alerts
 from db.rows import NewAlert, NewTaskResult
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 ALERTS_AT_ONCE = 5_000
 RESULTS_AT_ONCE = 8
 """A task result holds four vectors over all recent instances, several hundred kilobytes."""
 
 
-def in_chunks(database: Database, rows: Iterable[T], size: int, write: Callable[[UnitOfWork, list[T]], None]) -> int:
+def in_chunks(
+    database: Database,
+    rows: Iterable[T],
+    size: int,
+    prepare: Callable[[list[T]], P],
+    write: Callable[[UnitOfWork, P], None],
+) -> int:
     """Write rows chunk by chunk, each in a transaction of its own.
 
     Parameters
@@ -27,8 +35,10 @@ def in_chunks(database: Database, rows: Iterable[T], size: int, write: Callable[
         Consumed once, never held as a whole.
     size : int
         Rows in a chunk.
+    prepare : callable
+        Takes the rows of a chunk and makes of them what `write` takes, before the lock is taken.
     write : callable
-        Takes the unit of work and the rows of one chunk; the commit follows by itself.
+        Takes the unit of work and what was prepared; the commit follows by itself.
 
     Returns
     -------
@@ -38,9 +48,10 @@ def in_chunks(database: Database, rows: Iterable[T], size: int, write: Callable[
     remaining = iter(rows)
     n_written = 0
     while chunk := list(islice(remaining, size)):
+        prepared = prepare(chunk)
         began = time.perf_counter()
         with database.write(exclusive=False) as uow:
-            write(uow, chunk)
+            write(uow, prepared)
             uow.commit()
         n_written += len(chunk)
         time.sleep(time.perf_counter() - began)
@@ -49,12 +60,24 @@ def in_chunks(database: Database, rows: Iterable[T], size: int, write: Callable[
 
 def store_alerts(database: Database, run_id: int, alerts: Iterable[NewAlert]) -> int:
     """Write the alerts of a running run; gives their number."""
-    return in_chunks(database, alerts, ALERTS_AT_ONCE, lambda uow, chunk: uow.runs.add_alerts(run_id, chunk))
+    return in_chunks(
+        database,
+        alerts,
+        ALERTS_AT_ONCE,
+        lambda chunk: prepare_alerts(run_id, chunk),
+        lambda uow, prepared: uow.runs.add_prepared_alerts(run_id, prepared),
+    )
 
 
 def store_task_results(database: Database, run_id: int, results: Iterable[NewTaskResult]) -> int:
     """Write the task results of a running run; gives their number."""
-    return in_chunks(database, results, RESULTS_AT_ONCE, lambda uow, chunk: uow.runs.add_task_results(run_id, chunk))
+    return in_chunks(
+        database,
+        results,
+        RESULTS_AT_ONCE,
+        lambda chunk: chunk,
+        lambda uow, chunk: uow.runs.add_task_results(run_id, chunk),
+    )
 
 
 def discard_abandoned(database: Database) -> int:

@@ -25,6 +25,8 @@ _POLL_SECONDS = (0.002, 0.006)
 _WRITER_KEY = 0x416C5276
 """PostgreSQL's advisory lock by which deciding writers take turns, as SQLite makes them."""
 
+_SQLITE_ARGUMENTS = {"timeout": 0, "check_same_thread": False}
+
 _poll_random = random.Random()  # noqa: S311 - spreads waiting writers, decides nothing
 
 
@@ -80,14 +82,14 @@ def open_engine(url: URL) -> Engine:
         max_overflow=40,
         pool_timeout=LOCK_WAIT_SECONDS,
         pool_pre_ping=not is_sqlite,
-        connect_args={"timeout": 0, "check_same_thread": False} if is_sqlite else {},
+        connect_args=_SQLITE_ARGUMENTS if is_sqlite else {"options": f"-c lock_timeout={LOCK_WAIT_SECONDS:.0f}s"},
     )
     if is_sqlite:
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
-        sa.event.listen(engine, "checkin", _end_sqlite)
     else:
         sa.event.listen(engine, "begin", _begin_postgresql)
+    sa.event.listen(engine, "checkin", _end)
     return engine
 
 
@@ -100,9 +102,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
         poll(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
 
 
-def _end_sqlite(connection: sqlite3.Connection | None, _record: object) -> None:
+def _end(connection: Any, _record: object) -> None:
     """End what a refused COMMIT leaves open; back in the pool it would hold the lock against everybody."""
-    if connection is not None and connection.in_transaction:
+    if connection is not None:
         connection.rollback()
 
 
@@ -150,5 +152,7 @@ def poll(attempt: Any) -> Any:
 def _begin_postgresql(connection: Connection) -> None:
     """Let deciding writers take turns; readers and bulk writers of an unpublished run pass by."""
     options = connection.get_execution_options()
-    if not options.get("readonly", False) and options.get("exclusive", True):
+    if options.get("readonly", False):
+        connection.exec_driver_sql("SELECT 1")  # the snapshot is taken at the first look: take it now
+    elif options.get("exclusive", True):
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_KEY})")

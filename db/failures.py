@@ -16,6 +16,7 @@ from core.errors import (
 )
 
 _NOTHING_KEPT = "Nothing of this change was kept."
+_BUSY = f"The database was busy for too long. {_NOTHING_KEPT} Try again; if it persists, see which program keeps it."
 _FULL = f"The disk of the database is full. {_NOTHING_KEPT} Free some space and do it again."
 _KEPT = (
     "The database refuses this: judgments, adjudications, rubrics and the audit trail are never changed, and people "
@@ -29,14 +30,19 @@ _UNREACHABLE = (
     "The database file cannot be opened: it or its folder is missing, or may not be read. Check the path given by "
     "--home or --database and its permissions."
 )
+_LACKS_TABLE = "The database lacks a table of this program. Run 'alertreview init' on it, or name the right one."
+_NO_SUCH_DATABASE = "The server has no database of this name, or this account may not use it. Check the database URL."
+_UNREACHABLE_SERVER = (
+    f"The database server cannot be reached or went away. {_NOTHING_KEPT} Check that it runs and that the database URL "
+    "names it."
+)
 
 _BY_DRIVER_WORDS: dict[str, tuple[type[StoreError], str]] = {
     "append-only": (RefusedError, _KEPT),
-    "locked": (
-        DatabaseUnavailableError,
-        f"The database was busy for too long. {_NOTHING_KEPT} Try again; if it persists, see which program keeps it.",
-    ),
+    "lock timeout": (DatabaseUnavailableError, _BUSY),
+    "locked": (DatabaseUnavailableError, _BUSY),
     "readonly": (DatabaseUnavailableError, _READ_ONLY),
+    "read-only transaction": (DatabaseUnavailableError, _READ_ONLY),
     "is full": (DatabaseUnavailableError, _FULL),
     "no space left": (DatabaseUnavailableError, _FULL),
     "not a database": (
@@ -52,10 +58,12 @@ _BY_DRIVER_WORDS: dict[str, tuple[type[StoreError], str]] = {
         DatabaseUnavailableError,
         f"The disk of the database reported an error. {_NOTHING_KEPT} Check the disk, then do it again.",
     ),
-    "no such table": (
-        ForeignDatabaseError,
-        "The database lacks a table of this program. Run 'alertreview init' on it, or name the right one.",
-    ),
+    "no such table": (ForeignDatabaseError, _LACKS_TABLE),
+    'relation "': (ForeignDatabaseError, _LACKS_TABLE),
+    'fatal:  database "': (DatabaseUnavailableError, _NO_SUCH_DATABASE),
+    "connection failed": (DatabaseUnavailableError, _UNREACHABLE_SERVER),
+    "connection refused": (DatabaseUnavailableError, _UNREACHABLE_SERVER),
+    "server closed the connection": (DatabaseUnavailableError, _UNREACHABLE_SERVER),
 }
 
 

@@ -24,7 +24,7 @@ class SchemaState:
     Parameters
     ----------
     is_empty : bool
-        No table at all.
+        No table at all, but perhaps the one that names the last step.
     is_ours : bool
         Marked as this program's.
     revision : str or None
@@ -61,7 +61,7 @@ def look(connection: Connection) -> SchemaState:
     else:
         is_ours = {_MARK_TABLE, _REVISION_TABLE} <= tables
     revision = MigrationContext.configure(connection).get_current_revision() if _REVISION_TABLE in tables else None
-    return SchemaState(is_empty=not tables, is_ours=is_ours, revision=revision)
+    return SchemaState(is_empty=not tables - {_REVISION_TABLE}, is_ours=is_ours, revision=revision)
 
 
 def refuse_foreign(state: SchemaState, name: str) -> None:

@@ -44,7 +44,8 @@ def frame(rows: Sequence[Row]) -> pd.DataFrame:
     padded = [(*row, *(np.nan, "")[len(row) - 3 :]) if len(row) < 5 else row for row in rows]
     columns = ["subject", "time", "code", "value", "text"]
     table = pd.DataFrame(padded, columns=columns)
-    table["time"] = pd.to_datetime(table["time"]).astype("datetime64[us]")
+    table["time"] = [pd.Timestamp(time) for time in table["time"]]
+    table["time"] = table["time"].astype("datetime64[us]")
     table["value"] = table["value"].astype("float64")
     return table.astype({"code": "category", "text": "category"})
 

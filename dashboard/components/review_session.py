@@ -46,26 +46,24 @@ class Showing:
         return replace(self, active_seconds=self.active_seconds + passed, last_act=now)
 
 
-def current(slug: str, person_id: int, case_id: int | None) -> Showing:
-    """Return what is shown: the case of this session, else the one the address names, else the next to read.
+def current(slug: str, person_id: int, case_id: int | None, *, arrived: bool) -> Showing:
+    """Return what is shown: on arrival the case that the address names, else the one of this session, else the next.
 
     Raises
     ------
     core.errors.NotFoundError
         If the address names a study or case that is not here or not this person's.
     """
-    showing: Showing | None = st.session_state.get(_KEY)
-    if showing is not None and (showing.slug, showing.person_id) == (slug, person_id):
-        shown_id = showing.case.case_id if showing.case else None
-        if case_id is None or case_id == shown_id:
-            if showing.case is not None or case_id is not None:
-                return showing
+    kept: Showing | None = st.session_state.get(_KEY)
+    if kept is not None and (kept.slug, kept.person_id) != (slug, person_id):
+        kept = None
+    if kept is not None and kept.case is not None and not (arrived and case_id not in {None, kept.case.case_id}):
+        return kept
     app = application()
-    if case_id is not None:
+    if case_id is not None and (arrived or kept is None):
         case: BlindedCase | None = app.case(slug, person_id, case_id)
     else:
         case = app.next_case(slug, person_id)
-    kept = showing if showing is not None and (showing.slug, showing.person_id) == (slug, person_id) else None
     return _show(Showing(slug, person_id, case, saved=kept.saved if kept else None))
 
 
@@ -88,7 +86,11 @@ def _put(showing: Showing) -> None:
 def _of(case_id: int) -> Showing | None:
     """Return the showing if it is still of this case; a key pressed twice arrives when the case has moved on."""
     showing: Showing | None = st.session_state.get(_KEY)
-    if showing is None or showing.case is None or showing.case.case_id != case_id:
+    if showing is None or showing.case is None:
+        return None
+    if showing.case.case_id != case_id:
+        # The second press brought the address of the first one's case with it.
+        st.query_params["case"] = str(showing.case.case_id)
         return None
     return showing.touched()
 
@@ -114,12 +116,10 @@ def _draft(showing: Showing, draft: DraftView) -> None:
 
 
 def choose(case_id: int, answer: Answer) -> None:
-    """Choose an answer; choosing it again clears it."""
+    """Choose an answer; undo clears it, a second press of the same key does not."""
     showing = _of(case_id)
-    if showing is None or showing.case is None:
-        return
-    draft = showing.case.draft
-    _draft(showing, replace(draft, answer=None if draft.answer == answer else answer))
+    if showing is not None and showing.case is not None:
+        _draft(showing, replace(showing.case.draft, answer=answer))
 
 
 def set_certainty(case_id: int, key: str) -> None:

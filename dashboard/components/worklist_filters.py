@@ -1,11 +1,12 @@
 """The filter row of the worklist: widgets that always show what the address says, and write what they change to it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from alertreview.read_models import FilterChoices, WorklistFilters
 from core.vocabulary import Decision, Kind
+from dashboard.components import links
 from dashboard.components.links import BUDGETS, params_of
 from dashboard.components.texts import shorten
 
@@ -16,6 +17,49 @@ TYPED = "worklist_typed"
 """Session key of a search text that does not stand in the address."""
 TRAIL = "worklist_trail"
 """Session key of the cursors of the pages before this one."""
+_PLACE = "worklist_place"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where somebody is in the list: the page's cursor and number, and the selected alert."""
+
+    after: str = ""
+    page: int = 1
+    alert: int | None = None
+
+    def params(self) -> dict[str, str]:
+        """Parameters of the address; the first page and the first alert need none."""
+        params = {"after": self.after, "page": str(self.page) if self.after else "", "alert": str(self.alert or "")}
+        return {name: value for name, value in params.items() if value}
+
+
+def place() -> Place:
+    """Return the place in the list that the address names."""
+    after = st.query_params.get("after", "")
+    page = links.whole_number(st.query_params.get("page")) or 1
+    read = Place(after, page if after else 1, links.whole_number(st.query_params.get("alert")))
+    st.session_state[_PLACE] = read
+    return read
+
+
+def kept_place() -> Place:
+    """Return the place as the last press or run left it, for what a press does next.
+
+    Not from the address: two fast presses bring the same one.
+    """
+    return st.session_state.get(_PLACE) or Place()
+
+
+def move(new: Place) -> None:
+    """Go to another place: in this session at once, and in the address."""
+    st.session_state[_PLACE] = new
+    params = new.params()
+    for name in ("after", "page", "alert"):
+        if name in params:
+            st.query_params[name] = params[name]
+        else:
+            st.query_params.pop(name, None)
 
 
 def apply(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:

@@ -9,7 +9,7 @@ from dashboard.components import cards, links, review_session, texts
 from dashboard.components.acting import reading_as
 from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
 from dashboard.components.review_session import Showing
-from dashboard.context import acting_person, application, colours, is_phone
+from dashboard.context import acting_person, application, colours, has_arrived, is_phone
 
 KEYS = (
     ("1", "usual"),
@@ -54,7 +54,8 @@ def page() -> None:
             _bar(bar, place, study, Showing(slug, person.person_id, None), app.simulated)
             _finished(study, queue, Showing(slug, person.person_id, None))
         return
-    showing = review_session.current(slug, person.person_id, links.whole_number(st.query_params.get("case")))
+    case_id = links.whole_number(st.query_params.get("case"))
+    showing = review_session.current(slug, person.person_id, case_id, arrived=has_arrived())
     _bar(bar, place, study, showing, app.simulated)
     with head:
         if showing.case is not None:

@@ -8,7 +8,18 @@ import streamlit as st
 from alertreview.read_models import AlertRow, FilterChoices, RunView, WorklistFilters, WorklistPage
 from dashboard.components import cards, links, texts
 from dashboard.components.charts_histogram import histogram
-from dashboard.components.worklist_filters import TRAIL, TYPED, apply, draw_budget, draw_cut_windows, draw_filters
+from dashboard.components.worklist_filters import (
+    TRAIL,
+    TYPED,
+    Place,
+    apply,
+    draw_budget,
+    draw_cut_windows,
+    draw_filters,
+    kept_place,
+    move,
+    place,
+)
 from dashboard.context import application, colours, is_phone, shown_errors
 
 PAGE_SIZE = 13
@@ -32,12 +43,9 @@ class Listing:
     filters: WorklistFilters
     choices: FilterChoices
 
-    def address(self, **more: object) -> dict[str, str]:
-        """Parameters of this list's address, with page and alert kept or replaced."""
-        kept = {name: st.query_params[name] for name in ("after", "page", "alert") if name in st.query_params}
-        params = {**links.params_of(self.filters, self.choices, latest_run=self.latest_run), **kept}
-        params |= {name: str(value) for name, value in more.items() if value not in {None, ""}}
-        return {name: value for name, value in params.items() if more.get(name, "kept") not in {None, ""}}
+    def address(self, at: Place) -> dict[str, str]:
+        """Return the parameters of this list's address at a place in it."""
+        return {**links.params_of(self.filters, self.choices, latest_run=self.latest_run), **at.params()}
 
 
 def page() -> None:
@@ -63,29 +71,34 @@ def page() -> None:
         with cards.header("Worklist", line, simulated=app.simulated):
             draw_cut_windows(filters, choices, latest.run_id)
         draw_filters(filters, choices, latest.run_id)
-    _list(listing)
+    at = place()
+    found = app.worklist(filters, after=at.after or None, limit=PAGE_SIZE)
+    _budget_card(listing, found)
+    if found.rows:
+        _list(listing, found, at)
+    else:
+        _empty(listing, found)
 
 
 @st.fragment
-def _list(listing: Listing) -> None:
-    """Draw budget, rows and preview; moving in the list reruns only this part."""
+def _list(listing: Listing, found: WorklistPage, at: Place) -> None:
+    """Draw rows and preview; moving in the list reruns only this part, everything that filters reruns the page."""
     with shown_errors():
-        after = st.query_params.get("after") or None
-        found = application().worklist(listing.filters, after=after, limit=PAGE_SIZE)
-        _budget_card(listing, found)
-        if not found.rows:
-            _empty(listing, found)
-            return
+        shown_after = at.after
+        at = place()
+        if at.after != shown_after:
+            found = application().worklist(listing.filters, after=at.after or None, limit=PAGE_SIZE)
+        row = next((row for row in found.rows if row.alert_id == at.alert), found.rows[0])
         if is_phone():
-            _grid(listing, found)
-            _preview(listing, found)
+            _grid(found, row)
+            _preview(listing, found, row, at)
             return
         left, right = st.columns([9, 4])
         with left:
-            _grid(listing, found)
-            _pager(listing, found)
+            _grid(found, row)
+            _pager(found, row, at)
         with right:
-            _preview(listing, found)
+            _preview(listing, found, row, at)
 
 
 def _budget_card(listing: Listing, found: WorklistPage) -> None:
@@ -107,13 +120,14 @@ def _budget_card(listing: Listing, found: WorklistPage) -> None:
         words.markdown(sentence + about)
 
 
-def _grid(listing: Listing, found: WorklistPage) -> None:
+def _grid(found: WorklistPage, selected: AlertRow) -> None:
     """Draw the rows; the selected alert is known by its id, never by its position alone."""
-    key = f"grid-{abs(hash((listing.filters, st.query_params.get('after'))))}-{len(found.rows)}"
     ids = [row.alert_id for row in found.rows]
-    st.session_state[SHOWN] = (key, ids)
-    place = ids.index(_selected(found).alert_id)
-    st.session_state[key] = {"selection": {"rows": [place], "columns": [], "cells": []}}
+    # Another list is another grid: a kept grid would keep its selected position and mean another alert by it.
+    key = f"grid-{abs(hash(tuple(ids)))}"
+    position = ids.index(selected.alert_id)
+    st.session_state[SHOWN] = (key, ids, found.next_cursor)
+    st.session_state[key] = {"selection": {"rows": [position], "columns": [], "cells": []}}
     digits = texts.score_digits(row.scaled_score for row in found.rows)
     columns = {
         "rank": st.column_config.NumberColumn("#", width=36, help="Rank within omissions or commissions"),
@@ -147,7 +161,7 @@ def _grid(listing: Listing, found: WorklistPage) -> None:
         column_config=columns,
         on_select=_clicked,
         selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [place]}},
+        selection_default={"selection": {"rows": [position]}},
         alt=f"Worklist, {texts.plural(len(found.rows), 'alert')} on this page",
     )
 
@@ -166,80 +180,57 @@ def _frame(rows: tuple[AlertRow, ...]) -> pd.DataFrame:
     )
 
 
-def _selected(found: WorklistPage) -> AlertRow:
-    """Return the alert that the address names if it is on this page, else the first one."""
-    wanted = links.whole_number(st.query_params.get("alert"))
-    return next((row for row in found.rows if row.alert_id == wanted), found.rows[0])
-
-
 def _clicked() -> None:
     """Read which alert was clicked from the very rows that were shown."""
-    key, ids = st.session_state[SHOWN]
+    key, ids, _ = st.session_state[SHOWN]
     rows = st.session_state[key]["selection"]["rows"]
     if rows and rows[0] < len(ids):
-        st.query_params["alert"] = str(ids[rows[0]])
+        move(replace(kept_place(), alert=ids[rows[0]]))
 
 
-def _pager(listing: Listing, found: WorklistPage) -> None:
-    page_number = links.whole_number(st.query_params.get("page")) or 1
-    first = (page_number - 1) * PAGE_SIZE + 1
+def _pager(found: WorklistPage, selected: AlertRow, at: Place) -> None:
+    first = (at.page - 1) * PAGE_SIZE + 1
     ids = [row.alert_id for row in found.rows]
-    place = ids.index(_selected(found).alert_id)
+    start = selected.alert_id == ids[0] and at.page == 1
+    end = selected.alert_id == ids[-1] and found.next_cursor is None
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="pager"):
         st.markdown(cards.muted(f"{first:,}–{first + len(ids) - 1:,} of {found.n_within_budget:,}"), width="content")
         with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
-            start = place == 0 and page_number == 1
-            end = place + 1 == len(ids) and found.next_cursor is None
-            st.button(
-                "Previous",
-                key="wl_previous",
-                type="tertiary",
-                shortcut="K",
-                disabled=start,
-                on_click=_previous,
-                args=(ids, place),
-            )
-            st.button(
-                "Next", key="wl_next", type="tertiary", shortcut="J", disabled=end, on_click=_next,
-                args=(ids, place, found.next_cursor),
-            )  # fmt: skip
+            st.button("Previous", key="wl_previous", type="tertiary", shortcut="K", disabled=start, on_click=_previous)
+            st.button("Next", key="wl_next", type="tertiary", shortcut="J", disabled=end, on_click=_next)
 
 
-def _next(ids: list[int], place: int, cursor: str | None) -> None:
+def _position(ids: list[int]) -> int:
+    """Position of the selected alert among the rows that were shown."""
+    alert = kept_place().alert
+    return ids.index(alert) if alert in ids else 0
+
+
+def _next() -> None:
     """Select the next alert, on the next page after the last row."""
-    if place + 1 < len(ids):
-        st.query_params["alert"] = str(ids[place + 1])
-    elif cursor is not None:
-        trail = st.session_state.setdefault(TRAIL, [])
-        trail.append((st.query_params.get("after", ""), ids[-1]))
-        page_number = links.whole_number(st.query_params.get("page")) or 1
-        st.query_params["after"] = cursor
-        st.query_params["page"] = str(page_number + 1)
-        st.query_params.pop("alert", None)
+    _, ids, cursor = st.session_state[SHOWN]
+    at, position = kept_place(), _position(ids)
+    if position + 1 < len(ids):
+        move(replace(at, alert=ids[position + 1]))
+    elif cursor is not None and cursor != at.after:
+        st.session_state.setdefault(TRAIL, []).append((at.after, ids[-1]))
+        move(Place(after=cursor, page=at.page + 1))
 
 
-def _previous(ids: list[int], place: int) -> None:
+def _previous() -> None:
     """Select the alert before, on the page before ahead of the first row."""
-    if place > 0:
-        st.query_params["alert"] = str(ids[place - 1])
-        return
-    trail = st.session_state.get(TRAIL) or [("", None)]
-    after, last_id = trail.pop()
-    page_number = links.whole_number(st.query_params.get("page")) or 2
-    for name, value in (
-        ("after", after),
-        ("alert", str(last_id or "")),
-        ("page", str(page_number - 1) if after else ""),
-    ):
-        if value:
-            st.query_params[name] = value
-        else:
-            st.query_params.pop(name, None)
+    _, ids, _ = st.session_state[SHOWN]
+    at, position = kept_place(), _position(ids)
+    if position > 0:
+        move(replace(at, alert=ids[position - 1]))
+    elif at.page > 1:
+        trail = st.session_state.get(TRAIL) or [("", None)]
+        after, last_id = trail.pop()
+        move(Place(after=after, page=at.page - 1 if after else 1, alert=last_id))
 
 
-def _preview(listing: Listing, found: WorklistPage) -> None:
+def _preview(listing: Listing, found: WorklistPage, row: AlertRow, at: Place) -> None:
     """Draw the card of the selected alert."""
-    row = _selected(found)
     detail = application().alert(row.alert_id, listing.filters)
     with st.container(border=True, gap="xsmall", key="preview"):
         st.markdown(cards.decision_badge_text(row.decision))
@@ -268,7 +259,7 @@ def _preview(listing: Listing, found: WorklistPage) -> None:
         )
         cards.figure(chart, "preview-histogram", colours())
         if st.button("Open alert", key="wl_open", type="primary", shortcut=None if is_phone() else "O"):
-            st.switch_page("views/alert.py", query_params=listing.address(alert=row.alert_id))
+            st.switch_page("views/alert.py", query_params=listing.address(replace(at, alert=row.alert_id)))
 
 
 def _empty(listing: Listing, found: WorklistPage) -> None:

@@ -1,7 +1,5 @@
 """Table of what was done, by whom and when: append-only, each row sealed with the hash of the one before."""
 
-from datetime import datetime
-
 from sqlalchemy.orm import Mapped, mapped_column
 
 from db.models.base import Base
@@ -14,7 +12,8 @@ class AuditEvent(Base):
     __tablename__ = "audit_event"
 
     sequence: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=False)
-    at: Mapped[datetime]
+    at: Mapped[str]
+    """ISO 8601 in UTC with microseconds: text, because it is hashed as it stands."""
     actor: Mapped[str]
     action: Mapped[str]
     object: Mapped[str]

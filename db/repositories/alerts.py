@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Unpack
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, not_, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal, not_, select, tuple_
 from sqlalchemy.orm import Session
 
 from core.errors import InvalidInputError, NotFoundError
@@ -188,6 +188,8 @@ class Alerts:
 
     def _matching(self, run_id: int, filters: AlertFilters) -> Select[int]:
         statement = select(Alert.id).where(Alert.run_id == run_id)
+        if any("\0" in value for value in filters.values() if isinstance(value, str)):
+            return statement.where(false())  # no name holds it, and PostgreSQL would not even take the question
         if decision := filters.get("decision"):
             statement = statement.where(Alert.decision == decision)
         if kind := filters.get("kind"):

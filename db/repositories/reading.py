@@ -1,6 +1,9 @@
 """Reads columns into plain rows by name."""
 
 import dataclasses
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import CursorResult, Delete, Select, Update
@@ -36,4 +39,13 @@ def change(session: Session, statement: Update | Delete) -> int:
 
 def values(row: object) -> dict[str, Any]:
     """Give the fields of a row as a dict, without copying arrays as `dataclasses.asdict` would."""
-    return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}  # type: ignore[arg-type]
+    row_type: Any = type(row)
+    names, read = _fields(row_type)
+    return dict(zip(names, read(row), strict=True))
+
+
+@cache
+def _fields(row_type: Any) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
+    """Give the names of a row type's fields and what reads them at once: a scoring run has a million rows."""
+    names = tuple(field.name for field in dataclasses.fields(row_type))
+    return names, attrgetter(*names)

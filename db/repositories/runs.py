@@ -18,6 +18,11 @@ from db.rows import NewAlert, NewRun, NewTaskResult, RunRow, TaskResultRow, Task
 VectorName = Literal["score", "scaled_score", "soft_label", "support"]
 
 
+def prepare_alerts(run_id: int, rows: Iterable[NewAlert]) -> list[dict[str, Any]]:
+    """Make alerts ready for the database; a matter of milliseconds that need not be spent under its lock."""
+    return [values(row) | {"run_id": run_id} for row in rows]
+
+
 class Runs:
     """Runs of the unit of work's session."""
 
@@ -63,8 +68,11 @@ class Runs:
 
     def add_alerts(self, run_id: int, rows: Iterable[NewAlert]) -> None:
         """Add alerts to a running run; see `db.bulk` for many."""
+        self.add_prepared_alerts(run_id, prepare_alerts(run_id, rows))
+
+    def add_prepared_alerts(self, run_id: int, prepared: list[dict[str, Any]]) -> None:
+        """Add alerts that `prepare_alerts` has made ready before the lock was taken."""
         self._require_running(run_id)
-        prepared = [{"run_id": run_id, **values(row)} for row in rows]
         if prepared:
             self._session.execute(insert(Alert.__table__), prepared)  # type: ignore[arg-type]
 

@@ -50,19 +50,6 @@ class Slots:
         """Keep a judged slot for good; False when the reader holds none."""
         return self._change_own(case_id, reviewer_id, held_until=None, put_off_at=None)
 
-    def release(self, case_id: int, reviewer_id: int) -> bool:
-        """Give a slot back that was not judged; False when the reader holds none, or has judged."""
-        statement = (
-            update(Assignment)
-            .where(
-                Assignment.case_id == case_id,
-                Assignment.reviewer_id == reviewer_id,
-                Assignment.held_until.is_not(None),
-            )
-            .values(reviewer_id=None, held_until=None, put_off_at=None)
-        )
-        return change(self._session, statement) == 1
-
     def places(self, study_id: int, person_id: int, now: datetime) -> list[PlaceRow]:
         """Give one reader's place in each case of a study, by case number; reads no other reader's judgments."""
         values = {"study_id": study_id, "person_id": person_id, "now": now}

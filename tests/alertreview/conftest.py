@@ -1,5 +1,23 @@
 """Databases and small stored sites for the tests in this folder."""
 
-from tests.stored_site_fixtures import database, database_file, site, template
+from tests.demo_site import application, demo_home, own_home
+from tests.stored_site_fixtures import (
+    database,
+    database_file,
+    postgresql_database,
+    site,
+    sqlite_database,
+    template,
+)
 
-__all__ = ["database", "database_file", "site", "template"]
+__all__ = [
+    "application",
+    "database",
+    "database_file",
+    "postgresql_database",
+    "demo_home",
+    "own_home",
+    "site",
+    "sqlite_database",
+    "template",
+]

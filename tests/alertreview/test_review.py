@@ -36,6 +36,10 @@ def save(
     return site.review.submit_judgment("demo", reader, case.case_id, **(given_fields | more))  # type: ignore[arg-type]
 
 
+def url(site: StoredSite) -> str:
+    return site.database.engine.url.render_as_string(hide_password=False)
+
+
 def next_case(site: StoredSite, reader: int, after: int | None = None) -> BlindedCase:
     case = site.review.next_case("demo", reader, after)
     assert case is not None
@@ -100,10 +104,10 @@ def test_a_judgment_is_kept_and_read_back_in_site_time(site: StoredSite) -> None
     assert (mine.case_label, mine.saved_at) == (case.case_label, saved.saved_at)
 
 
-def test_a_new_session_reads_the_same_single_judgment(site: StoredSite, database_file: object) -> None:
+def test_a_new_session_reads_the_same_single_judgment(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     save(site, reader, next_case(site, reader))
-    with Database(f"sqlite:///{database_file}") as other:
+    with Database(url(site)) as other:
         assert StoredSite.reopen(other).review.my_judgments(reader) == site.review.my_judgments(reader)
         assert rows(site, "judgment") == 1
 
@@ -252,13 +256,15 @@ def test_a_comment_has_a_length_that_a_person_can_read(site: StoredSite) -> None
     case = next_case(site, reader)
     with pytest.raises(InvalidInputError, match="20001 characters"):
         save(site, reader, case, comment="x" * 20_001)
+    with pytest.raises(InvalidInputError, match="code 0"):
+        save(site, reader, case, comment="a\0b")
     with pytest.raises(InvalidInputError, match="20001 characters"):
         site.review.save_draft("demo", reader, case.case_id, DraftView(None, None, "x" * 20_001))
 
 
 def test_a_killed_process_loses_nothing_that_it_had_acknowledged(site: StoredSite) -> None:
     site.study(40, 3)
-    acknowledged = killed_after(child("judge", site.database.engine.url.render_as_string()), 15)
+    acknowledged = killed_after(child("judge", url(site)), 15)
     with site.database.read() as uow:
         votes = uow.judgments.votes(1)
         chain = uow.audit.require_whole()
@@ -267,20 +273,21 @@ def test_a_killed_process_loses_nothing_that_it_had_acknowledged(site: StoredSit
     assert len(votes) - len(acknowledged) in {0, 1}, "at most the one whose acknowledgement was cut off"
     assert chain.n_events == 3 + len(votes)
     assert site.review.study("demo").n_cases == 40
-    with site.database.engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+    if site.database.engine.dialect.name == "sqlite":
+        with site.database.engine.connect() as connection:
+            assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
 
 
 # Drafts, later, undo
 
 
-def test_a_draft_survives_everything_but_saving(site: StoredSite, database_file: object) -> None:
+def test_a_draft_survives_everything_but_saving(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     case = next_case(site, reader)
     draft = DraftView(Answer.UNUSUAL, Certainty.UNCERTAIN, "half a thought")
     site.review.save_draft("demo", reader, case.case_id, DraftView(None, None, "half"))
     site.review.save_draft("demo", reader, case.case_id, draft)
-    with Database(f"sqlite:///{database_file}") as after_restart:
+    with Database(url(site)) as after_restart:
         shown = StoredSite.reopen(after_restart).review.next_case("demo", reader)
     assert shown is not None
     assert (shown.case_id, shown.draft) == (case.case_id, draft)
@@ -594,11 +601,11 @@ ACTS = st.lists(
         st.integers(0, 3),
         st.sampled_from(["next", "draft", "later", "save", "cannot", "undo", "change", "wait", "back"]),
     ),
-    max_size=14,
+    max_size=12,
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=ACTS)
 def test_counts_add_up_whatever_readers_do(site: StoredSite, acts: list[tuple[int, str]]) -> None:
     slug = f"s{site.clock.now.timestamp():.0f}-{next(site.clock.looks)}"

@@ -106,7 +106,7 @@ CONTRAST = """() => {
   const walker = document.createTreeWalker(document.querySelector('[data-testid=stApp]'), NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const text = walker.currentNode.textContent.trim(), element = walker.currentNode.parentElement;
-    if (!text || element.closest('svg, canvas, script, style, [disabled], [aria-disabled=true], [data-testid=stDataFrame]')) continue;
+    if (!text || element.closest('svg, canvas, script, style, [disabled], [aria-disabled=true], [data-testid=stDataFrame], [data-testid=stSlider]')) continue;
     const box = element.getBoundingClientRect();
     if (box.width < 2 || box.height < 2) continue;
     let alpha = 1;

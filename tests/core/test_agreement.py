@@ -21,12 +21,9 @@ from core.errors import InvalidInputError
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 ALL = (raw_agreement, fleiss_kappa, krippendorff_alpha, gwet_ac1)
 FEW = settings(max_examples=30, deadline=None)
-some_votes = hnp.arrays(
-    float, st.tuples(st.integers(3, 12), st.integers(2, 4)), elements=st.sampled_from([1.0, 2.0, 3.0])
-)
-votes_with_gaps = hnp.arrays(
-    float, st.tuples(st.integers(4, 12), st.integers(2, 4)), elements=st.sampled_from([1.0, 2.0, 3.0, np.nan])
-)
+shapes = st.tuples(st.integers(4, 12), st.integers(2, 4))
+some_votes = hnp.arrays(float, shapes, elements=st.sampled_from([1.0, 2.0, 3.0]))
+votes_with_gaps = hnp.arrays(float, shapes, elements=st.sampled_from([1.0, 2.0, 3.0, np.nan]))
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,9 @@ def test_the_same_seed_draws_the_same_nodes():
     assert (one != other).any()
 
 
-@pytest.mark.parametrize(("y", "n_nodes", "words"), [([1.0, 1.0], 2, "one class only"), ([1.0, -1.0], 1, "n_nodes is 1")])
+@pytest.mark.parametrize(
+    ("y", "n_nodes", "words"), [([1.0, 1.0], 2, "one class only"), ([1.0, -1.0], 1, "n_nodes is 1")]
+)
 def test_an_impossible_backbone_is_refused_by_name(y, n_nodes, words):
     with pytest.raises(InvalidInputError, match=words):
         sample_balanced_nodes(np.array(y), n_nodes, np.random.default_rng(0))

@@ -87,9 +87,7 @@ def test_a_shift_of_the_evidence_changes_no_log_odds(shift):
     plain = calibrate([e for e, _ in tasks], [p for _, p in tasks])
     shifted = calibrate([e + shift for e, _ in tasks], [p for _, p in tasks])
     for task, (evidence, _) in enumerate(tasks):
-        np.testing.assert_allclose(
-            shifted.log_odds(task, evidence + shift), plain.log_odds(task, evidence), atol=1e-6
-        )
+        np.testing.assert_allclose(shifted.log_odds(task, evidence + shift), plain.log_odds(task, evidence), atol=1e-6)
 
 
 def test_evidence_is_the_log_odds_of_the_soft_label_and_clipped():

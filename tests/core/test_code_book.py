@@ -41,7 +41,10 @@ def test_event_words_decide_whether_a_drug_was_given(word, kind, reason):
 
 
 def test_the_first_matching_rule_wins():
-    rules = [{"code": "LAB//X.*", "kind": "IGNORE", "reason": "chart"}, {"code": "LAB//(?P<item>.+)", "kind": "LAB_RESULT"}]
+    rules = [
+        {"code": "LAB//X.*", "kind": "IGNORE", "reason": "chart"},
+        {"code": "LAB//(?P<item>.+)", "kind": "LAB_RESULT"},
+    ]
     assert recognise("LAB//X1", site(rules=rules)).kind is None
     assert recognise("LAB//Y1", site(rules=rules)).kind is EventKind.LAB_RESULT
 

@@ -1,7 +1,16 @@
 import numpy as np
 import pandas as pd
 
-from core.events import EVENT_COLUMNS, EventKind, decision_events, empty_events, finish_events, of_kind, seconds, task_key
+from core.events import (
+    EVENT_COLUMNS,
+    EventKind,
+    decision_events,
+    empty_events,
+    finish_events,
+    of_kind,
+    seconds,
+    task_key,
+)
 from core.vocabulary import Kind
 from tests.records import stream
 

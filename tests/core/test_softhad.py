@@ -268,9 +268,7 @@ def test_scores_do_not_depend_on_the_order_of_the_past():
     one = SoftHAD(n_neighbors=10).fit(X, y)
     other = SoftHAD(n_neighbors=10).fit(X[order], y[order])
     np.testing.assert_allclose(other.scores_, one.scores_[order], atol=1e-10)
-    np.testing.assert_allclose(
-        other.score_samples(recent, decisions), one.score_samples(recent, decisions), atol=1e-10
-    )
+    np.testing.assert_allclose(other.score_samples(recent, decisions), one.score_samples(recent, decisions), atol=1e-10)
 
 
 def test_flipping_every_decision_changes_no_score():
@@ -351,9 +349,7 @@ def test_past_instances_of_a_backbone_leave_their_own_patient_out():
     graph = again._graphs[0]
     graph.nodes.labels[:] = flipped[graph.rows]
     own = patients == 3
-    np.testing.assert_allclose(
-        graph.past_label_free.left_out[own], model.left_out_soft_labels_[own], atol=1e-6
-    )
+    np.testing.assert_allclose(graph.past_label_free.left_out[own], model.left_out_soft_labels_[own], atol=1e-6)
     assert np.abs(graph.past_label_free.left_out[~own] - model.left_out_soft_labels_[~own]).max() > 1e-4
 
 

@@ -28,11 +28,10 @@ def test_matrices_that_break_a_rule_are_refused_by_name(X, words):
         as_finite_matrix(X)
 
 
-@pytest.mark.parametrize("y", [[True, False], [1, 0], [1, -1]])
-def test_decisions_come_in_several_codes(y):
-    expected = [1.0, 0.0] if y == [1, 0] else [1.0, -1.0]
-    if y[0] is True:
-        expected = [1.0, -1.0]
+@pytest.mark.parametrize(
+    ("y", "expected"), [([True, False], [1.0, -1.0]), ([1, -1], [1.0, -1.0]), ([0.5, 0], [0.5, 0.0])]
+)
+def test_decisions_are_booleans_signs_or_mean_labels_of_nodes(y, expected):
     assert as_decisions(y).tolist() == expected
 
 

@@ -77,7 +77,9 @@ def test_numbers_without_a_unit_are_taken_to_be_in_the_item_s():
 
 def test_sentinels_and_implausible_values_lose_their_number_and_are_counted():
     out = clean(
-        [("K", "", 999999), ("K", "", 70), ("K", "", 4)], sentinels=[999999], plausible=[{"item": "K", "low": 1, "high": 12}]
+        [("K", "", 999999), ("K", "", 70), ("K", "", 4)],
+        sentinels=[999999],
+        plausible=[{"item": "K", "low": 1, "high": 12}],
     )
     np.testing.assert_array_equal(out.value, [np.nan, np.nan, 4])
     assert (out.n_sentinels, out.implausible, out.n_without_number) == (1, (("K", 1),), 2)

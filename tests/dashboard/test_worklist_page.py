@@ -110,9 +110,9 @@ def test_an_alert_that_is_not_on_the_page_selects_the_first_row_instead(open_pag
 
 def test_a_click_is_read_from_the_rows_that_were_shown(open_page: OpenPage) -> None:
     page = open_page("worklist", FakeApplication())
-    key, ids = page.session_state["worklist_shown"]
+    key, ids, _ = page.session_state["worklist_shown"]
     page.selectbox(key="f_unit").select("Neuro ICU").run()
-    new_key, new_ids = page.session_state["worklist_shown"]
+    new_key, new_ids, _ = page.session_state["worklist_shown"]
     assert key != new_key
     assert ids != new_ids
     assert page.session_state[new_key]["selection"]["rows"] == [0]

