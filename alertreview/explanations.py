@@ -126,9 +126,7 @@ class Explanations:
             n_neighbours_decided=int(taken.sum()),
             neighbours=tuple(
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
-                for row, similarity, decided in list(zip(rows, similarities, taken, strict=True))[
-                    :N_NEIGHBOURS_SHOWN
-                ]
+                for row, similarity, decided in list(zip(rows, similarities, taken, strict=True))[:N_NEIGHBOURS_SHOWN]
             ),
             near_features=tuple((str(names[place]), float(found.feature_shares[place])) for place in best),
             record_after=views.record_after(record.row_index, record.task_key),

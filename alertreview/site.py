@@ -1,5 +1,6 @@
 """Bring health records into a site: build the cohort, write its snapshot, register it in the database."""
 
+import html
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,11 @@ from db.session import Database
 
 Progress = Callable[[int, int], None]
 _PROGRESS_STEPS = 1000
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Import of {title}</title>
+<style>body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem }} th {{ text-align: left; padding-right: 1rem }}</style>
+</head><body>{body}</body></html>
+"""
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ def write_import_report(report: ImportReport, path: Path) -> None:
     if path.suffix == ".json":
         text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
     elif path.suffix == ".html":
-        text = report.to_html()
+        text = _PAGE.format(title=html.escape(report.source), body=report.to_html())
     else:
         raise InvalidInputError(f"An import report is written as .json or .html, not as {path.name}.")
     try:
@@ -164,11 +170,11 @@ def write_simulated_source(size: str, seed: int, out: Path) -> tuple[str, ...]:
     SourceError
         If it cannot be written.
     """
-    from core.simulate import simulate_cohort, write_meds
+    from core.simulate import simulate, write_meds
 
     if out.exists():
         raise InvalidInputError(f"{out} exists already. Name a new folder, so that nothing is overwritten.")
-    cohort = simulate_cohort(size=size, seed=seed)
+    cohort = simulate(size, seed=seed)
     try:
         write_meds(cohort, out)
     except OSError as error:

@@ -59,41 +59,28 @@ class StudyService:
         is_calibration: bool = False,
         actor: str = COMMAND_LINE,
     ) -> StudyView:
-        """Make a study as a draft, from cases that somebody chose.
+        """Make a study as a draft, from cases that somebody chose; `add_cases` adds more until it opens.
 
         Parameters
         ----------
-        slug : str
-            Short name for links and commands: lower-case letters, digits, hyphens.
-        title : str
-            For people.
+        slug, title : str
+            Short name for links (lower-case letters, digits, hyphens), and a title for people.
         run_id : int
             Published run whose scores the cases were chosen by.
         cases : sequence of ChosenCase
-            May be added to until the study opens.
-        n_slots : int
-            Readers for each case.
-        order_seed : int
-            From which each reader's own order follows.
+        n_slots, order_seed, hold_hours
+            Readers for each case; the seed of readers' orders; when an opened, unjudged case becomes free again.
         question, guidelines, answer_texts
             Rubric version 1; texts for every answer code.
         selection_design : mapping
             How the cases were chosen, as JSON knows it; printed in reports.
-        hold_hours : float
-            After which an opened and unjudged case becomes free again.
         is_calibration : bool
             For training: readers get feedback, and no report ever takes the votes.
-        actor : str
-            Who does it, for the audit trail.
 
         Raises
         ------
-        InvalidInputError
-            If a value breaks a rule, or a case names a row or task that the run's import does not have.
-        ConflictError
-            If the short name is taken.
-        RefusedError
-            If the run is not published.
+        InvalidInputError, ConflictError, RefusedError
+            If a value breaks a rule or names what the run's import lacks; the name is taken; the run is unpublished.
         """
         _check_study(slug, title, n_slots, hold_hours)
         now = self._clock()

@@ -1,9 +1,9 @@
 """How often the intervals of a report hold the truth: 600 simulated studies of the paper's design.
 
 Each study draws 60 patients, chooses 222 of their decisions over the score range, and asks for the AUC among the
-decisions of all such patients. Reported for rising similarity of the decisions of one patient (clustering): coverage of the naive
-DeLong interval and of the weighted patient jackknife, their bias and width, and what the share of relevant decisions
-reads with and without weights.
+decisions of all such patients. Reported for rising similarity of the decisions of one patient (clustering): coverage of
+the naive DeLong interval and of the weighted patient jackknife, their bias and width, and what the share of relevant
+decisions reads with and without weights.
 
     python -m benchmarks.coverage [--studies 600] [--seed 1]
 """

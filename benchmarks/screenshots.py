@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 PAGES = ("home", "worklist", "alert", "review", "my-judgments", "studies", "reports", "runs")
 WIDTHS = {"1280": (1280, 800), "390": (390, 844)}
@@ -60,10 +60,7 @@ def _pictures(browser: Browser, options: argparse.Namespace, mode: str, width: s
     failed = 0
     for name in options.only or PAGES:
         address = "" if name == "home" else name
-        if name == "alert":
-            query = _first_alert(page, options)
-        else:
-            query = options.query
+        query = _first_alert(page, options) if name == "alert" else options.query
         page.goto(f"{options.url}/{address}?{query}")
         failed += not settled(page)
         if options.full:
@@ -99,7 +96,7 @@ def settled(page: Page, timeout: float = 30_000) -> bool:
             "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
             timeout=timeout,
         )
-    except Exception as error:
+    except Error as error:
         print(f"{page.url}: {error}", file=sys.stderr)
         return False
     page.wait_for_timeout(700)

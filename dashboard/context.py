@@ -62,7 +62,7 @@ def shown_errors() -> Iterator[None]:
     except Exception as error:
         if _steers_streamlit(error):
             raise
-        logger.error("page failed: %s", where(error))
+        logger.error("page failed: %s", where(error))  # noqa: TRY400 - a traceback may hold values of a row
         st.error(NEUTRAL_SENTENCE, icon=":material/error:")
 
 

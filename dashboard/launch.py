@@ -73,7 +73,7 @@ def serve(
     # Streamlit takes the folder of the starting script for the place of its config file; whoever calls, it is ours.
     # Loaded before the application is made, so that its gate sees the very settings the server will run with.
     sys.argv = [str(APP)]
-    config._main_script_path = str(APP)
+    config._main_script_path = str(APP)  # noqa: SLF001 - what `streamlit run` sets as well
     bootstrap.load_config_options({name.replace(".", "_"): value for name, value in options.items()})
     from dashboard.app import app
 

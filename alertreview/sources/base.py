@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pandas as pd
+import pyarrow as pa
 
 from core.mapping import SiteMapping
 
@@ -39,6 +40,28 @@ class Source:
     splits: dict[str, str] = field(default_factory=dict)
     simulated: bool = False
     remarks: list[str] = field(default_factory=list)
+
+
+def microseconds(column: pa.Array) -> pd.Series:
+    """Bring timestamps or dates of any unit to microseconds, with their zone.
+
+    Parameters
+    ----------
+    column : Array
+
+    Returns
+    -------
+    Series of datetime64[us] or datetime64[us, zone]
+
+    Raises
+    ------
+    ArrowInvalid
+        When a time lies outside the calendar.
+    """
+    zone = getattr(column.type, "tz", None)
+    # Only nanoseconds may lose digits; seconds that overflow must not wrap around.
+    exact = column.cast(pa.timestamp("us", tz=zone), safe=getattr(column.type, "unit", "") != "ns")
+    return pd.Series(exact.to_pandas()).astype(f"datetime64[us, {zone}]" if zone else "datetime64[us]")
 
 
 def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:

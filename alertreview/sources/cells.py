@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alertreview.sources.base import site_time
+from alertreview.sources.base import microseconds, site_time
 from core.errors import SourceError
 from core.mapping import SiteMapping
 
@@ -81,11 +81,10 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
         Naming row, column and rule.
     """
     if not pa.types.is_string(column.type):
-        zone = getattr(column.type, "tz", None)
-        column = column.cast(pa.timestamp("us", tz=zone), safe=False)
-        return site_time(
-            pd.Series(column.to_pandas()).astype(f"datetime64[us, {zone}]" if zone else "datetime64[us]"), mapping
-        )
+        try:
+            return site_time(microseconds(column), mapping)
+        except (pa.ArrowException, ValueError, OverflowError):
+            raise SourceError(f"{where}: column {name!r} holds no times, or one outside the calendar.") from None
     encoded = column.dictionary_encode()
     texts = pd.Series(encoded.dictionary.to_pylist(), dtype="str").str.strip()
     parsed = _parse(texts, mapping)

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from alertreview.sources.base import CHUNK_ROWS, Source, site_time
+from alertreview.sources.base import CHUNK_ROWS, Source, microseconds, site_time
 from core.errors import SourceError
 from core.mapping import SiteMapping
 
@@ -111,19 +112,28 @@ def code_counts(folder: Path) -> Counter[str]:
     return counts
 
 
-def _open(path: Path) -> pq.ParquetFile:
+@contextmanager
+def _refusing_damage(path: Path) -> Iterator[None]:
+    """Say which file is damaged, whatever it is in a damaged file that breaks first."""
     try:
-        return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0][:120]
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        reason = str(error).splitlines()[0][:120] if isinstance(error, OSError | pa.ArrowException) else "no UTF-8"
         raise SourceError(f"{path}: is no complete parquet file ({reason}). Copy it again from its origin.") from None
 
 
+def _open(path: Path) -> pq.ParquetFile:
+    with _refusing_damage(path):
+        return pq.ParquetFile(path)
+
+
 def _check_columns(path: Path) -> None:
-    schema = _open(path).schema_arrow
-    missing = [name for name in _NEEDED if name not in schema.names]
+    with _refusing_damage(path):
+        schema = _open(path).schema_arrow
+        names = list(schema.names)
+    missing = [name for name in _NEEDED if name not in names]
     if missing:
-        found = ", ".join(schema.names) or "no column"
+        found = ", ".join(names) or "no column"
         raise SourceError(f"{path}: lacks the column {missing[0]!r} of MEDS (found: {found}). {_ADVICE}")
     rules = (
         ("subject_id", pa.types.is_integer, "whole numbers (int64)"),
@@ -133,7 +143,7 @@ def _check_columns(path: Path) -> None:
         ("text_value", _is_text, "texts"),
     )
     for name, is_right, words in rules:
-        if name in schema.names:
+        if name in names:
             kind = schema.field(name).type
             if not (is_right(kind) or pa.types.is_null(kind)):
                 raise SourceError(f"{path}: column {name!r} holds {kind}; MEDS wants {words}. Convert the column.")
@@ -155,14 +165,11 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
         if "numeric_value" not in names:
             remarks.append(f"{path.name} has no column numeric_value: all its results are without a number.")
         wanted = [*_NEEDED, *(["numeric_value"] if "numeric_value" in names else []), *columns.values()]
-        try:
+        with _refusing_damage(path):
             n_before = 0
             for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(dict.fromkeys(wanted))):
                 yield _chunk(batch, columns, mapping, path, n_before)
                 n_before += batch.num_rows
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0][:120]
-            raise SourceError(f"{path}: cannot be read to its end ({reason}). Copy it again.") from None
 
 
 def _chunk(
@@ -192,10 +199,8 @@ def _chunk(
 
 
 def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:
-    zone = getattr(column.type, "tz", None)
     try:
-        exact = column.cast(pa.timestamp("us", tz=zone), safe=False)
-        return site_time(exact.to_pandas().astype(f"datetime64[us, {zone}]" if zone else "datetime64[us]"), mapping)
+        return site_time(microseconds(column), mapping)
     except (pa.ArrowException, ValueError, OverflowError):
         raise SourceError(f"{path}: a time lies outside the calendar. Correct or remove such rows.") from None
 
@@ -217,7 +222,8 @@ def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame | None:
     missing = [name for name in needed if name not in file.schema_arrow.names]
     if missing:
         raise SourceError(f"{path}: lacks the column {missing[0]!r}. Remove the file, or write it as MEDS says.")
-    return file.read(columns=list(needed)).to_pandas()
+    with _refusing_damage(path):
+        return file.read(columns=list(needed)).to_pandas()
 
 
 def _descriptions(path: Path) -> dict[str, str]:

@@ -341,7 +341,7 @@ class ConceptNames(dict[str, str]):
 
 
 def _mapped_from(tables: Tables, names: dict[int, str]) -> dict[int, str]:
-    """Standard concepts without a name of their own, by the name of a concept that maps to them."""
+    """Name standard concepts that have no name of their own after a concept that maps to them."""
     wanted = ["concept_id_1", "concept_id_2", "relationship_id"]
     if not set(wanted) <= tables.columns("concept_relationship"):
         return {}

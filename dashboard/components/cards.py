@@ -99,7 +99,7 @@ def facts(rows: Mapping[str, str], otherwise: str = "") -> None:
 
 @contextmanager
 def empty_state(title: str, sentence: str, icon: str = ":material/inbox:") -> Iterator[None]:
-    """A box that says what is missing and what to do; buttons drawn inside stand below the sentence."""
+    """Draw a box that says what is missing and what to do; buttons drawn inside stand below the sentence."""
     with st.container(border=True, horizontal_alignment="center", key="empty-state"):
         st.space("medium")
         st.markdown(icon, width="content")

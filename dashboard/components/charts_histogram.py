@@ -61,7 +61,8 @@ def histogram(
     n_instances = sum(counts)
     n_above = sum(count for count, edge in zip(counts, edges, strict=False) if edge >= score)
     alt = (
-        f"Histogram of {n_instances:,} scores of {shorten(task_name)}, {title.lower()} from {edges[0]:.2f} to {edges[-1]:.2f}. "
+        f"Histogram of {n_instances:,} scores of {shorten(task_name)}, "
+        f"{title.lower()} from {edges[0]:.2f} to {edges[-1]:.2f}. "
         f"This alert scores {score:.2f}; {n_above:,} instances lie in bins above it."
         if n_instances
         else f"No scores of {shorten(task_name)} are stored; this alert scores {score:.2f}."

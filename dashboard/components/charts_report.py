@@ -221,7 +221,7 @@ def _rate_words(curve: AlertRateCurve, mark: BudgetPoint, at: Sequence[float], c
             colours.accent,
             xanchor="right" if late else "left",
             xshift=-9 if late else 9,
-            yshift=-16 if late else 14,
+            yshift=-16 if late or (rate.value or 0.0) > 0.9 else 14,
         )
     ]
     if curve.positive_share.value is not None:

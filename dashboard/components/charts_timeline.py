@@ -385,11 +385,12 @@ def _sentence(frame: _Frame) -> str:
     """Return the figure in words, for screen readers."""
     data = frame.timeline
     act = "orders" if frame.kind is Kind.LAB_ORDER else "administrations"
+    begin = short_time(data.snapshot_at + timedelta(hours=frame.start))
+    before, inside = plural(len(data.past_orders), act[:-1], act), len(data.orders_in_window) or "none"
+    snapshot = f"the snapshot at {short_time(data.snapshot_at)}"
     parts = [
-        f"Time line from {short_time(data.snapshot_at + timedelta(hours=frame.start))} to the snapshot at "
-        f"{short_time(data.snapshot_at)} and the {frame.window:.0f} h decision window after it.",
-        f"{shorten(data.decision_name)}: {plural(len(data.past_orders), act[:-1], act)} before, "
-        f"{len(data.orders_in_window) or 'none'} in the window.",
+        f"Time line from {begin} to {snapshot} and the {frame.window:.0f} h decision window after it.",
+        f"{shorten(data.decision_name)}: {before} before, {inside} in the window.",
     ]
     for lab in frame.labs:
         flag = _flag(lab, lab.values[-1])

@@ -64,7 +64,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def score(value: float, *, digits: int = 2) -> str:
-    """A score with fixed digits."""
+    """Write a score with fixed digits."""
     return f"{value:.{digits}f}"
 
 
@@ -79,12 +79,12 @@ def score_digits(values: Iterable[float]) -> int:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in [0, 1] as a percentage."""
+    """Write a share in [0, 1] as a percentage."""
     return f"{100 * share:.{digits}f}%"
 
 
 def interval_percent(low: float, high: float) -> str:
-    """An interval of shares: 51–72%."""
+    """Write an interval of shares: 51–72%."""
     return f"{100 * low:.0f}–{100 * high:.0f}%"
 
 
@@ -166,7 +166,7 @@ def guideline(line: str) -> str:
 
 
 def bold_only(sentence: str) -> str:
-    """A sentence of a report: **bold** stays, nothing else of Markdown does."""
+    """Keep **bold** in a sentence of a report, and nothing else of Markdown."""
     return plain(sentence, 600).replace(r"\*\*", "**")
 
 

@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import streamlit as st
 
+from core.estimate import Estimate
 from core.study_report import AlertRateCurve, ResultSet, StudyReport
 from dashboard.components import cards, texts
 from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
@@ -38,8 +39,9 @@ def page() -> None:
     _head(report, {key: study.title for key, study in studies.items()}, app.simulated)
     if report.headline:
         st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
-    for warning in report.warnings:
-        st.markdown(f":small[:material/info: {cards.muted(texts.bold_only(warning))}]")
+    if report.warnings:
+        lines = [f":small[:material/info: {cards.muted(texts.bold_only(warning))}]" for warning in report.warnings]
+        st.markdown("  \n".join(lines))
     result = _chosen_result(report)
     _tiles(report, result)
     if not report.hidden:
@@ -135,8 +137,14 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
         texts.estimate_tile(
             "Agreement, Fleiss κ", report.agreement.answers.fleiss, f"raw {report.agreement.answers.raw.text()}"
         ),
-        texts.estimate_tile("Highest AUC one can show", report.ceiling.weighted, "given how far readers disagree"),
+        texts.estimate_tile("Highest AUC one can show", _ceiling(report), "given how far readers disagree"),
     )
+
+
+def _ceiling(report: StudyReport) -> Estimate:
+    """Return the ceiling for all candidates; for the chosen cases when too few votes leave the first one open."""
+    weighted, naive = report.ceiling.weighted, report.ceiling.naive
+    return weighted if weighted.has_interval or not naive.has_interval else naive
 
 
 def _curves(report: StudyReport, result: ResultSet) -> None:
@@ -263,9 +271,8 @@ def _methods(report: StudyReport, result: ResultSet) -> None:
         scorer = result.scorer(report.primary_scorer)
         if scorer is not None and not report.hidden:
             st.markdown(f"**AUC, design-weighted.** {texts.plain(scorer.auc_weighted.method, 600)}")
-            st.markdown(
-                f"**AUC, naive.** {texts.plain(scorer.auc_naive.text(), 200)} – {texts.plain(scorer.auc_naive.method, 600)}"
-            )
+            naive = f"{scorer.auc_naive.text()} – {scorer.auc_naive.method}"
+            st.markdown(f"**AUC, naive.** {texts.plain(naive, 800)}")
         st.markdown("\n".join(f"- {texts.plain(k, 60)}: {texts.plain(v, 200)}" for k, v in report.design.items()))
 
 

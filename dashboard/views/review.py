@@ -212,12 +212,15 @@ def _last_values(case: BlindedCase) -> None:
                 "Lab": texts.shorten(value.name, 30),
                 "Value": f"{texts.number(value.value)} {value.unit}".strip(),
                 "Flag": {"high": "↑ high", "low": "↓ low"}.get(value.flag, ""),
-                "Trend": list(lab.values[-8:]) if lab else [],
+                "Trend": list(lab.values[-8:]) if lab and len(lab.values) > 1 else None,
                 "Usual": _usual(lab.low, lab.high) if lab else "",
                 "Age": texts.hours(value.hours_old),
             }
         )
-    shown = ["Lab", "Value", "Flag", "Age"] if is_phone() else ["Lab", "Value", "Flag", "Trend", "Usual", "Age"]
+    shown = ["Lab", "Value", "Flag", "Trend", "Usual", "Age"]
+    if is_phone() or sum(bool(row["Usual"]) for row in rows) <= len(rows) / 3:
+        # Columns that would be nearly empty only take the room of the others.
+        shown = ["Lab", "Value", "Flag", "Age"]
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,

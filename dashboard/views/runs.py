@@ -1,6 +1,6 @@
 """Runs: what was scored, when, with which parameters, on which records."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 import streamlit as st
@@ -31,28 +31,28 @@ def page() -> None:
             st.switch_page("views/worklist.py", query_params={"run": str(run.run_id)})
     _table(runs, run)
     left, right = st.columns(2)
-    with left, cards.card(f"Run {run.run_id}", texts.plain(run.scorer, 40), height="stretch"):
-        _facts(
-            {
-                "Finished": texts.day_time(run.published_at),
-                "Time zone of the site": run.site_timezone,
-                "Calendar": "shifted by the source; dates have no meaning across patients"
-                if run.calendar_is_shifted
-                else "as recorded",
-                "Past and recent": SPLITS.get(run.split, run.split),
-                "Past instances": f"{run.n_past:,}",
-                "Recent instances": f"{run.n_recent:,}",
-                "Tasks scored": f"{run.n_tasks_scored:,}",
-                "Tasks left out": f"{run.n_tasks_left_out:,}",
-                "Alerts listed": f"{run.n_alerts:,}, scaled score {texts.score(run.floor)} or more",
-                "Seed": f"{run.seed}",
-            }
-        )
-    with right:
+    with left:
+        with cards.card(f"Run {run.run_id}", texts.plain(run.scorer, 40)):
+            _facts(
+                {
+                    "Finished": texts.day_time(run.published_at),
+                    "Time zone of the site": run.site_timezone,
+                    "Calendar": "shifted by the source; dates have no meaning across patients"
+                    if run.calendar_is_shifted
+                    else "as recorded",
+                    "Past and recent": SPLITS.get(run.split, run.split),
+                    "Past instances": f"{run.n_past:,}",
+                    "Recent instances": f"{run.n_recent:,}",
+                    "Tasks scored": f"{run.n_tasks_scored:,}",
+                    "Tasks left out": f"{run.n_tasks_left_out:,}",
+                    "Alerts listed": f"{run.n_alerts:,}, scaled score {texts.score(run.floor)} or more",
+                    "Seed": f"{run.seed}",
+                }
+            )
         with cards.card("Parameters"):
             _facts(run.parameters, "This run stored no parameters.")
-        with cards.card("Import", "counts of what was read"):
-            _facts(run.import_summary, "This run stored no import summary.")
+    with right, cards.card("Import", "counts of what was read"):
+        _facts(run.import_summary, "This run stored no import summary.")
 
 
 def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
@@ -88,11 +88,27 @@ def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
 
 def _facts(stored: Mapping[str, object], otherwise: str = "") -> None:
     """Draw what a run stored, in words."""
-    cards.facts({_name(name): _value(value) for name, value in stored.items()}, otherwise)
+    cards.facts(dict(_flat(stored)), otherwise)
+
+
+def _flat(stored: Mapping[str, object], within: str = "") -> Iterator[tuple[str, str]]:
+    """Yield name and value line by line; groups become lines of their own, long lists their length."""
+    for name, value in stored.items():
+        label = f"{within}: {_name(name).lower()}" if within else _name(name)
+        if isinstance(value, Mapping):
+            yield from _flat(value, label)
+        elif isinstance(value, list | tuple):
+            if all(isinstance(item, str) for item in value):
+                yield from ([(label, "; ".join(value))] if value else [])
+            else:
+                yield label, texts.plural(len(value), "entry", "entries")
+        else:
+            yield label, _value(value)
 
 
 def _name(name: str) -> str:
-    words = name.replace("_", " ").strip()
+    """Write a stored name in words: "n_neighbors" counts neighbors."""
+    words = name.removeprefix("n_").replace("_", " ").strip()
     return words[:1].upper() + words[1:]
 
 
@@ -103,10 +119,6 @@ def _value(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:g}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{_name(str(name))} {_value(inner)}" for name, inner in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(_value(inner) for inner in value)
     return "–" if value is None else str(value)
 
 

@@ -19,7 +19,7 @@ def page() -> None:
             pass
         with cards.empty_state(
             "No study yet",
-            "A study is a set of cases that readers judge blinded. `alertreview demo` makes one with simulated readers.",
+            "A study is a set of cases that readers judge blinded. `alertreview demo` makes one to look at.",
             ":material/groups:",
         ):
             pass

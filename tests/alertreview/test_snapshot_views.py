@@ -78,7 +78,7 @@ def test_last_values_are_the_latest_known_ones_with_flags_by_past_values(views: 
 
 def test_a_flag_means_outside_the_central_ninety_percent(views: SnapshotViews) -> None:
     dictionary = views.snapshot.feature_dictionary
-    column = int(np.flatnonzero(((dictionary["source"] == "Potassium") & (dictionary["aspect"] == "last_value")))[0])
+    column = int(np.flatnonzero((dictionary["source"] == "Potassium") & (dictionary["aspect"] == "last_value"))[0])
     stored = views.snapshot.features[:, [column]].data.astype(float)
     low, high = np.quantile(stored, [0.05, 0.95])
     flags = {value.flag for row in some_rows(views) for value in views.last_values(row)}

@@ -1,4 +1,5 @@
 import codecs
+import contextlib
 import gzip
 import io
 import stat
@@ -15,7 +16,10 @@ from core.errors import SourceError
 from tests.records import site
 
 HEADER = "patient,time,code,value,text\n"
-BODY = "P1,2026-01-01 10:00,IN,,\nP1,2026-01-02T07:00:00,LAB//K,4.1,\nP1,2026-01-02 07:00,LAB//Tn,<0.01,\nP1,2026-01-03,OUT,,bye\n"
+BODY = (
+    "P1,2026-01-01 10:00,IN,,\nP1,2026-01-02T07:00:00,LAB//K,4.1,\n"
+    "P1,2026-01-02 07:00,LAB//Tn,<0.01,\nP1,2026-01-03,OUT,,bye\n"
+)
 
 
 def rows_of(path, **changes):
@@ -169,12 +173,12 @@ def test_truncated_archives_are_refused(tmp_path, cut):
 @given(st.binary(max_size=300) | st.text(max_size=200).map(lambda text: (HEADER + text).encode()))
 def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
     path = written(tmp_path_factory.mktemp("fuzz"), content)
-    try:
-        found = rows_of(path)
-    except (SourceError, ValueError) as error:
-        assert isinstance(error, SourceError) or "No objects to concatenate" in str(error)
-    else:
-        assert set(found.columns) >= {"subject", "time", "code", "value"}
+    n_rows = 0
+    with contextlib.suppress(SourceError):
+        for chunk in csv.read(path, site(format="csv")).chunks:
+            assert set(chunk.columns) >= {"subject", "time", "code", "value"}
+            n_rows += len(chunk)
+    assert n_rows <= content.count(b"\n") + content.count(b"\r") + 1
 
 
 def test_codes_are_counted_for_choosing_a_mapping(tmp_path):

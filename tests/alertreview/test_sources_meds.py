@@ -154,14 +154,16 @@ def test_a_damaged_shard_is_refused_or_read_but_never_crashes(tmp_path_factory, 
         if content:
             content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(bytes(content))
+    refusal = ""
     try:
-        rows_of(folder)
+        assert len(rows_of(folder)) >= 0
     except SourceError as error:
-        assert "0.parquet" in str(error) or "data" in str(error)
+        refusal = str(error)
+    assert refusal == "" or "0.parquet" in refusal or "no parquet" in refusal or "not one row" in refusal
 
 
 def test_errors_never_show_a_patient(tmp_path):
-    write_meds(tmp_path, [(987654321, "2026-01-01", "IN")], time=pa.array([2**62], pa.timestamp("s")))
+    write_meds(tmp_path, [(987654321, "2026-01-01", "IN")], time=pa.array([2**60], pa.timestamp("ms")))
     with pytest.raises(SourceError) as caught:
         rows_of(tmp_path)
     assert "987654321" not in str(caught.value)

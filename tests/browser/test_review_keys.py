@@ -238,7 +238,7 @@ def test_a_phone_judges_by_touch(visit: OpenVisit) -> None:
     page.get_by_role("button", name="Unusual and relevant").click()
     expect_chosen(page, "Unusual and relevant")
     page.get_by_role("button", name="Comment").click()
-    page.get_by_label("Comment", exact=True).fill("from the ward")
+    page.get_by_role("textbox", name="Comment").fill("from the ward")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Save", exact=True).click()
     expect_case(page, 2)

@@ -120,7 +120,7 @@ def slow_drug(events, snapshot, admitted, item):
         kind: mine[mine["kind"] == kind]["time"]
         for kind in (EventKind.MEDICATION_ORDER, EventKind.MEDICATION_STOP, EventKind.ADMINISTRATION)
     }
-    starts, stops, given = of.values()
+    starts, _, given = of.values()
     stay = {kind: (times >= admitted - DAY).sum() for kind, times in of.items()}
     n_starts, n_stops, n_given = stay.values()
     any_time = pd.concat([starts, given])

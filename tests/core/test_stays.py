@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.event_stream import StreamBuilder
 from core.stays import data_end, make_instances, make_patients, pair_stays
 from tests.records import frame, site, stream
-from core.event_stream import StreamBuilder
 
 LAB = (1, "2026-01-02 07:00", "LAB//K", 4.1)
 

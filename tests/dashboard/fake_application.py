@@ -346,7 +346,7 @@ class FakeApplication:
             status=StudyStatus.OPEN if slug == "demo" else StudyStatus.LOCKED,
             simulated=self.simulated,
             question="Was this decision unusual for this patient, and clinically relevant?",
-            guidelines="Judge by what was known at 08:00.\n\n- **Usual**: you would expect it.\n- **Relevant**: you would call.",
+            guidelines="Judge by what was known at 08:00.\n\n- **Usual**: expected.\n- **Relevant**: you would call.",
             answer_texts=dict(ANSWERS),
             n_slots=3,
             n_cases=self.n_cases,

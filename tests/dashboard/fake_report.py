@@ -29,12 +29,16 @@ SCORERS = (
     ("knn", "Weighted k-NN", 0.66),
     ("oc-svm", "One-class SVM", 0.55),
 )
+CURVES = ("both", "omission", "commission", "LAB_ORDER", "MEDICATION")
 READERS = ("reader-1", "reader-2", "reader-3")
 
 
 def estimate(value: float, spread: float = 0.065, n: int = 222) -> Estimate:
     """An estimate with an interval inside [0, 1]."""
     return Estimate(value, max(0.0, value - spread), min(1.0, value + spread), n=n, method="invented")
+
+
+CEILING = Ceiling(estimate(0.88, 0.03), estimate(0.86, 0.03), 0.14, 3)
 
 
 def _roc(power: float) -> RocCurve:
@@ -81,7 +85,6 @@ def simulated_report(study: StudyView) -> StudyReport:
     hidden = study.status is not StudyStatus.LOCKED
     n_cases = study.n_cases
     decided = study.case_states[CaseState.MAJORITY]
-    scorers = () if hidden else tuple(_scorer(*row) for row in SCORERS)
     primary = ResultSet(
         key="majority-3",
         title="Majority of the readers; positive: unusual and clinically relevant",
@@ -90,15 +93,11 @@ def simulated_report(study: StudyView) -> StudyReport:
         left_out={"undetermined": n_cases - decided},
         prevalence_naive=estimate(0.31),
         prevalence_weighted=estimate(0.12, 0.04),
-        scorers=scorers,
-        comparisons=() if hidden else (PairedComparison("softhad", "knn", decided, estimate(0.12), 2.6, 0.01, estimate(0.12), 0.012),),
-        alert_rates=() if hidden else tuple(_rates(name) for name in ("both", "omission", "commission", "LAB_ORDER", "MEDICATION")),
-        cases=tuple(
-            CaseUse(f"C{i}", CaseState.MAJORITY if i <= decided else CaseState.UNDETERMINED, "positive" if i % 3 == 0 else "negative",
-                    i <= decided, "" if i <= decided else "fewer than two equal votes")
-            for i in range(1, n_cases + 1)
-        ),
-    )  # fmt: skip
+        scorers=() if hidden else tuple(_scorer(*row) for row in SCORERS),
+        comparisons=() if hidden else (_comparison(decided),),
+        alert_rates=() if hidden else tuple(_rates(name) for name in CURVES),
+        cases=tuple(_case(number, decided) for number in range(1, n_cases + 1)),
+    )
     none = not_computable("the study is not locked; figures stay hidden while readers are blinded")
     agreement = AgreementReport(
         answers=_agreement("all cases", 0.31),
@@ -141,15 +140,32 @@ def simulated_report(study: StudyView) -> StudyReport:
         else ("Only 66 cases are positive: intervals are wide.",),
         results=(primary,),
         agreement=AgreementReport(_hidden(none), _hidden(none)) if hidden else agreement,
-        ceiling=Ceiling(none, none, None, 3) if hidden else Ceiling(estimate(0.88, 0.03), estimate(0.86, 0.03), 0.14, 3),
-        readers=()
-        if hidden
-        else tuple(ReaderReport(r, 222, 2, estimate(0.3), {"softhad": estimate(0.74 + 0.01 * i)}, {"softhad": estimate(0.75)}) for i, r in enumerate(READERS)),
+        ceiling=Ceiling(none, none, None, 3) if hidden else CEILING,
+        readers=() if hidden else tuple(_reader(code, number) for number, code in enumerate(READERS)),
         dawid_skene=DawidSkeneReport(decided, 0.3, {}, {}, 12, converged=True, n_changed=3),
         flow=FlowDiagram(3012, 36144, n_cases, n_cases, n_cases - 3, decided, {"undetermined": n_cases - decided}),
-        strata=tuple(StratumReport(s, n, n_cases // 3, n_cases / 3 / n, decided // 3, p) for s, n, p in (("high", 900, 9), ("medium", 5000, 5), ("low", 30244, 2))),
+        strata=tuple(
+            StratumReport(name, population, n_cases // 3, n_cases / 3 / population, decided // 3, positive)
+            for name, population, positive in (("high", 900, 9), ("medium", 5000, 5), ("low", 30244, 2))
+        ),
         design={"run": "2", "scorer": "softhad 0.1", "seed": "7", "selection": "strata over the scaled score"},
-    )  # fmt: skip
+    )
+
+
+def _comparison(n: int) -> PairedComparison:
+    return PairedComparison("softhad", "knn", n, estimate(0.12), 2.6, 0.01, estimate(0.12), 0.012)
+
+
+def _case(number: int, decided: int) -> CaseUse:
+    used = number <= decided
+    state = CaseState.MAJORITY if used else CaseState.UNDETERMINED
+    label = "positive" if number % 3 == 0 else "negative"
+    return CaseUse(f"C{number}", state, label, used, "" if used else "fewer than two equal votes")
+
+
+def _reader(code: str, number: int) -> ReaderReport:
+    against = {"softhad": estimate(0.74 + 0.01 * number)}
+    return ReaderReport(code, 222, 2, estimate(0.3), against, {"softhad": estimate(0.75)})
 
 
 def _hidden(none: Estimate) -> AgreementFigures:

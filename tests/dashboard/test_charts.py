@@ -4,6 +4,7 @@ import json
 import random
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import plotly.graph_objects as go
 import pytest
@@ -163,7 +164,7 @@ def test_lanes_never_overlap_for_any_number_of_labs_and_drugs(detail: AlertDetai
             domains = sorted(v["domain"] for k, v in layout.items() if k.startswith("yaxis"))
             assert domains[0][0] >= -1e-9
             assert domains[-1][1] <= 1.0
-            assert all(below[1] <= above[0] + 1e-9 for below, above in zip(domains, domains[1:], strict=False))
+            assert all(below[1] <= above[0] + 1e-9 for below, above in pairwise(domains))
 
 
 def test_commission_bars_are_hatched_and_both_are_named(detail: AlertDetail) -> None:

@@ -327,7 +327,7 @@ def test_any_comment_is_kept_letter_for_letter(open_page: OpenPage, text: str) -
     comment(page).input(text).run()
     press(page, "save")
     assert double.votes["demo", ME, here][-1].comment == text
-    assert [a for a in mine(double)[here]] == [1]
+    assert mine(double)[here] == [1]
 
 
 def test_a_blinded_page_holds_no_score_rank_or_peer(open_page: OpenPage) -> None:
@@ -351,5 +351,5 @@ def test_active_time_counts_no_absence(open_page: OpenPage, monkeypatch: pytest.
     page = open_page("review", double)
     press(page, "answer_1")
     press(page, "save")
-    spent = [values[6] for name, values in double.calls if name == "submit_judgment"][0]
+    spent = next(values[6] for name, values in double.calls if name == "submit_judgment")
     assert spent <= 10.0 + review_session.IDLE_SECONDS
