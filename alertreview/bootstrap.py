@@ -1,20 +1,24 @@
 """The composition root: opens a site and hands out the one object that pages and commands talk to."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from alertreview.blinding import is_blinded
 from alertreview.explanations import Explanations
 from alertreview.export import Exports
+from alertreview.past_exports import past_exports
 from alertreview.read_models import (
     AlertDetail,
     BlindedCase,
     DraftView,
+    ExportPreview,
     FilterChoices,
     JudgmentRow,
+    PastExport,
     PersonView,
     QueueView,
     RunView,
@@ -23,13 +27,18 @@ from alertreview.read_models import (
     WorklistFilters,
     WorklistPage,
 )
+from alertreview.report_signing import Signature, content_hash
 from alertreview.reporting import study_report_of
 from alertreview.review import ReviewService
 from alertreview.settings import Settings, load_settings
+from alertreview.signing import ReportSigning
 from alertreview.studies import StudyService
 from alertreview.worklist import Worklist
+from core.blinded_report import blinded_report
+from core.errors import NotFoundError, RefusedError
+from core.planning import PlannedStudy, required_cases
 from core.reporting import StudyReport
-from core.vocabulary import Answer, Certainty
+from core.vocabulary import Answer, CaseState, Certainty
 from db.session import Database
 
 
@@ -82,7 +91,8 @@ class Application:
         self._worklist = Worklist(database, self._explanations)
         self._review = ReviewService(database, self._explanations, now)
         self.studies_service = StudyService(database, now)
-        self.exports = Exports(database, self.studies_service, self._explanations.snapshot, now)
+        self._signing = ReportSigning(database, self.report, now)
+        self.exports = Exports(database, self.studies_service, self._explanations.snapshot, now, settings.home)
 
     def __enter__(self) -> Self:
         return self
@@ -112,6 +122,19 @@ class Application:
                 for person in uow.people.all()
                 if person.active
             )
+
+    def person_named(self, name: str) -> PersonView:
+        """Give an active person by name.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none; the text does not list who there is.
+        """
+        found = next((person for person in self.people() if person.name == name), None)
+        if found is None:
+            raise NotFoundError(f"There is no active person named '{name}'. Write the name as the site has it.")
+        return found
 
     def runs(self) -> tuple[RunView, ...]:
         """Give the published runs, newest first."""
@@ -195,9 +218,124 @@ class Application:
         """Give a reviewer's own current judgments."""
         return self._review.my_judgments(person_id, slug)
 
-    def report(self, slug: str) -> StudyReport:
-        """Compute the report of a study from the judgments as they stand."""
-        return study_report_of(self.database, self.studies_service, self._explanations.snapshot, slug)
+    def is_blinded(self, slug: str, person_id: int | None) -> bool:
+        """Tell whether results of a study are hidden from somebody: a reader of it, open, with cases left to judge."""
+        return person_id is not None and is_blinded(self._review, slug, person_id)
+
+    def report(self, slug: str, person_id: int | None = None) -> StudyReport:
+        """Compute the report of a study from the judgments as they stand.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        person_id : int or None
+            Who reads it; somebody who is still blinded gets counts only. None is the researcher at the command line.
+        """
+        report = study_report_of(self.database, self.studies_service, self._explanations.snapshot, slug)
+        return blinded_report(report) if self.is_blinded(slug, person_id) else report
+
+    def sign_report(self, slug: str, person_id: int, meaning: str, *, seen_hash: str | None = None) -> Signature:
+        """Sign the report of a locked study as it stands, with a person's name, the time and a meaning."""
+        return self._signing.sign_report(slug, person_id, meaning, seen_hash=seen_hash)
+
+    def content_hash(self, report: StudyReport) -> str:
+        """Give what a signature under a report holds on to: pass it back as `seen_hash`."""
+        return content_hash(report)
+
+    def signatures(self, slug: str, report: StudyReport | None = None) -> tuple[Signature, ...]:
+        """Give the signatures under a study's reports; `report` saves computing the whole one once more."""
+        return self._signing.signatures(slug, report)
+
+    def export_preview(
+        self, slug: str, output_format: str, layout: str, *, person_id: int | None = None
+    ) -> ExportPreview:
+        """Count the rows of an export by where their cases stand; nothing is written."""
+        self._refuse_blinded(slug, person_id)
+        return self.exports.preview(slug, output_format, layout)
+
+    def export_labels(
+        self,
+        slug: str,
+        output_format: str,
+        layout: str,
+        *,
+        states: Collection[CaseState] = (),
+        person_id: int | None = None,
+    ) -> tuple[str, bytes]:
+        """Make a file of judgments or labels for a download: its name and its bytes.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            If there is no such study, format or layout.
+        RefusedError
+            If results of the study are still hidden from the person.
+        """
+        self._refuse_blinded(slug, person_id)
+        return self.exports.labels_download(slug, output_format, layout, states=states, actor=_actor(person_id))
+
+    def export_study_zip(self, slug: str, formats: Sequence[str], *, person_id: int | None = None) -> tuple[str, bytes]:
+        """Make everything for a paper as one zip: all tables, dictionary, manifest, report and checksums.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        RefusedError
+            If results of the study are still hidden from the person.
+        """
+        self._refuse_blinded(slug, person_id)
+
+        def signatures(report: StudyReport) -> tuple[Signature, ...]:
+            return self._signing.signatures(slug, report)
+
+        return self.exports.study_download(slug, formats, signatures, actor=_actor(person_id))
+
+    def past_exports(self, slug: str, limit: int = 50) -> tuple[PastExport, ...]:
+        """Give the exports of a study that were written, newest first, with their checksums."""
+        with self.database.read() as uow:
+            return past_exports(uow, slug, limit)
+
+    def plan_study(
+        self,
+        auc: float,
+        positive_share: float,
+        half_width: float,
+        *,
+        design_effect: float = 1.0,
+        undecided_share: float = 0.05,
+        n_readers: int = 3,
+        minutes_per_judgment: float | None = None,
+    ) -> PlannedStudy:
+        """Say how many cases a next study needs; see `core.planning.required_cases`.
+
+        Raises
+        ------
+        InvalidInputError
+            If an expectation lies outside its range.
+        """
+        return required_cases(
+            auc,
+            positive_share,
+            half_width,
+            design_effect=design_effect,
+            undecided_share=undecided_share,
+            n_readers=n_readers,
+            minutes_per_judgment=minutes_per_judgment,
+        )
+
+    def _refuse_blinded(self, slug: str, person_id: int | None) -> None:
+        if self.is_blinded(slug, person_id):
+            raise RefusedError(
+                f"Study '{slug}' is open and you still judge its cases: an export would show the others' answers. "
+                "Judge your cases, or wait until the study is locked."
+            )
+
+
+def _actor(person_id: int | None) -> str:
+    """Name who acts in the audit trail."""
+    return "dashboard" if person_id is None else f"person {person_id}"
 
 
 def open_application(home: Path | None = None, database: str | None = None) -> Application:

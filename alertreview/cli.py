@@ -279,12 +279,29 @@ def report(slug: str, output_format: str, out: Path | None, home: Path | None, d
     from alertreview.report_documents import ReportFormat, render_report
 
     with open_application(home, database) as application:
-        content = render_report(application.report(slug), ReportFormat(output_format))
+        study_report = application.report(slug)
+        signatures = application.signatures(slug, study_report)
+        content = render_report(study_report, ReportFormat(output_format), signatures)
     if out is None:
         sys.stdout.buffer.write(content)
     else:
         write_bytes(out, content)
         click.echo(f"Report of study {slug} written to {out}.")
+
+
+@cli.command(name="sign-report")
+@click.option("--study", "slug", required=True, help="Short name of the study; it must be locked.")
+@click.option("--person", metavar="NAME", required=True, help="Who signs: the name of somebody on this site.")
+@click.option("--meaning", metavar="TEXT", required=True, help="What the signature says: 'I approve this report'.")
+@site_options
+def sign_report(slug: str, person: str, meaning: str, home: Path | None, database: str | None) -> None:
+    """Sign the report of a locked study as it stands; a changed vote or a reopened study supersedes the signature."""
+    from alertreview.bootstrap import open_application
+
+    with open_application(home, database) as application:
+        signature = application.sign_report(slug, application.person_named(person).person_id, meaning)
+    click.echo(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
+    click.echo(f"Content {signature.content_hash}")
 
 
 @cli.group()

@@ -1,8 +1,7 @@
 """Expert labels and everything they were judged on, as files: one table, or the whole study with a manifest."""
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -11,10 +10,15 @@ from typing import Any
 import numpy as np
 
 from alertreview import __version__
+from alertreview.export_archive import digest_of, folder_digest, scratch_in, zip_folder
 from alertreview.export_formats import ExportFormat, WrittenFile, write_table
-from alertreview.export_manifest import write_manifest
+from alertreview.export_manifest import MANIFEST, write_manifest
 from alertreview.export_meds import MedsLabel, write_meds_labels
-from alertreview.export_study import Row, study_rows, study_schema, study_settings
+from alertreview.export_schema import dictionary_rows, table_schema
+from alertreview.export_study import Row, label_rows, study_rows, study_schema, study_settings
+from alertreview.read_models import ExportPreview
+from alertreview.report_documents import ReportFormat, write_report
+from alertreview.report_signing import Signature
 from alertreview.reporting import gather_study, standing_versions
 from alertreview.snapshots import Snapshot
 from alertreview.studies import StudyService
@@ -23,11 +27,15 @@ from core.consensus import majority_label
 from core.errors import InvalidInputError, SourceError
 from core.reporting import study_report
 from core.study_input import StudyInput, prepare
+from core.study_report import StudyReport
+from core.vocabulary import CaseState
 from db.rows import RunRow, StudyRow
 from db.session import Database
 
 TABLE_OF_LAYOUT = {"long": "judgments", "wide": "labels"}
 MEDS = "meds"
+COMMAND_LINE = "command line"
+EXPORTED = "exported"
 
 
 class Exports:
@@ -43,6 +51,8 @@ class Exports:
         Gives the import with a content hash.
     clock : callable
         Gives the time now, aware.
+    scratch : Path
+        Folder in which downloads are made and removed again; as private as the database.
     """
 
     def __init__(
@@ -51,13 +61,46 @@ class Exports:
         studies: StudyService,
         open_snapshot: Callable[[str], Snapshot],
         clock: Callable[[], datetime],
+        scratch: Path,
     ) -> None:
         self._database = database
         self._studies = studies
         self._open_snapshot = open_snapshot
         self._clock = clock
+        self._scratch = scratch
 
-    def labels(self, slug: str, output_format: str, layout: str, out: Path) -> int:
+    def preview(self, slug: str, output_format: str, layout: str) -> ExportPreview:
+        """Count the rows that `labels` would write, by where their cases stand; nothing is written.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        InvalidInputError
+            If there is no such format or layout.
+        """
+        _table_of(output_format, layout)
+        state_of = {case.case_id: case.state for case in self._studies.case_rows(slug)}
+        study = gather_study(self._database, self._studies, self._open_snapshot, slug)
+        if output_format == MEDS:
+            arrays = prepare(study)
+            decided = ~np.isnan(majority_label(arrays.answers).label)
+            of_rows = [int(case_id) for case_id in arrays.column("case_id")[decided]]
+        else:
+            of_rows = (study.votes if layout == "long" else study.cases)["case_id"].tolist()
+        counted = Counter(state_of[case_id] for case_id in of_rows)
+        return ExportPreview({state: counted[state] for state in CaseState})
+
+    def labels(
+        self,
+        slug: str,
+        output_format: str,
+        layout: str,
+        out: Path,
+        *,
+        states: Collection[CaseState] = (),
+        actor: str = COMMAND_LINE,
+    ) -> int:
         """Write the judgments of a study (one row a version) or its labels (one row a case) to one file.
 
         Parameters
@@ -70,6 +113,10 @@ class Exports:
             One row for each version of each judgment, or one row for each case.
         out : Path
             File to write, whole or not at all.
+        states : collection of CaseState
+            Only cases that stand so; empty means all.
+        actor : str
+            Who, for the audit trail.
 
         Returns
         -------
@@ -80,25 +127,48 @@ class Exports:
         ------
         NotFoundError
             If there is no such study.
+        InvalidInputError
+            If there is no such format or layout.
         SourceError
             If the file cannot be written.
         """
-        study = gather_study(self._database, self._studies, self._open_snapshot, slug)
-        if output_format == MEDS:
-            labels = self._meds_labels(slug, study)
-            write_meds_labels(out, labels)
-            n_rows = len(labels)
-        else:
-            table = TABLE_OF_LAYOUT[layout]
-            rows = self._rows(slug, study)[table]
-            with _scratch_beside(out) as folder:
-                written = write_table(folder, rows, study_schema(table, study), [ExportFormat(output_format)])[0]
-                written.path.replace(out)
-            n_rows = written.n_rows
-        self._note(slug, {"what": "labels", "format": output_format, "layout": layout, "rows": n_rows})
+        n_rows = self._write_labels(slug, output_format, layout, out, states)
+        digest = folder_digest(out) if output_format == MEDS else digest_of(out.read_bytes())
+        self._note_labels(slug, output_format, layout, states, actor, (out.name, n_rows, digest))
         return n_rows
 
-    def study(self, slug: str, formats: Sequence[str], folder: Path) -> tuple[WrittenFile, ...]:
+    def labels_download(
+        self,
+        slug: str,
+        output_format: str,
+        layout: str,
+        *,
+        states: Collection[CaseState] = (),
+        actor: str = COMMAND_LINE,
+    ) -> tuple[str, bytes]:
+        """Make the same file as `labels` for a download: its name and its bytes; MEDS labels come as a zip.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            As `labels` does.
+        """
+        table = _table_of(output_format, layout)
+        with scratch_in(self._scratch) as folder:
+            if output_format == MEDS:
+                name = f"{slug}-meds-labels.zip"
+                n_rows = self._write_labels(slug, output_format, layout, folder / "labels", states)
+                content = zip_folder(folder / "labels", f"{slug}-meds-labels")
+            else:
+                name = f"{slug}-{table}{ExportFormat(output_format).suffix}"
+                n_rows = self._write_labels(slug, output_format, layout, folder / name, states)
+                content = (folder / name).read_bytes()
+        self._note_labels(slug, output_format, layout, states, actor, (name, n_rows, digest_of(content)))
+        return name, content
+
+    def study(
+        self, slug: str, formats: Sequence[str], folder: Path, *, actor: str = COMMAND_LINE
+    ) -> tuple[WrittenFile, ...]:
         """Write every table of a study and a manifest with checksums, from which its report can be computed again.
 
         Parameters
@@ -109,6 +179,8 @@ class Exports:
             Values of `ExportFormat`.
         folder : Path
             New or empty; the manifest is written last.
+        actor : str
+            Who, for the audit trail.
 
         Raises
         ------
@@ -119,11 +191,73 @@ class Exports:
             raise InvalidInputError(
                 f"{folder} is not empty. Name a new folder, so that no older file is mistaken for new."
             )
+        files, _ = self._write_study(slug, formats, folder)
+        digest = digest_of((folder / MANIFEST).read_bytes())
+        self._note_study(slug, formats, actor, files, folder.name, digest)
+        return files
+
+    def study_download(
+        self,
+        slug: str,
+        formats: Sequence[str],
+        signatures_of: Callable[[StudyReport], Iterable[Signature]],
+        *,
+        actor: str = COMMAND_LINE,
+    ) -> tuple[str, bytes]:
+        """Make everything for a paper as one zip: all tables, dictionary, manifest, report, and checksums of them all.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        formats : sequence of str
+            Values of `ExportFormat`.
+        signatures_of : callable
+            Gives the signatures to print in the report.
+        actor : str
+            Who, for the audit trail.
+
+        Returns
+        -------
+        tuple of str and bytes
+            Name and content of the zip; inside, ``SHA256SUMS`` is for ``sha256sum --check``.
+        """
+        name = f"{slug}-study"
+        with scratch_in(self._scratch) as folder:
+            files, report = self._write_study(slug, formats, folder / name)
+            write_report(report, folder / name, list(ReportFormat), signatures_of(report))
+            content = zip_folder(folder / name, name, with_checksums=True)
+        self._note_study(slug, formats, actor, files, f"{name}.zip", digest_of(content))
+        return f"{name}.zip", content
+
+    def _write_labels(
+        self, slug: str, output_format: str, layout: str, out: Path, states: Collection[CaseState]
+    ) -> int:
+        table = _table_of(output_format, layout)
         study = gather_study(self._database, self._studies, self._open_snapshot, slug)
+        chosen = {str(case.case_id) for case in self._studies.case_rows(slug) if not states or case.state in states}
+        if output_format == MEDS:
+            labels = self._meds_labels(slug, study, chosen)
+            write_meds_labels(out, labels)
+            return len(labels)
+        rows = (row for row in label_rows(study, table, **self._details(slug)) if row["case_id"] in chosen)
+        with _scratch_beside(out) as folder:
+            written = write_table(folder, rows, study_schema(table, study), [ExportFormat(output_format)])[0]
+            written.path.replace(out)
+        return written.n_rows
+
+    def _write_study(
+        self, slug: str, formats: Sequence[str], folder: Path
+    ) -> tuple[tuple[WrittenFile, ...], StudyReport]:
+        study = gather_study(self._database, self._studies, self._open_snapshot, slug)
+        report = study_report(study)
         chosen = [ExportFormat(one) for one in formats]
         files: list[WrittenFile] = []
-        for table, rows in self._rows(slug, study).items():
-            files += write_table(folder, rows, study_schema(table, study), chosen)
+        schemas = []
+        for table, rows in study_rows(study, report, **self._details(slug)).items():
+            schemas.append(study_schema(table, study))
+            files += write_table(folder, rows, schemas[-1], chosen)
+        files += write_table(folder, dictionary_rows(schemas), table_schema("dictionary"), chosen)
         with self._database.read() as uow:
             stored = uow.studies.by_slug(slug)
             run = uow.runs.get(stored.run_id)
@@ -136,10 +270,10 @@ class Exports:
             created_at=self._clock(),
             origin=_origin(stored, run, content_hash, head),
         )
-        self._note(slug, {"what": "study", "formats": list(formats), "files": len(files)})
-        return tuple(files)
+        return tuple(files), report
 
-    def _rows(self, slug: str, study: StudyInput) -> Mapping[str, Any]:
+    def _details(self, slug: str) -> dict[str, Any]:
+        """Columns of cases and votes that no report needs, as `study_rows` takes them."""
         cases = self._studies.case_rows(slug)
         with self._database.read() as uow:
             stored = uow.studies.by_slug(slug)
@@ -172,9 +306,9 @@ class Exports:
             }
             for case in cases
         }
-        return study_rows(study, study_report(study), case_details=case_details, vote_details=vote_details)
+        return {"case_details": case_details, "vote_details": vote_details}
 
-    def _meds_labels(self, slug: str, study: StudyInput) -> list[MedsLabel]:
+    def _meds_labels(self, slug: str, study: StudyInput, chosen: Collection[str]) -> list[MedsLabel]:
         """Majority labels that are decided; a patient's prefix is no part of a MEDS subject."""
         arrays = prepare(study)
         labels = majority_label(arrays.answers).label
@@ -183,26 +317,54 @@ class Exports:
         return [
             MedsLabel(case.task_key, _subject(case.patient_id), case.snapshot_at, bool(label == 1.0))
             for case, label in zip(cases, labels, strict=True)
-            if not np.isnan(label)
+            if not np.isnan(label) and str(case.case_id) in chosen
         ]
 
-    def _note(self, slug: str, details: dict[str, Any]) -> None:
+    def _note_labels(
+        self,
+        slug: str,
+        output_format: str,
+        layout: str,
+        states: Collection[CaseState],
+        actor: str,
+        file: tuple[str, int, str],
+    ) -> None:
+        name, n_rows, digest = file
+        details: dict[str, Any] = {"what": "labels", "format": output_format, "layout": layout}
+        details |= {"states": sorted(state.value for state in states)} if states else {}
+        self._note(slug, details | {"file": name, "rows": n_rows, "sha256": digest}, actor)
+
+    def _note_study(
+        self, slug: str, formats: Sequence[str], actor: str, files: Sequence[WrittenFile], name: str, digest: str
+    ) -> None:
+        details = {"what": "study", "formats": list(formats), "files": len(files), "file": name, "sha256": digest}
+        first = ExportFormat(formats[0])
+        self._note(slug, details | {"rows": sum(file.n_rows for file in files if file.format is first)}, actor)
+
+    def _note(self, slug: str, details: dict[str, Any], actor: str) -> None:
         with self._database.write() as uow:
-            uow.audit.append(self._clock(), "command line", "exported", f"study {slug}", details)
+            uow.audit.append(self._clock(), actor, EXPORTED, f"study {slug}", details)
             uow.commit()
+
+
+def _table_of(output_format: str, layout: str) -> str:
+    """Table of a layout, once format and layout are known to exist."""
+    if layout not in TABLE_OF_LAYOUT:
+        raise InvalidInputError(f"There is no layout '{layout}'. Layouts are {', '.join(TABLE_OF_LAYOUT)}.")
+    known = [*(one.value for one in ExportFormat), MEDS]
+    if output_format not in known:
+        raise InvalidInputError(f"There is no format '{output_format}'. Formats are {', '.join(known)}.")
+    return TABLE_OF_LAYOUT[layout]
 
 
 @contextmanager
 def _scratch_beside(out: Path) -> Iterator[Path]:
     """Make a folder beside a file, on the same disk, so that the finished file is moved into place in one step."""
     try:
-        folder = Path(tempfile.mkdtemp(prefix=".export-", dir=out.absolute().parent))
+        with scratch_in(out.absolute().parent) as folder:
+            yield folder
     except OSError as error:
         raise SourceError(f"{out}: cannot be written ({error.strerror}). Name another file.") from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _origin(study: StudyRow, run: RunRow, content_hash: str, audit_head: str) -> dict[str, str]:

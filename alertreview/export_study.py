@@ -84,6 +84,28 @@ def study_rows(
     }
 
 
+def label_rows(
+    study: StudyInput,
+    table: str,
+    *,
+    case_details: Mapping[str, Mapping[str, object]] | None = None,
+    vote_details: Mapping[tuple[str, str, int], Mapping[str, object]] | None = None,
+) -> Iterator[Row]:
+    """Return the rows of "judgments" or "labels" alone, the same as `study_rows` gives; they need no report.
+
+    Parameters
+    ----------
+    study : StudyInput
+    table : {"judgments", "labels"}
+    case_details, vote_details : mapping, optional
+        As in `study_rows`.
+    """
+    arrays = prepare(study)
+    if table == "labels":
+        return _labels(arrays, case_details or {})
+    return _judgments(arrays, case_details or {}, vote_details or {})
+
+
 def _base(arrays: StudyArrays, row: int, schema: TableSchema, details: Mapping[str, Mapping[str, object]]) -> Row:
     """Columns that tables about cases share, and the further ones that the table has."""
     names = set(schema.names)

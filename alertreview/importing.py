@@ -1,8 +1,11 @@
 """Import: from a health record source to a cohort and a report, whatever the format."""
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import pandas as pd
 
 from alertreview.data_files import preset_paths
 from alertreview.sources import csv, meds, omop
@@ -12,7 +15,7 @@ from core.code_book import recognise
 from core.cohort import Cohort
 from core.errors import MappingError, SourceError
 from core.event_stream import StreamBuilder
-from core.import_report import ImportReport
+from core.import_report import ImportReport, ReadCounts
 from core.mapping import SiteMapping, load_mapping, parse_mapping
 
 Format = Literal["meds", "omop", "csv"]
@@ -60,23 +63,71 @@ def build_cohort(
         When the mapping is malformed, unknown, or recognises nothing.
     """
     tell = progress or _quiet
-    tell("looking at the source", 0.0)
+    read = read_records(source, format=format, mapping=mapping, schema=schema, min_positive=min_positive, progress=tell)
+    return build(read.events, read.counts, read.mapping, read.about, second_half(tell))
+
+
+@dataclass(frozen=True)
+class Records:
+    """A source, read and recognised.
+
+    Parameters
+    ----------
+    events : DataFrame
+        The event stream, with the column ``stay``.
+    counts : ReadCounts
+    mapping : SiteMapping
+    about : About
+    """
+
+    events: pd.DataFrame
+    counts: ReadCounts
+    mapping: SiteMapping
+    about: About
+
+
+def read_records(
+    source: Path | str,
+    *,
+    format: str,  # noqa: A002
+    mapping: str | Path | None,
+    schema: str | None,
+    min_positive: int | None,
+    progress: Progress,
+    units: dict[str, str] | None = None,
+) -> Records:
+    """Read a source into an event stream; parameters as in `build_cohort`.
+
+    Parameters
+    ----------
+    units : dict, optional
+        Units that items are known to have from earlier imports.
+
+    Returns
+    -------
+    Records
+    """
+    progress("looking at the source", 0.0)
     site = choose_mapping(source, checked_format(format), mapping, schema)
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
     opened = _open(source, site, schema)
-    builder = StreamBuilder(site, opened.descriptions)
+    builder = StreamBuilder(site, opened.descriptions, units)
     n_read = 0
     for chunk in opened.chunks:
         builder.add(chunk)
         n_read += len(chunk)
-        tell("reading", _SHARE_READ * min(n_read / opened.n_rows, 1.0) if opened.n_rows else 0.0)
+        progress("reading", _SHARE_READ * min(n_read / opened.n_rows, 1.0) if opened.n_rows else 0.0)
     for sentence in opened.remarks:
         builder.remark(sentence)
     events, counts = builder.finish()
     splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
-    about = About(source=opened.name, splits=splits, simulated=opened.simulated)
-    return build(events, counts, site, about, lambda what, share: tell(what, _SHARE_READ + share * (1 - _SHARE_READ)))
+    return Records(events, counts, site, About(source=opened.name, splits=splits, simulated=opened.simulated))
+
+
+def second_half(tell: Progress) -> Progress:
+    """Let the steps after reading fill the rest of the progress bar."""
+    return lambda what, share: tell(what, _SHARE_READ + share * (1 - _SHARE_READ))
 
 
 def _quiet(what: str, share: float) -> None:
@@ -108,7 +159,8 @@ def _open(source: Path | str, mapping: SiteMapping, schema: str | None) -> Sourc
     return meds.read(Path(source), mapping)
 
 
-def _code_counts(source: Path | str, mapping: SiteMapping, schema: str | None) -> Counter[str]:
+def code_counts(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Counter[str]:
+    """Count the codes of a source, of a large one in its first rows, as the format of a mapping spells them."""
     if mapping.format == "omop":
         return omop.code_counts(source, mapping, schema)
     if mapping.format == "csv":
@@ -159,7 +211,7 @@ def _best_preset(source: Path | str, format: Format, schema: str | None) -> Site
     candidates = [each for each in map(load_mapping, preset_paths().values()) if each.format == format]
     if not candidates:
         raise MappingError(f"No mapping for {format} comes with the program. Write one: see data/README.md.")
-    counts = _code_counts(source, candidates[0], schema)
+    counts = code_counts(source, candidates[0], schema)
     scored = [(_n_recognised(counts, candidate), candidate) for candidate in candidates]
     n_rows, best = max(scored, key=lambda each: each[0])
     if n_rows == 0:

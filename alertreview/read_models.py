@@ -4,6 +4,7 @@ Times are timezone-aware in the site's zone. Identifiers in links are numbers or
 cases, never of patients.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -204,6 +205,34 @@ class StudyView:
     n_cases: int
     n_complete: int
     case_states: dict[CaseState, int]
+
+
+@dataclass(frozen=True)
+class ExportPreview:
+    """How many rows an export would write, before anything is written."""
+
+    n_rows: dict[CaseState, int]
+    """By where their cases stand; the states add up to all rows."""
+
+    def chosen(self, states: Collection[CaseState]) -> int:
+        """Count the rows whose cases stand in one of these states; no state means all."""
+        return sum(n for state, n in self.n_rows.items() if not states or state in states)
+
+
+@dataclass(frozen=True)
+class PastExport:
+    """One export that was written, from the audit trail."""
+
+    exported_at: datetime
+    """Aware, in UTC."""
+    actor: str
+    """ "person 3", "command line"."""
+    study_slug: str
+    what: str
+    file_name: str
+    n_rows: int | None
+    sha256: str
+    """Of the file; empty where an older version did not keep it."""
 
 
 @dataclass(frozen=True)

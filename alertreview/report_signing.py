@@ -35,12 +35,15 @@ class Signature:
         With zone.
     content_hash : str
         Of the report that was signed.
+    superseded : bool
+        Whether a reopened study or a change ended it for good.
     """
 
     name: str
     meaning: str
     signed_at: datetime
     content_hash: str
+    superseded: bool = False
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.meaning.strip():
@@ -49,9 +52,12 @@ class Signature:
             raise InvalidInputError("The time of a signature needs a zone. Give an aware datetime.")
 
     def holds_for(self, report: StudyReport) -> bool:
-        """Whether the report is still the one that was signed."""
-        return self.content_hash == content_hash(report)
+        """Whether the report is still the one that was signed, and nothing ended the signature meanwhile."""
+        return not self.superseded and self.content_hash == content_hash(report)
 
     def state(self, report: StudyReport) -> str:
-        """Say "valid", or "superseded" when a vote or anything else changed after signing."""
-        return "valid" if self.holds_for(report) else "superseded: the report changed after signing"
+        """Say "valid", or "superseded" when a vote or anything else changed, or the study was reopened."""
+        if self.holds_for(report):
+            return "valid"
+        same = self.content_hash == content_hash(report)
+        return f"superseded: the {'study was reopened' if same else 'report changed'} after signing"

@@ -22,7 +22,7 @@ from alertreview.unfinished import UnfinishedScoring
 from core.errors import InvalidInputError, NotFoundError
 from core.multitask import ScoredTasks, ScoringParameters, score_tasks
 from core.vocabulary import Decision, Kind, Split
-from db.bulk import store_alerts, store_task_results
+from db.bulk import discard_abandoned, store_alerts, store_task_results
 from db.rows import NewAlert, NewRun, NewTaskResult, SnapshotRow, TaskRow
 from db.session import Database
 
@@ -136,6 +136,7 @@ def score_site(
     parameters = ScoringParameters(n_nodes=request.n_nodes, n_graphs=request.n_graphs)
     cache = UnfinishedScoring(settings.unfinished_scoring, stored.content_hash, request, parameters, folds)
     with database.scoring_job():
+        discard_abandoned(database)
         scored = _score_folds(snapshot, tasks, folds, split, request, parameters, cache, progress)
         run_id = _begin(database, stored, request, split, parameters, folds)
         results = _store_results(database, run_id, tasks, folds, request, scored)

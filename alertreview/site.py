@@ -24,7 +24,8 @@ Progress = Callable[[int, int], None]
 _PROGRESS_STEPS = 1000
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Import of {title}</title>
-<style>body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem }} th {{ text-align: left; padding-right: 1rem }}</style>
+<style>body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem }}
+th {{ text-align: left; padding-right: 1rem }}</style>
 </head><body>{body}</body></html>
 """
 

@@ -18,6 +18,7 @@ from core.cohort import Cohort
 from core.errors import SourceError
 from core.events import EventKind
 from core.import_report import ImportReport
+from core.living import TRAIL_COLUMNS
 
 FORMAT_VERSION = 1
 ROWS_PER_GROUP = 16_384
@@ -28,7 +29,7 @@ _CATEGORIES = ("patient_id", "kind", "item", "name", "text", "unit")
 _KINDS = [kind.value for kind in EventKind]
 
 
-def write_snapshot(cohort: Cohort, report: ImportReport, home: Path) -> Path:
+def write_snapshot(cohort: Cohort, report: ImportReport, home: Path, *, trail: pd.DataFrame | None = None) -> Path:
     """Write a cohort below the home folder; either the whole of it is there afterwards, or nothing.
 
     Parameters
@@ -37,6 +38,8 @@ def write_snapshot(cohort: Cohort, report: ImportReport, home: Path) -> Path:
     report : ImportReport
     home : Path
         The snapshot goes to ``home/snapshots/<first 16 digits of the content hash>``.
+    trail : DataFrame, optional
+        Corrected results, as `core.living.TRAIL_COLUMNS`.
 
     Returns
     -------
@@ -59,6 +62,8 @@ def write_snapshot(cohort: Cohort, report: ImportReport, home: Path) -> Path:
         raise SourceError(f"{parent}: cannot be written ({error.strerror}). Choose another home folder.") from None
     try:
         _write_files(cohort, report, temporary)
+        table = pd.DataFrame(columns=list(TRAIL_COLUMNS)) if trail is None else trail
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), temporary / "corrections.parquet")
         for path in [*sorted(temporary.iterdir()), temporary]:
             _sync(path)
         temporary.chmod(0o700)
@@ -208,6 +213,11 @@ class Snapshot:
     def tasks(self) -> pd.DataFrame:
         """As `Cohort.tasks`."""
         return self._table("tasks")
+
+    @cached_property
+    def trail(self) -> pd.DataFrame:
+        """Corrected results with their old and new values; see `core.living.TRAIL_COLUMNS`."""
+        return self._table("corrections")
 
     @cached_property
     def features(self) -> sparse.csr_matrix:

@@ -209,7 +209,7 @@ class StudyService:
             uow.commit()
 
     def reopen_study(self, slug: str, *, reason: str, actor: str = COMMAND_LINE) -> None:
-        """Take judgments again.
+        """Take judgments again; signatures under the report are superseded for good.
 
         Raises
         ------
@@ -223,6 +223,7 @@ class StudyService:
             if study.status is not StudyStatus.LOCKED:
                 raise RefusedError(f"Study '{slug}' is {study.status}; only a locked study can be reopened.")
             self._set_status(uow, study, StudyStatus.OPEN, actor, "study reopened", reason)
+            uow.signatures.supersede(study.id, self._clock())
             uow.commit()
 
     def votes(self, slug: str) -> tuple[Vote, ...]:

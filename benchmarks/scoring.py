@@ -44,7 +44,9 @@ def simulate(n_instances, n_features, n_tasks, seed):
     for feature in range(n_features):
         loading = random.normal(size=N_STATES) * (random.random(N_STATES) < 0.15)
         signal = state @ loading.astype(np.float32)
-        present = np.flatnonzero(random.random(n_instances) < popularity[feature] * np.exp(0.3 * np.clip(signal, -3, 3)))
+        present = np.flatnonzero(
+            random.random(n_instances) < popularity[feature] * np.exp(0.3 * np.clip(signal, -3, 3))
+        )
         rows.append(present.astype(np.int32))
         counts[feature] = len(present)
         values = np.ones(len(present)) if is_flag[feature] else signal[present] + random.normal(size=len(present))
@@ -83,7 +85,8 @@ def main(arguments=None):
     started = time.perf_counter()
     X, is_flag, Y, patients = simulate(options.instances, options.features, options.tasks, options.seed)
     share = X.nnz / np.prod(X.shape)
-    print(f"simulated {X.shape[0]} x {X.shape[1]} ({share:.1%} stored) x {Y.shape[1]} tasks in {time.perf_counter() - started:.0f} s")
+    seconds = time.perf_counter() - started
+    print(f"simulated {X.shape[0]} x {X.shape[1]} ({share:.1%} stored) x {Y.shape[1]} tasks in {seconds:.0f} s")
     boundary = np.quantile(patients, PAST_SHARE)
     past, recent = np.flatnonzero(patients <= boundary), np.flatnonzero(patients > boundary)
     before = resource.getrusage(resource.RUSAGE_SELF)

@@ -1,1 +1,1 @@
-"""Numbers and rules: arrays and data frames in, arrays and frozen dataclasses out; no database, web, clock or global state."""
+"""Numbers and rules: arrays and data frames in, arrays and frozen dataclasses out; no database, web or clock."""

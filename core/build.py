@@ -12,7 +12,7 @@ import pandas as pd
 from core.cohort import Cohort
 from core.errors import MappingError
 from core.events import EVENT_COLUMNS, LAB_KINDS, PATIENT_KINDS, EventKind, of_kind, seconds
-from core.import_report import ImportReport, OutsideStays, ReadCounts
+from core.import_report import ImportReport, OutsideStays, ReadCounts, StayCounts
 from core.mapping import SiteMapping
 from core.order_groups import edited_groups, order_groups
 from core.patient_state import patient_state
@@ -61,66 +61,81 @@ def build(
     MappingError
         When no instance comes of the events.
     """
-    shifted = mapping.calendar_is_shifted
     progress("stays and instances", 0.0)
     stays = pair_stays(events)
     patients = make_patients(events, about.splits)
-    end = data_end(events)
-    instances, n_merged = make_instances(stays.table, patients, mapping.snapshot_hour, end, shifted=shifted)
+    instances, n_merged = make_instances(
+        stays.table, patients, mapping.snapshot_hour, data_end(events), shifted=mapping.calendar_is_shifted
+    )
     if instances.empty:
         raise MappingError(
             f"Mapping {mapping.name!r} gives {len(stays.table):,} stays and not one patient-state instance: no stay "
             f"includes {mapping.snapshot_hour:02d}:00. Check the rules for ADMISSION and DISCHARGE, or snapshot_hour."
         )
+    cohort = _cohort(events, stays.table, patients, instances, mapping, about, progress)
+    progress("checks", 0.9)
+    without = len(stays.table) - instances["stay_id"].nunique()
+    counted = replace(stays.counts, n_instances_merged=n_merged, n_without_instance=without)
+    report = _report(cohort, counts, counted, mapping, about)
+    progress("checks", 1.0)
+    return cohort, replace(report, warnings=_warnings(report))
+
+
+def _cohort(
+    events: pd.DataFrame,
+    stays: pd.DataFrame,
+    patients: pd.DataFrame,
+    instances: pd.DataFrame,
+    mapping: SiteMapping,
+    about: About,
+    progress: Progress,
+) -> Cohort:
     progress("features", 0.1)
-    state = patient_state(events, stays.table, instances, calendar_is_shifted=shifted)
-    instances["unit"] = pd.Series(state.unit, dtype="str")
+    state = patient_state(events, stays, instances, calendar_is_shifted=mapping.calendar_is_shifted)
+    instances = instances.assign(unit=pd.Series(state.unit, dtype="str"))
     progress("tasks", 0.8)
     tasks = make_tasks(events, instances, mapping.min_positive)
     groups = order_groups(tasks.decisions, list(tasks.table["name"]))
     groups = edited_groups(groups, list(tasks.table["task_key"]), mapping.order_groups)
-    table = tasks.table.assign(order_group=pd.Series(groups, dtype="str"))
-    simulated = about.simulated or mapping.simulated
     cohort = Cohort(
         patients=patients,
-        stays=stays.table,
+        stays=stays,
         instances=instances,
         features=state.features,
         feature_dictionary=state.dictionary,
-        tasks=table,
+        tasks=tasks.table.assign(order_group=pd.Series(groups, dtype="str")),
         decisions=tasks.decisions,
         events=events[list(EVENT_COLUMNS)],
         site_timezone=mapping.timezone,
-        calendar_is_shifted=shifted,
-        simulated=simulated,
+        calendar_is_shifted=mapping.calendar_is_shifted,
+        simulated=about.simulated or mapping.simulated,
         content_hash="",
     )
-    progress("checks", 0.9)
-    cohort = replace(cohort, content_hash=content_hash(cohort, mapping))
-    without = len(stays.table) - instances["stay_id"].nunique()
-    stay_counts = replace(stays.counts, n_instances_merged=n_merged, n_without_instance=without)
-    report = ImportReport(
+    return replace(cohort, content_hash=content_hash(cohort, mapping))
+
+
+def _report(cohort: Cohort, counts: ReadCounts, stays: StayCounts, mapping: SiteMapping, about: About) -> ImportReport:
+    kinds = cohort.tasks["kind"]
+    return ImportReport(
         source=about.source,
         format=mapping.format,
         mapping=mapping.name,
-        n_patients=len(patients),
-        n_events=len(events),
+        n_patients=len(cohort.patients),
+        n_events=len(cohort.events),
         read=counts,
-        stays=stay_counts,
-        n_instances=len(instances),
-        n_cut_windows=int((instances["window_hours"] < HOURS_IN_WINDOW).sum()),
-        n_features=len(state.dictionary),
-        n_lab_tasks=int((table["kind"] == Kind.LAB_ORDER.value).sum()),
-        n_medication_tasks=int((table["kind"] == Kind.MEDICATION.value).sum()),
+        stays=stays,
+        n_instances=len(cohort.instances),
+        n_cut_windows=int((cohort.instances["window_hours"] < HOURS_IN_WINDOW).sum()),
+        n_features=len(cohort.feature_dictionary),
+        n_lab_tasks=int((kinds == Kind.LAB_ORDER.value).sum()),
+        n_medication_tasks=int((kinds == Kind.MEDICATION.value).sum()),
         min_positive=mapping.min_positive,
-        outside_stays=_outside_stays(events, stays.table),
-        share_midnight=_share_midnight(events),
-        n_results_before_order=_n_results_before_order(events),
-        **_n_outside_life(events, patients),
-        simulated=simulated,
+        outside_stays=_outside_stays(cohort.events, cohort.stays),
+        share_midnight=_share_midnight(cohort.events),
+        n_results_before_order=_n_results_before_order(cohort.events),
+        **_n_outside_life(cohort.events, cohort.patients),
+        simulated=cohort.simulated,
     )
-    progress("checks", 1.0)
-    return cohort, replace(report, warnings=_warnings(report))
 
 
 def _outside_stays(events: pd.DataFrame, stays: pd.DataFrame) -> tuple[OutsideStays, ...]:

@@ -1,4 +1,4 @@
-"""The cohort: what import makes and scoring reads; one immutable snapshot of patient-state instances, features and tasks."""
+"""The cohort: what import makes and scoring reads; patient-state instances, features and tasks, immutable."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class Cohort:
     events : DataFrame
         The recognised event stream, sorted by patient and time: ``patient_id`` (str), ``time`` (datetime64, when it
         happened: specimen or order time), ``known_at`` (datetime64, when it could be known), ``kind`` (category; see
-        `core.events.EventKind`), ``item`` (str, group key), ``name`` (str), ``value`` (float), ``text`` (str), ``unit`` (str).
+        `core.events.EventKind`), ``item`` (str, group key), ``name`` (str), ``value`` (float), ``text``, ``unit``.
     site_timezone : str
         IANA name in which the times without zone are to be read.
     calendar_is_shifted : bool

@@ -28,10 +28,15 @@ class StreamBuilder:
     mapping : SiteMapping
     descriptions : mapping from code to str
         Texts of the source's code table; any may be missing.
+    main_units : mapping from item to unit, optional
+        Units that items are known to have from earlier imports.
     """
 
-    def __init__(self, mapping: SiteMapping, descriptions: Mapping[str, str]) -> None:
+    def __init__(
+        self, mapping: SiteMapping, descriptions: Mapping[str, str], main_units: Mapping[str, str] | None = None
+    ) -> None:
         self._mapping = mapping
+        self._main_units = main_units
         self._book = CodeBook(mapping, descriptions)
         self._hashes: list[npt.NDArray[np.uint64]] = []
         self._parts: list[pd.DataFrame] = []
@@ -55,7 +60,7 @@ class StreamBuilder:
         """
         if chunk.empty:
             return
-        code = chunk["code"].astype("category")
+        code = chunk["code"].astype("category").cat.remove_unused_categories()
         numbers = np.append(self._book.ids_of(code.cat.categories.astype(str)), -1)
         ids = numbers[code.cat.codes.to_numpy()]
         self._book.count(ids[ids >= 0])
@@ -125,11 +130,11 @@ class StreamBuilder:
         self._book.refuse_useless()
         frame = pd.concat(_with_common_categories(self._parts), ignore_index=True)
         self._parts.clear()
-        _, first = np.unique(frame["hash"].to_numpy(), return_index=True)
-        n_duplicates_dropped = len(frame) - len(first)
-        frame = frame.iloc[np.sort(first)].drop(columns="hash").reset_index(drop=True)
-        n_duplicate_rows = self._n_rows - len(np.unique(np.concatenate(self._hashes)))
-        self._hashes.clear()
+        first = _first_of_each(frame.pop("hash").to_numpy())
+        n_duplicates_dropped = len(frame) - int(first.sum())
+        if n_duplicates_dropped:
+            frame = frame[first].reset_index(drop=True)
+        n_duplicate_rows = self._n_rows - _n_different(self._hashes)
         cleaned, n_from_text = self._clean(frame)
         counts = ReadCounts(
             n_rows=self._n_rows,
@@ -157,13 +162,15 @@ class StreamBuilder:
         frame["item"] = pd.Categorical.from_codes(of_code.codes[codes], categories=of_code.categories)
         frame["unit"] = self._units(codes, frame["unit"])
         value, n_from_text = fill_from_texts(frame["value"].to_numpy(), frame["text"], is_value)
-        return clean_values(value, frame["item"], frame["unit"], is_value, book.names(), self._mapping), n_from_text
+        return clean_values(
+            value, frame["item"], frame["unit"], is_value, book.names(), self._mapping, self._main_units
+        ), n_from_text
 
     def _units(self, codes: npt.NDArray[np.int32], column: pd.Series) -> pd.Categorical:
         """Find the unit of every row: its code's, else its column's, else the mapping's for the item, else unknown."""
         found = self._book.found
         of_code = [self._unit(each.unit) or "" for each in found]
-        fallback = [self._mapping.units.get(each.item, "") for each in found]
+        fallback = [self._mapping.units.get(each.item, "") if each.kind in _VALUE_KINDS else "" for each in found]
         of_column = [self._unit(str(each)) for each in column.cat.categories]
         categories = sorted({"", *of_code, *fallback, *of_column})
         position = {unit: i for i, unit in enumerate(categories)}
@@ -196,12 +203,23 @@ class StreamBuilder:
         frame["kind"] = pd.Categorical.from_codes(frame["kind"].to_numpy(), categories=KIND_NAMES)
         frame["value"] = cleaned.value
         frame["unit"] = cleaned.unit
-        frame["is_decision"] = _is_decision(frame, self._mapping)
+        frame["is_decision"] = is_decision(frame, self._mapping)
         return finish_events(frame.drop(columns="code_id"), keep=("stay",))
 
 
-def _is_decision(frame: pd.DataFrame, mapping: SiteMapping) -> npt.NDArray[np.bool_]:
-    """Mark the events that say "the task was done"; see lab_tasks_from and medication_tasks_from of the mapping."""
+def is_decision(frame: pd.DataFrame, mapping: SiteMapping) -> npt.NDArray[np.bool_]:
+    """Mark the events that say "the task was done"; see lab_tasks_from and medication_tasks_from of the mapping.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Events with ``kind`` and ``item`` as categories.
+    mapping : SiteMapping
+
+    Returns
+    -------
+    array of bool, shape (n_events,)
+    """
     mark = np.zeros(len(frame), dtype=bool)
     items = frame["item"].cat.codes.to_numpy()
     for source, asked, done in (
@@ -234,6 +252,22 @@ def _with_common_categories(parts: list[pd.DataFrame]) -> list[pd.DataFrame]:
         for part in parts:
             part[name] = part[name].cat.set_categories(union)
     return parts
+
+
+def _first_of_each(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Mark the first row of each hash."""
+    order = np.argsort(hashes, kind="stable")
+    mark = np.empty(len(hashes), dtype=bool)
+    mark[order] = np.append(True, np.diff(hashes[order]) != 0)[: len(hashes)]
+    return mark
+
+
+def _n_different(parts: list[npt.NDArray[np.uint64]]) -> int:
+    """Count different hashes and let the parts go; sorting in place is faster than NumPy's hash table here."""
+    hashes = np.concatenate(parts)
+    parts.clear()
+    hashes.sort()
+    return int((np.diff(hashes) != 0).sum()) + 1
 
 
 def _row_hashes(chunk: pd.DataFrame, code: pd.Series) -> npt.NDArray[np.uint64]:

@@ -42,7 +42,8 @@ def nearest_past(
     is_flag: ArrayLike,
     n_nearest: int = 10,
     excluded: NDArray[np.bool_] | None = None,
-    clip: float = 4.0,
+    clip: float = 2.5,
+    is_elapsed: ArrayLike | None = None,
 ) -> NearestPast:
     """Find the past instances most similar to one instance in the eyes of one task.
 
@@ -61,6 +62,8 @@ def nearest_past(
         Past instances that may not be shown, such as other days of the same patient.
     clip : float
         Largest absolute standardised value, as in the scoring run.
+    is_elapsed : bool array of shape (n_features,), optional
+        As in the scoring run.
 
     Returns
     -------
@@ -79,7 +82,8 @@ def nearest_past(
             f"{len(kept)} features came with {len(psi)} weights; at least one feature with a positive weight is needed."
         )
     past = sparse.csr_array(X_past)[:, kept]
-    standardizer = SparseStandardizer(clip=clip).fit(past, np.asarray(is_flag, dtype=bool)[kept])
+    elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)[kept]
+    standardizer = SparseStandardizer(clip=clip).fit(past, np.asarray(is_flag, dtype=bool)[kept], elapsed)
     weights = psi / psi.mean()
     points = standardizer.transform(past).toarray().astype(np.float64) * weights
     query = standardizer.transform(sparse.csr_array(x)[:, kept]).toarray().astype(np.float64) * weights

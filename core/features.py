@@ -141,15 +141,22 @@ def _ranks_relative_to_zeros(columns: sparse.csc_array) -> tuple[sparse.csc_arra
     return relative_ranks, zero_rank, tie_term
 
 
+HOURS_OF_A_DAY = 24.0
+
+
 @dataclass
 class SparseStandardizer:
-    """Brings sparse features to comparable size, learned on past instances only; zeros stay zeros.
+    """Brings sparse features to comparable size, learned on past instances only; what is not stored stays 0.
 
-    A *value* (a lab result, hours since) is stored where it was measured: stored entries become
-    (value - mean) / standard deviation of the stored past entries. What was not measured stays unstored and thereby
-    counts as the past mean; that it was not measured is told by its own "measured" flag. A *flag or count* means 0
-    where it is not stored: it is divided by its standard deviation over all past instances and not centred, because
-    a shift changes no distance and would fill the matrix. Both are clipped to +-`clip` (after standardising).
+    Every stored number is compressed first, because hours, counts and many lab values have long tails in which a few
+    instances would own the spread: x becomes sign(x) log(1 + |x|), and an *elapsed time* of h hours becomes the recency
+    1 / (1 + h / 24). Both keep the order of values. Then:
+
+    A *value* (a lab result) is stored where it was measured: stored entries become (value - mean) / standard deviation
+    of the stored past entries. What was not measured thereby counts as the past mean; that it was not measured is told
+    by its own "measured" flag. A *flag or count* means 0 where it is not stored, and an elapsed time "never", which is
+    recency 0: both are divided by their standard deviation over all past instances and not centred, because a shift
+    changes no distance and would fill the matrix. All are clipped to +-`clip`.
 
     Parameters
     ----------
@@ -159,12 +166,12 @@ class SparseStandardizer:
     Attributes
     ----------
     center_, scale_ : float arrays of shape (n_features,)
-        Learned on the past; a feature without spread, or never stored, gets scale 0 and vanishes.
+        Of compressed values, learned on the past; a feature without spread, or never stored, gets scale 0 and vanishes.
     """
 
-    clip: float = 4.0
+    clip: float = 2.5
 
-    def fit(self, X: Matrix, is_flag: ArrayLike) -> Self:
+    def fit(self, X: Matrix, is_flag: ArrayLike, is_elapsed: ArrayLike | None = None) -> Self:
         """Learn centre and scale of every feature.
 
         Parameters
@@ -172,40 +179,57 @@ class SparseStandardizer:
         X : sparse matrix of shape (n_past, n_features)
         is_flag : bool array of shape (n_features,)
             True where "not stored" means 0.
+        is_elapsed : bool array of shape (n_features,), optional
+            True for hours since something happened, where "not stored" means never.
         """
         past = sparse.csc_array(X)
         n, n_features = past.shape
-        flags = np.asarray(is_flag, dtype=bool)
-        if flags.shape != (n_features,):
-            raise InvalidInputError(
-                f"is_flag has shape {flags.shape}; one entry for each of {n_features} features is needed."
-            )
+        flags = self._per_feature(is_flag, n_features, "is_flag")
+        self._elapsed = (
+            np.zeros(n_features, dtype=bool)
+            if is_elapsed is None
+            else self._per_feature(is_elapsed, n_features, "is_elapsed")
+        )
+        flags = flags | self._elapsed
         if not np.isfinite(past.data).all():
             raise InvalidInputError("X holds NaN or infinity; leave unmeasured values out of the sparse matrix.")
         column = np.repeat(np.arange(n_features), np.diff(past.indptr))
+        values = self._compressed(past.data, column).astype(np.float64)
         n_stored = np.bincount(column, minlength=n_features)
-        sums = np.bincount(column, weights=past.data, minlength=n_features)
+        sums = np.bincount(column, weights=values, minlength=n_features)
         n_counted = np.where(flags, n, n_stored)
         mean = np.divide(sums, n_counted, out=np.zeros(n_features), where=n_counted > 0)
-        deviations = (past.data - mean[column]) ** 2
-        squares = np.bincount(column, weights=deviations, minlength=n_features)
+        squares = np.bincount(column, weights=(values - mean[column]) ** 2, minlength=n_features)
         squares += np.where(flags, (n - n_stored) * mean**2, 0.0)
         deviation = np.sqrt(np.divide(squares, n_counted, out=np.zeros(n_features), where=n_counted > 0))
-        largest = np.abs(mean)
         self.center_ = np.where(flags, 0.0, mean)
-        self.scale_ = np.where(deviation > 1e-6 * np.maximum(largest, 1e-12), deviation, 0.0)
+        self.scale_ = np.where(deviation > 1e-6 * np.maximum(np.abs(mean), 1e-12), deviation, 0.0)
         return self
+
+    @staticmethod
+    def _per_feature(values: ArrayLike, n_features: int, name: str) -> NDArray[np.bool_]:
+        array = np.asarray(values, dtype=bool)
+        if array.shape != (n_features,):
+            raise InvalidInputError(
+                f"{name} has shape {array.shape}; one entry for each of {n_features} features is needed."
+            )
+        return array
+
+    def _compressed(self, data: NDArray[Any], column: NDArray[Any]) -> NDArray[np.float32]:
+        values = data.astype(np.float32)
+        compressed = np.log1p(np.abs(values))
+        np.copysign(compressed, values, out=compressed)
+        if self._elapsed.any():
+            elapsed = self._elapsed[column]
+            compressed[elapsed] = 1 / (1 + np.maximum(values[elapsed], 0) / np.float32(HOURS_OF_A_DAY))
+        return np.asarray(compressed)
 
     def transform(self, X: Matrix) -> sparse.csr_array:
         """Return standardised features as float32 CSR of the same sparsity."""
-        return self._apply(sparse.csr_array(X))
-
-    def _apply(self, matrix: Any) -> sparse.csr_array:
+        matrix: Any = sparse.csr_array(X)
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
-        inverse32: NDArray[np.float32] = inverse.astype(np.float32)
-        center32: NDArray[np.float32] = self.center_.astype(np.float32)
-        data = matrix.data.astype(np.float32)
-        data -= center32[matrix.indices]
-        data *= inverse32[matrix.indices]
+        data = self._compressed(matrix.data, matrix.indices)
+        data -= self.center_.astype(np.float32)[matrix.indices]
+        data *= inverse.astype(np.float32)[matrix.indices]
         np.clip(data, -self.clip, self.clip, out=data)
         return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)

@@ -109,6 +109,8 @@ class Columns(_Strict):
     text: str = ""
     stay: str = ""
     """Identifier of the stay, when admissions and discharges carry one."""
+    end: str = ""
+    """When the event ended; each end becomes an event of its own, with ``//END`` after the code."""
 
 
 class CsvColumns(_Strict):
@@ -140,7 +142,7 @@ class SiteMapping(_Strict):
         From `load_mapping` and `parse_mapping`, naming file, key, value and rule.
     """
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
     title: str
     format: Literal["meds", "omop", "csv"]
     timezone: Annotated[str, AfterValidator(_checked_timezone)] = "UTC"

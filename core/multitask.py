@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import joblib
@@ -11,10 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from core.calibration import Calibration, calibrate, soft_label_evidence
+from core.day_context import DayContext
 from core.errors import InvalidInputError, NotFoundError, TaskNotScorableError
 from core.graph import group_codes
 from core.scaling import ScoreScaler
-from core.scoring_parameters import LOGISTIC, PAIR, SCORERS, SOFTHAD, SOFTHAD_PAPER, ScoringParameters
+from core.scoring_parameters import (
+    DAY_ADJUSTED,
+    LOGISTIC,
+    PAIR,
+    RETROSPECTIVE_SCORERS,
+    SCORERS,
+    SOFTHAD,
+    SOFTHAD_PAPER,
+    ScoringParameters,
+)
 from core.task_evidence import Evidence, PreparedInstances, prepare_instances, task_evidence
 from core.validation import FloatArray, IntArray, Matrix
 
@@ -144,6 +154,9 @@ def score_tasks(
     on_task_finished: Callable[[int, Evidence], None] | None = None,
     exclude_same_patient: bool = True,
     task_names: Sequence[str] | None = None,
+    kinds: Sequence[str] | None = None,
+    order_groups: Sequence[str] | None = None,
+    is_elapsed: ArrayLike | None = None,
 ) -> ScoredTasks:
     """Score every recent instance for every task against the past.
 
@@ -160,7 +173,8 @@ def score_tasks(
         Codes or names of patients.
     past, recent : int arrays
         Rows learned from and rows scored; they share none.
-    scorers : sequence of {"softhad", "softhad-paper", "logistic", "pair"}
+    scorers : sequence of {"softhad", "softhad-paper", "logistic", "pair", "day-adjusted"}
+        "day-adjusted" also looks at how many other labs and drugs were decided in the window: for looking back only.
     parameters : ScoringParameters, optional
     seed : int
         Nodes of a task are drawn from (seed, task, graph).
@@ -176,6 +190,11 @@ def score_tasks(
         Leave an instance's own patient out of its neighbourhood and its evidence. False leaves only itself out.
     task_names : sequence of str, optional
         Names for reasons and errors.
+    kinds, order_groups : sequences of str of length n_tasks, optional
+        `core.vocabulary.Kind` and order group ("" = alone) of each task; "day-adjusted" needs them. A task's own
+        group is hidden from it.
+    is_elapsed : bool array of shape (n_features,), optional
+        True for hours since something happened, where what is not stored means never.
 
     Returns
     -------
@@ -192,10 +211,13 @@ def score_tasks(
     """
     parameters = parameters or ScoringParameters()
     chosen = _check_scorers(scorers)
+    day = DayContext.needed(kinds, order_groups, Y.shape[1]) if DAY_ADJUSTED in chosen else None
     groups, past_rows, recent_rows = _check_rows(X, Y, patients, past, recent, exclude_same_patient)
     flags = np.asarray(is_flag, dtype=bool)
+    elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)
     with threadpool_limits(1):
-        prepared = prepare_instances(X, Y, flags, groups, past_rows, recent_rows, parameters)
+        prepared = prepare_instances(X, Y, flags, groups, past_rows, recent_rows, parameters, elapsed)
+        prepared = replace(prepared, day=day)
         names = [f"number {t}" for t in range(prepared.n_tasks)] if task_names is None else list(task_names)
         if len(names) != prepared.n_tasks:
             raise InvalidInputError(
@@ -229,9 +251,10 @@ def score_tasks(
 
 
 def _check_scorers(scorers: Sequence[str]) -> tuple[str, ...]:
-    unknown = [scorer for scorer in scorers if scorer not in SCORERS]
+    known = SCORERS + RETROSPECTIVE_SCORERS
+    unknown = [scorer for scorer in scorers if scorer not in known]
     if unknown or not scorers or isinstance(scorers, str):
-        raise InvalidInputError(f"Unknown scorers {list(scorers)!r}; choose one or more of {', '.join(SCORERS)}.")
+        raise InvalidInputError(f"Unknown scorers {list(scorers)!r}; choose one or more of {', '.join(known)}.")
     return tuple(dict.fromkeys(scorers))
 
 
@@ -250,7 +273,7 @@ def _check_rows(
         )
     if rows.min() < 0 or rows.max() >= n or len(np.unique(rows)) < len(rows):
         raise InvalidInputError(
-            f"Rows of past and recent must be distinct and in 0..{n - 1}; no instance may be both learned from and scored. "
+            f"Rows of past and recent must be distinct and in 0..{n - 1}; none may be both learned from and scored. "
             "Change the split."
         )
     groups = group_codes(patients, n)
@@ -307,8 +330,8 @@ def _calibrations(
         return prepared.past_positive(tasks[place]).astype(np.float64)
 
     calibrations: dict[str, Calibration] = {}
-    for name in (SOFTHAD, LOGISTIC):
-        if name in scorers or PAIR in scorers:
+    for name in (SOFTHAD, LOGISTIC, DAY_ADJUSTED):
+        if name in scorers or (PAIR in scorers and name != DAY_ADJUSTED):
 
             def past(place: int, name: str = name) -> FloatArray:
                 return _evidence_values(evidence[tasks[place]], name)[: prepared.n_past]
@@ -320,7 +343,7 @@ def _calibrations(
 def _evidence_values(evidence: Evidence, name: str) -> FloatArray:
     if name == SOFTHAD:
         return soft_label_evidence(evidence["left_out_soft_label"])
-    return evidence["logistic_log_odds"].astype(np.float64)
+    return evidence["logistic_log_odds" if name == LOGISTIC else "day_adjusted_log_odds"].astype(np.float64)
 
 
 def _put_together(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:

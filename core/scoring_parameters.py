@@ -10,8 +10,11 @@ SOFTHAD: Final = "softhad"
 SOFTHAD_PAPER: Final = "softhad-paper"
 LOGISTIC: Final = "logistic"
 PAIR: Final = "pair"
+DAY_ADJUSTED: Final = "day-adjusted"
 SCORERS: Final = (SOFTHAD, SOFTHAD_PAPER, LOGISTIC, PAIR)
-"""Named scorers; see docs/method.md for what each is good for."""
+"""Named scorers that look at the state alone; see docs/method.md for what each is good for."""
+RETROSPECTIVE_SCORERS: Final = (DAY_ADJUSTED,)
+"""Scorers that also look at the other decisions of the window, and so work only once it is over."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class ScoringParameters:
     n_graphs: int = 3
     n_features_kept: int = 200
     min_abs_z: float = 2.0
-    clip: float = 4.0
+    clip: float = 2.5
     min_past_positives: int = 10
     min_past_negatives: int = 10
     logistic_strength: float = 1.55

@@ -128,24 +128,16 @@ def simulate_cohort(
     ------
     InvalidInputError
         When a number makes no sense.
-
-    Examples
-    --------
-    >>> sim = simulate_cohort(n_patients=20, n_days=20)
-    >>> bool(sim.truth["true_score"].between(0, 1).all())
-    True
     """
-    for name, value, low, high in (
-        ("n_patients", n_patients, 1, 1_000_000),
-        ("n_days", n_days, 5, 36_500),
-        ("planted_rate", planted_rate, 0.0, 0.5),
-        ("mean_days", mean_days, 1.0, 30.0),
-        ("missing_rate", missing_rate, 0.0, 1.0),
-        ("unit_noise", unit_noise, 0.0, 1.0),
-        ("drift", drift, -5.0, 5.0),
-    ):
-        if not low <= value <= high:
-            raise InvalidInputError(f"{name} = {value} of a simulated hospital must lie between {low} and {high}.")
+    _refuse_nonsense(
+        n_patients=(n_patients, 1, 1_000_000),
+        n_days=(n_days, 5, 36_500),
+        planted_rate=(planted_rate, 0.0, 0.5),
+        mean_days=(mean_days, 1.0, 30.0),
+        missing_rate=(missing_rate, 0.0, 1.0),
+        unit_noise=(unit_noise, 0.0, 1.0),
+        drift=(drift, -5.0, 5.0),
+    )
     rng = np.random.default_rng(seed)
     catalogue = extended(n_labs, n_drugs, seed)
     last = datetime(ends_on.year, ends_on.month, ends_on.day, SNAPSHOT_HOUR, tzinfo=UTC)
@@ -161,6 +153,13 @@ def simulate_cohort(
         seed=seed,
         planted_rate=planted_rate,
     )
+
+
+def _refuse_nonsense(**limits: tuple[float, float, float]) -> None:
+    """Check (value, lowest, highest) of every number."""
+    for name, (value, low, high) in limits.items():
+        if not low <= value <= high:
+            raise InvalidInputError(f"{name} = {value} of a simulated hospital must lie between {low} and {high}.")
 
 
 def _log_stays(course: Course, rng: np.random.Generator) -> None:

@@ -83,35 +83,19 @@ def make_population(rng: np.random.Generator, n_patients: int, n_days: int, end:
     start = end - n_days * DAY
     is_female = rng.random(n_patients) < 0.5
     age = np.clip(rng.normal(67, 15, n_patients), 19, 97)
-    birth = (start - age * _YEAR).astype(np.int64) // DAY * DAY
     home = rng.random((n_patients, len(HOME_DRUGS))) < np.array(list(HOME_DRUGS.values()))
-    # Arrivals peak in the afternoon; nobody comes on the last day and a half, who would have no full window.
-    day = rng.integers(0, max(n_days - 2, 1), n_patients)
-    hour = np.clip(rng.normal(15, 5, n_patients), 0.1, 23.9)
-    admitted = start + day * DAY + (hour * HOUR).astype(np.int64) // 60 * 60
-    patient = np.arange(n_patients)
-    discharged = _discharge(rng, admitted, mean_days)
-    again = (rng.random(n_patients) < _READMITTED) & (discharged < end - 4 * DAY)
-    gap = (rng.uniform(1.0, 6.0, n_patients) * DAY).astype(np.int64) // 60 * 60
-    second = discharged[again] + gap[again]
-    patient = np.concatenate([patient, patient[again]])
-    admitted = np.concatenate([admitted, second])
-    discharged = np.concatenate([discharged, _discharge(rng, second, mean_days)])
-    kept = admitted < end - DAY
-    order = np.lexsort([admitted[kept], patient[kept]])
-    patient, admitted, discharged = patient[kept][order], admitted[kept][order], discharged[kept][order]
+    patient, admitted, discharged = _stays(rng, n_patients, n_days, end, mean_days)
     shares = np.array([share for _, share, _ in REASONS.values()])
     reason = rng.choice(len(REASONS), size=len(patient), p=shares / shares.sum())
     first = -(-(admitted - SNAPSHOT_HOUR * HOUR) // DAY) * DAY + SNAPSHOT_HOUR * HOUR
     n_mornings = np.minimum(np.maximum(-((first - discharged) // DAY), 0), MAX_MORNINGS)
     severity = _severity(rng, reason, n_mornings)
     died = (severity[np.arange(len(patient)), n_mornings] > 0.55) & (rng.random(len(patient)) < 0.35)
-    died &= discharged < end
     # Nobody dies twice: a death is the patient's last stay.
-    died &= np.append(patient[1:] != patient[:-1], True)
+    died &= (discharged < end) & np.append(patient[1:] != patient[:-1], True)
     return Population(
         is_female=is_female,
-        birth=birth,
+        birth=(start - age * _YEAR).astype(np.int64) // DAY * DAY,
         home=home,
         patient=patient,
         reason=reason,
@@ -124,6 +108,27 @@ def make_population(rng: np.random.Generator, n_patients: int, n_days: int, end:
         died=died,
         end=end,
     )
+
+
+def _stays(
+    rng: np.random.Generator, n_patients: int, n_days: int, end: int, mean_days: float
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Draw patient, admission and discharge of every stay; some patients come back within days."""
+    # Arrivals peak in the afternoon; nobody comes on the last day, who would have no full window.
+    day = rng.integers(0, max(n_days - 2, 1), n_patients)
+    hour = np.clip(rng.normal(15, 5, n_patients), 0.1, 23.9)
+    admitted = end - n_days * DAY + day * DAY + (hour * HOUR).astype(np.int64) // 60 * 60
+    patient = np.arange(n_patients)
+    discharged = _discharge(rng, admitted, mean_days)
+    again = (rng.random(n_patients) < _READMITTED) & (discharged < end - 4 * DAY)
+    gap = (rng.uniform(1.0, 6.0, n_patients) * DAY).astype(np.int64) // 60 * 60
+    second = discharged[again] + gap[again]
+    patient = np.concatenate([patient, patient[again]])
+    admitted = np.concatenate([admitted, second])
+    discharged = np.concatenate([discharged, _discharge(rng, second, mean_days)])
+    kept = admitted < end - DAY
+    order = np.lexsort([admitted[kept], patient[kept]])
+    return patient[kept][order], admitted[kept][order], discharged[kept][order]
 
 
 def _discharge(rng: np.random.Generator, admitted: IntArray, mean_days: float) -> IntArray:

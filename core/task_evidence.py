@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from core.backbone import SampledNodes, sample_balanced_nodes
+from core.day_context import DayContext
 from core.errors import TaskNotScorableError
 from core.features import SparseStandardizer, positive_decisions, wilcoxon_table
 from core.logistic import fit_ridge_logistic
-from core.scoring_parameters import LOGISTIC, PAIR, SOFTHAD_PAPER, ScoringParameters
+from core.scoring_parameters import DAY_ADJUSTED, LOGISTIC, PAIR, SOFTHAD_PAPER, ScoringParameters
 from core.task_graph import NOBODY, build_task_graph, extend
 from core.validation import FloatArray, IntArray, Matrix
 
@@ -36,6 +37,8 @@ class PreparedInstances:
         Features of largest psi of each task, largest first; -1 fills up.
     kept_weights : float32 array of shape (n_tasks, n_features_kept)
         Their psi.
+    day : DayContext, optional
+        Kinds and order groups of the tasks, for "day-adjusted".
     """
 
     columns: sparse.csc_array
@@ -44,6 +47,7 @@ class PreparedInstances:
     n_past: int
     kept_features: NDArray[np.int32]
     kept_weights: NDArray[np.float32]
+    day: DayContext | None = None
 
     @property
     def n_tasks(self) -> int:
@@ -73,11 +77,12 @@ def prepare_instances(
     past: IntArray,
     recent: IntArray,
     parameters: ScoringParameters,
+    is_elapsed: NDArray[np.bool_] | None = None,
 ) -> PreparedInstances:
     """Standardise by the past, order columns, and choose every task's features by their Wilcoxon score on the past."""
     rows = np.concatenate((past, recent))
     raw = sparse.csr_array(X)[rows]
-    standardizer = SparseStandardizer(clip=parameters.clip).fit(raw[: len(past)], is_flag)
+    standardizer = SparseStandardizer(clip=parameters.clip).fit(raw[: len(past)], is_flag, is_elapsed)
     columns = sparse.csc_array(standardizer.transform(raw))
     del raw
     columns.sort_indices()
@@ -135,7 +140,8 @@ def task_evidence(
     dict of arrays
         ``left_out_soft_label`` and ``support`` of shape (n_past + n_recent,), the means over graphs of q / (g + a) and
         a / (c + g + a) with the own patient left out; ``node_rows`` of shape (n_graphs, n_nodes), rows of the past, -1
-        fills up; with "logistic" or "pair" also ``logistic_log_odds``, with "softhad-paper" also ``paper_soft_label``.
+        fills up; with "logistic" or "pair" also ``logistic_log_odds``, with "softhad-paper" also ``paper_soft_label``,
+        with "day-adjusted" also ``day_adjusted_log_odds``.
 
     Raises
     ------
@@ -149,17 +155,28 @@ def task_evidence(
     y = np.where(positive, 1.0, -1.0)
     evidence = _graph_evidence(prepared, task, features, y, parameters, seed)
     if LOGISTIC in scorers or PAIR in scorers:
-        fit = fit_ridge_logistic(
-            features[: prepared.n_past],
-            positive.astype(np.float64),
-            parameters.logistic_strength,
-            prepared.groups[: prepared.n_past],
-        )
-        log_odds = np.concatenate((fit.left_out_log_odds, fit.log_odds(features[prepared.n_past :])))
-        evidence["logistic_log_odds"] = log_odds.astype(np.float32)
+        evidence["logistic_log_odds"] = _logistic_log_odds(prepared, features, positive, parameters)
+    if DAY_ADJUSTED in scorers and prepared.day is not None:
+        day = prepared.day.features(prepared.decisions, task, prepared.n_past)
+        with_day = np.hstack((features, day))
+        evidence["day_adjusted_log_odds"] = _logistic_log_odds(prepared, with_day, positive, parameters)
     if SOFTHAD_PAPER in scorers:
         evidence["paper_soft_label"] = _paper_soft_labels(prepared, task, features, y, parameters, seed)
     return evidence
+
+
+def _logistic_log_odds(
+    prepared: PreparedInstances,
+    features: NDArray[np.float32],
+    positive: NDArray[np.bool_],
+    parameters: ScoringParameters,
+) -> NDArray[np.float32]:
+    """Log odds of all instances; past ones from a fit without their own patient."""
+    n_past = prepared.n_past
+    fit = fit_ridge_logistic(
+        features[:n_past], positive.astype(np.float64), parameters.logistic_strength, prepared.groups[:n_past]
+    )
+    return np.concatenate((fit.left_out_log_odds, fit.log_odds(features[n_past:]))).astype(np.float32)
 
 
 def _nodes(y: FloatArray, parameters: ScoringParameters, seed: int, task: int, graph: int) -> SampledNodes:

@@ -1,6 +1,7 @@
 """Numbers of results: read from texts, freed of sentinels and impossible values, brought to one unit per item."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,7 @@ def clean_values(
     is_value: npt.NDArray[np.bool_],
     names: dict[str, str],
     mapping: SiteMapping,
+    main_units: Mapping[str, str] | None = None,
 ) -> CleanValues:
     """Take out numbers that mean nothing and bring each item's to one unit.
 
@@ -98,6 +100,8 @@ def clean_values(
     names : dict
         Item to name, for the report.
     mapping : SiteMapping
+    main_units : mapping, optional
+        Units that items are known to have, whatever is most frequent here.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def clean_values(
     sentinel = np.isin(frame["value"].to_numpy(), np.array(mapping.sentinels, dtype=np.float64))
     frame.loc[sentinel, "value"] = np.nan
     n_converted = _convert(frame, mapping)
-    conflicts = _settle_units(frame, names, mapping)
+    conflicts = _settle_units(frame, names, {**(main_units or {}), **mapping.units})
     implausible = _drop_implausible(frame, names, mapping)
     return CleanValues(
         value=frame["value"].to_numpy(),
@@ -143,19 +147,22 @@ def _convert(frame: pd.DataFrame, mapping: SiteMapping) -> int:
     return n_converted
 
 
-def _settle_units(frame: pd.DataFrame, names: dict[str, str], mapping: SiteMapping) -> tuple[UnitConflict, ...]:
+def _settle_units(frame: pd.DataFrame, names: dict[str, str], wanted: dict[str, str]) -> tuple[UnitConflict, ...]:
+    items = list(frame["item"].cat.categories)
+    missing = sorted({wanted[item] for item in items if item in wanted} - set(frame["unit"].cat.categories))
+    frame["unit"] = frame["unit"].cat.add_categories(missing)
+    units = list(frame["unit"].cat.categories)
     known = frame["value"].notna().to_numpy() & ~_rows(frame["unit"], "")
-    items, units = list(frame["item"].cat.categories), list(frame["unit"].cat.categories)
     table = np.zeros((len(items), len(units)), dtype=np.int64)
     item_ids, unit_ids = frame["item"].cat.codes.to_numpy(), frame["unit"].cat.codes.to_numpy()
     np.add.at(table, (item_ids[known], unit_ids[known]), 1)
     main = table.argmax(axis=1) if units else np.zeros(len(items), dtype=np.int64)
+    has_unit = table.sum(axis=1) > 0
     for i, item in enumerate(items):
-        if mapping.units.get(item) in units:
-            main[i] = units.index(mapping.units[item])
+        if item in wanted:
+            main[i], has_unit[i] = units.index(wanted[item]), True
     other = known & (unit_ids != main[item_ids])
     frame.loc[other, "value"] = np.nan
-    has_unit = table.sum(axis=1) > 0
     blank = ~known & has_unit[item_ids] & frame["value"].notna().to_numpy()
     frame["unit"] = pd.Categorical.from_codes(np.where(blank, main[item_ids], unit_ids), categories=units)
     return tuple(

@@ -14,10 +14,16 @@ if ROOT not in sys.path:
     # Started as a file, only this folder is on the path; the packages stand beside it.
     sys.path.insert(0, ROOT)
 
+from core.errors import SettingsError  # noqa: E402 - after the path is set
 from dashboard import frame, gate  # noqa: E402 - after the path is set
 
 if st.runtime.scriptrunner.get_script_run_ctx(suppress_warning=True) is None:
-    gate.check_settings()
+    try:
+        gate.check_settings()
+    except SettingsError as error:
+        # A sentence, not the traceback that an error at import would end in.
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(error.exit_code)
     app = st.App(__file__, middleware=gate.middleware(), lifespan=gate.lifespan, on_script_error=gate.on_script_error)
 else:
     frame.draw()

@@ -28,6 +28,7 @@ def pages() -> dict[str, list[st.Page]]:
             st.Page("views/studies.py", title="Studies", icon=":material/groups:", url_path="studies"),
             st.Page("views/reports.py", title="Reports", icon=":material/query_stats:", url_path="reports"),
             st.Page("views/runs.py", title="Runs", icon=":material/play_circle:", url_path="runs"),
+            st.Page("views/export.py", title="Export", icon=":material/download:", url_path="export"),
             st.Page("views/alert.py", title="Alert", url_path="alert", visibility="hidden"),
         ]
     }

@@ -93,11 +93,27 @@ class AuditTrail:
             )
         )
 
-    def latest(self, limit: int = 100, before: int | None = None) -> list[AuditRow]:
-        """Give the newest rows, newest first; `before` is the sequence number that the page before ended with."""
+    def latest(
+        self, limit: int = 100, before: int | None = None, *, action: str = "", thing: str = ""
+    ) -> list[AuditRow]:
+        """Give the newest rows, newest first.
+
+        Parameters
+        ----------
+        limit : int
+            At most so many.
+        before : int or None
+            Sequence number that the page before ended with.
+        action, thing : str
+            Only these; empty means all.
+        """
         statement = sa.select(*columns(AuditEvent, AuditRow)).order_by(AuditEvent.sequence.desc()).limit(limit)
         if before is not None:
             statement = statement.where(AuditEvent.sequence < before)
+        if action:
+            statement = statement.where(AuditEvent.action == action)
+        if thing:
+            statement = statement.where(AuditEvent.object == thing)
         rows = self._session.execute(statement).mappings()
         return [AuditRow(**{**row, "at": datetime.fromisoformat(row["at"])}) for row in rows]
 

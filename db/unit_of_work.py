@@ -18,6 +18,7 @@ from db.repositories.drafts import Drafts
 from db.repositories.judgments import Judgments
 from db.repositories.people import People
 from db.repositories.runs import Runs
+from db.repositories.signatures import Signatures
 from db.repositories.slots import Slots
 from db.repositories.snapshots import Snapshots
 from db.repositories.studies import Studies
@@ -52,6 +53,7 @@ class UnitOfWork:
         self.drafts = Drafts(self._session)
         self.judgments = Judgments(self._session)
         self.adjudications = Adjudications(self._session)
+        self.signatures = Signatures(self._session)
         self.audit = AuditTrail(self._session)
 
     def __enter__(self) -> Self:

@@ -157,7 +157,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iterator[pd.DataFrame]:
     extra = {"text": mapping.columns.text or "text_value", "unit": mapping.columns.unit}
-    extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay}
+    extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay, "end": mapping.columns.end}
     for path in paths:
         file = _open(path)
         names = file.schema_arrow.names
@@ -189,13 +189,24 @@ def _chunk(
         chunk["value"] = pc.fill_null(batch.column("numeric_value").cast(pa.float64()), float("nan")).to_numpy()
     for ours, theirs in columns.items():
         column = batch.column(theirs)
-        if ours == "known_at":
+        if ours in ("known_at", "end"):
             chunk[ours] = _times(column, mapping, path)
         elif ours == "stay":
             chunk[ours] = pc.fill_null(column.cast(pa.int64()), -1).to_numpy()
         else:
             chunk[ours] = _category(column)
-    return pd.DataFrame(chunk)
+    return _with_ends(pd.DataFrame(chunk))
+
+
+def _with_ends(chunk: pd.DataFrame) -> pd.DataFrame:
+    """Give each event that has an end a second event there."""
+    if "end" not in chunk:
+        return chunk
+    ends = chunk[chunk["end"].notna()]
+    code = ends["code"].cat.remove_unused_categories()
+    ends = ends.assign(time=ends["end"], value=np.nan, code=code.cat.rename_categories(lambda each: f"{each}//END"))
+    both = pd.concat([chunk.astype({"code": "str"}), ends.astype({"code": "str"})], ignore_index=True)
+    return both.drop(columns=["end", *(["known_at"] if "known_at" in both else [])]).astype({"code": "category"})
 
 
 def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:

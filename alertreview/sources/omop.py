@@ -82,14 +82,7 @@ def read(source: Path | str, mapping: SiteMapping, schema: str | None = None) ->
     SourceError
         When a table or column that nothing replaces is missing; while chunks are read, when a cell breaks a rule.
     """
-    tables = open_tables(source, schema)
-    required(tables, "person", ["person_id"], _ADVICE)
-    required(tables, "visit_occurrence", ["visit_occurrence_id", "person_id", "visit_concept_id"], _ADVICE)
-    if not tables.columns("measurement"):
-        required(
-            tables, "drug_exposure", ["person_id"], "Without measurement and drug_exposure there are no decisions."
-        )
-        tables.remarks.append("There is no table measurement: labs are neither features nor tasks.")
+    tables = _checked_tables(source, schema)
     names = ConceptNames(tables)
     return Source(
         name=tables.name,
@@ -99,10 +92,22 @@ def read(source: Path | str, mapping: SiteMapping, schema: str | None = None) ->
     )
 
 
+def _checked_tables(source: Path | str, schema: str | None) -> Tables:
+    tables = open_tables(source, schema)
+    required(tables, "person", ["person_id"], _ADVICE)
+    required(tables, "visit_occurrence", ["person_id", "visit_concept_id"], _ADVICE)
+    if not tables.columns("measurement"):
+        required(
+            tables, "drug_exposure", ["person_id"], "Without measurement and drug_exposure there are no decisions."
+        )
+        tables.remarks.append("There is no table measurement: labs are neither features nor tasks.")
+    return tables
+
+
 def code_counts(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Counter[str]:
     """Count codes in the first rows of every table, to find out which mapping fits."""
     counts: Counter[str] = Counter()
-    for chunk in _Reader(open_tables(source, schema), mapping, None).chunks(_N_BATCHES_TO_LOOK_AT):
+    for chunk in _Reader(_checked_tables(source, schema), mapping, None).chunks(_N_BATCHES_TO_LOOK_AT):
         counts.update(pd.Series(chunk["code"]).astype("str").value_counts().to_dict())
     return counts
 

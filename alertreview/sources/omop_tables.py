@@ -119,7 +119,8 @@ class SqlTables:
 
     def __init__(self, url: str, schema: str | None) -> None:
         try:
-            self._engine = sa.create_engine(url)
+            # Without a pool no connection outlives its reading.
+            self._engine = sa.create_engine(url, poolclass=sa.NullPool)
             inspector = sa.inspect(self._engine)
             names = [*inspector.get_table_names(schema=schema), *inspector.get_view_names(schema=schema)]
             self._tables = {name.lower(): name for name in names}
@@ -169,10 +170,6 @@ class SqlTables:
             raise SourceError(
                 f"{self.where(table)}: a column mixes types near row {row:,}. Give it one type."
             ) from None
-
-    def close(self) -> None:
-        """Give the connections back."""
-        self._engine.dispose()
 
 
 def _read_only(connection: sa.Connection) -> None:

@@ -248,47 +248,49 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
     SourceError
         Naming file and row, when a row has too few or too many cells.
     """
-    wrong: list[tuple[int | None, int, int]] = []
-
-    def refuse(row: csv.InvalidRow) -> str:
-        wrong.append((row.number, row.expected_columns, row.actual_columns))
-        return "error"
-
+    wrong: list[csv.InvalidRow] = []
     row = 2
     try:
         with file.opener() as stream:
-            reader = csv.open_csv(
-                pa.PythonFile(stream, mode="r"),
-                read_options=csv.ReadOptions(
-                    encoding=layout.encoding,
-                    use_threads=False,
-                    block_size=BLOCK_BYTES,
-                    column_names=list(layout.columns),
-                    skip_rows=1,
-                ),
-                parse_options=csv.ParseOptions(
-                    delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=refuse
-                ),
-                convert_options=csv.ConvertOptions(
-                    include_columns=columns,
-                    column_types=dict.fromkeys(columns, pa.string()),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                    null_values=[""],
-                ),
-            )
-            for batch in reader:
+            for batch in _reader(stream, layout, columns, wrong):
                 yield row, batch
                 row += batch.num_rows
     except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if wrong:
-            number, expected, actual = wrong[0]
-            where = f"row {number}" if number else f"a row after row {row:,}"
+            first = wrong[0]
+            where = f"row {first.number}" if first.number else f"a row after row {row:,}"
             raise SourceError(
-                f"{file.name}: {where} has {actual} cells, the header {expected}. Correct the row."
+                f"{file.name}: {where} has {first.actual_columns} cells, the header {first.expected_columns}. "
+                "Correct the row."
             ) from None
         if "Empty CSV" in str(error):
             return
-        raise SourceError(
-            f"{file.name}: cannot be read after row {row:,} ({type(error).__name__}). Export it again."
-        ) from None
+        what = type(error).__name__
+        raise SourceError(f"{file.name}: cannot be read after row {row:,} ({what}). Export it again.") from None
+
+
+def _reader(
+    stream: IO[bytes], layout: Layout, columns: list[str], wrong: list[csv.InvalidRow]
+) -> csv.CSVStreamingReader:
+    def refuse(row: csv.InvalidRow) -> str:
+        wrong.append(row)
+        return "error"
+
+    return csv.open_csv(
+        pa.PythonFile(stream, mode="r"),
+        read_options=csv.ReadOptions(
+            encoding=layout.encoding,
+            use_threads=False,
+            block_size=BLOCK_BYTES,
+            column_names=list(layout.columns),
+            skip_rows=1,
+        ),
+        parse_options=csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=refuse),
+        convert_options=csv.ConvertOptions(
+            include_columns=columns,
+            column_types=dict.fromkeys(columns, pa.string()),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+            null_values=[""],
+        ),
+    )

@@ -5,11 +5,13 @@ import json
 import pandas as pd
 import streamlit as st
 
+from alertreview.read_models import PersonView
 from core.estimate import Estimate
 from core.study_report import AlertRateCurve, ResultSet, StudyReport
-from dashboard.components import cards, texts
+from dashboard.components import cards, planner, texts
+from dashboard.components.acting import reading_as
 from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
-from dashboard.context import application, colours
+from dashboard.context import acting_person, application, colours, shown_errors
 
 CHOSEN_BUDGET = 0.25
 CURVES = {
@@ -34,9 +36,12 @@ def page() -> None:
             pass
         return
     slug = st.query_params.get("study") or next(iter(studies))
+    person = acting_person()
     with st.spinner("Computing the report…", show_time=False):
-        report = app.report(slug)
+        report = app.report(slug, person.person_id if person else None)
     _head(report, {key: study.title for key, study in studies.items()}, app.simulated)
+    if person is not None and app.is_blinded(slug, person.person_id):
+        _blinded(slug, person, app.queue(slug, person.person_id).n_left)
     if report.headline:
         st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
     if report.warnings:
@@ -49,6 +54,54 @@ def page() -> None:
         _comparisons(report, result)
     _flow_and_cases(report, result)
     _methods(report, result)
+    if not report.hidden:
+        _signatures(report)
+    planner.expander(app, report)
+
+
+def _blinded(slug: str, person: PersonView, n_left: int) -> None:
+    """Say to a reader why the results are not here, and lead back to the cases."""
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key="rp_blinded"):
+        cases = f"{texts.plural(n_left, 'case')} of this study left to judge" if n_left else "cases that may come back"
+        st.markdown(
+            f":material/visibility_off: Reading as **{texts.plain(person.name, 40)}**, who has {cases}: its results "
+            "are hidden from this reader until the last one is judged, or the study is locked."
+        )
+        if n_left and st.button("Go on judging", key="rp_review", icon=":material/rate_review:"):
+            st.switch_page("views/review.py", query_params={"study": slug})
+
+
+def _signatures(report: StudyReport) -> None:
+    """Draw who signed the report, and the form to sign a locked one."""
+    app, person = application(), acting_person()
+    with cards.card("Signatures", "name, time and meaning under the report as it stands"):
+        signatures = app.signatures(report.slug, report)
+        if signatures:
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "Name": [texts.shorten(signature.name, 40) for signature in signatures],
+                        "Meaning": [signature.meaning for signature in signatures],
+                        "Signed": [texts.day_time(signature.signed_at) for signature in signatures],
+                        "State": [signature.state(report) for signature in signatures],
+                    }
+                ),
+                key="rp_signatures",
+                hide_index=True,
+                height="content",
+                alt="Signatures under this report, with whether they still hold",
+            )
+        else:
+            nobody = "Nobody has signed this report." if report.locked else "It can be signed once the study is locked."
+            st.markdown(cards.muted(nobody))
+        if report.locked and person is not None:
+            with st.form("rp_sign", border=False, clear_on_submit=True):
+                meaning = st.text_input("Meaning", key="rp_meaning", placeholder="I approve this report", max_chars=300)
+                if st.form_submit_button(f"Sign as {texts.plain(person.name, 40)}", icon=":material/signature:"):
+                    with shown_errors():
+                        seen = app.content_hash(report)
+                        app.sign_report(report.slug, person.person_id, meaning, seen_hash=seen)
+                        st.rerun()
 
 
 def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
@@ -72,6 +125,7 @@ def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
                 format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
                 on_change=_choose,
             )
+        reading_as()
         st.download_button(
             "Download",
             data=lambda: json.dumps(report.to_dict(), indent=2, ensure_ascii=False, default=str),
@@ -107,10 +161,10 @@ def _tiles(report: StudyReport, result: ResultSet) -> None:
     """Draw four figures, each with its interval or the reason why it is missing."""
     if report.hidden:
         tiles = (
-            ("Cases decided", f"{report.flow.n_decided:,} of {report.n_cases:,}", "by a majority of the readers"),
-            ("Votes", f"{report.n_votes:,}", f"{report.n_cannot_judge:,} could not judge"),
+            ("Cases", f"{report.n_cases:,}", f"of {texts.plural(report.n_patients, 'patient')}"),
+            ("Judgments", f"{report.n_votes:,}", "saved so far"),
             ("Readers", f"{report.n_readers:,}", f"{report.n_slots} wanted per case"),
-            ("Figures", "hidden", "until the study is locked"),
+            ("Figures", "hidden", "while readers are blinded"),
         )
     else:
         tiles = _figure_tiles(report, result)
@@ -219,14 +273,15 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
         ("Chosen as cases", flow.n_chosen),
         ("Judged at least once", flow.n_judged),
         ("Complete", flow.n_complete),
-        ("Decided", flow.n_decided),
+        ("Decided", None if report.hidden else flow.n_decided),
     ]
     left, right = st.columns([5, 7])
     with left, cards.card("From instances to labels", height="stretch"):
         cards.facts({name: f"{count:,}" for name, count in steps if count is not None})
-        left_out = left_out_sentence(result.left_out) or "none"
-        used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive." if not report.hidden else ""
-        st.markdown(f":small[{cards.muted(texts.plain(f'{used} Left out: {left_out}.', 300))}]")
+        if not report.hidden:
+            left_out = left_out_sentence(result.left_out) or "none"
+            used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."
+            st.markdown(f":small[{cards.muted(texts.plain(f'{used} Left out: {left_out}.', 300))}]")
     with right, cards.card("Strata of the selection", height="stretch"):
         frame = pd.DataFrame(
             {
@@ -234,10 +289,10 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
                 "Candidates": [s.n_population for s in report.strata],
                 "Chosen": [s.n_chosen for s in report.strata],
                 "Inclusion probability": [s.inclusion_probability for s in report.strata],
-                "Decided": [s.n_decided for s in report.strata],
             }
         )
         if not report.hidden:
+            frame["Decided"] = [s.n_decided for s in report.strata]
             frame["Positive"] = [s.n_positive for s in report.strata]
         st.dataframe(
             frame,

@@ -314,7 +314,8 @@ def _comment(case: BlindedCase, key: str) -> None:
 def _acts(showing: Showing, case: BlindedCase, comment_key: str, reason_key: str) -> None:
     phone = is_phone()
     nothing = case.draft.answer is None
-    saving = {"on_click": review_session.save, "args": (case.case_id, comment_key, reason_key), "disabled": nothing}
+    # Never disabled: a reader who presses 3 and S in one go is faster than the browser that would enable it.
+    saving = {"on_click": review_session.save, "args": (case.case_id, comment_key, reason_key)}
     st.button(
         "Undo",
         key=f"rv_undo_{case.case_id}",
@@ -333,7 +334,7 @@ def _acts(showing: Showing, case: BlindedCase, comment_key: str, reason_key: str
     st.button(
         "Save" if phone else "Save and next",
         key=f"rv_save_{case.case_id}",
-        type="primary",
+        type="secondary" if nothing else "primary",
         width="stretch" if phone else "content",
         shortcut=None if phone else "S",
         **saving,

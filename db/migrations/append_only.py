@@ -1,5 +1,7 @@
 """Triggers by which the database itself refuses to change or delete rows that must stay; used by the steps."""
 
+from collections.abc import Sequence
+
 from alembic import op
 
 _POSTGRESQL_FUNCTION = """
@@ -35,6 +37,28 @@ def refuse(table: str, *acts: str) -> None:
             f"CREATE TRIGGER {_name(table, act)} BEFORE {act} ON {table} "
             f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
         )
+
+
+def allow_once(table: str, column: str, fixed: Sequence[str]) -> None:
+    """Create a trigger that refuses every update but one: an empty column gets its value, all others stay.
+
+    Parameters
+    ----------
+    table : str
+        Name of the table.
+    column : str
+        The one that may be filled; empty means NULL.
+    fixed : sequence of str
+        All other columns; none of them may hold NULL.
+    """
+    same = " AND ".join(f"NEW.{name} = OLD.{name}" for name in fixed)
+    wrong = f"OLD.{column} IS NOT NULL OR NEW.{column} IS NULL OR NOT ({same})"
+    begin = f"CREATE TRIGGER {_name(table, 'UPDATE')} BEFORE UPDATE ON {table}"
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(_POSTGRESQL_FUNCTION)
+        op.execute(f"{begin} FOR EACH ROW WHEN ({wrong}) EXECUTE FUNCTION refuse_change()")
+        return
+    op.execute(f"{begin} WHEN {wrong} BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END")
 
 
 def drop_function() -> None:

@@ -6,6 +6,7 @@ from db.models.judgments import Adjudication, Judgment
 from db.models.people import Person
 from db.models.records import CohortSnapshot, Instance, Task
 from db.models.scoring import Alert, ScoringRun, TaskResult
+from db.models.signatures import ReportSignature
 from db.models.studies import (
     Assignment,
     CaseScore,
@@ -31,6 +32,7 @@ __all__ = [
     "Judgment",
     "Person",
     "ReferenceAnswer",
+    "ReportSignature",
     "Rubric",
     "ScoreSeen",
     "ScoringRun",

@@ -13,6 +13,7 @@ from db.rows.scoring import (
     TaskResultRow,
     TaskSummary,
 )
+from db.rows.signatures import NewSignature, SignatureRow
 from db.rows.studies import (
     AdjudicationRow,
     BlindedRow,
@@ -47,6 +48,7 @@ __all__ = [
     "NewInstance",
     "NewJudgment",
     "NewRun",
+    "NewSignature",
     "NewSnapshot",
     "NewStudy",
     "NewTask",
@@ -56,6 +58,7 @@ __all__ = [
     "ReaderRow",
     "RubricRow",
     "RunRow",
+    "SignatureRow",
     "SlotRow",
     "SnapshotRow",
     "StudyRow",

@@ -51,6 +51,18 @@ def test_a_case_takes_two_keys(visit: OpenVisit) -> None:
     expect(page.get_by_text("3 of 24 cases read")).to_be_visible()
 
 
+def test_answer_and_save_pressed_in_one_go_are_both_taken(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("review")
+    for number in (1, 2, 3):
+        expect_case(page, number)
+        opened.key("3")
+        opened.key("s")
+        expect_case(page, number + 1)
+        expect_nothing_chosen(page)
+    assert page.locator("[data-testid=stAlert]").count() == 0
+
+
 def test_letters_in_the_comment_fire_nothing_and_control_enter_saves_from_it(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("review")

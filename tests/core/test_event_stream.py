@@ -33,9 +33,16 @@ def test_duplicates_are_found_across_chunks():
     assert counts.n_duplicate_rows == 1
 
 
-@pytest.mark.parametrize("change", [(2, "2026-01-02 07:00", "LAB//K", 4.1), (1, "2026-01-02 07:01", "LAB//K", 4.1),
-                                    (1, "2026-01-02 07:00", "LAB//K2", 4.1), (1, "2026-01-02 07:00", "LAB//K", 4.2),
-                                    (1, "2026-01-02 07:00", "LAB//K", 4.1, "x")])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        (2, "2026-01-02 07:00", "LAB//K", 4.1),
+        (1, "2026-01-02 07:01", "LAB//K", 4.1),
+        (1, "2026-01-02 07:00", "LAB//K2", 4.1),
+        (1, "2026-01-02 07:00", "LAB//K", 4.2),
+        (1, "2026-01-02 07:00", "LAB//K", 4.1, "x"),
+    ],
+)
 def test_rows_that_differ_in_any_column_are_no_duplicates(change):
     _, counts = stream([*STAY, (1, "2026-01-02 07:00", "LAB//K", 4.1), change])
     assert counts.n_duplicate_rows == 0

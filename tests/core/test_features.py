@@ -86,15 +86,29 @@ def mixed():
 def test_values_are_standardised_by_what_was_measured_and_the_unmeasured_stays_at_the_mean(mixed):
     X, is_flag = mixed
     dense = SparseStandardizer().fit(X, is_flag).transform(X).toarray()
-    spread = np.std([10, 12, 14])
-    np.testing.assert_allclose(dense[:, 0], [-2 / spread, 0, 2 / spread, 0], rtol=1e-6)
+    logs = np.log1p([10.0, 12.0, 14.0])
+    np.testing.assert_allclose(dense[:, 0], [*((logs - logs.mean()) / logs.std()), 0], rtol=1e-5)
 
 
 def test_flags_and_counts_are_scaled_by_their_spread_with_zeros_and_not_centred(mixed):
     X, is_flag = mixed
-    dense = SparseStandardizer().fit(X, is_flag).transform(X).toarray()
-    np.testing.assert_allclose(dense[:, 2], np.array([0, 0, 0, 1]) / np.std([0, 0, 0, 1]), rtol=1e-6)
-    np.testing.assert_allclose(dense[:, 3], np.array([2, 0, 4, 6]) / np.std([2, 0, 4, 6]), rtol=1e-6)
+    dense = SparseStandardizer(clip=9.0).fit(X, is_flag).transform(X).toarray()
+    for column, raw in ((2, [0, 0, 0, 1]), (3, [2, 0, 4, 6])):
+        logs = np.log1p(raw)
+        np.testing.assert_allclose(dense[:, column], logs / logs.std(), rtol=1e-5)
+
+
+def test_elapsed_hours_become_recency_and_never_is_recency_zero():
+    hours = sparse.csr_matrix(np.array([[0.5], [24.0], [240.0], [0.0]]))
+    dense = SparseStandardizer(clip=99.0).fit(hours, [False], [True]).transform(hours).toarray()[:, 0]
+    recency = np.array([1 / (1 + 0.5 / 24), 0.5, 1 / 11, 0.0])
+    np.testing.assert_allclose(dense, recency / recency.std(), rtol=1e-5)
+
+
+def test_compression_keeps_signs_and_order():
+    values = sparse.csr_matrix(np.array([[-1000.0], [-1.0], [2.0], [5000.0]]))
+    dense = SparseStandardizer().fit(values, [False]).transform(values).toarray()[:, 0]
+    assert (np.diff(dense) > 0).all()
 
 
 def test_a_constant_value_vanishes(mixed):
@@ -104,9 +118,9 @@ def test_a_constant_value_vanishes(mixed):
 
 def test_extremes_are_clipped(mixed):
     X, is_flag = mixed
-    standardizer = SparseStandardizer(clip=4.0).fit(X, is_flag)
+    standardizer = SparseStandardizer(clip=2.5).fit(X, is_flag)
     extreme = sparse.csr_matrix(np.array([[999_999.0, 5.0, 1.0, 1000.0]]))
-    assert np.abs(standardizer.transform(extreme).toarray()).max() == 4.0
+    assert np.abs(standardizer.transform(extreme).toarray()).max() == 2.5
 
 
 def test_recent_instances_do_not_move_what_was_learned(mixed):

@@ -4,25 +4,55 @@ from dataclasses import replace
 from core.import_report import Dropped, ImportReport, KindCount, OutsideStays, ReadCounts, StayCounts, UnitConflict
 
 REPORT = ImportReport(
-    source="ward <b>", format="meds", mapping="test", n_patients=3, n_events=90,
+    source="ward <b>",
+    format="meds",
+    mapping="test",
+    n_patients=3,
+    n_events=90,
     read=ReadCounts(
-        n_rows=1234, kinds=(KindCount("LAB_RESULT", 1000, 12, 11, 10),),
+        n_rows=1234,
+        kinds=(KindCount("LAB_RESULT", 1000, 12, 11, 10),),
         dropped=(Dropped("billing code", 200, 2, (("BILL//<script>", 150), ("BILL//2", 50))),),
-        n_duplicate_rows=34, n_duplicates_dropped=4, n_items_with_several_unit_codes=2,
+        n_duplicate_rows=34,
+        n_duplicates_dropped=4,
+        n_items_with_several_unit_codes=2,
         unit_conflicts=(UnitConflict("G", "Glucose", "mg/dL", 80, (("mmol/L", 20),)),),
-        n_sentinels=5, implausible=(("Potassium", 7),), remarks=("A remark.",),
+        n_sentinels=5,
+        implausible=(("Potassium", 7),),
+        remarks=("A remark.",),
     ),
-    stays=StayCounts(n_stays=9, n_open=1, n_unpaired_admissions=2), n_instances=40, n_cut_windows=8, n_features=99,
-    n_lab_tasks=5, n_medication_tasks=6, min_positive=20, outside_stays=(OutsideStays("LAB_RESULT", 1000, 270),),
-    share_midnight=0.025, warnings=("Beware.",),
-)  # fmt: skip
+    stays=StayCounts(n_stays=9, n_open=1, n_unpaired_admissions=2),
+    n_instances=40,
+    n_cut_windows=8,
+    n_features=99,
+    n_lab_tasks=5,
+    n_medication_tasks=6,
+    min_positive=20,
+    outside_stays=(OutsideStays("LAB_RESULT", 1000, 270),),
+    share_midnight=0.025,
+    warnings=("Beware.",),
+)
 
 
 def test_every_count_that_is_not_zero_is_printed():
     text = "\n".join(REPORT.lines())
-    for part in ("1,234", "40 (8 with a cut window)", "9 (1 open)", "5 with at least 20", "1,000 rows, 10 items, 12 codes",
-                 "200 rows of 2 codes", "34 rows, of which 4", "Glucose", "80 in mg/dL, 20 in mmol/L", "Potassium (7)",
-                 "270 of 1,000 (27%)", "2.5%", "Beware.", "A remark.", "admissions without a discharge"):  # fmt: skip
+    for part in (
+        "1,234",
+        "40 (8 with a cut window)",
+        "9 (1 open)",
+        "5 with at least 20",
+        "1,000 rows, 10 items, 12 codes",
+        "200 rows of 2 codes",
+        "34 rows, of which 4",
+        "Glucose",
+        "80 in mg/dL, 20 in mmol/L",
+        "Potassium (7)",
+        "270 of 1,000 (27%)",
+        "2.5%",
+        "Beware.",
+        "A remark.",
+        "admissions without a discharge",
+    ):
         assert part in text
     assert "converted" not in text
 

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alertreview.data_files import preset_paths
+from alertreview.data_files import data_folder, preset_paths
 from core.errors import MappingError
-from core.mapping import load_mapping, normalise, parse_mapping
+from core.events import EventKind
+from core.mapping import SiteMapping, load_mapping, normalise, parse_mapping
 from tests.records import site
 
 GOOD = {"name": "x", "title": "X", "format": "meds", "rules": [{"code": "A", "kind": "ADMISSION"}]}
@@ -88,3 +89,9 @@ def test_patient_ids_carry_prefix_and_digits():
 @given(st.integers(min_value=-(2**63), max_value=2**63 - 1))
 def test_64_bit_identifiers_stay_exact(subject):
     assert int(site().patient_id(subject)) == subject
+
+
+def test_every_key_and_kind_is_explained_in_the_readme_of_the_data():
+    text = (data_folder() / "README.md").read_text(encoding="utf-8")
+    for word in [*SiteMapping.model_fields, *EventKind, "IGNORE", *preset_paths()]:
+        assert f"`{word}`" in text, word

@@ -140,6 +140,41 @@ def test_the_pair_averages_log_odds_and_logistic_uses_no_support(cohort, scored)
         np.testing.assert_allclose(logistic.soft_label, np.tanh(z[1] / 2), atol=1e-4)
 
 
+DAY = {
+    "kinds": ["LAB_ORDER", "LAB_ORDER", "MEDICATION", "LAB_ORDER", "MEDICATION"],
+    "order_groups": ["a", "a", "", "", "a"],
+}
+
+
+def test_the_day_adjusted_scorer_never_sees_its_own_order_group(cohort):
+    _X, Y, *_ = cohort
+    scored = run(cohort, scorers=("day-adjusted",), **DAY)
+    turned = Y.copy()
+    turned[:, 1] = ~turned[:, 1]
+    again = run(cohort, scorers=("day-adjusted",), Y=turned, **DAY)
+    np.testing.assert_array_equal(
+        again.evidence[0]["day_adjusted_log_odds"], scored.evidence[0]["day_adjusted_log_odds"]
+    )
+    assert (again.evidence[3]["day_adjusted_log_odds"] != scored.evidence[3]["day_adjusted_log_odds"]).any()
+
+
+def test_the_day_adjusted_scorer_finds_what_a_busy_day_explains(cohort):
+    _X, Y, *_ = cohort
+    random = np.random.default_rng(8)
+    busy = random.random(len(Y)) < 0.5
+    together = np.column_stack([random.random(len(Y)) < np.where(busy, 0.7, 0.1) for _ in range(12)])
+    options = {"Y": together, "kinds": ["LAB_ORDER"] * 12, "order_groups": [""] * 12}
+    scored = run(cohort, scorers=("softhad", "day-adjusted"), **options)
+    recent = cohort[5]
+    auc = {
+        scorer: np.mean([rank_auc(together[recent, t], scored.scores(t, scorer).soft_label) for t in scored])
+        for scorer in scored.scorers
+    }
+    assert auc["day-adjusted"] > 0.7 > auc["softhad"]
+    first = scored.scores(scored.tasks[0], "day-adjusted")
+    assert (first.score <= first.support).all()
+
+
 def test_the_paper_s_scorer_is_min_max_on_the_past(scored):
     for task in scored:
         scores = scored.scores(task, "softhad-paper")
@@ -152,7 +187,7 @@ def test_the_paper_s_scorer_is_min_max_on_the_past(scored):
 
 
 def test_every_scorer_finds_decisions_that_were_flipped(cohort):
-    X, Y, *_, recent = cohort
+    _X, Y, *_, recent = cohort
     random = np.random.default_rng(5)
     flipped = np.zeros(Y.shape, dtype=bool)
     flipped[recent[:, None], np.arange(4)] = random.random((len(recent), 4)) < 0.1
@@ -189,7 +224,7 @@ def test_a_recent_instance_scores_the_same_whoever_else_is_recent(cohort, scored
 
 
 def test_tasks_do_not_move_each_other_s_evidence(cohort, scored):
-    X, Y, *_ = cohort
+    _X, Y, *_ = cohort
     alone = run(cohort, Y=Y[:, :1])
     np.testing.assert_array_equal(alone.evidence[0]["left_out_soft_label"], scored.evidence[0]["left_out_soft_label"])
 
@@ -212,7 +247,7 @@ def test_a_task_that_no_feature_tells_apart_is_listed_with_its_reason(cohort):
 
 
 def test_a_common_decision_needs_negatives(cohort):
-    X, Y, *_ = cohort
+    _X, Y, *_ = cohort
     scored = run(cohort, Y=np.hstack((Y[:, :2], np.ones((len(Y), 1), dtype=bool))), scorers=("softhad",))
     assert "has 0 negative past instances" in scored.not_scored[2].reason
 
@@ -251,7 +286,7 @@ def test_an_interrupted_run_goes_on_by_task_and_ends_the_same(cohort, scored):
 
 def test_without_leaving_patients_out_only_the_instance_itself_is_left_out(cohort, scored):
     alone = run(cohort, exclude_same_patient=False, scorers=("softhad",))
-    X, Y, is_flag, _, past, recent = cohort
+    X, _Y, _is_flag, _, _past, _recent = cohort
     as_patients = run(cohort, patients=np.arange(X.shape[0]), scorers=("softhad",))
     for task in alone:
         np.testing.assert_array_equal(
@@ -273,6 +308,7 @@ def test_regularisation_pulls_towards_the_task_s_own_base_rate(cohort, scored):
         ({"scorers": ()}, "Unknown scorers"),
         ({"scorers": ("svm",)}, "choose one or more of softhad"),
         ({"scorers": "softhad"}, "Unknown scorers"),
+        ({"scorers": ("day-adjusted",)}, "needs kinds and order_groups of all 5 tasks"),
         ({"past": []}, "0 past and"),
         ({"past": [0, 1], "recent": [1, 2]}, "both learned from and scored"),
         ({"recent": [10_000]}, "Rows of past and recent"),

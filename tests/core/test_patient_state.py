@@ -164,8 +164,11 @@ def test_a_planted_future_event_moves_no_feature(shifted):
     _, _, instances, before = state_of(rows, shifted=shifted)
     moment = instances["snapshot_at"].iloc[2]
     patient = int(instances["patient_id"].iloc[2])
-    planted = [(patient, moment + shift, code, 1e6) for shift in (pd.Timedelta(0), HOUR, DAY) for code in
-               ("LAB//K//mmol/L", "LAB//New//mg", "ASK//K", "GIVE//A", "START//A", "STOP//A", "WARD//North")]  # fmt: skip
+    planted = [
+        (patient, moment + shift, code, 1e6)
+        for shift in (pd.Timedelta(0), HOUR, DAY)
+        for code in ("LAB//K//mmol/L", "LAB//New//mg", "ASK//K", "GIVE//A", "START//A", "STOP//A", "WARD//North")
+    ]
     _, _, again, after = state_of([*rows, *planted], shifted=shifted)
     pd.testing.assert_series_equal(instances["snapshot_at"], again["snapshot_at"])
     for row in range(3):
@@ -176,7 +179,8 @@ def test_a_planted_future_event_moves_no_feature(shifted):
         ]
         assert names[0] == names[1]
         assert before.unit[row] == after.unit[row]
-    assert value(after, 3, "K", "last_value") == 1e6
+    assert value(before, 3, "New", "ever") is None
+    assert value(after, 3, "New", "ever") == 1
 
 
 def stay_with(*rows):
@@ -220,8 +224,17 @@ def test_an_order_is_pending_until_its_result_is_known_but_not_for_ever():
 
 
 def test_the_stay_its_unit_and_earlier_stays_are_features():
-    rows = [*stay_with((1, "2026-01-01 10:05", "WARD//East"), (1, "2026-01-02 20:00", "WARD//West"), (1, "2026-01-02", "LAB//K", 1.0)),
-            (1, "2026-01-06 10:00", "IN//Fall"), (1, "2026-01-07 12:00", "OUT"), (1, None, "SEX//F"), (1, "1956-01-01", "BIRTH")]  # fmt: skip
+    rows = [
+        *stay_with(
+            (1, "2026-01-01 10:05", "WARD//East"),
+            (1, "2026-01-02 20:00", "WARD//West"),
+            (1, "2026-01-02", "LAB//K", 1.0),
+        ),
+        (1, "2026-01-06 10:00", "IN//Fall"),
+        (1, "2026-01-07 12:00", "OUT"),
+        (1, None, "SEX//F"),
+        (1, "1956-01-01", "BIRTH"),
+    ]
     _, _, instances, state = state_of(rows)
     assert state.unit.tolist() == ["East", "West", "West", ""]
     by_name = [

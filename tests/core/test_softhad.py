@@ -62,7 +62,7 @@ def test_multiplicities_equal_copied_nodes_with_gamma_over_c(seed):
 
 
 def test_a_node_of_mixed_labels_has_the_mean_soft_label_of_its_members():
-    W, y = random_graph(10, 4)
+    W, _ = random_graph(10, 4)
     v = np.full(10, 3)
     member_labels = np.random.default_rng(4).choice([-1.0, 1.0], size=30)
     copies = np.repeat(np.arange(10), 3)
@@ -399,7 +399,7 @@ def test_recent_decisions_unknown_to_the_past_are_refused():
     X, y = two_moons(20)
     model = SoftHAD(n_neighbors=5).fit(X, np.where(y > 0, "given", "not given"))
     assert model.score_samples(X[:2], ["given", "not given"]).shape == (2,)
-    with pytest.raises(InvalidInputError, match="1 decision.* that the past does not know"):
+    with pytest.raises(InvalidInputError, match=r"1 decision.* that the past does not know"):
         model.score_samples(X[:2], ["given", "perhaps"])
 
 

@@ -75,8 +75,14 @@ def test_the_window_begins_at_the_snapshot_and_ends_before_the_next():
 
 
 def test_tasks_need_enough_positive_instances_and_repeats_in_a_window_count_once():
-    rows = [(1, "2026-01-01 10:00", "IN"), (1, "2026-01-04 12:00", "OUT"), (1, "2026-01-02 09:00", "LAB//K"), (1, "2026-01-03 09:00", "LAB//K"),
-            (1, "2026-01-02 09:00", "LAB//Na"), (1, "2026-01-02 10:00", "LAB//Na")]  # fmt: skip
+    rows = [
+        (1, "2026-01-01 10:00", "IN"),
+        (1, "2026-01-04 12:00", "OUT"),
+        (1, "2026-01-02 09:00", "LAB//K"),
+        (1, "2026-01-03 09:00", "LAB//K"),
+        (1, "2026-01-02 09:00", "LAB//Na"),
+        (1, "2026-01-02 10:00", "LAB//Na"),
+    ]
     _, _, tasks = tasks_of(rows, min_positive=2)
     assert tasks.table["name"].tolist() == ["K"]
 

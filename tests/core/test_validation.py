@@ -45,5 +45,5 @@ def test_self_edges_are_dropped_from_a_similarity():
 
 
 def test_the_largest_asymmetry_is_named():
-    with pytest.raises(InvalidGraphError, match="largest difference 0.25"):
+    with pytest.raises(InvalidGraphError, match=r"largest difference 0\.25"):
         as_similarity([[0.0, 0.5], [0.25, 0.0]])

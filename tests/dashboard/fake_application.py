@@ -35,6 +35,7 @@ from alertreview.read_models import (
 from core.errors import ConflictError, NotFoundError, RefusedError
 from core.study_report import StudyReport
 from core.vocabulary import Answer, CaseState, Decision, Kind, Role, SlotState, StudyStatus
+from tests.dashboard.fake_exports import FakeExports
 from tests.dashboard.fake_report import simulated_report
 
 ZONE = ZoneInfo("Europe/Vienna")
@@ -88,7 +89,7 @@ class _Vote:
 
 
 @dataclass
-class FakeApplication:
+class FakeApplication(FakeExports):
     """The application's interface over simulated data.
 
     Parameters
@@ -542,7 +543,7 @@ class FakeApplication:
                 )
         return tuple(sorted(rows, key=lambda r: r.saved_at, reverse=True))
 
-    def report(self, slug: str) -> StudyReport:
+    def report(self, slug: str, person_id: int | None = None) -> StudyReport:
         study = self.study(slug)
         return simulated_report(study)
 

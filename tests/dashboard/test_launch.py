@@ -159,5 +159,6 @@ def test_streamlit_run_serves_with_the_protecting_settings_from_any_folder(tmp_p
 def test_streamlit_run_on_an_open_address_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "dashboard" / "app.py"), "--server.address=0.0.0.0"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode != 0
-    assert "no sign-in yet" in done.stdout + done.stderr
+    assert done.returncode == SettingsError.exit_code
+    assert "no sign-in yet" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

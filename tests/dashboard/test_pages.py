@@ -9,7 +9,7 @@ from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.fake_application import HOSTILE, FakeApplication
 
-PAGES = ("home", "worklist", "alert", "review", "my_judgments", "studies", "reports", "runs")
+PAGES = ("home", "worklist", "alert", "review", "my_judgments", "studies", "reports", "runs", "export")
 EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
 ADDRESS = {"alert": {"alert": "1003"}}
 
@@ -90,6 +90,7 @@ def test_any_other_error_is_one_neutral_sentence_and_the_log_does_not_repeat_it(
         ("review", {"study": "demo", "case": "9999"}, "no case 9999"),
         ("studies", {"study": "nowhere"}, "no study 'nowhere'"),
         ("reports", {"study": "nowhere"}, "no study 'nowhere'"),
+        ("export", {"study": "nowhere"}, "no study 'nowhere'"),
     ],
 )
 def test_a_link_to_what_is_not_there_says_so(
@@ -183,7 +184,7 @@ def test_the_report_of_an_open_study_hides_its_figures(open_page: OpenPage) -> N
 def test_a_report_that_cannot_be_computed_says_why(open_page: OpenPage) -> None:
     double = FakeApplication()
 
-    def fails(_slug: str) -> object:
+    def fails(_slug: str, _person_id: int | None) -> object:
         raise NotFoundError("Study 'demo' has no judged case. Judge some, then open the report.")
 
     double.report = fails  # type: ignore[method-assign]

@@ -34,14 +34,18 @@ def mine(double: FakeApplication) -> dict[int, list[int]]:
     }
 
 
-def test_nothing_is_preselected_and_saving_waits_for_an_answer(open_page: OpenPage) -> None:
-    page = open_page("review", FakeApplication())
+def test_nothing_is_preselected_and_saving_without_an_answer_is_refused(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("review", double)
     here = case_id(page)
     answers = [page.button(key=f"rv_answer_{code}_{here}") for code in (1, 2, 3, 0)]
     assert [a.label for a in answers] == ["Usual", "Unusual, not relevant", "Unusual and relevant", "Cannot judge"]
     assert all(a.proto.type == "secondary" for a in answers)
-    assert page.button(key=f"rv_save_{here}").disabled
-    assert page.button(key=f"rv_save_enter_{here}").disabled
+    assert page.button(key=f"rv_save_{here}").proto.type == "secondary"
+    press(page, "save")
+    assert "No answer is chosen" in words(page)
+    assert mine(double) == {}
+    assert case_id(page) == here
 
 
 def test_every_answer_has_its_key_and_none_is_a_global_one(open_page: OpenPage) -> None:
@@ -68,7 +72,7 @@ def test_two_keys_save_a_case_and_show_the_next(open_page: OpenPage) -> None:
     assert case_id(page) != first
     assert "Saved" in words(page)
     assert comment(page).value == ""
-    assert page.button(key=f"rv_save_{case_id(page)}").disabled
+    assert page.button(key=f"rv_save_{case_id(page)}").proto.type == "secondary"
 
 
 def test_the_saved_mark_comes_only_after_the_application_answered(open_page: OpenPage) -> None:
@@ -280,7 +284,7 @@ def test_two_readers_in_one_process_never_meet(open_page: OpenPage) -> None:
     assert nothing_failed(page)
     assert "secret of reader one" not in repr(page)
     assert page.session_state["review"].person_id == 4
-    assert page.button(key=f"rv_save_{case_id(page)}").disabled
+    assert page.button(key=f"rv_save_{case_id(page)}").proto.type == "secondary"
 
 
 def test_all_read_says_so(open_page: OpenPage) -> None:

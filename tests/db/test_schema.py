@@ -48,7 +48,7 @@ def test_the_steps_lead_down_to_nothing_and_up_again(database: Database) -> None
 
 def test_every_step_is_named_by_its_revision_and_lies_inside_the_package() -> None:
     folder = Path(schema.__file__).parent / "migrations" / "versions"
-    assert [file.name[:4] for file in sorted(folder.glob("*.py"))] == ["0001"]
+    assert [file.name[:4] for file in sorted(folder.glob("*.py"))] == ["0001", "0002"]
 
 
 @pytest.mark.parametrize("table", sorted(APPEND_ONLY | {"person"}))
@@ -118,8 +118,8 @@ def test_an_empty_database_says_how_to_fill_it(tmp_path: Path) -> None:
 
 
 def test_an_older_database_says_how_to_upgrade_it(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "head", lambda: "0002")
-    with pytest.raises(StoreError, match=r"has schema 0001.*needs 0002.*alertreview init"):
+    monkeypatch.setattr(schema, "head", lambda: "0003")
+    with pytest.raises(StoreError, match=r"has schema 0002.*needs 0003.*alertreview init"):
         database.check()
 
 

@@ -1,0 +1,240 @@
+"""Export: expert labels as files; counted before anything is written, made only when asked for, listed afterwards."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.read_models import ExportPreview, PersonView, StudyView
+from core.vocabulary import CaseState
+from dashboard.components import cards, texts
+from dashboard.components.acting import reading_as
+from dashboard.context import acting_person, application
+
+if TYPE_CHECKING:
+    from alertreview.bootstrap import Application
+
+LAYOUTS = {"long": "One row a judgment", "wide": "One row a case"}
+FORMATS = {
+    "csv": "CSV, byte-exact",
+    "csv-excel": "CSV for Excel",
+    "xlsx": "Excel workbook",
+    "parquet": "Parquet",
+    "jsonl": "JSON lines",
+    "meds": "MEDS labels, majority (zip)",
+}
+MIME = {
+    "csv": "text/csv",
+    "csv-excel": "text/csv",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/jsonl",
+    "meds": "application/zip",
+}
+MEDS = "meds"
+Choice = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A file made in this session, and the choices that it was made for: other choices never offer it."""
+
+    choice: Choice
+    name: str
+    content: bytes
+    made_at: datetime
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    studies = {study.slug: study for study in app.studies()}
+    if not studies:
+        with cards.header("Export", "", simulated=app.simulated):
+            pass
+        with cards.empty_state("No study yet", "Labels to export come from a judged study.", ":material/download:"):
+            pass
+        return
+    study = app.study(st.query_params.get("study") or next(iter(studies)))
+    _head(app, study, studies)
+    person = acting_person()
+    if person is not None and app.is_blinded(study.slug, person.person_id):
+        _blinded(study, person)
+    else:
+        left, right = st.columns([7, 5])
+        with left, cards.card("One table", "judgments or labels of the study", height="stretch"):
+            _one_table(app, study, person)
+        with right, cards.card("Everything for a paper", "one zip", height="stretch"):
+            _everything(app, study, person)
+    _past(app, study)
+
+
+def _head(app: "Application", study: StudyView, studies: dict[str, StudyView]) -> None:
+    line = texts.joined(
+        texts.plain(study.title, 60), texts.STATUS_TEXTS[study.status].lower(), texts.plural(study.n_cases, "case")
+    )
+    with cards.header("Export", line, simulated=app.simulated):
+        if len(studies) > 1:
+            if st.session_state.get("ex_study") != study.slug:
+                st.session_state["ex_study"] = study.slug
+            st.selectbox(
+                "Study",
+                list(studies),
+                key="ex_study",
+                width=220,
+                label_visibility="collapsed",
+                format_func=lambda slug: texts.shorten(studies[slug].title if slug in studies else slug, 40),
+                on_change=_choose,
+            )
+        reading_as()
+
+
+def _choose() -> None:
+    st.query_params["study"] = st.session_state["ex_study"]
+
+
+def _blinded(study: StudyView, person: PersonView) -> None:
+    """Say why a reader of the open study gets no file, and lead back to the cases."""
+    with cards.empty_state(
+        "Not for you yet",
+        f"{texts.plain(person.name, 40)} still judges cases of this study, and a file would show the others' answers. "
+        "It opens when the last case is judged, or the study is locked.",
+        ":material/visibility_off:",
+    ):
+        if st.button("Go on judging", key="ex_review", icon=":material/rate_review:"):
+            st.switch_page("views/review.py", query_params={"study": study.slug})
+
+
+def _one_table(app: "Application", study: StudyView, person: PersonView | None) -> None:
+    person_id = person.person_id if person else None
+    first, second = st.columns(2)
+    file_format = first.selectbox("Format", list(FORMATS), key="ex_format", format_func=FORMATS.__getitem__)
+    with second:
+        layout = st.segmented_control(
+            "Layout",
+            list(LAYOUTS),
+            default="long",
+            required=True,
+            key="ex_layout",
+            format_func=LAYOUTS.__getitem__,
+            disabled=file_format == MEDS,
+        )
+    layout = layout or "long"
+    states = st.multiselect(
+        "Only cases that are",
+        list(texts.CASE_TEXTS),
+        key="ex_states",
+        format_func=texts.CASE_TEXTS.__getitem__,
+        placeholder="all",
+    )
+    preview = app.export_preview(study.slug, file_format, layout, person_id=person_id)
+    n_rows = _counts(preview, states)
+    choice: Choice = (study.slug, person_id, file_format, layout, *sorted(states))
+
+    def make() -> tuple[str, bytes]:
+        return app.export_labels(study.slug, file_format, layout, states=tuple(states), person_id=person_id)
+
+    _prepare_and_offer("table", choice, MIME[file_format], make, disabled=not n_rows)
+
+
+def _counts(preview: ExportPreview, states: list[CaseState]) -> int:
+    """Draw how many rows there are and how many the filter lets through; give the latter."""
+    n_rows, n_all = preview.chosen(states), preview.chosen(())
+    found = ", ".join(f"{n:,} {texts.CASE_TEXTS[state].lower()}" for state, n in preview.n_rows.items() if n)
+    if n_rows:
+        st.markdown(f"**{texts.plural(n_rows, 'row')}** of {n_all:,}. {cards.muted(f'By state of the case: {found}.')}")
+    elif n_all:
+        st.warning(
+            f"This choice leaves no row. Rows by state of their case: {found}. Choose other states.",
+            icon=":material/filter_alt_off:",
+        )
+    else:
+        st.markdown(cards.muted("This study has no such row yet: 0 of 0."))
+    return n_rows
+
+
+def _everything(app: "Application", study: StudyView, person: PersonView | None) -> None:
+    person_id = person.person_id if person else None
+    st.markdown(
+        cards.muted(
+            "Judgments, cases, labels, scores, strata, agreement, rows for multi-reader software, the data dictionary, "
+            "the report as HTML, PDF and JSON, a manifest and checksums. The report can be computed again from it."
+        )
+    )
+    formats = st.multiselect(
+        "Formats of the tables",
+        [one for one in FORMATS if one != MEDS],
+        default=["csv"],
+        key="ex_formats",
+        format_func=FORMATS.__getitem__,
+    )
+    choice: Choice = (study.slug, person_id, *formats)
+
+    def make() -> tuple[str, bytes]:
+        return app.export_study_zip(study.slug, tuple(formats), person_id=person_id)
+
+    _prepare_and_offer("study", choice, "application/zip", make, disabled=not formats)
+
+
+def _prepare_and_offer(
+    what: str, choice: Choice, mime: str, make: Callable[[], tuple[str, bytes]], *, disabled: bool
+) -> None:
+    """Draw the button that makes a file and, once made for these very choices, the one that hands it out."""
+    key = f"ex_ready_{what}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Prepare", key=f"ex_prepare_{what}", icon=":material/build:", disabled=disabled):
+            with st.spinner("Writing…", show_time=False):
+                name, content = make()
+            st.session_state[key] = Prepared(choice, name, content, datetime.now(UTC))
+        ready = st.session_state.get(key)
+        if not isinstance(ready, Prepared):
+            return
+        if ready.choice != choice:
+            # The file of other choices, or of another person, must not wait in memory.
+            del st.session_state[key]
+            return
+        st.download_button(
+            f"Download {ready.name}",
+            data=ready.content,
+            file_name=ready.name,
+            mime=mime,
+            icon=":material/download:",
+            type="primary",
+            key=f"ex_download_{what}",
+            on_click="ignore",
+        )
+    size = texts.plural(len(ready.content), "byte")
+    digest = hashlib.sha256(ready.content).hexdigest()
+    st.markdown(f":small[{cards.muted(f'Made {ready.made_at:%H:%M} UTC, {size}, SHA-256 {digest}')}]")
+
+
+def _past(app: "Application", study: StudyView) -> None:
+    with cards.card("Past exports of this study", "from the audit trail, newest first"):
+        past = app.past_exports(study.slug)
+        if not past:
+            st.markdown(cards.muted("Nothing was exported yet."))
+            return
+        names = {f"person {person.person_id}": person.name for person in app.people()}
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "When (UTC)": [texts.day_time(one.exported_at) for one in past],
+                    "Who": [texts.shorten(names.get(one.actor, one.actor), 40) for one in past],
+                    "What": [one.what for one in past],
+                    "File": [one.file_name for one in past],
+                    "Rows": pd.array([one.n_rows for one in past], dtype="Int64"),
+                    "SHA-256": [one.sha256 for one in past],
+                }
+            ),
+            key="ex_past",
+            hide_index=True,
+            height="content" if len(past) <= 10 else 390,
+            alt=f"{texts.plural(len(past), 'past export')}, newest first, with checksums",
+        )
+
+
+page()

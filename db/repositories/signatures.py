@@ -1,0 +1,43 @@
+"""Signatures under reports: appended, marked superseded once, never changed otherwise."""
+
+from datetime import datetime
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from db.models import ReportSignature
+from db.repositories.reading import change, columns, read_all, values
+from db.rows import NewSignature, SignatureRow
+
+
+class Signatures:
+    """Signatures of the unit of work's session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def append(self, signature: NewSignature) -> None:
+        """Append a signature."""
+        self._session.execute(insert(ReportSignature).values(values(signature)))
+
+    def of_study(self, study_id: int) -> list[SignatureRow]:
+        """Give the signatures under a study's reports, oldest first, superseded ones among them."""
+        statement = (
+            select(*columns(ReportSignature, SignatureRow))
+            .where(ReportSignature.study_id == study_id)
+            .order_by(ReportSignature.id)
+        )
+        return read_all(self._session, SignatureRow, statement)
+
+    def supersede(self, study_id: int, at: datetime, *, but_hash: str = "") -> int:
+        """Mark what stands as superseded, except signatures of one content, and give their number."""
+        statement = (
+            update(ReportSignature)
+            .where(
+                ReportSignature.study_id == study_id,
+                ReportSignature.superseded_at.is_(None),
+                ReportSignature.content_hash != but_hash,
+            )
+            .values(superseded_at=at)
+        )
+        return change(self._session, statement)

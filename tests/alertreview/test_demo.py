@@ -1,0 +1,83 @@
+"""The demonstration: honest about being simulated, finds what was planted, can be built twice or after a stop."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from alertreview import demo
+from alertreview.bootstrap import Application, open_application
+from alertreview.demo import READERS, STUDY, build_demo, demo_home
+from alertreview.settings import default_home, load_settings
+from core.vocabulary import Answer, StudyStatus
+from tests.demo_site import SMALL
+
+
+class Stopped(Exception):  # noqa: N818 - stands for Ctrl+C in the middle of the work
+    """The person stops the command."""
+
+
+def test_everything_says_that_it_is_simulated(application: Application) -> None:
+    run = application.run()
+    assert run is not None
+    assert application.simulated
+    assert run.simulated
+    assert application.study(STUDY).simulated
+    assert application.report(STUDY).simulated
+    assert {person.name for person in application.people() if person.simulated} == set(READERS)
+    assert all("(simulated)" in name for name in READERS)
+
+
+def test_the_study_is_open_with_cases_that_wait_for_the_visitor(application: Application) -> None:
+    study = application.study(STUDY)
+    assert study.status is StudyStatus.OPEN
+    assert study.n_cases == SMALL.n_cases
+    assert study.n_complete == SMALL.n_cases - SMALL.n_waiting
+    visitor = next(person for person in application.people() if not person.simulated)
+    assert application.queue(STUDY, visitor.person_id).n_left == SMALL.n_waiting
+
+
+def test_the_simulated_readers_disagree_now_and_then(application: Application) -> None:
+    answers: dict[int, set[Answer]] = {}
+    for vote in application.studies_service.votes(STUDY):
+        answers.setdefault(vote.case_id, set()).add(vote.answer)
+    assert 0 < sum(len(given) > 1 for given in answers.values()) < len(answers)
+
+
+def test_planted_decisions_are_found_better_than_by_rarity_alone(
+    own_home: Path,
+) -> None:
+    lines = "\n".join(build_demo(load_settings(own_home), SMALL))
+    found = re.search(r"scaled score (0\.\d+), of the rarity of the decision in its task alone (0\.\d+)", lines)
+    assert found
+    by_score, by_rarity = map(float, found.groups())
+    assert by_score > 0.9
+    assert by_score > by_rarity + 0.05
+
+
+def test_building_again_adds_nothing(own_home: Path) -> None:
+    with open_application(own_home) as own:
+        before = (own.runs(), own.studies(), own.studies_service.votes(STUDY))
+    list(build_demo(load_settings(own_home), SMALL))
+    with open_application(own_home) as own:
+        assert (own.runs(), own.studies(), own.studies_service.votes(STUDY)) == before
+
+
+def test_a_build_that_was_stopped_before_the_votes_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise Stopped
+
+    settings = load_settings(tmp_path / "home", create=True)
+    monkeypatch.setattr(demo, "record_votes", stop)
+    with pytest.raises(Stopped):
+        list(build_demo(settings, SMALL))
+    monkeypatch.undo()
+    list(build_demo(settings, SMALL))
+    with open_application(settings.home) as own:
+        assert own.study(STUDY).n_complete == SMALL.n_cases - SMALL.n_waiting
+        assert len(own.runs()) == 1
+
+
+def test_the_demonstration_never_lands_in_a_real_home() -> None:
+    assert demo_home() != default_home()
+    assert demo_home().parent == default_home().parent

@@ -1,0 +1,82 @@
+"""The whole way on a real demonstration site: worklist, alert, blinded review by keyboard, report with an AUC."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import OpenVisit, Visit
+
+pytestmark = pytest.mark.browser
+
+SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
+PAGES = ("", "worklist", "review", "my-judgments", "studies", "reports", "runs")
+
+
+def case_number(page: Page) -> int:
+    found = re.search(r"Case (\d+) of \d+", page.locator("[data-testid=stMain]").inner_text())
+    return int(found[1]) if found else 0
+
+
+def judge(opened: Visit, key: str, name: str) -> None:
+    """Answer the case that is shown with two keys and wait for what comes next."""
+    page = opened.page
+    title = page.get_by_role("heading", level=1)
+    before = page.url
+    assert title.count() == 1
+    opened.key(key)
+    expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]", has_text=name)).to_have_count(1)
+    opened.key("s")
+    page.wait_for_function("before => location.href !== before", arg=before, timeout=20_000)
+    opened.settle()
+
+
+def test_from_the_worklist_to_the_auc(visit: OpenVisit, demo_url: str) -> None:
+    opened = visit(demo_url)
+    page = opened.open("worklist")
+    expect(page.get_by_text(re.compile(r"^\d+ alerts"))).to_be_visible()
+    opened.key("j")
+    page.wait_for_url("**alert=*")
+    opened.key("o")
+    expect(page.get_by_text("Patient time line")).to_be_visible()
+    opened.settle()
+    assert page.locator("[data-testid=stPlotlyChart]").count() >= 3
+    expect(page.get_by_text(re.compile(r"of the \d+ most similar past instances"))).to_be_visible()
+
+    reader = visit(demo_url)
+    page = reader.open("review")
+    total = int(re.search(r"of (\d+)", page.get_by_text(re.compile(r"^Case \d+ of \d+")).inner_text())[1])  # type: ignore[index]
+    assert total >= 10
+    for number in range(total):
+        judge(reader, "3" if number % 2 else "1", "clinically relevant" if number % 2 else "Usual")
+    expect(page.get_by_text("All read")).to_be_visible()
+    sent = reader.received().lower()
+    for banned in ("score", "rank", "stratum", "strata", "inclusion", "support"):
+        assert banned not in sent, banned
+
+    page = opened.open("my-judgments")
+    expect(page.get_by_text(f"{total} judgments.")).to_be_visible()
+
+    page = opened.open("reports")
+    main = page.locator("[data-testid=stMain]")
+    expect(main.get_by_text("AUC, design-weighted", exact=True)).to_be_visible()
+    text = main.inner_text()
+    assert re.search(r"AUC, design-weighted\s+0\.\d\d\s+0\.\d\d–[01]\.\d\d", text)
+    assert "times in 100" in text
+    expect(main.get_by_text("ROC", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_page_of_the_demonstration_draws_without_an_error(visit: OpenVisit, demo_url: str, dark: bool) -> None:
+    opened = visit(demo_url, dark=dark)
+    for path in PAGES:
+        page = opened.open(path)
+        assert page.locator("[data-testid=stAlert], [data-testid=stException]").count() == 0, path
+        assert page.evaluate(SIDEWAYS) <= 0, path
+        expect(page.get_by_text("Simulated data").first).to_be_visible()
+
+
+def test_a_link_to_an_alert_that_is_not_there_says_so(visit: OpenVisit, demo_url: str) -> None:
+    page = visit(demo_url).open("alert?alert=999999999")
+    expect(page.get_by_text("This alert is not here")).to_be_visible()
+    assert "Traceback" not in page.content()
