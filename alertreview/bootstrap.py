@@ -152,8 +152,33 @@ class Application:
         """Give a page of ranked alerts."""
         return self._worklist.page(filters, after, limit)
 
-    def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
-        """Give everything that the alert page shows."""
+    def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
+        """Give everything that the alert page shows.
+
+        Parameters
+        ----------
+        alert_id : int
+            Number of the alert.
+        filters : WorklistFilters or None
+            The list that the reader came from.
+        person_id : int or None
+            Who looks. Somebody who has still to judge this decision blindly is refused; for everybody else it is
+            remembered that the score was seen, and a later judgment of the decision carries the mark.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        RefusedError
+            If the person must not see its score yet.
+        """
+        if person_id is not None:
+            if not self._review.may_see_score(person_id, alert_id):
+                raise RefusedError(
+                    "You have still to judge this decision in a study, without knowing its score. "
+                    "The alert opens once you have."
+                )
+            self._review.note_score_seen(person_id, alert_id)
         return self._worklist.alert(alert_id, filters)
 
     def studies(self) -> tuple[StudyView, ...]:

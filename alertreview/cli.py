@@ -1,67 +1,18 @@
 """The command line: each command does one use case, prints what a person needs, and ends with 0 or a one-line error."""
 
-import functools
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from alertreview import __version__
-from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, Settings, default_home, load_settings
+from alertreview.cli_mapping import mapping as mapping_commands
+from alertreview.cli_options import EXIT_UNEXPECTED, file_or_url, site_options
+from alertreview.cli_study import export, recompute, report, sign_report
+from alertreview.settings import Settings, load_settings
 from core.errors import AlertReviewError
 
 EXIT_INTERRUPTED = 130
-EXIT_UNEXPECTED = 1
-
-
-class UnexpectedError(AlertReviewError):
-    """Something that no rule foresaw; where it happened stands in the log of the home."""
-
-    exit_code = EXIT_UNEXPECTED
-
-
-def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--home`` and ``--database``, with their environment variables, and a log for the unforeseen."""
-    command = _log_the_unforeseen(command)
-    for decorate in (
-        click.option(
-            "--database", metavar="URL", envvar=DATABASE_VARIABLE, help="SQLAlchemy URL; by default a file in the home."
-        ),
-        click.option(
-            "--home",
-            metavar="DIR",
-            envvar=HOME_VARIABLE,
-            type=click.Path(path_type=Path),
-            help="Folder of the site, with its imports and its database.",
-        ),
-    ):
-        command = decorate(command)
-    return command
-
-
-def _log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn an error that no rule foresaw into one line; its place goes to the log, its text (patient data?) nowhere."""
-
-    @functools.wraps(command)
-    def guarded(*args: Any, **options: Any) -> Any:
-        try:
-            return command(*args, **options)
-        except (AlertReviewError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
-            raise
-        except Exception as error:
-            from alertreview.console import write_technical_log
-
-            log_file = Path(options.get("home") or default_home()) / "alertreview.log"
-            sentence = f"an unexpected error ({type(error).__name__}); nothing half-done is visible"
-            try:
-                write_technical_log(log_file, error)
-            except OSError:
-                raise UnexpectedError(f"{sentence}.") from error
-            raise UnexpectedError(f"{sentence}. Where it happened: {log_file}") from error
-
-    return guarded
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -106,13 +57,15 @@ def init(home: Path | None, database: str | None) -> None:
 
 
 @cli.command(name="import")
-@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("source")
 @click.option(
     "--format", "source_format", type=click.Choice(["meds", "omop", "csv"]), default="meds", show_default=True
 )
 @click.option(
     "--mapping", metavar="NAME|FILE", help="Site mapping: a preset's name or a YAML file (default: the best fit)."
 )
+@click.option("--schema", help="Schema of an OMOP CDM that is read from a database.")
+@click.option("--add", is_flag=True, help="Add the records, of another day say, to those of the last import.")
 @click.option(
     "--report",
     "report_file",
@@ -121,16 +74,18 @@ def init(home: Path | None, database: str | None) -> None:
 )
 @site_options
 def import_(
-    source: Path,
+    source: str,
     source_format: str,
     mapping: str | None,
+    schema: str | None,
+    add: bool,
     report_file: Path | None,
     home: Path | None,
     database: str | None,
 ) -> None:
     """Read health records from SOURCE into the site: all of it, or nothing.
 
-    SOURCE is a MEDS data set, an OMOP CDM (folder or zip of CSV files) or a long CSV file.
+    SOURCE is a MEDS data set, an OMOP CDM (folder or zip of CSV files, or a SQLAlchemy URL), or a long CSV file.
     """
     from alertreview.bootstrap import open_database
     from alertreview.console import progress_bar
@@ -138,7 +93,9 @@ def import_(
 
     settings = load_settings(home, database, create=True)
     with open_database(settings, upgrade=True) as site_database, progress_bar("Importing") as progress:
-        outcome = import_records(settings, site_database, source, source_format, mapping, progress)
+        outcome = import_records(
+            settings, site_database, file_or_url(source), source_format, mapping, progress, schema=schema, add=add
+        )
     for line in outcome.report.lines():
         click.echo(line)
     click.echo("Already imported; nothing changed." if outcome.unchanged else f"Imported as {outcome.folder.name}.")
@@ -266,120 +223,6 @@ def dashboard(port: int, browser: bool | None, home: Path | None, database: str 
 
 
 @cli.command()
-@click.option("--study", "slug", required=True, help="Short name of the study.")
-@click.option(
-    "--format", "output_format", type=click.Choice(["json", "html", "pdf"]), default="json", show_default=True
-)
-@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
-@site_options
-def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
-    """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
-    from alertreview.bootstrap import open_application
-    from alertreview.files import write_bytes
-    from alertreview.report_documents import ReportFormat, render_report
-
-    with open_application(home, database) as application:
-        study_report = application.report(slug)
-        signatures = application.signatures(slug, study_report)
-        content = render_report(study_report, ReportFormat(output_format), signatures)
-    if out is None:
-        sys.stdout.buffer.write(content)
-    else:
-        write_bytes(out, content)
-        click.echo(f"Report of study {slug} written to {out}.")
-
-
-@cli.command(name="sign-report")
-@click.option("--study", "slug", required=True, help="Short name of the study; it must be locked.")
-@click.option("--person", metavar="NAME", required=True, help="Who signs: the name of somebody on this site.")
-@click.option("--meaning", metavar="TEXT", required=True, help="What the signature says: 'I approve this report'.")
-@site_options
-def sign_report(slug: str, person: str, meaning: str, home: Path | None, database: str | None) -> None:
-    """Sign the report of a locked study as it stands; a changed vote or a reopened study supersedes the signature."""
-    from alertreview.bootstrap import open_application
-
-    with open_application(home, database) as application:
-        signature = application.sign_report(slug, application.person_named(person).person_id, meaning)
-    click.echo(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
-    click.echo(f"Content {signature.content_hash}")
-
-
-@cli.group()
-def export() -> None:
-    """Write expert labels and scores to files that open anywhere."""
-
-
-@export.command(name="labels")
-@click.option("--study", "slug", required=True, help="Short name of the study.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["csv", "csv-excel", "xlsx", "parquet", "jsonl", "meds"]),
-    default="csv",
-    show_default=True,
-)
-@click.option(
-    "--layout",
-    type=click.Choice(["long", "wide"]),
-    default="long",
-    show_default=True,
-    help="One row for each version of each judgment, or one row for each case.",
-)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
-@site_options
-def export_labels(
-    slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None
-) -> None:
-    """Write the judgments of a study, with the case, the alert, the run and the rubric they belong to."""
-    from alertreview.bootstrap import open_application
-
-    with open_application(home, database) as application:
-        n_rows = application.exports.labels(slug, output_format, layout, out)
-    click.echo(f"{n_rows} rows written to {out}.")
-
-
-@export.command(name="study")
-@click.option("--study", "slug", required=True, help="Short name of the study.")
-@click.option(
-    "--format",
-    "output_formats",
-    type=click.Choice(["csv", "csv-excel", "xlsx", "parquet", "jsonl"]),
-    multiple=True,
-    default=("csv",),
-    show_default=True,
-    help="Format of the tables; repeat for several.",
-)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="New folder to write.")
-@site_options
-def export_study(
-    slug: str, output_formats: tuple[str, ...], out: Path, home: Path | None, database: str | None
-) -> None:
-    """Write every table of a study with a manifest; `alertreview recompute` makes its report again from them."""
-    from alertreview.bootstrap import open_application
-
-    with open_application(home, database) as application:
-        files = application.exports.study(slug, output_formats, out)
-    click.echo(f"{len(files)} files and a manifest written to {out}.")
-
-
-@cli.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
-def recompute(folder: Path, out: Path | None) -> None:
-    """Compute a study's report again from the files in FOLDER alone, as JSON; needs no site and no database."""
-    from alertreview.export_recompute import recompute as recompute_report
-    from alertreview.files import write_bytes
-    from alertreview.report_documents import ReportFormat, render_report
-
-    content = render_report(recompute_report(folder), ReportFormat.JSON)
-    if out is None:
-        sys.stdout.buffer.write(content)
-    else:
-        write_bytes(out, content)
-        click.echo(f"Report recomputed from {folder} written to {out}.")
-
-
-@cli.command()
 @click.option(
     "--size",
     type=click.Choice(["small", "medium", "paper"]),
@@ -397,6 +240,10 @@ def simulate(size: str, seed: int, out: Path) -> None:
 
     for line in write_simulated_source(size, seed, out):
         click.echo(line)
+
+
+for command in (report, sign_report, export, recompute, mapping_commands):
+    cli.add_command(command)
 
 
 def _serve(settings: Settings, port: int, browser: bool | None) -> None:

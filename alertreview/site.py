@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from alertreview.importing import build_cohort
+from alertreview.living import extend_snapshot
 from alertreview.settings import Settings
-from alertreview.snapshots import write_snapshot
+from alertreview.snapshots import read_snapshot, write_snapshot
 from core.cohort import Cohort
-from core.errors import InvalidInputError, SourceError
+from core.errors import InvalidInputError, NotFoundError, SourceError
 from core.import_report import ImportReport
 from core.vocabulary import Kind
 from db.rows import NewInstance, NewSnapshot, NewTask
@@ -43,10 +44,13 @@ class ImportOutcome:
 def import_records(
     settings: Settings,
     database: Database,
-    source: Path,
+    source: Path | str,
     source_format: str,
     mapping: str | None = None,
     progress: Progress | None = None,
+    *,
+    schema: str | None = None,
+    add: bool = False,
 ) -> ImportOutcome:
     """Import health records: all of them, or nothing.
 
@@ -56,27 +60,39 @@ def import_records(
         The site.
     database : Database
         Upgraded and checked.
-    source : Path
-        A MEDS data set, an OMOP CDM, or a long CSV file.
+    source : Path or str
+        A MEDS data set, an OMOP CDM (folder, zip or SQLAlchemy URL), or a long CSV file.
     source_format : {"meds", "omop", "csv"}
         Which of these.
     mapping : str or None
         Name of a preset or path of a YAML file; None for the preset that recognises most.
     progress : callable(n_done, n_all), optional
         Called while records are read.
+    schema : str, optional
+        Schema of an OMOP CDM that is read from a database.
+    add : bool
+        Add the records, another day's, to those of the last import; corrected results are replaced and kept in a trail.
 
     Raises
     ------
     SourceError, MappingError
         If the source or the mapping cannot be used; nothing was kept.
+    NotFoundError
+        If there is no import to add to.
     """
 
     def tell(what: str, share: float) -> None:
         if progress is not None:
             progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
 
-    cohort, report = build_cohort(source, format=source_format, mapping=mapping, progress=tell)
-    folder = write_snapshot(cohort, report, settings.home)
+    trail: pd.DataFrame | None = None
+    if add:
+        former = read_snapshot(settings.snapshots / _last_folder(database))
+        extended = extend_snapshot(former, source, format=source_format, mapping=mapping, schema=schema, progress=tell)
+        cohort, report, trail = extended.cohort, extended.report, extended.trail
+    else:
+        cohort, report = build_cohort(source, format=source_format, mapping=mapping, schema=schema, progress=tell)
+    folder = write_snapshot(cohort, report, settings.home, trail=trail)
     with database.write() as uow:
         if uow.snapshots.by_hash(cohort.content_hash) is not None:
             return ImportOutcome(folder, report, unchanged=True)
@@ -97,6 +113,14 @@ def import_records(
         )
         uow.commit()
     return ImportOutcome(folder, report, unchanged=False)
+
+
+def _last_folder(database: Database) -> str:
+    with database.read() as uow:
+        last = uow.snapshots.latest()
+    if last is None:
+        raise NotFoundError("There is no import to add to. Import the first records without --add.")
+    return last.folder
 
 
 def _instances(cohort: Cohort) -> list[NewInstance]:

@@ -4,13 +4,13 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.read_models import AlertDetail
-from core.errors import NotFoundError
+from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Decision, Kind
 from dashboard.components import cards, links, texts
 from dashboard.components.charts_bars import features
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
-from dashboard.context import application, colours, is_phone
+from dashboard.context import acting_person, application, colours, is_phone
 
 
 def page() -> None:
@@ -27,9 +27,13 @@ def page() -> None:
         _no_alert("No alert is named in this address", "Open one from the worklist.")
         return
     try:
-        detail = app.alert(alert_id, filters)
+        person = acting_person()
+        detail = app.alert(alert_id, filters, person.person_id if person else None)
     except NotFoundError as error:
         _no_alert("This alert is not here", texts.plain(str(error), 400))
+        return
+    except RefusedError as error:
+        _no_alert("Judge it first", texts.plain(str(error), 400))
         return
     with st.container(gap="xsmall"):
         _bar(detail, app.simulated)

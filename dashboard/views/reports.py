@@ -42,7 +42,7 @@ def page() -> None:
     _head(report, {key: study.title for key, study in studies.items()}, app.simulated)
     if person is not None and app.is_blinded(slug, person.person_id):
         _blinded(slug, person, app.queue(slug, person.person_id).n_left)
-    if report.headline:
+    elif report.headline:
         st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
     if report.warnings:
         lines = [f":small[:material/info: {cards.muted(texts.bold_only(warning))}]" for warning in report.warnings]
@@ -162,7 +162,7 @@ def _tiles(report: StudyReport, result: ResultSet) -> None:
     if report.hidden:
         tiles = (
             ("Cases", f"{report.n_cases:,}", f"of {texts.plural(report.n_patients, 'patient')}"),
-            ("Judgments", f"{report.n_votes:,}", "saved so far"),
+            ("Votes", f"{report.n_votes:,}", "so far"),
             ("Readers", f"{report.n_readers:,}", f"{report.n_slots} wanted per case"),
             ("Figures", "hidden", "while readers are blinded"),
         )

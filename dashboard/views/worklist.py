@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.read_models import AlertRow, FilterChoices, RunView, WorklistFilters, WorklistPage
+from core.errors import RefusedError
 from dashboard.components import cards, links, texts
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.worklist_filters import (
@@ -20,7 +21,7 @@ from dashboard.components.worklist_filters import (
     move,
     place,
 )
-from dashboard.context import application, colours, is_phone, shown_errors
+from dashboard.context import acting_person, application, colours, is_phone, shown_errors
 
 PAGE_SIZE = 13
 SHOWN = "worklist_shown"
@@ -231,7 +232,12 @@ def _previous() -> None:
 
 def _preview(listing: Listing, found: WorklistPage, row: AlertRow, at: Place) -> None:
     """Draw the card of the selected alert."""
-    detail = application().alert(row.alert_id, listing.filters)
+    person = acting_person()
+    try:
+        detail = application().alert(row.alert_id, listing.filters, person.person_id if person else None)
+    except RefusedError as error:
+        st.info(texts.plain(str(error), 400), icon=":material/visibility_off:")
+        return
     with st.container(border=True, gap="xsmall", key="preview"):
         st.markdown(cards.decision_badge_text(row.decision))
         st.markdown(f"### {texts.plain(row.decision_words)}", anchors=False)

@@ -241,7 +241,7 @@ class FakeApplication(FakeExports):
             and filters.text.lower() in row.task_name.lower()
         ]
 
-    def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
+    def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
         rows = {row.alert_id: row for row in self._rows}
         if alert_id not in rows:
             raise NotFoundError(f"There is no alert {alert_id} here. Open it from the worklist.")
