@@ -27,6 +27,7 @@ from alertreview.read_models import (
     WorklistFilters,
     WorklistPage,
 )
+from alertreview.report_documents import ReportFormat, render_report
 from alertreview.report_signing import Signature, content_hash
 from alertreview.reporting import study_report_of
 from alertreview.review import ReviewService
@@ -271,6 +272,19 @@ class Application:
     def signatures(self, slug: str, report: StudyReport | None = None) -> tuple[Signature, ...]:
         """Give the signatures under a study's reports; `report` saves computing the whole one once more."""
         return self._signing.signatures(slug, report)
+
+    def report_file(self, report: StudyReport, output_format: str) -> bytes:
+        """Make a report's file, "json", "html" or "pdf", for a download; HTML and PDF print the signatures.
+
+        Parameters
+        ----------
+        report : StudyReport
+            As the person who downloads it may see it; a hidden one carries no signatures.
+        output_format : str
+            A value of `ReportFormat`.
+        """
+        signatures = () if report.hidden else self.signatures(report.slug, report)
+        return render_report(report, ReportFormat(output_format), signatures)
 
     def export_preview(
         self, slug: str, output_format: str, layout: str, *, person_id: int | None = None

@@ -37,6 +37,8 @@ GUIDELINES = (
 )
 READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)")
 VISITOR = "You (demonstration)"
+RESEARCHER = "Researcher (demonstration)"
+"""Judges nothing, so that no result has to be hidden from this person."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,10 @@ def _build_study(application: Application, database: Database, source: Path, siz
 
 
 def _people(database: Database) -> dict[str, PersonRow]:
-    wanted = [(name, Role.REVIEWER, True) for name in READERS] + [(VISITOR, Role.REVIEWER, False)]
+    wanted = [(name, Role.REVIEWER, True) for name in READERS] + [
+        (VISITOR, Role.REVIEWER, False),
+        (RESEARCHER, Role.RESEARCHER, False),
+    ]
     with database.write() as uow:
         known = {person.name: person for person in uow.people.all()}
         for name, role, simulated in wanted:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from alertreview.read_models import LastValue, Neighbour, Timeline
 from alertreview.settings import Settings
 from alertreview.snapshot_views import SnapshotViews
-from alertreview.snapshots import Snapshot, read_snapshot
+from alertreview.snapshots import Snapshot, elapsed_features, read_snapshot
 from alertreview.splits import FoldOfRow, rows_of_fold
 from core.errors import NotFoundError
 from core.explain import nearest_past
@@ -112,6 +112,7 @@ class Explanations:
             np.arange(len(columns)),
             weights,
             is_flag=is_flag,
+            is_elapsed=elapsed_features(views.snapshot)[columns],
             n_nearest=N_NEIGHBOURS,
         )
         # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.

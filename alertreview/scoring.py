@@ -16,7 +16,7 @@ from alertreview import __version__
 from alertreview.ranking import RankedAlerts, rank_alerts
 from alertreview.run_assembly import assemble_task
 from alertreview.settings import Settings
-from alertreview.snapshots import Snapshot, read_snapshot
+from alertreview.snapshots import Snapshot, elapsed_features, read_snapshot
 from alertreview.splits import FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.unfinished import UnfinishedScoring
 from core.errors import InvalidInputError, NotFoundError
@@ -185,6 +185,7 @@ def _score_folds(
 ) -> list[ScoredTasks]:
     patients = pd.factorize(snapshot.instances["patient_id"].astype(str))[0]
     is_flag = snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool)
+    is_elapsed = elapsed_features(snapshot)
     n_folds = int(folds.max()) + 1
     scored = []
     for fold in range(n_folds):
@@ -194,6 +195,7 @@ def _score_folds(
                 snapshot.features,
                 snapshot.decisions,
                 is_flag=is_flag,
+                is_elapsed=is_elapsed,
                 patients=patients,
                 past=past,
                 recent=recent,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,6 +149,14 @@ def read_snapshot(folder: Path) -> "Snapshot":
             "Import the data again, or use the program that wrote it."
         )
     return Snapshot(Path(folder), manifest)
+
+
+def elapsed_features(snapshot: "Snapshot") -> npt.NDArray[np.bool_]:
+    """Mark the features that count hours since something: they are compared as recency, of shape (n_features,)."""
+    is_elapsed: npt.NDArray[np.bool_] = (
+        snapshot.feature_dictionary["aspect"].astype(str).str.startswith("hours_").to_numpy(dtype=bool)
+    )
+    return is_elapsed
 
 
 class Snapshot:

@@ -23,6 +23,7 @@ NEUTRAL_SENTENCE = (
     "Something went wrong on the server, and what you just did may not be saved. Reload the page to see what is "
     "stored; if it happens again, ask whoever runs this site to look at its log."
 )
+READER_ROLES = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
 _PERSON = "person_id"
 _PAGE = "page"
 _ARRIVED = "arrived"
@@ -123,6 +124,22 @@ def acting_person() -> PersonView | None:
     """Return who is reading in this session; None when nobody may judge yet."""
     people = people_who_read()
     chosen = st.session_state.get(_PERSON)
+    return next((p for p in people if p.person_id == chosen), people[0] if people else None)
+
+
+def people_who_look() -> tuple[PersonView, ...]:
+    """Return everybody who may look at reports, those who do not judge cases first."""
+    return tuple(sorted(application().people(), key=lambda p: (p.role in READER_ROLES, p.simulated)))
+
+
+def looking_person() -> PersonView | None:
+    """Return who looks at reports in this session.
+
+    That is whom the session reads as, once somebody was chosen; before, it is somebody who judges no cases and from
+    whom no result has to be hidden, if there is one.
+    """
+    chosen = st.session_state.get(_PERSON)
+    people = people_who_look()
     return next((p for p in people if p.person_id == chosen), people[0] if people else None)
 
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from alertreview.read_models import PersonView
 from dashboard.components.texts import shorten
-from dashboard.context import acting_person, people_who_read, read_as
+from dashboard.context import acting_person, looking_person, people_who_look, people_who_read, read_as
 
 
 def _changed() -> None:
@@ -15,8 +15,15 @@ def _changed() -> None:
 
 def reading_as() -> PersonView | None:
     """Draw the chooser "Reading as" and return the person; None when nobody may judge yet."""
-    people = people_who_read()
-    person = acting_person()
+    return _choose(people_who_read(), acting_person())
+
+
+def looking_as() -> PersonView | None:
+    """Draw the same chooser on pages that everybody may look at; None on a site without people."""
+    return _choose(people_who_look(), looking_person())
+
+
+def _choose(people: tuple[PersonView, ...], person: PersonView | None) -> PersonView | None:
     if person is None:
         return None
     names = {p.person_id: shorten(p.name, 40) for p in people}

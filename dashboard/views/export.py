@@ -12,8 +12,8 @@ import streamlit as st
 from alertreview.read_models import ExportPreview, PersonView, StudyView
 from core.vocabulary import CaseState
 from dashboard.components import cards, texts
-from dashboard.components.acting import reading_as
-from dashboard.context import acting_person, application
+from dashboard.components.acting import looking_as
+from dashboard.context import application, looking_person
 
 if TYPE_CHECKING:
     from alertreview.bootstrap import Application
@@ -61,7 +61,7 @@ def page() -> None:
         return
     study = app.study(st.query_params.get("study") or next(iter(studies)))
     _head(app, study, studies)
-    person = acting_person()
+    person = looking_person()
     if person is not None and app.is_blinded(study.slug, person.person_id):
         _blinded(study, person)
     else:
@@ -90,7 +90,7 @@ def _head(app: "Application", study: StudyView, studies: dict[str, StudyView]) -
                 format_func=lambda slug: texts.shorten(studies[slug].title if slug in studies else slug, 40),
                 on_change=_choose,
             )
-        reading_as()
+        looking_as()
 
 
 def _choose() -> None:

@@ -1,6 +1,6 @@
 """Reports: how good the alerts are, by the judgments of a study."""
 
-import json
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
@@ -9,11 +9,12 @@ from alertreview.read_models import PersonView
 from core.estimate import Estimate
 from core.study_report import AlertRateCurve, ResultSet, StudyReport
 from dashboard.components import cards, planner, texts
-from dashboard.components.acting import reading_as
+from dashboard.components.acting import looking_as
 from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
-from dashboard.context import acting_person, application, colours, shown_errors
+from dashboard.context import application, colours, looking_person, shown_errors
 
 CHOSEN_BUDGET = 0.25
+MIME = {"html": "text/html", "pdf": "application/pdf", "json": "application/json"}
 CURVES = {
     "both": "Both",
     "omission": "Omissions",
@@ -36,7 +37,7 @@ def page() -> None:
             pass
         return
     slug = st.query_params.get("study") or next(iter(studies))
-    person = acting_person()
+    person = looking_person()
     with st.spinner("Computing the report…", show_time=False):
         report = app.report(slug, person.person_id if person else None)
     _head(report, {key: study.title for key, study in studies.items()}, app.simulated)
@@ -73,7 +74,7 @@ def _blinded(slug: str, person: PersonView, n_left: int) -> None:
 
 def _signatures(report: StudyReport) -> None:
     """Draw who signed the report, and the form to sign a locked one."""
-    app, person = application(), acting_person()
+    app, person = application(), looking_person()
     with cards.card("Signatures", "name, time and meaning under the report as it stands"):
         signatures = app.signatures(report.slug, report)
         if signatures:
@@ -125,16 +126,29 @@ def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
                 format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
                 on_change=_choose,
             )
-        reading_as()
+        looking_as()
+        with st.popover("Download", icon=":material/download:", type="primary", key="rp_downloads"):
+            _downloads(report)
+
+
+def _downloads(report: StudyReport) -> None:
+    """Draw a button for each file format; a file is made when its button is pressed, not before."""
+    app = application()
+
+    def content(file_format: str) -> Callable[[], bytes]:
+        return lambda: app.report_file(report, file_format)
+
+    # A hidden report is counts alone: nothing to print.
+    for file_format in ("json",) if report.hidden else ("html", "pdf", "json"):
         st.download_button(
-            "Download",
-            data=lambda: json.dumps(report.to_dict(), indent=2, ensure_ascii=False, default=str),
-            file_name=f"report-{report.slug}.json",
-            mime="application/json",
+            file_format.upper(),
+            data=content(file_format),
+            file_name=f"report-{report.slug}.{file_format}",
+            mime=MIME[file_format],
             icon=":material/download:",
-            type="primary",
-            key="rp_download",
+            key=f"rp_download_{file_format}",
             on_click="ignore",
+            width="stretch",
         )
 
 

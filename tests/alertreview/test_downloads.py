@@ -153,6 +153,9 @@ def test_everything_for_a_paper_can_be_checked_and_computed_again(own: Applicati
     person = visitor(own)
     own.studies_service.lock_study("demo")
     own.sign_report("demo", person, "I approve this report")
+    report = own.report("demo", person)
+    assert b"I approve this report" in own.report_file(report, "html")
+    assert own.report_file(report, "json").decode() == json_document(report)
     name, content = own.export_study_zip("demo", ["csv", "parquet"], person_id=person)
     assert name == "demo-study.zip"
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

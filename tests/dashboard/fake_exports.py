@@ -40,6 +40,9 @@ class FakeExports:
         self.study(slug)
         return tuple(self.signed)
 
+    def report_file(self, report: StudyReport, output_format: str) -> bytes:
+        return f"{output_format} of {report.slug}".encode()
+
     def content_hash(self, report: StudyReport) -> str:
         return content_hash(report)
 

@@ -36,7 +36,7 @@ def test_a_prepared_file_is_offered_with_its_checksum_and_listed(open_page: Open
     past = page.dataframe[0].value.iloc[0]
     assert past["SHA-256"] in words(page)
     assert past["SHA-256"] == hashlib.sha256(f"ward-2025-long.parquet: {past['Rows']} rows".encode()).hexdigest()
-    assert past["Who"] == "Demonstration reviewer"
+    assert past["Who"] == "Coordinator"
 
 
 def test_a_file_made_for_other_choices_or_another_person_is_never_offered(open_page: OpenPage) -> None:
@@ -76,6 +76,7 @@ def test_everything_for_a_paper_is_one_zip(open_page: OpenPage) -> None:
 
 def test_a_reader_with_cases_left_gets_no_file_and_no_count(open_page: OpenPage) -> None:
     page = open_page("export", FakeApplication(), study="demo")
+    page.selectbox(key="w_person").select(1).run()
     assert nothing_failed(page)
     assert "still judges cases of this study" in words(page)
     assert "By state of the case" not in words(page)

@@ -14,8 +14,10 @@ def test_a_reader_with_cases_left_is_told_why_results_are_hidden(open_page: Open
     report = double.report
     double.report = lambda slug, person_id=None: asked.append(person_id) or report(slug, person_id)  # type: ignore[method-assign,func-returns-value]
     page = open_page("reports", double, study="demo")
+    assert "Reading as" not in words(page), "somebody who judges nothing looks at reports unless a reader is chosen"
+    page.selectbox(key="w_person").select(1).run()
     assert nothing_failed(page)
-    assert asked == [1]
+    assert asked == [5, 1]
     assert "Reading as **Demonstration reviewer**, who has 24 cases of this study left to judge" in words(page)
     assert "Decided" not in words(page)
     page.button(key="rp_review").click().run()
@@ -32,6 +34,7 @@ def test_a_locked_report_is_signed_as_the_person_and_the_content_that_was_shown(
     double = FakeApplication()
     page = open_page("reports", double, **LOCKED)
     assert "Nobody has signed" in words(page)
+    page.selectbox(key="w_person").select(1).run()
     page.text_input(key="rp_meaning").input("I approve this report")
     next(button for button in page.button if button.label.startswith("Sign as")).click().run()
     assert nothing_failed(page)
@@ -59,6 +62,14 @@ def test_a_refused_signature_is_a_sentence_and_the_report_stays(open_page: OpenP
     next(button for button in page.button if button.label.startswith("Sign as")).click().run()
     assert "Lock the study, then sign" in words(page)
     assert "AUC, design-weighted" in words(page)
+
+
+def test_a_whole_report_is_offered_in_three_formats_and_a_hidden_one_as_counts(open_page: OpenPage) -> None:
+    for study, formats in (("ward-2025", ["HTML", "PDF", "JSON"]), ("demo", ["JSON"])):
+        page = open_page("reports", FakeApplication(), study=study)
+        buttons = page.get("download_button")
+        assert [button.proto.label for button in buttons] == formats
+        assert all(button.proto.ignore_rerun for button in buttons)
 
 
 def test_the_planner_starts_from_the_report_and_answers_like_the_core(open_page: OpenPage) -> None:
