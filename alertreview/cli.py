@@ -8,7 +8,7 @@ import click
 from alertreview import __version__
 from alertreview.cli_mapping import mapping as mapping_commands
 from alertreview.cli_options import EXIT_UNEXPECTED, file_or_url, site_options
-from alertreview.cli_study import export, recompute, report, sign_report
+from alertreview.cli_study import export, recompute, report, sign_report, study
 from alertreview.settings import Settings, load_settings
 from core.errors import AlertReviewError
 
@@ -242,7 +242,7 @@ def simulate(size: str, seed: int, out: Path) -> None:
         click.echo(line)
 
 
-for command in (report, sign_report, export, recompute, mapping_commands):
+for command in (study, report, sign_report, export, recompute, mapping_commands):
     cli.add_command(command)
 
 

@@ -48,6 +48,61 @@ def sign_report(slug: str, person: str, meaning: str, home: Path | None, databas
 
 
 @click.group()
+def study() -> None:
+    """Set studies up, and lock them when all is judged."""
+
+
+@study.command(name="create")
+@click.option("--study", "slug", required=True, help="Short name: lower-case letters, digits, hyphens.")
+@click.option("--title", required=True, help="Name for people.")
+@click.option("--reader", "readers", multiple=True, required=True, help="Name of a reader; repeat for each.")
+@click.option("--cases", type=click.IntRange(1), default=222, show_default=True, help="Cases to choose.")
+@click.option(
+    "--readers-per-case", type=click.IntRange(1), default=3, show_default=True, help="Readers that judge each case."
+)
+@click.option("--balance", is_flag=True, help="As many omissions as commissions from each range of scores.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the choice and the readers' orders."
+)
+@site_options
+def study_create(
+    slug: str,
+    title: str,
+    readers: tuple[str, ...],
+    cases: int,
+    readers_per_case: int,
+    balance: bool,
+    seed: int,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Choose cases over low, middle and high scores of the last run, and open the study for its readers.
+
+    The defaults are the method paper's: 222 cases, three readers each.
+    """
+    from alertreview.bootstrap import open_application
+    from alertreview.study_setup import set_up_study
+    from core.selection import SelectionDesign
+
+    design = SelectionDesign(n_cases=cases, n_readers=readers_per_case, balance_decisions=balance, seed=seed)
+    with open_application(home, database) as application:
+        made = set_up_study(application, slug, title, readers, design)
+    click.echo(f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers.")
+
+
+@study.command(name="lock")
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@site_options
+def study_lock(slug: str, home: Path | None, database: str | None) -> None:
+    """Take no more judgments; from then on the report can be signed."""
+    from alertreview.bootstrap import open_application
+
+    with open_application(home, database) as application:
+        application.studies_service.lock_study(slug)
+    click.echo(f"Study {slug} is locked.")
+
+
+@click.group()
 def export() -> None:
     """Write expert labels and scores to files that open anywhere."""
 

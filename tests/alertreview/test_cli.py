@@ -127,6 +127,15 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert run("score", "--home", home, "--nodes", "40", "--graphs", "1") == 0
     assert "is published" in capsys.readouterr().out
     assert run("alerts", "--home", home, "--top", "3") == 0
+    study = ["study", "create", "--study", "ward", "--title", "Ward", "--cases", "12", "--home", home]
+    assert run(*study, "--reader", "A", "--reader", "B") == 2
+    assert "each case needs 3" in capsys.readouterr().err
+    assert run(*study, "--reader", "A", "--reader", "B", "--reader", "A") == 2
+    assert run(*study, "--reader", "A", "--reader", "B", "--reader", "C") == 0
+    assert "12 cases, 3 readers each" in capsys.readouterr().out
+    assert run("report", "--study", "ward", "--home", home) == 0
+    assert run("study", "lock", "--study", "ward", "--home", home) == 0
+    assert run("study", "lock", "--study", "ward", "--home", home) == 2
 
 
 def test_simulate_writes_a_data_set_and_never_over_another(
