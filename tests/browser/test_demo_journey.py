@@ -10,7 +10,7 @@ from tests.browser.conftest import OpenVisit, Visit
 pytestmark = pytest.mark.browser
 
 SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
-PAGES = ("", "worklist", "review", "my-judgments", "studies", "reports", "runs")
+PAGES = ("", "worklist", "review", "my-judgments", "studies", "reports", "runs", "export")
 
 
 def case_number(page: Page) -> int:
