@@ -127,7 +127,7 @@ def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
                 on_change=_choose,
             )
         looking_as()
-        with st.popover("Download", icon=":material/download:", type="primary", key="rp_downloads"):
+        with st.popover("Download", icon=":material/download:", key="rp_downloads"):
             _downloads(report)
 
 

@@ -37,8 +37,10 @@ def test_nothing_on_the_time_line_was_known_only_later(views: SnapshotViews) -> 
 
 
 def test_orders_in_the_window_are_the_decision_of_the_cohort(views: SnapshotViews) -> None:
-    for row in some_rows(views):
-        for column, key in enumerate(views.snapshot.tasks["task_key"]):
+    keys = list(views.snapshot.tasks["task_key"])
+    for place, row in enumerate(some_rows(views)):
+        for column in range(place % 7, len(keys), 7):
+            key = keys[column]
             timeline = views.timeline(row, key)
             assert bool(timeline.orders_in_window) == bool(views.snapshot.decisions[row, column])
             hours = views.hours_to_decision(row, key)
@@ -90,8 +92,10 @@ def test_a_flag_means_outside_the_central_ninety_percent(views: SnapshotViews) -
 
 
 def test_the_record_afterwards_agrees_with_the_decision(views: SnapshotViews) -> None:
-    for row in some_rows(views):
-        for column, task in enumerate(views.snapshot.tasks.itertuples()):
+    tasks = list(views.snapshot.tasks.itertuples())
+    for place, row in enumerate(some_rows(views)):
+        for column in range(place % 5, len(tasks), 5):
+            task = tasks[column]
             sentences = views.record_after(row, task.task_key)
             done = "ordered" if task.kind == Kind.LAB_ORDER else "started or given"
             assert sentences[0].startswith(f"{task.name} was ")

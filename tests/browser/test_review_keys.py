@@ -224,6 +224,7 @@ def test_no_frame_sent_to_a_blinded_reader_holds_score_rank_stratum_or_another_v
         expect_chosen(page, "Unusual and relevant")
         opened.key("s")
         expect_case(page, number + 1)
+        opened.settle()
     sent = opened.received().lower()
     assert "platelet count was ordered" in sent
     for banned in ("score", "rank", "stratum", "strata", "peer-comment", "soft label", "inclusion", "support"):
@@ -235,6 +236,7 @@ def test_the_list_ends_with_thanks_and_undo_still_works(visit: OpenVisit) -> Non
     page = opened.open("review")
     for number in (1, 2):
         expect(page.get_by_text(f"Case {number} of 2", exact=False)).to_be_visible()
+        opened.settle()
         opened.key("1")
         expect_chosen(page, "Usual")
         opened.key("s")
