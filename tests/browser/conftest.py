@@ -16,8 +16,6 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, Error, Page, Playwright, Request, WebSocket, expect, sync_playwright
 
-from alertreview.demo import DemoSize, build_demo
-from alertreview.settings import load_settings
 from tests.conftest import require
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,13 +137,15 @@ def double_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Home of a real demonstration site, a small one."""
+    """Home of a real demonstration site, made by the command line once."""
     ready = os.environ.get("ALERTREVIEW_DEMO_HOME")
     home = tmp_path_factory.mktemp("demo") / "home"
     if ready:
         shutil.copytree(ready, home)
         return home
-    list(build_demo(load_settings(home, create=True), DemoSize(n_patients=60, n_cases=36, n_waiting=10)))
+    command = [sys.executable, "-m", "alertreview", "demo", "--no-serve", "--home", str(home)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     return home
 
 
