@@ -19,16 +19,24 @@ def answer(page: Page, name: str) -> object:
     return page.get_by_role("button", name=re.compile(rf"^(check )?{name}"))
 
 
+def wait_until_drawn(page: Page) -> None:
+    """Wait for the end of the run: a key in the very moment of drawing finds no button to press."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
+
+
 def expect_chosen(page: Page, name: str) -> None:
     expect(page.locator("[data-testid=stBaseButton-primary]", has_text=name)).to_have_count(1)
+    wait_until_drawn(page)
 
 
 def expect_nothing_chosen(page: Page) -> None:
     expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]:not([disabled])")).to_have_count(0)
+    wait_until_drawn(page)
 
 
 def expect_case(page: Page, number: int) -> None:
     expect(page.get_by_text(f"Case {number} of 24")).to_be_visible()
+    wait_until_drawn(page)
 
 
 def judgments(page: Page) -> str:
