@@ -1,5 +1,6 @@
 """Other methods on equal footing with SoftHAD: fitted on past decisions, scoring recent ones, higher = more unusual."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Protocol, Self, TypeAlias
 
@@ -36,7 +37,7 @@ def _checked(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
     return dense, as_decisions(y, n=len(dense))
 
 
-class _Baseline:
+class _Baseline(ABC):
     """Checks what all baselines share."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -51,11 +52,13 @@ class _Baseline:
         X, y = _checked(X, y)
         return np.asarray(self._score(X, y), dtype=np.float64)
 
+    @abstractmethod
     def _fit(self, X: FloatArray, y: FloatArray) -> None:
-        raise NotImplementedError
+        """Learn from checked features of shape (n_past, n_features) and decisions in {-1, +1}."""
 
+    @abstractmethod
     def _score(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        raise NotImplementedError
+        """Score checked instances; higher = more unusual, of shape (n_recent,)."""
 
 
 class WeightedNeighbours(_Baseline):
@@ -164,8 +167,9 @@ class OneClassSupportVectors(_Baseline):
 class _Probabilistic(_Baseline):
     """Score = P(other decision | state) of a classifier."""
 
+    @abstractmethod
     def _classifier(self) -> Any:
-        raise NotImplementedError
+        """Make an unfitted scikit-learn classifier with ``predict_proba``."""
 
     def _fit(self, X: FloatArray, y: FloatArray) -> None:
         self._model = self._classifier().fit(X, y)
