@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from alertreview.snapshots import Snapshot
+from alertreview.snapshots import FULL_WINDOW_HOURS, Snapshot
 from alertreview.study_rows import ChosenCase, ScorerSays
 from core.errors import InvalidInputError
 from core.selection import Selection, SelectionDesign, choose_cases
 from core.vocabulary import Decision
 from db.rows import RunRow, TaskRow
 from db.session import Database
-
-FULL_WINDOW_HOURS = 24.0
 
 
 @dataclass(frozen=True)

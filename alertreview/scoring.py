@@ -16,7 +16,7 @@ from alertreview import __version__
 from alertreview.ranking import RankedAlerts, rank_alerts
 from alertreview.run_assembly import assemble_task
 from alertreview.settings import Settings
-from alertreview.snapshots import Snapshot, elapsed_features, read_snapshot
+from alertreview.snapshots import FULL_WINDOW_HOURS, Snapshot, elapsed_features, read_snapshot
 from alertreview.splits import FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.unfinished import UnfinishedScoring
 from core.errors import InvalidInputError, NotFoundError
@@ -30,7 +30,6 @@ Progress = Callable[[int, int], None]
 
 ALERTS_KEPT_PER_PATIENT_DAY = 2.0
 """One indexed row is stored for this many alerts of each decision; the scores of all others stay in the vectors."""
-FULL_WINDOW_HOURS = 24.0
 
 
 @dataclass(frozen=True)

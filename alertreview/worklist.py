@@ -22,8 +22,6 @@ from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
-FULL_WINDOW_HOURS = 24.0
-
 
 class Worklist:
     """Reads runs and alerts for pages and the command line.
