@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from alertreview.snapshots import FULL_WINDOW_HOURS, Snapshot
+from alertreview.snapshots import Snapshot
 from alertreview.study_rows import ChosenCase, ScorerSays
 from core.errors import InvalidInputError
 from core.selection import Selection, SelectionDesign, choose_cases
+from core.stays import HOURS_IN_WINDOW
 from core.vocabulary import Decision
 from db.rows import RunRow, TaskRow
 from db.session import Database
@@ -62,7 +63,7 @@ def choose_study_cases(
         recent = np.flatnonzero(uow.runs.fold_of_row(run.id) >= 0)
         vectors = dict(uow.runs.vectors(run.id, "scaled_score"))
     candidates = _candidates(tasks, recent, vectors, snapshot)
-    window_cut = snapshot.instances["window_hours"].to_numpy()[candidates.row] < FULL_WINDOW_HOURS
+    window_cut = snapshot.instances["window_hours"].to_numpy()[candidates.row] < HOURS_IN_WINDOW
     selection = choose_cases(
         candidates.scaled,
         pd.factorize(snapshot.instances["patient_id"].astype(str))[0][candidates.row],

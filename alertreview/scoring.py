@@ -16,11 +16,12 @@ from alertreview import __version__
 from alertreview.ranking import RankedAlerts, rank_alerts
 from alertreview.run_assembly import assemble_task
 from alertreview.settings import Settings
-from alertreview.snapshots import FULL_WINDOW_HOURS, Snapshot, elapsed_features, read_snapshot
+from alertreview.snapshots import Snapshot, elapsed_features, read_snapshot
 from alertreview.splits import FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.unfinished import UnfinishedScoring
 from core.errors import InvalidInputError, NotFoundError
 from core.multitask import ScoredTasks, ScoringParameters, score_tasks
+from core.stays import HOURS_IN_WINDOW
 from core.vocabulary import Decision, Kind, Split
 from db.bulk import discard_abandoned, store_alerts, store_task_results
 from db.rows import NewAlert, NewRun, NewTaskResult, SnapshotRow, TaskRow
@@ -313,7 +314,7 @@ def _store_alerts(
                 decision=decision,
                 kind=task.kind,
                 unit=str(units[row]),
-                window_cut=bool(window_hours[row] < FULL_WINDOW_HOURS),
+                window_cut=bool(window_hours[row] < HOURS_IN_WINDOW),
                 score=float(results.score[place.column][place.position]),
                 scaled_score=float(results.scaled[place.column][place.position]),
                 soft_label=float(results.soft_label[place.column][place.position]),

@@ -22,8 +22,6 @@ from core.import_report import ImportReport
 from core.living import TRAIL_COLUMNS
 
 FORMAT_VERSION = 1
-FULL_WINDOW_HOURS = 24.0
-"""Hours of a decision window that neither discharge, death nor the end of the data cut short."""
 ROWS_PER_GROUP = 16_384
 """Small row groups: the events of one patient are read without touching the others."""
 
