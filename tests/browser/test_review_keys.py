@@ -19,9 +19,18 @@ def answer(page: Page, name: str) -> object:
     return page.get_by_role("button", name=re.compile(rf"^(check )?{name}"))
 
 
+DRAWN = """() => {
+    const shown = new URL(location.href).searchParams.get("case");
+    const bars = [...document.querySelectorAll("[class*='st-key-rv_answer_']")];
+    return !document.querySelector("[data-stale=true]")
+        && bars.every(bar => !shown || [...bar.classList].some(name => name.endsWith("_" + shown)));
+}"""
+
+
 def wait_until_drawn(page: Page) -> None:
-    """Wait for the end of the run: a key in the very moment of drawing finds no button to press."""
+    """Wait until the answers on the screen are the shown case's: a key in the moment of drawing finds no button."""
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
+    page.wait_for_function(DRAWN, timeout=30_000)
 
 
 def expect_chosen(page: Page, name: str) -> None:
