@@ -12,10 +12,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC, OneClassSVM
 
-from core.calibration import fit_line, soft_label_evidence
 from core.graph import local_scales, nearest, paper_squared_scale, weighted_features
 from core.node_graph import solve_by_gradients
-from core.softhad import FeatureWeights, SoftHAD
 from core.validation import FloatArray, as_decisions, as_finite_matrix, as_similarity, require_both_decisions
 
 
@@ -37,8 +35,8 @@ def _checked(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
     return dense, as_decisions(y, n=len(dense))
 
 
-class _Baseline(ABC):
-    """Checks what all baselines share."""
+class Baseline(ABC):
+    """Checks what all methods share; a method says how it learns and how it scores."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from the past; see `Detector`."""
@@ -61,7 +59,7 @@ class _Baseline(ABC):
         """Score checked instances; higher = more unusual, of shape (n_recent,)."""
 
 
-class WeightedNeighbours(_Baseline):
+class WeightedNeighbours(Baseline):
     """Weighted k-nearest neighbours with the graph's similarities: |mean label of the neighbours - y|.
 
     What the hard harmonic solution becomes when every node is labelled.
@@ -71,12 +69,21 @@ class WeightedNeighbours(_Baseline):
     n_neighbors : int
     length_scale : {"local", "paper"}
     feature_weights : array-like, optional
+    multiplicities : array-like of shape (n_past,), optional
+        How many instances each past one stands for, when they are the nodes of a backbone.
     """
 
-    def __init__(self, n_neighbors: int = 75, length_scale: str = "local", feature_weights: Any = None) -> None:
+    def __init__(
+        self,
+        n_neighbors: int = 75,
+        length_scale: str = "local",
+        feature_weights: Any = None,
+        multiplicities: Any = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.length_scale = length_scale
         self.feature_weights = feature_weights
+        self.multiplicities = multiplicities
 
     def _fit(self, X: FloatArray, y: FloatArray) -> None:
         self._past, self._y = weighted_features(X, self.feature_weights), y
@@ -92,6 +99,8 @@ class WeightedNeighbours(_Baseline):
         near = nearest(self._past, points, min(self.n_neighbors, len(self._y)))
         own = local_scales(near) if self.length_scale == "local" else np.full(len(points), self._scales[0])
         weights = np.exp(-near.squared_distances / (own[:, None] * self._scales[near.indices]))
+        if self.multiplicities is not None:
+            weights *= np.asarray(self.multiplicities, dtype=np.float64)[near.indices]
         total = weights.sum(axis=1)
         labels = (weights * self._y[near.indices]).sum(axis=1)
         return np.asarray(np.divide(labels, total, out=np.zeros(len(total)), where=total > 0))
@@ -100,7 +109,7 @@ class WeightedNeighbours(_Baseline):
         return np.asarray(np.abs(self.expected(X) - y))
 
 
-class NeighbourDistanceDifference(_Baseline):
+class NeighbourDistanceDifference(Baseline):
     """Mean distance to the nearest past instances of the own decision, less that to those of the other.
 
     Parameters
@@ -123,7 +132,7 @@ class NeighbourDistanceDifference(_Baseline):
         return np.asarray(y * (to_positive - to_negative))
 
 
-class SupportVectors(_Baseline):
+class SupportVectors(Baseline):
     """Support vector machine with a Gaussian kernel: distance on the wrong side of the boundary.
 
     Parameters
@@ -142,7 +151,7 @@ class SupportVectors(_Baseline):
         return np.asarray(-y * self._model.decision_function(X))
 
 
-class OneClassSupportVectors(_Baseline):
+class OneClassSupportVectors(Baseline):
     """One one-class support vector machine per decision: distance outside the boundary of the own one.
 
     Parameters
@@ -164,7 +173,7 @@ class OneClassSupportVectors(_Baseline):
         return np.asarray(np.where(y > 0, outside[1.0], outside[-1.0]))
 
 
-class _Probabilistic(_Baseline):
+class _Probabilistic(Baseline):
     """Score = P(other decision | state) of a classifier."""
 
     @abstractmethod
@@ -194,6 +203,14 @@ class QuadraticDiscriminant(_Probabilistic):
     def _classifier(self) -> Any:
         return QuadraticDiscriminantAnalysis(reg_param=self.regularization)
 
+    def _fit(self, X: FloatArray, y: FloatArray) -> None:
+        if min((y > 0).sum(), (y <= 0).sum()) > X.shape[1]:
+            super()._fit(X, y)
+            return
+        # A class with no more instances than features has no covariance of full rank until it is shrunk.
+        shrunk = QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=self.regularization)
+        self._model = shrunk.fit(X, y)
+
 
 class Logistic(_Probabilistic):
     """Logistic regression: P(other decision | state).
@@ -209,6 +226,10 @@ class Logistic(_Probabilistic):
 
     def _classifier(self) -> Any:
         return LogisticRegression(C=self.C, max_iter=2000)
+
+    def log_odds(self, X: Any) -> FloatArray:
+        """Log odds of "taken"; shape (n_recent,)."""
+        return np.asarray(self._model.decision_function(X))
 
 
 class SelfConfidence(_Probabilistic):
@@ -246,39 +267,6 @@ class SelfConfidence(_Probabilistic):
         self._model = self._classifier().fit(X[kept], y[kept])
 
 
-class CalibratedSoftHAD(_Baseline):
-    """SoftHAD as the product scores: support x calibrated P(other decision), own label left out.
-
-    Parameters
-    ----------
-    n_neighbors : int
-    feature_weights : None, "wilcoxon" or "auto"
-    regularization : float
-    """
-
-    def __init__(
-        self, n_neighbors: int = 75, feature_weights: FeatureWeights = "auto", regularization: float = 0.0
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.feature_weights = feature_weights
-        self.regularization = regularization
-
-    def _fit(self, X: FloatArray, y: FloatArray) -> None:
-        self._model = SoftHAD(
-            n_neighbors=min(self.n_neighbors, len(X) - 1),
-            feature_weights=self.feature_weights,
-            regularization=self.regularization,
-        ).fit(X, y)
-        evidence = soft_label_evidence(self._model.left_out_soft_labels_)
-        self._center = float(evidence.mean())
-        self._line = fit_line(evidence - self._center, (y > 0).astype(np.float64))
-
-    def _score(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        evidence = soft_label_evidence(self._model.left_out_soft_labels(X)) - self._center
-        log_odds = self._line.intercept + max(self._line.slope, 0.0) * evidence
-        return np.asarray(self._model.support(X) / (1 + np.exp(y * log_odds)))
-
-
 Factory: TypeAlias = Callable[[], Detector]
 
 PAPER_BASELINES: Final[dict[str, Factory]] = {
@@ -295,14 +283,6 @@ OTHER_BASELINES: Final[dict[str, Factory]] = {
     "self-confidence": SelfConfidence,
 }
 """Methods that are strong today."""
-
-SOFTHAD_VARIANTS: Final[dict[str, Factory]] = {
-    "SoftHAD (paper, literal)": SoftHAD.paper,
-    "SoftHAD (local scale)": SoftHAD,
-    "SoftHAD (calibrated)": CalibratedSoftHAD,
-}
-
-DETECTORS: Final[dict[str, Factory]] = {**PAPER_BASELINES, **OTHER_BASELINES, **SOFTHAD_VARIANTS}
 
 
 def hard_harmonic(similarity: Any, y: Any) -> FloatArray:

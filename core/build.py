@@ -1,25 +1,33 @@
-"""From an event stream to a cohort: stays, instances, features, tasks and order groups, in one pure function."""
+"""From an event stream to a cohort: stays, instances, features, tasks and order groups, part by part."""
 
-import hashlib
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 
 from core.cohort import Cohort
+from core.content_hash import content_hash
 from core.errors import MappingError
-from core.events import EVENT_COLUMNS, LAB_KINDS, PATIENT_KINDS, EventKind, of_kind, seconds
-from core.import_report import ImportReport, OutsideStays, ReadCounts, StayCounts
+from core.event_parts import EventStream, WholeStream, gathered
+from core.events import EVENT_COLUMNS
+from core.import_report import ImportReport, ReadCounts, StayCounts
 from core.mapping import SiteMapping
 from core.order_groups import edited_groups, order_groups
-from core.patient_state import patient_state
-from core.series import SeriesSet
-from core.stays import HOURS_IN_WINDOW, data_end, make_instances, make_patients, pair_stays
-from core.tasks import make_tasks
+from core.patient_state import Background, members, patient_state
+from core.reference import BandCollector
+from core.shelves import MakeShelf, MemoryShelf
+from core.state_blocks import whole_block
+from core.state_layout import Layout, note_first_texts, with_unit
+from core.stays import HOURS_IN_WINDOW, make_instances, make_patients, pair_stays
+from core.stream_checks import StreamChecks
+from core.tasks import TaskCollector
 from core.vocabulary import Kind
+
+IntArray = npt.NDArray[np.int64]
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, in [0, 1]."""
@@ -37,15 +45,83 @@ class About:
     simulated: bool
 
 
+class CohortSink(Protocol):
+    """Takes the large pieces of a cohort, part by part."""
+
+    def events(self, part: pd.DataFrame) -> None:
+        """Take the next events, as `core.cohort.Cohort.events`."""
+        ...
+
+    def features(self, rows: sparse.csr_matrix) -> None:
+        """Take the next rows of the feature matrix, with a column for every aspect that there could be."""
+        ...
+
+    def keep_columns(self, used: IntArray) -> None:
+        """End the feature matrix, and keep only the columns that are used (sorted)."""
+        ...
+
+    def feature_chunks(self) -> Iterator[npt.NDArray[Any]]:
+        """Give the arrays of the matrix in pieces: where rows begin, columns (both int64), values."""
+        ...
+
+
+class MemorySink:
+    """Keeps the features in memory; events stay where they are.
+
+    Attributes
+    ----------
+    matrix : csr_matrix of shape (n_instances, n_features)
+        Once `keep_columns` was told what to keep.
+    """
+
+    def __init__(self) -> None:
+        self.matrix = sparse.csr_matrix(np.zeros((0, 0), dtype=np.float32))
+        self._rows: list[sparse.csr_matrix] = []
+
+    def events(self, part: pd.DataFrame) -> None:
+        """Nothing to keep."""
+
+    def features(self, rows: sparse.csr_matrix) -> None:
+        """Keep the next rows."""
+        self._rows.append(rows)
+
+    def keep_columns(self, used: IntArray) -> None:
+        """Put the rows together."""
+        self.matrix = sparse.vstack([rows[:, used] for rows in self._rows], format="csr", dtype=np.float32)
+        self._rows.clear()
+
+    def feature_chunks(self) -> Iterator[npt.NDArray[Any]]:
+        """Give the arrays of the matrix."""
+        yield self.matrix.indptr.astype(np.int64)
+        yield self.matrix.indices.astype(np.int64)
+        yield self.matrix.data
+
+
+@dataclass(frozen=True)
+class Built:
+    """A cohort without its events and features; attributes as in `core.cohort.Cohort`."""
+
+    patients: pd.DataFrame
+    stays: pd.DataFrame
+    instances: pd.DataFrame
+    feature_dictionary: pd.DataFrame
+    tasks: pd.DataFrame
+    decisions: sparse.csc_matrix
+    site_timezone: str
+    calendar_is_shifted: bool
+    simulated: bool
+    content_hash: str
+
+
 def build(
-    events: pd.DataFrame, counts: ReadCounts, mapping: SiteMapping, about: About, progress: Progress
+    stream: EventStream | pd.DataFrame, counts: ReadCounts, mapping: SiteMapping, about: About, progress: Progress
 ) -> tuple[Cohort, ImportReport]:
-    """Build the cohort.
+    """Build the cohort in memory.
 
     Parameters
     ----------
-    events : DataFrame
-        An event stream with the column ``stay``.
+    stream : EventStream or DataFrame
+        An event stream, or all its events with the column ``stay``.
     counts : ReadCounts
     mapping : SiteMapping
     about : About
@@ -61,131 +137,214 @@ def build(
     MappingError
         When no instance comes of the events.
     """
-    progress("stays and instances", 0.0)
-    stays = pair_stays(events)
-    patients = make_patients(events, about.splits)
-    instances, n_merged = make_instances(
-        stays.table, patients, mapping.snapshot_hour, data_end(events), shifted=mapping.calendar_is_shifted
-    )
-    if instances.empty:
-        raise MappingError(
-            f"Mapping {mapping.name!r} gives {len(stays.table):,} stays and not one patient-state instance: no stay "
-            f"includes {mapping.snapshot_hour:02d}:00. Check the rules for ADMISSION and DISCHARGE, or snapshot_hour."
-        )
-    cohort = _cohort(events, stays.table, patients, instances, mapping, about, progress)
-    progress("checks", 0.9)
-    without = len(stays.table) - instances["stay_id"].nunique()
-    counted = replace(stays.counts, n_instances_merged=n_merged, n_without_instance=without)
-    report = _report(cohort, counts, counted, mapping, about)
-    progress("checks", 1.0)
-    return cohort, replace(report, warnings=_warnings(report))
+    stream = WholeStream(stream) if isinstance(stream, pd.DataFrame) else stream
+    sink = MemorySink()
+    built, report = build_parts(stream, counts, mapping, about, progress, sink, MemoryShelf)
+    parts = {each.name: getattr(built, each.name) for each in fields(built)}
+    return Cohort(**parts, features=sink.matrix, events=gathered(stream)[list(EVENT_COLUMNS)]), report
 
 
-def _cohort(
-    events: pd.DataFrame,
-    stays: pd.DataFrame,
-    patients: pd.DataFrame,
-    instances: pd.DataFrame,
+def build_parts(
+    stream: EventStream,
+    counts: ReadCounts,
     mapping: SiteMapping,
     about: About,
     progress: Progress,
-) -> Cohort:
-    progress("features", 0.1)
-    state = patient_state(events, stays, instances, calendar_is_shifted=mapping.calendar_is_shifted)
-    instances = instances.assign(unit=pd.Series(state.unit, dtype="str"))
-    progress("tasks", 0.8)
-    tasks = make_tasks(events, instances, mapping.min_positive)
+    sink: CohortSink,
+    make_shelf: MakeShelf,
+) -> tuple[Built, ImportReport]:
+    """Build the cohort with one part of the events in memory at a time; parameters and errors as in `build`.
+
+    Parameters
+    ----------
+    sink : CohortSink
+        Where events and features go.
+    make_shelf : callable
+        Where the values wait from which reference bands are computed.
+    """
+    progress("stays and instances", 0.0)
+    patients = _Patients(stream, mapping, about)
+    patients.gather(make_shelf, progress)
+    progress("features and tasks", 0.3)
+    state = _State(stream, patients, sink)
+    state.gather(progress)
+    progress("order groups", 0.85)
+    built = _built(state, patients, mapping, about)
+    progress("checks", 0.9)
+    sink.keep_columns(np.flatnonzero(state.n_present))
+    hashed = content_hash(built, stream, state.used_texts, sink.feature_chunks(), mapping)
+    built = replace(built, content_hash=hashed)
+    report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
+    progress("checks", 1.0)
+    return built, replace(report, warnings=_warnings(report))
+
+
+class _Patients:
+    """The first walk over the parts: patients, stays, instances, units of items, reference bands."""
+
+    def __init__(self, stream: EventStream, mapping: SiteMapping, about: About) -> None:
+        self._stream, self._mapping, self._about = stream, mapping, about
+        self._stays = StayCounts()
+        self._n_merged = 0
+        self.of_part: list[tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] = []
+        """Patients, stays and instances of each part; stays numbered from 0 in each."""
+
+    def gather(self, make_shelf: MakeShelf, progress: Progress) -> None:
+        """Walk.
+
+        Raises
+        ------
+        MappingError
+            When there is no instance.
+        """
+        stream, mapping = self._stream, self._mapping
+        items, names = stream.categories["item"], [""] * len(stream.categories["item"])
+        units = list(names)
+        shifted = mapping.calendar_is_shifted
+        bands = BandCollector(len(items), stream.n_events, make_shelf("values"), calendar_is_shifted=shifted)
+        n_done = 0
+        for events in stream.parts():
+            paired = pair_stays(events)
+            patients = make_patients(events, self._about.splits)
+            instances, n_merged = make_instances(
+                paired.table, patients, mapping.snapshot_hour, stream.end, shifted=shifted
+            )
+            self.of_part.append((patients, paired.table, instances))
+            self._stays += paired.counts
+            self._n_merged += n_merged
+            note_first_texts(events, "name", names)
+            note_first_texts(with_unit(events), "unit", units)
+            bands.add(events, whole_block(events, paired.table, instances))
+            n_done += len(events)
+            progress("stays and instances", 0.25 * n_done / stream.n_events)
+        self._refuse_none()
+        bands.finish()
+        self.names = [name or item for name, item in zip(names, items, strict=True)]
+        categories = mapping.categories
+        self.background = Background(
+            Layout(items, self.names, units, [category.name for category in categories]),
+            bands,
+            stream.kinds,
+            panels=members(items, categories, "lab"),
+            classes=members(items, categories, "drug"),
+        )
+
+    def _refuse_none(self) -> None:
+        if not any(len(instances) for _, _, instances in self.of_part):
+            mapping = self._mapping
+            raise MappingError(
+                f"Mapping {mapping.name!r} gives {self._stays.n_stays:,} stays and not one patient-state instance: no "
+                f"stay includes {mapping.snapshot_hour:02d}:00. Check the rules for ADMISSION and DISCHARGE, or "
+                "snapshot_hour."
+            )
+
+    def counts(self) -> StayCounts:
+        """Say what came of the stays."""
+        n_with = sum(instances["stay_id"].nunique() for _, _, instances in self.of_part)
+        return replace(
+            self._stays, n_instances_merged=self._n_merged, n_without_instance=self._stays.n_stays - int(n_with)
+        )
+
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Patients, stays and instances of all parts, stays numbered throughout."""
+        n_stays = np.cumsum([0, *(len(stays) for _, stays, _ in self.of_part)])
+        numbered = [
+            (
+                patients,
+                stays.assign(stay_id=stays["stay_id"] + first),
+                instances.assign(stay_id=instances["stay_id"] + first),
+            )
+            for (patients, stays, instances), first in zip(self.of_part, n_stays[:-1], strict=True)
+        ]
+        patients, stays, instances = (
+            pd.concat([part[i] for part in numbered if len(part[i])] or [numbered[0][i]], ignore_index=True)
+            for i in range(3)
+        )
+        return patients, stays, instances
+
+
+class _State:
+    """The second walk over the parts: features and decisions, events on their way to the sink, checks."""
+
+    def __init__(self, stream: EventStream, patients: _Patients, sink: CohortSink) -> None:
+        self._stream, self._patients, self._sink = stream, patients, sink
+        self.tasks = TaskCollector(stream.categories["item"], patients.names)
+        self.checks = StreamChecks()
+        self.n_present = np.zeros(patients.background.layout.n_columns, dtype=np.int64)
+        self.units: list[npt.NDArray[np.object_]] = []
+        self.used_texts = {name: np.zeros(len(texts), dtype=bool) for name, texts in stream.categories.items()}
+
+    def gather(self, progress: Progress) -> None:
+        """Walk."""
+        n_done = 0
+        for events, (patients, stays, instances) in zip(self._stream.parts(), self._patients.of_part, strict=True):
+            for name, used in self.used_texts.items():
+                used[events[name].cat.codes.to_numpy()] = True
+            state = patient_state(events, stays, instances, self._patients.background)
+            self.n_present += np.bincount(state.features.indices, minlength=len(self.n_present))
+            self.units.append(state.unit)
+            self.tasks.add(events, instances)
+            self.checks.add(events, stays, patients)
+            self._sink.features(state.features)
+            self._sink.events(events[list(EVENT_COLUMNS)])
+            n_done += len(events)
+            progress("features and tasks", 0.3 + 0.55 * n_done / self._stream.n_events)
+
+
+def _built(state: _State, patients: _Patients, mapping: SiteMapping, about: About) -> Built:
+    tables = patients.tables()
+    instances = tables[2].assign(unit=pd.Series(np.concatenate(state.units), dtype="str"))
+    used = np.flatnonzero(state.n_present)
+    dictionary = patients.background.layout.dictionary(used)
+    dictionary["share_present"] = state.n_present[used] / max(len(instances), 1)
+    tasks = state.tasks.tasks(mapping.min_positive)
     groups = order_groups(tasks.decisions, list(tasks.table["name"]))
     groups = edited_groups(groups, list(tasks.table["task_key"]), mapping.order_groups)
-    cohort = Cohort(
-        patients=patients,
-        stays=stays,
+    return Built(
+        patients=tables[0],
+        stays=tables[1],
         instances=instances,
-        features=state.features,
-        feature_dictionary=state.dictionary,
+        feature_dictionary=dictionary,
         tasks=tasks.table.assign(order_group=pd.Series(groups, dtype="str")),
         decisions=tasks.decisions,
-        events=events[list(EVENT_COLUMNS)],
         site_timezone=mapping.timezone,
         calendar_is_shifted=mapping.calendar_is_shifted,
         simulated=about.simulated or mapping.simulated,
         content_hash="",
     )
-    return replace(cohort, content_hash=content_hash(cohort, mapping))
 
 
-def _report(cohort: Cohort, counts: ReadCounts, stays: StayCounts, mapping: SiteMapping, about: About) -> ImportReport:
-    kinds = cohort.tasks["kind"]
+def _report(
+    built: Built,
+    n_events: int,
+    checks: StreamChecks,
+    counts: ReadCounts,
+    stays: StayCounts,
+    mapping: SiteMapping,
+    about: About,
+) -> ImportReport:
+    kinds = built.tasks["kind"]
     return ImportReport(
         source=about.source,
         format=mapping.format,
         mapping=mapping.name,
-        n_patients=len(cohort.patients),
-        n_events=len(cohort.events),
+        n_patients=len(built.patients),
+        n_events=n_events,
         read=counts,
         stays=stays,
-        n_instances=len(cohort.instances),
-        n_cut_windows=int((cohort.instances["window_hours"] < HOURS_IN_WINDOW).sum()),
-        n_features=len(cohort.feature_dictionary),
+        n_instances=len(built.instances),
+        n_cut_windows=int((built.instances["window_hours"] < HOURS_IN_WINDOW).sum()),
+        n_features=len(built.feature_dictionary),
         n_lab_tasks=int((kinds == Kind.LAB_ORDER.value).sum()),
         n_medication_tasks=int((kinds == Kind.MEDICATION.value).sum()),
         min_positive=mapping.min_positive,
-        outside_stays=_outside_stays(cohort.events, cohort.stays),
-        share_midnight=_share_midnight(cohort.events),
-        n_results_before_order=_n_results_before_order(cohort.events),
-        **_n_outside_life(cohort.events, cohort.patients),
-        simulated=cohort.simulated,
+        outside_stays=checks.outside_stays,
+        share_midnight=checks.share_midnight,
+        n_results_before_order=checks.n_results_before_order,
+        n_before_birth=checks.n_before_birth,
+        n_after_death=checks.n_after_death,
+        simulated=built.simulated,
     )
-
-
-def _outside_stays(events: pd.DataFrame, stays: pd.DataFrame) -> tuple[OutsideStays, ...]:
-    kinds = [kind for kind in EventKind if kind not in (*PATIENT_KINDS, EventKind.ADMISSION, EventKind.DISCHARGE)]
-    patients = events["patient_id"].cat.categories
-    who = patients.get_indexer(stays["patient_id"]).astype(np.int64)
-    admitted, ended = seconds(stays["admitted_at"]), seconds(stays["discharged_at"])
-    ended = np.where(stays["discharged_at"].isna(), np.iinfo(np.int64).max, ended)
-    begun = SeriesSet(who, admitted, len(patients))
-    # Stays may overlap: compare with the latest end among the patient's stays that have begun.
-    latest = pd.Series(ended[begun.order]).groupby(who[begun.order]).cummax().to_numpy()
-    patient, time = events["patient_id"].cat.codes.to_numpy().astype(np.int64), seconds(events["time"])
-    place = begun.before(patient, time + 1) - 1
-    exists = place >= begun.start(patient)
-    inside = exists & (latest[np.maximum(place, 0)] >= time) if len(latest) else exists
-    out = []
-    for kind in kinds:
-        of_this = of_kind(events, [kind])
-        if of_this.any():
-            out.append(OutsideStays(kind.value, int(of_this.sum()), int((of_this & ~inside).sum())))
-    return tuple(out)
-
-
-def _share_midnight(events: pd.DataFrame) -> float:
-    time = events.loc[~of_kind(events, PATIENT_KINDS), "time"]
-    return float((seconds(time) % 86400 == 0).mean()) if len(time) else 0.0
-
-
-def _n_results_before_order(events: pd.DataFrame) -> int:
-    """Results of items that have orders, known before the patient's first order of the item."""
-    labs = events.loc[of_kind(events, LAB_KINDS), ["patient_id", "item", "kind", "time", "known_at"]]
-    is_order = (labs["kind"] == EventKind.LAB_ORDER.value).to_numpy()
-    if not is_order.any():
-        return 0
-    keys = ["patient_id", "item"]
-    first = labs[is_order].groupby(keys, observed=True)["time"].min().rename("ordered").reset_index()
-    results = labs[~is_order].merge(first, on=keys, how="inner")
-    return int((results["known_at"] < results["ordered"]).sum())
-
-
-def _n_outside_life(events: pd.DataFrame, patients: pd.DataFrame) -> dict[str, Any]:
-    numbers = events["patient_id"].cat.codes.to_numpy()
-    by_patient = patients.set_index("patient_id").loc[events["patient_id"].cat.categories]
-    own = ~of_kind(events, PATIENT_KINDS)
-    time = events["time"].to_numpy()
-    birth = by_patient["birth_time"].to_numpy().astype("datetime64[us]")[numbers]
-    death = by_patient["death_time"].to_numpy().astype("datetime64[us]")[numbers]
-    # A death is often a date without a time of day: only what happened on a later day is after it.
-    after = time.astype("datetime64[D]") > death.astype("datetime64[D]")
-    return {"n_before_birth": int((own & (time < birth)).sum()), "n_after_death": int((own & after).sum())}
 
 
 def _warnings(report: ImportReport) -> tuple[str, ...]:
@@ -210,46 +369,3 @@ def _warnings(report: ImportReport) -> tuple[str, ...]:
     if n_unknown > report.read.n_rows / 2:
         out.append(f"{n_unknown:,} of {report.read.n_rows:,} rows have a code that the mapping does not know.")
     return tuple(out)
-
-
-def content_hash(cohort: Cohort, mapping: SiteMapping) -> str:
-    """Hash everything in a cohort and the mapping that made it.
-
-    Parameters
-    ----------
-    cohort : Cohort
-        Its own ``content_hash`` is not looked at.
-    mapping : SiteMapping
-
-    Returns
-    -------
-    str
-        64 hex digits; the same on every machine and in every run.
-    """
-    digest = hashlib.sha256(json.dumps(mapping.model_dump(mode="json"), sort_keys=True).encode())
-    for name in ("patients", "stays", "instances", "feature_dictionary", "tasks", "events"):
-        table: pd.DataFrame = getattr(cohort, name)
-        for column in table.columns:
-            digest.update(f"{name}.{column}".encode())
-            _hash_column(digest, table[column])
-    for matrix in (cohort.features, cohort.decisions):
-        for part, kind in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, None)):
-            digest.update(np.ascontiguousarray(part, dtype=kind).tobytes())
-    digest.update(f"{cohort.site_timezone} {cohort.calendar_is_shifted} {cohort.simulated}".encode())
-    return digest.hexdigest()
-
-
-def _hash_column(digest: "hashlib._Hash", column: pd.Series) -> None:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        digest.update("\0".join(str(each) for each in column.cat.categories).encode())
-        digest.update(column.cat.codes.to_numpy(dtype=np.int64).tobytes())
-    elif pd.api.types.is_numeric_dtype(column.dtype):
-        digest.update(column.to_numpy().astype("float64" if column.dtype.kind == "f" else "int64").tobytes())
-    elif pd.api.types.is_datetime64_any_dtype(column.dtype):
-        digest.update(column.to_numpy().astype("datetime64[us]").astype("int64").tobytes())
-    else:
-        digest.update(
-            "\0".join(
-                "\1" if missing else str(each) for each, missing in zip(column, column.isna(), strict=True)
-            ).encode()
-        )

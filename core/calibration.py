@@ -6,11 +6,14 @@ therefore not negative and shrunk towards their common mean by as much as their 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
 from core.errors import InvalidInputError
+from core.kernels import compiled
 from core.validation import FloatArray
 
 EVIDENCE_CLIP = 0.999
@@ -76,6 +79,7 @@ def fit_line(
     *,
     slope_mean: float = FIRST_SLOPE,
     slope_spread: float = FIRST_SLOPE_SPREAD,
+    start: LogisticLine | None = None,
 ) -> LogisticLine:
     """Fit one logistic line with slope ~ N(slope_mean, slope_spread^2) by Newton's method.
 
@@ -86,50 +90,66 @@ def fit_line(
         1.0 where the decision was taken, else 0.0; both must occur.
     slope_mean, slope_spread : float
         Prior of the slope.
+    start : LogisticLine, optional
+        Where Newton's method begins: a line that is near saves steps.
     """
     share = float(positive.mean())
     if not 0.0 < share < 1.0:
         raise InvalidInputError("A calibration line needs past decisions of both kinds. Leave the task out.")
     precision = 1.0 / max(slope_spread, 1e-6) ** 2
-    parameters = np.array([np.log(share / (1 - share)), slope_mean if slope_spread < FIRST_SLOPE_SPREAD else 0.0])
-    prior = np.array([0.0, precision])
-    centre = np.array([0.0, slope_mean])
-    loss = _loss(evidence, positive, parameters, prior, centre)
+    begin = np.array([np.log(share / (1 - share)), slope_mean if slope_spread < FIRST_SLOPE_SPREAD else 0.0])
+    if start is not None:
+        begin = np.array([start.intercept, start.slope])
+    evidence, positive = np.asarray(evidence, dtype=np.float64), np.asarray(positive, dtype=np.float64)
+    intercept, slope, hessian = _newton(evidence, positive, begin, slope_mean, precision)
+    variance = hessian[0, 0] / max(hessian[0, 0] * hessian[1, 1] - hessian[0, 1] ** 2, 1e-300)
+    return LogisticLine(float(intercept), float(slope), float(np.sqrt(variance)))
+
+
+@compiled
+def _newton(evidence: Any, positive: Any, start: Any, slope_mean: float, precision: float) -> Any:
+    """Newton's method from `start`; gives intercept, slope and the Hessian there."""
+    intercept, slope = start[0], start[1]
+    loss, gradient, hessian = _loss(evidence, positive, intercept, slope, slope_mean, precision)
     for _ in range(_MAX_STEPS):
-        chance = _sigmoid(parameters[0] + parameters[1] * evidence)
-        residual = chance - positive
-        gradient = np.array([residual.sum(), residual @ evidence]) + prior * (parameters - centre)
-        hessian = _hessian(chance, evidence, prior)
-        step = np.linalg.solve(hessian, gradient)
+        determinant = hessian[0, 0] * hessian[1, 1] - hessian[0, 1] ** 2
+        down = (hessian[1, 1] * gradient[0] - hessian[0, 1] * gradient[1]) / determinant
+        along = (hessian[0, 0] * gradient[1] - hessian[0, 1] * gradient[0]) / determinant
         # Newton may overshoot far from the optimum: halve until the loss does not grow.
-        for halving in range(30):
-            trial = parameters - step / 2**halving
-            trial_loss = _loss(evidence, positive, trial, prior, centre)
-            if trial_loss <= loss:
+        share = 1.0
+        for _halving in range(30):
+            trial = _loss(evidence, positive, intercept - share * down, slope - share * along, slope_mean, precision)
+            if trial[0] <= loss:
                 break
-        parameters, decrease, loss = trial, loss - trial_loss, trial_loss
+            share /= 2
+        intercept, slope = intercept - share * down, slope - share * along
+        decrease = loss - trial[0]
+        loss, gradient, hessian = trial
         if abs(decrease) <= 1e-12 * max(abs(loss), 1.0):
             break
-    hessian = _hessian(_sigmoid(parameters[0] + parameters[1] * evidence), evidence, prior)
-    variance = hessian[0, 0] / max(hessian[0, 0] * hessian[1, 1] - hessian[0, 1] ** 2, 1e-300)
-    return LogisticLine(float(parameters[0]), float(parameters[1]), float(np.sqrt(variance)))
+    return intercept, slope, hessian
 
 
-def _sigmoid(x: FloatArray) -> FloatArray:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -500, 500))))
-
-
-def _loss(
-    evidence: FloatArray, positive: FloatArray, parameters: FloatArray, prior: FloatArray, centre: FloatArray
-) -> float:
-    z = parameters[0] + parameters[1] * evidence
-    return float(np.logaddexp(0.0, z).sum() - positive @ z + 0.5 * (prior * (parameters - centre) ** 2).sum())
-
-
-def _hessian(chance: FloatArray, evidence: FloatArray, prior: FloatArray) -> FloatArray:
-    weight = chance * (1 - chance)
-    cross = weight @ evidence
-    return np.array([[weight.sum() + 1e-12, cross], [cross, (weight * evidence) @ evidence + prior[1] + 1e-12]])
+@compiled
+def _loss(evidence: Any, positive: Any, intercept: float, slope: float, slope_mean: float, precision: float) -> Any:
+    """Penalised negative log likelihood, its gradient and its Hessian, in one pass."""
+    gradient, hessian = np.zeros(2), np.zeros((2, 2))
+    total, h0, h1, h2 = 0.0, 1e-12, 0.0, 1e-12
+    for i in range(len(evidence)):
+        e = evidence[i]
+        z = intercept + slope * e
+        small = np.exp(-abs(z))
+        total += max(z, 0.0) + np.log1p(small) - positive[i] * z
+        chance = (1.0 if z >= 0 else small) / (1.0 + small)
+        residual, weight = chance - positive[i], small / (1.0 + small) ** 2
+        gradient[0] += residual
+        gradient[1] += residual * e
+        h0 += weight
+        h1 += weight * e
+        h2 += weight * e * e
+    gradient[1] += precision * (slope - slope_mean)
+    hessian[0, 0], hessian[0, 1], hessian[1, 0], hessian[1, 1] = h0, h1, h1, h2 + precision
+    return total + 0.5 * precision * (slope - slope_mean) ** 2, gradient, hessian
 
 
 def pool_slopes(slopes: FloatArray, errors: FloatArray) -> tuple[float, float]:
@@ -161,6 +181,7 @@ def calibrate(
     evidence: Sequence[FloatArray] | Callable[[int], FloatArray],
     positive: Sequence[FloatArray] | Callable[[int], FloatArray],
     n_tasks: int | None = None,
+    n_jobs: int | None = None,
 ) -> Calibration:
     """Calibrate all tasks together: lone lines, their pooled slope, then lines shrunk towards it.
 
@@ -172,6 +193,8 @@ def calibrate(
         1.0 where the past decision was taken, else 0.0.
     n_tasks : int, optional
         Needed with callables, which spare holding all tasks at once.
+    n_jobs : int, optional
+        Threads, by joblib's rules; callables are called from them.
 
     Returns
     -------
@@ -183,21 +206,30 @@ def calibrate(
         n_tasks = len(evidence)
     get_evidence = evidence if callable(evidence) else evidence.__getitem__
     get_positive = positive if callable(positive) else positive.__getitem__
-    centers, slopes, errors = np.zeros(n_tasks), np.zeros(n_tasks), np.zeros(n_tasks)
-    for task in range(n_tasks):
+    in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
+
+    def alone(task: int) -> tuple[float, LogisticLine]:
         values = np.asarray(get_evidence(task), dtype=np.float64)
-        centers[task] = values.mean()
-        line = fit_line(values - centers[task], get_positive(task))
-        slopes[task], errors[task] = line.slope, line.slope_error
-    mean, spread = pool_slopes(slopes, errors)
-    intercepts = np.zeros(n_tasks)
-    for task in range(n_tasks):
+        center = float(values.mean())
+        return center, fit_line(values - center, get_positive(task))
+
+    found = in_threads(joblib.delayed(alone)(task) for task in range(n_tasks))
+    centers = np.array([center for center, _ in found])
+    alone_lines = [line for _, line in found]
+    alone_slopes = np.array([line.slope for line in alone_lines])
+    mean, spread = pool_slopes(alone_slopes, np.array([line.slope_error for line in alone_lines]))
+
+    def together(task: int) -> LogisticLine:
         positives = get_positive(task)
         values = np.asarray(get_evidence(task), dtype=np.float64) - centers[task]
-        line = fit_line(values, positives, slope_mean=mean, slope_spread=spread)
-        if line.slope < 0:
-            # Evidence against its own direction is noise: the task falls back to its base rate.
-            share = float(positives.mean())
-            line = LogisticLine(float(np.log(share / (1 - share))), 0.0, line.slope_error)
-        intercepts[task], slopes[task] = line.intercept, line.slope
-    return Calibration(centers, intercepts, slopes, mean, spread)
+        line = fit_line(values, positives, slope_mean=mean, slope_spread=spread, start=alone_lines[task])
+        if line.slope >= 0:
+            return line
+        # Evidence against its own direction is noise: the task falls back to its base rate.
+        share = float(positives.mean())
+        return LogisticLine(float(np.log(share / (1 - share))), 0.0, line.slope_error)
+
+    lines = list(in_threads(joblib.delayed(together)(task) for task in range(n_tasks)))
+    return Calibration(
+        centers, np.array([line.intercept for line in lines]), np.array([line.slope for line in lines]), mean, spread
+    )

@@ -61,6 +61,18 @@ class RefusedError(StoreError):
     """The rules do not allow this act now: no slot, study locked, no answer chosen, not this person's role."""
 
 
+class SignedOutError(RefusedError):
+    """The session has ended or never was one; nothing of the attempted act was kept."""
+
+
+class ProviderUnavailableError(AlertReviewError):
+    """The identity provider does not answer."""
+
+
+class ClusterError(AlertReviewError):
+    """The cluster cannot be reached, or lost what it was working on."""
+
+
 class AlertReviewWarning(UserWarning):
     """Base of every warning: the answer stands, but somebody should know."""
 

@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from core.errors import InvalidInputError
+from core.kernels import compiled
 from core.validation import FloatArray, Matrix, is_sparse, to_csr
 
-_TASKS_AT_ONCE = 256
+_FEATURES_AT_ONCE = 500
+HOURS_OF_A_DAY = 24.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ def positive_decisions(Y: Matrix) -> sparse.csr_array:
     return to_csr(sparse.csr_array(Y) > 0)
 
 
-def wilcoxon_table(X: Matrix, decisions: sparse.csr_array) -> WilcoxonTable:
+def wilcoxon_table(
+    X: Matrix, decisions: sparse.csr_array, *, n_jobs: int | None = None, first_rows: bool = False
+) -> WilcoxonTable:
     """Compute AUC and tie-corrected z of all features against all tasks; see `wilcoxon_auc`.
 
     Parameters
@@ -78,19 +83,43 @@ def wilcoxon_table(X: Matrix, decisions: sparse.csr_array) -> WilcoxonTable:
     X : array-like or sparse matrix of shape (n_instances, n_features)
     decisions : csr_array of shape (n_instances, n_tasks)
         1.0 where positive.
+    n_jobs : int, optional
+        Threads, by joblib's rules.
+    first_rows : bool
+        Let `X` have more rows than `decisions`, which belong to the first ones; spares a copy of these.
     """
     columns = sparse.csc_array(X)
     n, n_tasks = decisions.shape
-    if columns.shape[0] != n:
+    if columns.shape[0] < n or (columns.shape[0] > n and not first_rows):
         raise InvalidInputError(f"X has {columns.shape[0]} rows and Y {n}; pass one row of each per instance.")
-    ranks, zero_rank, tie_term = _ranks_relative_to_zeros(columns)
+    if not np.isfinite(columns.data).all():
+        broken = np.searchsorted(columns.indptr, np.flatnonzero(~np.isfinite(columns.data))[0], side="right") - 1
+        raise InvalidInputError(
+            f"Feature {broken} of X holds NaN or infinity; ranks need finite numbers. Clean it first."
+        )
+    if not decisions.data.all():
+        decisions = to_csr(decisions > 0)
+    if first_rows and not columns.has_sorted_indices:
+        columns = columns.sorted_indices()
+    n_features = columns.shape[1]
+    auc, zero_rank, tie_term = np.zeros((n_features, n_tasks)), np.zeros(n_features), np.zeros(n_features)
+    parts = np.array_split(np.arange(n_features), max(1, n_features // _FEATURES_AT_ONCE))
+    joblib.Parallel(n_jobs=n_jobs, require="sharedmem")(
+        joblib.delayed(_sum_ranks)(
+            columns.indptr,
+            columns.indices,
+            columns.data,
+            decisions.indptr,
+            decisions.indices,
+            part,
+            auc,
+            zero_rank,
+            tie_term,
+        )
+        for part in parts
+    )
     n_positive = np.asarray(decisions.sum(axis=0)).ravel()
     n_pairs = n_positive * (n - n_positive)
-    by_feature = sparse.csr_array(ranks.T)
-    auc = np.empty((columns.shape[1], n_tasks))
-    for start in range(0, n_tasks, _TASKS_AT_ONCE):
-        part = slice(start, min(start + _TASKS_AT_ONCE, n_tasks))
-        auc[:, part] = (by_feature @ sparse.csr_array(decisions[:, part])).toarray()
     auc += zero_rank[:, None] * n_positive - n_positive * (n_positive + 1) / 2
     defined = n_pairs > 0
     auc[:, defined] /= n_pairs[defined]
@@ -104,44 +133,79 @@ def wilcoxon_table(X: Matrix, decisions: sparse.csr_array) -> WilcoxonTable:
     return WilcoxonTable(auc, z)
 
 
-def _ranks_relative_to_zeros(columns: sparse.csc_array) -> tuple[sparse.csc_array, FloatArray, FloatArray]:
-    """Midranks of stored entries minus the midrank of the zeros, that midrank, and sum(t^3 - t) over ties."""
-    n, n_features = columns.shape
-    ranks = np.zeros(len(columns.data))
-    zero_rank = np.empty(n_features)
-    tie_term = np.empty(n_features)
-    indptr = columns.indptr
-    for j in range(n_features):
-        part = slice(indptr[j], indptr[j + 1])
-        values = columns.data[part]
-        if not np.isfinite(values).all():
-            raise InvalidInputError(
-                f"Feature {j} of X holds NaN or infinity; ranks need finite numbers. Clean it first."
-            )
-        order = np.argsort(values)
-        ordered = values[order]
-        starts = (
-            np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(values) else np.zeros(0, dtype=np.int64)
-        )
-        levels = ordered[starts]
-        counts = np.diff(np.r_[starts, len(values)]).astype(np.float64)
-        n_implicit = float(n - len(values))
-        at_zero = levels == 0
-        n_zeros = n_implicit + counts[at_zero].sum()
-        below = np.cumsum(counts) - counts + np.where(levels > 0, n_implicit, 0.0)
-        zero_rank[j] = counts[levels < 0].sum() + (n_zeros + 1) / 2
-        midrank = below + (counts + 1) / 2
-        midrank[at_zero] = zero_rank[j]
-        relative = np.empty(len(values))
-        relative[order] = np.repeat(midrank - zero_rank[j], counts.astype(np.int64))
-        ranks[part] = relative
-        ties = np.r_[counts[~at_zero], n_zeros]
-        tie_term[j] = (ties**3 - ties).sum()
-    relative_ranks = sparse.csc_array((ranks, columns.indices, indptr), shape=columns.shape)
-    return relative_ranks, zero_rank, tie_term
+@compiled
+def _sum_ranks(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    decision_starts: Any,
+    decision_tasks: Any,
+    features: Any,
+    sums: Any,
+    zero_rank: Any,
+    tie_term: Any,
+) -> None:
+    """Sum midranks, less that of the zeros, over the positive instances of every task; exact in any order.
+
+    Also writes the midrank of the zeros and sum(t^3 - t) over ties. Ranks are halves of integers, whose sums are exact.
+    """
+    n = len(decision_starts) - 1
+    for feature in features:
+        first, end = indptr[feature], indptr[feature + 1]
+        while end > first and indices[end - 1] >= n:
+            # Rows without decisions; they come last.
+            end -= 1
+        values, rows = data[first:end], indices[first:end]
+        n_negative = (values < 0).sum()
+        n_zeros = n - (values != 0).sum()
+        zero_rank[feature] = n_negative + (n_zeros + 1) / 2
+        ties = float(n_zeros) ** 3 - n_zeros
+        is_level = len(values) == 0 or values.min() == values.max()
+        order = np.arange(len(values)) if is_level else np.argsort(values)
+        start = 0
+        while start < len(values):
+            value = values[order[start]]
+            stop = start + 1
+            while stop < len(values) and values[order[stop]] == value:
+                stop += 1
+            if value != 0:
+                count = stop - start
+                ties += float(count) ** 3 - count
+                # Zeros that are not stored come after the negative values.
+                before = start if value < 0 else n - len(values) + start
+                relative = before + (count + 1) / 2 - zero_rank[feature]
+                for place in range(start, stop):
+                    row = rows[order[place]]
+                    for entry in range(decision_starts[row], decision_starts[row + 1]):
+                        sums[feature, decision_tasks[entry]] += relative
+            start = stop
+        tie_term[feature] = ties
 
 
-HOURS_OF_A_DAY = 24.0
+@compiled
+def _count_and_sum(columns: Any, values: Any, n_columns: int) -> Any:
+    """Count and sum the entries of each column, whatever their order."""
+    counts, sums = np.zeros(n_columns, dtype=np.int64), np.zeros(n_columns)
+    for i in range(len(columns)):
+        counts[columns[i]] += 1
+        sums[columns[i]] += values[i]
+    return counts, sums
+
+
+@compiled
+def _squares_about(columns: Any, values: Any, means: Any) -> Any:
+    """Sum of squared distances of the entries of each column from its mean."""
+    squares = np.zeros(len(means))
+    for i in range(len(columns)):
+        squares[columns[i]] += (values[i] - means[columns[i]]) ** 2
+    return squares
+
+
+@compiled
+def _standardise(data: Any, columns: Any, centers: Any, factors: Any, clip: Any) -> None:
+    """Centre, scale and clip in place."""
+    for i in range(len(data)):
+        data[i] = min(max((data[i] - centers[columns[i]]) * factors[columns[i]], -clip), clip)
 
 
 @dataclass
@@ -182,7 +246,7 @@ class SparseStandardizer:
         is_elapsed : bool array of shape (n_features,), optional
             True for hours since something happened, where "not stored" means never.
         """
-        past = sparse.csc_array(X)
+        past = sparse.csr_array(X)
         n, n_features = past.shape
         flags = self._per_feature(is_flag, n_features, "is_flag")
         self._elapsed = (
@@ -191,20 +255,35 @@ class SparseStandardizer:
             else self._per_feature(is_elapsed, n_features, "is_elapsed")
         )
         flags = flags | self._elapsed
-        if not np.isfinite(past.data).all():
-            raise InvalidInputError("X holds NaN or infinity; leave unmeasured values out of the sparse matrix.")
-        column = np.repeat(np.arange(n_features), np.diff(past.indptr))
-        values = self._compressed(past.data, column).astype(np.float64)
-        n_stored = np.bincount(column, minlength=n_features)
-        sums = np.bincount(column, weights=values, minlength=n_features)
+        self._require_finite(past.data)
+        values = self._compressed(past.data, past.indices)
+        n_stored, sums = _count_and_sum(past.indices, values, n_features)
         n_counted = np.where(flags, n, n_stored)
         mean = np.divide(sums, n_counted, out=np.zeros(n_features), where=n_counted > 0)
-        squares = np.bincount(column, weights=(values - mean[column]) ** 2, minlength=n_features)
+        squares = _squares_about(past.indices, values, mean)
         squares += np.where(flags, (n - n_stored) * mean**2, 0.0)
         deviation = np.sqrt(np.divide(squares, n_counted, out=np.zeros(n_features), where=n_counted > 0))
         self.center_ = np.where(flags, 0.0, mean)
         self.scale_ = np.where(deviation > 1e-6 * np.maximum(np.abs(mean), 1e-12), deviation, 0.0)
         return self
+
+    @property
+    def is_elapsed_(self) -> NDArray[np.bool_]:
+        """Which features are elapsed times."""
+        return self._elapsed
+
+    @classmethod
+    def restored(cls, clip: float, center: ArrayLike, scale: ArrayLike, is_elapsed: ArrayLike) -> Self:
+        """Make a standardizer that was fitted before out of its attributes."""
+        standardizer = cls(clip=clip)
+        standardizer.center_, standardizer.scale_ = np.asarray(center), np.asarray(scale)
+        standardizer._elapsed = np.asarray(is_elapsed, dtype=bool)
+        return standardizer
+
+    @staticmethod
+    def _require_finite(data: NDArray[Any]) -> None:
+        if not np.isfinite(data).all():
+            raise InvalidInputError("X holds NaN or infinity; leave unmeasured values out of the sparse matrix.")
 
     @staticmethod
     def _per_feature(values: ArrayLike, n_features: int, name: str) -> NDArray[np.bool_]:
@@ -227,9 +306,9 @@ class SparseStandardizer:
     def transform(self, X: Matrix) -> sparse.csr_array:
         """Return standardised features as float32 CSR of the same sparsity."""
         matrix: Any = sparse.csr_array(X)
+        self._require_finite(matrix.data)
         inverse = np.divide(1.0, self.scale_, out=np.zeros_like(self.scale_), where=self.scale_ > 0)
         data = self._compressed(matrix.data, matrix.indices)
-        data -= self.center_.astype(np.float32)[matrix.indices]
-        data *= inverse.astype(np.float32)[matrix.indices]
-        np.clip(data, -self.clip, self.clip, out=data)
+        centers, factors = self.center_.astype(np.float32), inverse.astype(np.float32)
+        _standardise(data, matrix.indices, centers, factors, np.float32(self.clip))
         return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)

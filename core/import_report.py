@@ -90,6 +90,10 @@ class StayCounts:
     n_instances_merged: int = 0
     """Instances of overlapping stays that fell on the same morning of the same patient and became one."""
 
+    def __add__(self, other: "StayCounts") -> "StayCounts":
+        """Count two groups of patients together."""
+        return StayCounts(**{name: n + getattr(other, name) for name, n in asdict(self).items()})
+
 
 @dataclass(frozen=True)
 class ImportReport:

@@ -1,7 +1,10 @@
-"""Compiled inner loops: distances summed directly, and one-node extensions of a fixed graph, row by row."""
+"""Compiled inner loops: distances, the nearest nodes, and one-node extensions of a fixed graph, row by row.
+
+One row never looks at another: results do not depend on which rows are handed over together.
+"""
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
@@ -13,11 +16,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Sums may be reordered for speed; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
-FLOAT32_RESIDUAL: Final = 1e-4
-"""Relative residual that ends a float32 solve; with the residual added on, soft labels are good to about 1e-6."""
+FLOAT32_RESIDUAL: Final = 0.01
+"""Relative residual that ends a float32 solve; with the last, estimated step soft labels are good to about 5e-6."""
 FLOAT64_RESIDUAL: Final = 1e-13
-_ROWS_PER_NEIGHBOUR: Final = 8
-"""Up to this many nodes per neighbour whole rows are read; beyond, the k x k block is copied together first."""
+_ROWS_PER_NEIGHBOUR: Final = 6
+"""Up to this many nodes per neighbour whole rows are read; beyond, the entries of the k x k block alone."""
+_NEARLY_ENOUGH: Final = 3
 
 
 def compiled(function: F) -> F:
@@ -28,6 +32,54 @@ def compiled(function: F) -> F:
     except RuntimeError:
         # A read-only installation without a writable home has no place for a cache.
         return cast("F", numba.njit(**options)(function))
+
+
+class Nodes(NamedTuple):
+    """A fixed graph, as the loops read it; all floats in the precision of the queries.
+
+    Parameters
+    ----------
+    roots : float array of shape (n_nodes,)
+        Square roots of the multiplicities.
+    inverse_scales : float array of shape (n_nodes,)
+        1 / s.
+    inverse : float array of shape (n_nodes, n_nodes or more)
+        G, symmetric; columns beyond the nodes only fill rows up.
+    diagonal : float array of shape (n_nodes,)
+        Of G.
+    soft_labels : float array of shape (n_nodes,)
+        h.
+    """
+
+    roots: NDArray[Any]
+    inverse_scales: NDArray[Any]
+    inverse: NDArray[Any]
+    diagonal: NDArray[Any]
+    soft_labels: NDArray[Any]
+
+
+class LeftOut(NamedTuple):
+    """Blocks of nodes to be left out for some queries: G becomes G + G_P K G_P' and h becomes h + G_P t.
+
+    Parameters
+    ----------
+    starts : int array of shape (n_blocks + 1,)
+        Where each block begins in `nodes` and `pulls`.
+    nodes : int array
+        Nodes of all blocks.
+    square_starts : int array of shape (n_blocks,)
+        Where the square of each block begins in `squares`.
+    squares : float array
+        K of all blocks, row by row.
+    pulls : float array
+        t of all blocks.
+    """
+
+    starts: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    square_starts: NDArray[np.int64]
+    squares: NDArray[Any]
+    pulls: NDArray[Any]
 
 
 @compiled
@@ -47,89 +99,207 @@ def symmetric_squared_distances(points: Any) -> Any:
 
 
 @compiled
-def choose_neighbours(distances: Any, limit: Any, k: int, chosen: Any) -> None:
-    """Write the places of the `k` smallest distances, the largest of them being `limit`; ties by lower place."""
-    n_ties = k
-    for distance in distances:
-        n_ties -= distance < limit
+def combine_rows(matrix: Any, rows: Any, factors: Any, total: Any) -> None:
+    """Write the sum of `factors` times `rows` of a matrix, reading contiguous rows eight at a time."""
+    m, n = len(rows), len(total)
+    total[:] = 0
+    l = 0  # noqa: E741
+    while l + 8 <= m:
+        r0, r1, r2, r3, r4, r5, r6, r7 = (
+            rows[l], rows[l + 1], rows[l + 2], rows[l + 3], rows[l + 4], rows[l + 5], rows[l + 6], rows[l + 7],
+        )  # fmt: skip
+        x0, x1, x2, x3, x4, x5, x6, x7 = (
+            factors[l], factors[l + 1], factors[l + 2], factors[l + 3],
+            factors[l + 4], factors[l + 5], factors[l + 6], factors[l + 7],
+        )  # fmt: skip
+        for j in range(n):
+            total[j] += ((matrix[r0, j] * x0 + matrix[r1, j] * x1) + (matrix[r2, j] * x2 + matrix[r3, j] * x3)) + (
+                (matrix[r4, j] * x4 + matrix[r5, j] * x5) + (matrix[r6, j] * x6 + matrix[r7, j] * x7)
+            )
+        l += 8  # noqa: E741
+    while l + 2 <= m:
+        r0, r1, x0, x1 = rows[l], rows[l + 1], factors[l], factors[l + 1]
+        for j in range(n):
+            total[j] += matrix[r0, j] * x0 + matrix[r1, j] * x1
+        l += 2  # noqa: E741
+    if l < m:
+        r0, x0 = rows[l], factors[l]
+        for j in range(n):
+            total[j] += matrix[r0, j] * x0
+
+
+@compiled
+def n_up_to(bits: Any, limit: Any) -> Any:
+    """Count entries of at most `limit`; counted in float32, which is exact here and adds eight at a time."""
+    count, top = np.float32(0), bits.dtype.type(limit)
+    for j in range(len(bits)):  # not over the entries themselves: only this is done eight at a time
+        count += np.float32(1) if bits[j] <= top else np.float32(0)
+    return count
+
+
+@compiled
+def largest_below(bits: Any, limit: Any) -> Any:
+    """Give the largest entry below `limit`, -1 when there is none."""
+    none, top = bits.dtype.type(-1), bits.dtype.type(limit)
+    largest = none
+    for j in range(len(bits)):
+        largest = max(largest, bits[j] if bits[j] < top else none)
+    return largest
+
+
+@compiled
+def kth_smallest(bits: Any, k: int, guess: Any, infinity: Any) -> Any:
+    """Give the k-th smallest entry, by halving; `guess` is where to look first and changes no result.
+
+    Floats that are not negative have the order of their bits read as integers, and integers compare fast.
+    """
+    low, high = bits[0] - 1, largest_below(bits, infinity)
+    for j in range(len(bits)):
+        low = min(low, bits[j] - 1)
+    middle = guess if low < guess < high else low + (high - low) // 2
+    while high - low > 1:
+        count = n_up_to(bits, middle)
+        if count >= k:
+            high = middle
+            if count < k + _NEARLY_ENOUGH:
+                break
+        else:
+            low = middle
+        middle = low + (high - low) // 2
+    found = largest_below(bits, high + 1)
+    while True:
+        below = largest_below(bits, found)
+        if below < 0 or n_up_to(bits, below) < k:
+            return found
+        found = below
+
+
+@compiled
+def choose_neighbours(bits: Any, limit: Any, k: int, chosen: Any) -> None:
+    """Write the places of the `k` smallest entries, the largest of them being `limit`; ties by lower place.
+
+    `chosen` has one more place than there are entries, so that every place can be written before it is known to stay.
+    """
+    n_ties = k - int(n_up_to(bits, limit - 1))
     count = 0
-    for j in range(len(distances)):
-        if distances[j] < limit:
+    if int(n_up_to(bits, limit)) == k:
+        for j in range(len(bits)):
+            chosen[count] = j
+            count += bits[j] <= limit
+        return
+    for j in range(len(bits)):
+        if bits[j] < limit or (bits[j] == limit and n_ties > 0):
             chosen[count] = j
             count += 1
-        elif distances[j] == limit and n_ties > 0:
-            chosen[count] = j
-            count += 1
-            n_ties -= 1
+            n_ties -= bits[j] == limit
 
 
 @compiled
-def multiply_rows(inverse: Any, chosen: Any, values: Any, full: Any, result: Any) -> None:
-    """Write G_NN values, reading whole contiguous rows of G four at a time."""
-    k = len(chosen)
-    full[:] = 0
-    for l in range(0, k - 3, 4):  # noqa: E741
-        row0, row1 = inverse[chosen[l]], inverse[chosen[l + 1]]
-        row2, row3 = inverse[chosen[l + 2]], inverse[chosen[l + 3]]
-        x0, x1, x2, x3 = values[l], values[l + 1], values[l + 2], values[l + 3]
-        for j in range(len(full)):
-            full[j] += row0[j] * x0 + row1[j] * x1 + row2[j] * x2 + row3[j] * x3
-    for l in range(k - k % 4, k):  # noqa: E741
-        row0, x0 = inverse[chosen[l]], values[l]
-        for j in range(len(full)):
-            full[j] += row0[j] * x0
+def query_scale(near: Any, near_bits: Any, guess: Any, usual_scale: Any, infinity: Any) -> Any:
+    """Distance to the 7th neighbour; with duplicates to the first that is none, else the usual scale.
+
+    `near` has one place more than there are neighbours, in which bits become a float again.
+    """
+    k = len(near) - 1
+    found = kth_smallest(near_bits[:k], min(LOCAL_NEIGHBOUR, k), guess, infinity)
+    near_bits[k] = found
+    if near[k] > 0:
+        return np.sqrt(near[k]), found
+    nearest = near.dtype.type(np.inf)
     for l in range(k):  # noqa: E741
-        result[l] = full[chosen[l]]
+        if 0 < near[l] < nearest:
+            nearest = near[l]
+    return (np.sqrt(nearest) if nearest < np.inf else usual_scale), found
 
 
 @compiled
-def multiply_block(block: Any, values: Any, result: Any) -> None:
-    """Write block values for a small square block."""
-    k = len(values)
-    for l in range(k):  # noqa: E741
-        total = block[l, 0] * 0
-        for m in range(k):
-            total += block[l, m] * values[m]
-        result[l] = total
+def exponentials(exponents: Any, powers: Any, power_bits: Any) -> None:
+    """Replace exponents of at most 0 by their exponentials; float32 ones eight at a time, good to some 1e-7."""
+    if exponents.itemsize != 4:
+        for l in range(len(exponents)):  # noqa: E741
+            exponents[l] = np.exp(exponents[l])
+        return
+    for l in range(len(exponents)):  # noqa: E741
+        # 2^x = 2^n 2^f with |f| <= 1/2: the bits of 2^n, and Taylor's series of 2^f.
+        x = max(exponents[l] * np.float32(1.4426950408889634), np.float32(-126))
+        n = np.int32(x - np.float32(0.5))
+        f = x - np.float32(n)
+        power_bits[l] = (n + np.int32(127)) << np.int32(23)
+        series = np.float32(0.00133335581) + f * np.float32(0.00015403530)
+        series = np.float32(0.00961812911) + f * series
+        series = np.float32(0.0555041087) + f * series
+        series = np.float32(0.240226507) + f * series
+        series = np.float32(0.693147181) + f * series
+        exponents[l] = np.float32(1) + f * series
+    for l in range(len(exponents)):  # noqa: E741
+        exponents[l] *= powers[l]
+
+
+@compiled
+def multiply_inverse(nodes: Any, left: Any, block: int, chosen: Any, values: Any, full: Any, result: Any) -> None:
+    """Write G_NN values, with G as it is when the nodes of a block (-1 = none) are left out."""
+    k, inverse = len(chosen), nodes.inverse
+    if len(inverse) <= _ROWS_PER_NEIGHBOUR * k:
+        combine_rows(inverse, chosen, values, full)
+        for l in range(k):  # noqa: E741
+            result[l] = full[chosen[l]]
+    else:
+        for l in range(k):  # noqa: E741
+            row, value = inverse[chosen[l]], values[l]
+            total = row[chosen[l]] * value
+            for m in range(l):
+                entry = row[chosen[m]]
+                total += entry * values[m]
+                result[m] += entry * value
+            result[l] = total
+    if block < 0:
+        return
+    first, end = left.starts[block], left.starts[block + 1]
+    square = left.square_starts[block]
+    for i in range(first, end):
+        along = values.dtype.type(0)
+        for l in range(k):  # noqa: E741
+            along += inverse[left.nodes[i], chosen[l]] * values[l]
+        for j in range(first, end):
+            factor = along * left.squares[square + (i - first) * (end - first) + j - first]
+            for l in range(k):  # noqa: E741
+                result[l] += factor * inverse[left.nodes[j], chosen[l]]
 
 
 @compiled
 def solve_extension(
-    inverse: Any, chosen: Any, d: Any, use_rows: bool, tolerance: float, work: Any, full: Any, block: Any
+    nodes: Any, left: Any, block: int, chosen: Any, d: Any, tolerance: Any, work: Any, full: Any
 ) -> Any:
-    """Solve (I + D G_NN D) z = d by conjugate gradients, into row 0 of `work`.
+    """Solve (I + D G_NN D) z = d by conjugate gradients, in `work` of shape (5 k,).
 
-    The last residual r is added to z: D G_NN D is small on what is left, so that (I + D G_NN D)^-1 r is nearly r.
+    Its eigenvalues lie close together but for the first, which the first step takes care of: the curvature of the last
+    step is estimated from the mean diagonal instead of computed, which spares a product.
     """
     k = len(chosen)
-    z, r, p, scaled, product = work[0, :k], work[1, :k], work[2, :k], work[3, :k], work[4, :k]
-    if not use_rows:
-        for l in range(k):  # noqa: E741
-            row = inverse[chosen[l]]
-            for m in range(k):
-                block[l, m] = row[chosen[m]]
-    z[:] = 0
-    r[:] = d
-    p[:] = d
-    norm = (d * d).sum()
-    residual = norm
+    z, r, p = work[:k], work[k : 2 * k], work[2 * k : 3 * k]
+    scaled, product = work[3 * k : 4 * k], work[4 * k : 5 * k]
+    zero = d.dtype.type(0)
+    norm, mean = zero, zero
+    for l in range(k):  # noqa: E741
+        z[l] = zero
+        r[l] = d[l]
+        p[l] = d[l]
+        norm += d[l] * d[l]
+        mean += d[l] * d[l] * nodes.diagonal[chosen[l]]
+    mean = d.dtype.type(1) + mean / d.dtype.type(k)
+    residual, curvature, turn = norm, zero, zero
     for _ in range(k + 20):
         if residual <= tolerance * tolerance * norm:
             break
         for l in range(k):  # noqa: E741
             scaled[l] = d[l] * p[l]
-        if use_rows:
-            multiply_rows(inverse, chosen, scaled, full, product)
-        else:
-            multiply_block(block[:k, :k], scaled, product)
-        curvature = residual * 0
+        multiply_inverse(nodes, left, block, chosen, scaled, full, product)
+        curvature = zero
         for l in range(k):  # noqa: E741
             product[l] = p[l] + d[l] * product[l]
             curvature += p[l] * product[l]
-        if curvature <= 0:
-            break
         step = residual / curvature
-        new_residual = residual * 0
+        new_residual = zero
         for l in range(k):  # noqa: E741
             z[l] += step * p[l]
             r[l] -= step * product[l]
@@ -138,118 +308,72 @@ def solve_extension(
         for l in range(k):  # noqa: E741
             p[l] = r[l] + turn * p[l]
         residual = new_residual
+    # p'Ap = r'Ar - turn^2 p_old'Ap_old, with r'Ar about the mean diagonal times r'r.
+    last = mean * residual - turn * turn * curvature
+    step = residual / last if last > zero else zero
     for l in range(k):  # noqa: E741
-        z[l] += r[l]
+        z[l] += step * p[l]
     return z
 
 
 @compiled
-def _extend_rows(
-    distances: Any,
-    limits: Any,
-    query_scales: Any,
-    multiplicities: Any,
-    scales: Any,
-    k: int,
-    inverse: Any,
-    soft_labels: Any,
-    tolerance: float,
-    conductance: Any,
-    inflow: Any,
-) -> None:
-    chosen = np.empty(k, dtype=np.uint32)
-    d = np.empty(k, dtype=inverse.dtype)
-    work = np.empty((5, k), dtype=inverse.dtype)
-    full = np.empty(len(inverse), dtype=inverse.dtype)
-    use_rows = len(inverse) <= _ROWS_PER_NEIGHBOUR * k
-    side = 1 if use_rows else k
-    block = np.empty((side, side), dtype=inverse.dtype)
-    for i in range(len(distances)):
-        row = distances[i]
-        choose_neighbours(row, limits[i], k, chosen)
-        for l in range(k):  # noqa: E741
-            node = chosen[l]
-            d[l] = np.sqrt(multiplicities[node] * np.exp(-row[node] / (query_scales[i] * scales[node])))
-        z = solve_extension(inverse, chosen, d, use_rows, tolerance, work, full, block)
-        a = 0.0
-        q = 0.0
-        for l in range(k):  # noqa: E741
-            flow = d[l] * z[l]
-            a += flow
-            q += flow * soft_labels[chosen[l]]
-        conductance[i] = a
-        inflow[i] = q
-
-
-def extend_rows(
-    squared_distances: NDArray[Any],
-    multiplicities: NDArray[Any],
-    scales: NDArray[Any],
-    *,
-    is_local: bool,
-    usual_scale: float,
-    n_neighbors: int,
-    inverse: NDArray[Any],
-    soft_labels: NDArray[Any],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Tie each query row to its k nearest nodes and find its conductance to the graph and what flows back.
-
-    With N the nearest nodes (ties by lower index), u = v w and S = G_NN + diag(1 / u): conductance a = 1' S^-1 1 and
-    inflow q = 1' S^-1 h_N. With D = diag(sqrt(u)) and z = (I + D G_NN D)^-1 D 1 they are a = 1' D z and q = h' D z;
-    the condition number of that system is below 1 + w_max / (c + g).
+def extend_row(
+    row: Any, bits: Any, guess: Any, query: Any, nodes: Any, left: Any, block: int, k: int, work: Any
+) -> Any:
+    """Tie one instance to the graph.
 
     Parameters
     ----------
-    squared_distances : float32 or float64 array of shape (n_queries, n_nodes)
-        Its type is that of the whole computation. Infinite where a node may be no neighbour; the same number of nodes
-        must be finite in every row.
-    multiplicities, scales : float arrays of shape (n_nodes,)
-        v and s; without `is_local` every scale is sigma.
-    is_local : bool
-        Scale by s_i s_j, with s_i the distance to the query's 7th neighbour.
-    usual_scale : float
-        s_i of a query that has only duplicates around it; sigma without `is_local`.
-    n_neighbors : int
-        k, at most the number of finite distances.
-    inverse, soft_labels : float arrays of shape (n_nodes, n_nodes), (n_nodes,)
-        G and h.
+    row : float array of shape (n_nodes,)
+        Squared distances; infinite where a node may be no neighbour.
+    bits : int array of shape (n_nodes,)
+        The same memory as `row`, read as integers.
+    guess : pair of int
+        Bits of the largest and of the 7th distance to a neighbour of another instance: where to look first.
+    query : tuple
+        Tolerance, scale that takes the place of local ones (0 = local), usual scale, bits of infinity.
+    block : int
+        Of `left`, to be left out; -1 = none.
+    k : int
+        Neighbours.
+    work : tuple of arrays
+        See `extension.workspace`; overwritten.
 
     Returns
     -------
-    conductance, inflow : float arrays of shape (n_queries,)
-        a and q.
+    conductance, inflow : float
+    guess : pair of int
+        For the next instance.
     """
-    kind = squared_distances.dtype
-    n_queries, k = len(squared_distances), n_neighbors
-    conductance, inflow = np.zeros(n_queries), np.zeros(n_queries)
-    if k == 0 or n_queries == 0:
-        return conductance, inflow
-    # Products of norms may fall a little below zero for duplicates.
-    distances = np.maximum(squared_distances, 0)
-    nearest = np.partition(distances, k - 1, axis=1)[:, :k]
-    query_scales = _query_scales(nearest, usual_scale) if is_local else np.full(n_queries, usual_scale, dtype=kind)
-    _extend_rows(
-        distances,
-        np.ascontiguousarray(nearest[:, k - 1]),
-        query_scales,
-        multiplicities.astype(kind, copy=False),
-        scales.astype(kind, copy=False),
-        k,
-        inverse.astype(kind, copy=False),
-        soft_labels.astype(kind, copy=False),
-        FLOAT32_RESIDUAL if kind.itemsize == 4 else FLOAT64_RESIDUAL,
-        conductance,
-        inflow,
-    )
-    return conductance, inflow
-
-
-def _query_scales(nearest: NDArray[Any], usual_scale: float) -> NDArray[Any]:
-    """Distance to the 7th neighbour; with duplicates to the first that is none, else the usual scale."""
-    place = min(LOCAL_NEIGHBOUR, nearest.shape[1]) - 1
-    scales = np.sqrt(np.partition(nearest, place, axis=1)[:, place])
-    zero = scales <= 0
-    if zero.any():
-        smallest = np.where(nearest[zero] > 0, nearest[zero], np.inf).min(axis=1)
-        scales[zero] = np.where(np.isfinite(smallest), np.sqrt(smallest), usual_scale)
-    return scales
+    tolerance, common_scale, usual_scale, infinity = query
+    steps, full, all_d, all_near, all_near_bits, powers, power_bits, places = work
+    zero = bits.dtype.type(0)
+    for j in range(len(bits)):
+        # Distances from sums of products may fall a little below zero for duplicates; so do their bits.
+        bits[j] = max(bits[j], zero)
+    limit = kth_smallest(bits, k, guess[0], infinity)
+    choose_neighbours(bits, limit, k, places)
+    chosen, d, near = places[:k], all_d[:k], all_near[: k + 1]
+    for l in range(k):  # noqa: E741
+        near[l] = row[chosen[l]]
+    own, seventh = common_scale, guess[1]
+    if common_scale <= 0:
+        own, seventh = query_scale(near, all_near_bits[: k + 1], guess[1], usual_scale, infinity)
+    # The root of v w takes half the exponent.
+    half = row.dtype.type(-0.5) / own
+    for l in range(k):  # noqa: E741
+        d[l] = near[l] * nodes.inverse_scales[chosen[l]] * half
+    exponentials(d, powers, power_bits)
+    for l in range(k):  # noqa: E741
+        d[l] *= nodes.roots[chosen[l]]
+    z = solve_extension(nodes, left, block, chosen, d, tolerance, steps, full)
+    a, q = 0.0, 0.0
+    for l in range(k):  # noqa: E741
+        flow = d[l] * z[l]
+        a += flow
+        q += flow * nodes.soft_labels[chosen[l]]
+    if block >= 0:
+        for l in range(k):  # noqa: E741
+            for i in range(left.starts[block], left.starts[block + 1]):
+                q += d[l] * z[l] * left.pulls[i] * nodes.inverse[left.nodes[i], chosen[l]]
+    return a, q, (limit, seventh)

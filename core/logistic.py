@@ -28,8 +28,8 @@ class RidgeLogistic:
     left_out_log_odds: FloatArray
 
     def log_odds(self, X: Any) -> FloatArray:
-        """Log odds of y = +1 for the rows of `X`."""
-        return np.asarray(X @ self.coefficients.astype(X.dtype) + self.intercept, dtype=np.float64)
+        """Log odds of y = +1 for the rows of `X`; in double precision, so that other rows change nothing."""
+        return np.asarray(X.astype(np.float64) @ self.coefficients + self.intercept)
 
 
 def fit_ridge_logistic(X: Any, positive: FloatArray, strength: float, groups: IntArray) -> RidgeLogistic:

@@ -133,6 +133,15 @@ class Visits(_Strict):
     excluded_concepts: tuple[int, ...] = ()
 
 
+class Category(_Strict):
+    """A lab panel or drug class: what holds for any of its members becomes features of its own."""
+
+    name: str = Field(min_length=1)
+    kind: Literal["lab", "drug"]
+    items: tuple[Pattern, ...] = Field(min_length=1)
+    """Regular expressions; an item is a member when one of them matches its whole group key."""
+
+
 class SiteMapping(_Strict):
     """How to read one site's records; see data/README.md for every key.
 
@@ -178,6 +187,8 @@ class SiteMapping(_Strict):
     """Names for people, by item."""
     units: dict[str, str] = {}
     """Units by item, where neither codes nor columns tell."""
+    categories: tuple[Category, ...] = ()
+    """Lab panels and drug classes."""
     order_groups: dict[str, tuple[str, ...]] = {}
     """Names of order groups and their task keys; replaces what was found for these tasks."""
 

@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 PHI_THRESHOLD = 0.5
+_TASKS_AT_ONCE = 256
 
 
 def phi_coefficients(decisions: sparse.csc_matrix) -> npt.NDArray[np.float64]:
@@ -23,14 +24,29 @@ def phi_coefficients(decisions: sparse.csc_matrix) -> npt.NDArray[np.float64]:
     array of shape (n_tasks, n_tasks)
         Phi coefficients in [-1, 1]; 0 where a task has only one kind of decision.
     """
-    n = decisions.shape[0]
-    counts = decisions.astype(np.int64)
-    both = (counts.T @ counts).toarray().astype(np.float64)
-    single = np.diag(both).copy()
+    return _phi_rows(sparse.csc_array(decisions, dtype=np.int32), 0, decisions.shape[1])
+
+
+def _phi_rows(counts: sparse.csc_array, first: int, end: int) -> npt.NDArray[np.float64]:
+    """Correlate the tasks `first` to `end` - 1 with all."""
+    n = counts.shape[0]
+    both = (counts[:, first:end].T @ counts).toarray().astype(np.float64)
+    single = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
     spread = np.sqrt(single * (n - single))
     with np.errstate(divide="ignore", invalid="ignore"):
-        phi = (n * both - np.outer(single, single)) / np.outer(spread, spread)
+        phi = (n * both - np.outer(single[first:end], single)) / np.outer(spread[first:end], spread)
     return np.where(np.isfinite(phi), phi, 0.0)
+
+
+def _linked(decisions: sparse.csc_matrix, threshold: float) -> sparse.csr_array:
+    """Mark the pairs of tasks beyond the threshold, some rows at a time: thousands of tasks make large squares."""
+    counts = sparse.csc_array(decisions, dtype=np.int32)
+    n_tasks = decisions.shape[1]
+    rows = [
+        sparse.csr_array(np.abs(_phi_rows(counts, first, min(first + _TASKS_AT_ONCE, n_tasks))) > threshold)
+        for first in range(0, n_tasks, _TASKS_AT_ONCE)
+    ]
+    return sparse.csr_array(sparse.vstack(rows, format="csr"))
 
 
 def order_groups(
@@ -55,8 +71,7 @@ def order_groups(
     out = np.full(n_tasks, "", dtype=object)
     if n_tasks == 0:
         return out
-    linked = np.abs(phi_coefficients(decisions)) > threshold
-    _, component = connected_components(sparse.csr_matrix(linked.astype(np.int8)), directed=False)
+    _, component = connected_components(_linked(decisions, threshold), directed=False)
     n_positive = np.asarray(decisions.sum(axis=0)).ravel()
     taken: set[str] = set()
     for number in np.unique(component):

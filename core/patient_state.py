@@ -5,89 +5,115 @@ happens at the very snapshot belongs to the decision window, which begins there.
 24 h before admission on; "ever", "last value" and "hours since last" look at the patient's whole past.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
-from core.events import EventKind, of_kind
-from core.reference import ReferenceBands, patient_cells, period_cells, reference_bands
-from core.state_blocks import Block, blocks, whole_block
-from core.state_items import add_drugs, add_pending, add_results
+from core.events import EventKind
+from core.mapping import Category
+from core.reference import BandCollector
+from core.state_blocks import blocks, whole_block
+from core.state_items import add_drugs, add_panels, add_pending, add_results
 from core.state_layout import Entries, Layout
 from core.state_stay import add_stay
 
 
 @dataclass(frozen=True)
 class PatientState:
-    """Features of all instances.
+    """Features of the instances of some patients.
 
     Parameters
     ----------
-    features : csr_matrix of shape (n_instances, n_features), float32
-        As in `core.cohort.Cohort`: explicit zeros are values; a missing entry is "not measured", or a flag that is 0.
-    dictionary : DataFrame
-        As `core.cohort.Cohort.feature_dictionary`.
+    features : csr_matrix of shape (n_instances, n_columns), float32
+        One column for every aspect that the layout knows; explicit zeros are values; a missing entry is "not measured",
+        or a flag that is 0.
     unit : array of str, shape (n_instances,)
         Care unit at the snapshot, "" when unknown.
     """
 
     features: sparse.csr_matrix
-    dictionary: pd.DataFrame
     unit: npt.NDArray[np.object_]
 
 
+@dataclass(frozen=True)
+class Background:
+    """What is known of all patients when the features of some are computed.
+
+    Parameters
+    ----------
+    layout : Layout
+    bands : BandCollector
+        Complete.
+    kinds : frozenset of EventKind
+        Kinds of events that the source has anywhere: where it never tells when drugs stop or are given, a drug counts
+        as on, or as given, for a day after each start.
+    panels, classes : array of bool, shape (n_categories, n_items)
+        Members of the lab panels, and of the drug classes; no row of both has any.
+    """
+
+    layout: Layout
+    bands: BandCollector
+    kinds: frozenset[EventKind]
+    panels: npt.NDArray[np.bool_]
+    classes: npt.NDArray[np.bool_]
+
+
+def members(items: Sequence[str], categories: Sequence[Category], kind: str) -> npt.NDArray[np.bool_]:
+    """Find the members of lab panels or drug classes, of shape (n_categories, n_items); none in those of another kind.
+
+    Parameters
+    ----------
+    items : sequence of str
+    categories : sequence of Category
+    kind : {"lab", "drug"}
+    """
+    out = np.zeros((len(categories), len(items)), dtype=bool)
+    for i, category in enumerate(categories):
+        if category.kind == kind:
+            patterns = [re.compile(pattern) for pattern in category.items]
+            out[i] = [any(pattern.fullmatch(item) for pattern in patterns) for item in items]
+    return out
+
+
 def patient_state(
-    events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFrame, *, calendar_is_shifted: bool
+    events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFrame, background: Background
 ) -> PatientState:
-    """Compute the features of all instances.
+    """Compute the features of the instances of some patients.
 
     Parameters
     ----------
     events : DataFrame
-        An event stream.
-    stays : DataFrame
-        As `core.cohort.Cohort.stays`.
-    instances : DataFrame
-        As `core.cohort.Cohort.instances`, sorted by patient and snapshot; ``unit`` is not read.
-    calendar_is_shifted : bool
-        Reference bands then come from other patients, else from earlier dates.
+        All events of these patients, as a part of `core.event_parts.EventStream`.
+    stays, instances : DataFrame
+        Theirs, as in `core.cohort.Cohort`, with ``stay_id`` = row of `stays`; instances sorted by patient and snapshot;
+        ``unit`` is not read.
+    background : Background
 
     Returns
     -------
     PatientState
     """
-    layout = Layout(events)
-    entries = Entries(layout)
+    entries = Entries(background.layout)
     whole = whole_block(events, stays, instances)
-    bands = _bands(events, whole, instances, layout.n_items, calendar_is_shifted)
-    has_stops = bool(of_kind(events, [EventKind.MEDICATION_STOP]).any())
-    has_administrations = bool(of_kind(events, [EventKind.ADMINISTRATION]).any())
+    bands = background.bands.bands(events, whole)
+    drugs = partial(
+        add_drugs,
+        entries=entries,
+        has_stops=EventKind.MEDICATION_STOP in background.kinds,
+        has_administrations=EventKind.ADMINISTRATION in background.kinds,
+    )
     for block in blocks(whole):
         add_results(block, bands, entries)
         add_pending(block, entries)
-        add_drugs(block, entries, has_stops=has_stops, has_administrations=has_administrations)
+        drugs(block)
+        if len(background.panels):
+            add_panels(block.regrouped(background.panels), entries)
+            drugs(block.regrouped(background.classes), group="class")
     unit = add_stay(events, whole, stays, instances, entries)
-    features = entries.matrix(len(instances))
-    present = np.asarray(features.getnnz(axis=0)).ravel()
-    used = np.flatnonzero(present)
-    dictionary = layout.dictionary().iloc[used].reset_index(drop=True)
-    dictionary["share_present"] = present[used] / max(len(instances), 1)
-    return PatientState(features[:, used], dictionary, unit)
-
-
-def _bands(
-    events: pd.DataFrame, whole: Block, instances: pd.DataFrame, n_items: int, calendar_is_shifted: bool
-) -> ReferenceBands:
-    results = whole.only(EventKind.LAB_RESULT, EventKind.OBSERVATION)
-    results = results.where(np.isfinite(results.value))
-    if calendar_is_shifted:
-        cells = patient_cells(str(each) for each in events["patient_id"].cat.categories)
-        of_value, of_instance = cells[results.patient], cells[whole.instance_patient]
-    else:
-        of_value, of_instance = period_cells(results.known_at, whole.snapshot)
-    return reference_bands(
-        results.value, results.item, n_items, of_value, of_instance, expanding=not calendar_is_shifted
-    )
+    return PatientState(entries.matrix(len(instances)), unit)

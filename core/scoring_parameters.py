@@ -15,6 +15,15 @@ SCORERS: Final = (SOFTHAD, SOFTHAD_PAPER, LOGISTIC, PAIR)
 """Named scorers that look at the state alone; see docs/method.md for what each is good for."""
 RETROSPECTIVE_SCORERS: Final = (DAY_ADJUSTED,)
 """Scorers that also look at the other decisions of the window, and so work only once it is over."""
+WEIGHTED_KNN: Final = "weighted-knn"
+SVM: Final = "svm"
+ONE_CLASS_SVM: Final = "one-class-svm"
+QDA: Final = "qda"
+NEIGHBOUR_DIFFERENCE: Final = "neighbour-difference"
+SELF_CONFIDENCE: Final = "self-confidence"
+BASELINE_SCORERS: Final = (WEIGHTED_KNN, SVM, ONE_CLASS_SVM, QDA, NEIGHBOUR_DIFFERENCE, SELF_CONFIDENCE)
+"""Other methods on the same instances and features, for comparison; see `core.baseline_evidence`."""
+ALL_SCORERS: Final = SCORERS + RETROSPECTIVE_SCORERS + BASELINE_SCORERS
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,9 @@ class ScoringParameters:
         c_l and gamma_g of the scorer "softhad-paper".
     paper_length_scale : {"local", "paper"} or positive float
         Length scale of "softhad-paper". The paper's own rule leaves nearly dead graphs in many features.
+    n_baseline_past : int
+        Past instances that a baseline other than "weighted-knn" is fitted on at most, half of them positive: support
+        vector machines grow with the square of their number.
     """
 
     n_neighbors: int = 75
@@ -64,11 +76,13 @@ class ScoringParameters:
     paper_label_weight: float = 1.0
     paper_regularization: float = 1.0
     paper_length_scale: LengthScale = "local"
+    n_baseline_past: int = 1000
 
     def __post_init__(self) -> None:
         for name in ("n_neighbors", "n_graphs", "n_features_kept", "min_past_positives", "min_past_negatives"):
             self._require(name, 1)
-        self._require("n_nodes", 2)
+        for name in ("n_nodes", "n_baseline_past"):
+            self._require(name, 2)
         for name in ("label_weight", "clip", "logistic_strength", "paper_label_weight"):
             self._require(name, 0, above=True)
         for name in ("regularization", "paper_regularization", "min_abs_z"):

@@ -152,7 +152,7 @@ def choose_cases(
     Cochran (1977), Sampling Techniques, chapters 5 and 8: stratified and systematic sampling.
     """
     score = np.asarray(scaled_score)
-    candidates, left_out = _candidates(score, group, eligible)
+    candidates, left_out = candidate_rows(score, group, eligible)
     if candidates.size == 0:
         raise InvalidInputError("No candidate is left to choose cases from. Check the run and the exclusions.")
     codes = np.unique(_same_length("patient", patient, score.size)[candidates], return_inverse=True)[1].astype(np.int32)
@@ -188,10 +188,18 @@ def _same_length(name: str, values: ArrayLike | None, n: int) -> NDArray[np.gene
     return array
 
 
-def _candidates(
-    score: NDArray[np.generic], group: ArrayLike | None, eligible: ArrayLike | None
+def candidate_rows(
+    score: NDArray[np.generic], group: ArrayLike | None = None, eligible: ArrayLike | None = None
 ) -> tuple[Integers, dict[str, int]]:
-    """Rows that may be chosen, order groups once."""
+    """Give the rows that may be chosen, order groups once, and how many others there are by reason.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n,)
+        Scaled scores; NaN leaves a row out.
+    group, eligible : array-like of shape (n,), optional
+        As in `choose_cases`.
+    """
     if score.ndim != 1:
         raise InvalidInputError(f"'scaled_score' has {score.ndim} dimensions; give one score for each decision.")
     finite = np.isfinite(score.astype(np.float64, copy=False))

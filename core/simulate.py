@@ -58,7 +58,7 @@ class SimulatedCohort:
     planted_rate: float
 
 
-def simulate(size: str = "small", *, seed: int = 0) -> SimulatedCohort:
+def simulate(size: str = "small", *, seed: int = 0, **switches: float) -> SimulatedCohort:
     """Simulate a hospital of a named size.
 
     Parameters
@@ -66,6 +66,8 @@ def simulate(size: str = "small", *, seed: int = 0) -> SimulatedCohort:
     size : {"small", "medium", "paper"}
         "paper" has about the patients, instances, features and tasks of the method's paper.
     seed : int, default 0
+    **switches : float
+        ``planted_rate``, ``missing_rate``, ``unit_noise`` and ``drift`` of `simulate_cohort`.
 
     Returns
     -------
@@ -74,11 +76,11 @@ def simulate(size: str = "small", *, seed: int = 0) -> SimulatedCohort:
     Raises
     ------
     InvalidInputError
-        When there is no such size.
+        When there is no such size, or a switch makes no sense.
     """
     if size not in SIZES:
         raise InvalidInputError(f"There is no simulated hospital of size {size!r}; choose one of {', '.join(SIZES)}.")
-    return simulate_cohort(seed=seed, **SIZES[size])
+    return simulate_cohort(seed=seed, **{**SIZES[size], **switches})
 
 
 def simulate_cohort(

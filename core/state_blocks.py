@@ -50,6 +50,25 @@ class Block:
         """Keep the events of some kinds."""
         return self.where(np.isin(self.kind, [_KINDS.index(kind) for kind in kinds]))
 
+    def regrouped(self, members: npt.NDArray[np.bool_]) -> "Block":
+        """Let items be numbers of categories; an event is there once for each category that its item is a member of.
+
+        Parameters
+        ----------
+        members : array of bool, shape (n_categories, n_items)
+        """
+        parts = [self.where(is_member[self.item]) for is_member in members]
+        number = np.repeat(np.arange(len(parts)), [len(part.item) for part in parts])
+        return replace(
+            self,
+            patient=np.concatenate([part.patient for part in parts]),
+            item=number,
+            kind=np.concatenate([part.kind for part in parts]),
+            time=np.concatenate([part.time for part in parts]),
+            known_at=np.concatenate([part.known_at for part in parts]),
+            value=np.concatenate([part.value for part in parts]),
+        )
+
     def where(self, keep: npt.NDArray[np.bool_]) -> "Block":
         """Keep some events."""
         return replace(

@@ -18,11 +18,17 @@ def add_results(block: Block, bands: ReferenceBands, entries: Entries) -> None:
     """Add what is known of every lab and observation: values, trends, counts and flags."""
     results = block.only(EventKind.LAB_RESULT, EventKind.OBSERVATION)
     series = ItemSeries(results)
-    _add_counts(results, series, entries)
+    _add_counts(results, series, entries, "result")
     _add_values(results, series, bands, entries)
 
 
-def _add_counts(results: Block, pairs: ItemSeries, entries: Entries) -> None:
+def add_panels(block: Block, entries: Entries) -> None:
+    """Add when and how often a result of any member of a lab panel came; the block's items are numbers of panels."""
+    results = block.only(EventKind.LAB_RESULT, EventKind.OBSERVATION)
+    _add_counts(results, ItemSeries(results), entries, "panel")
+
+
+def _add_counts(results: Block, pairs: ItemSeries, entries: Entries, group: str) -> None:
     events = pairs.sorted_by(results.known_at, np.ones(len(results.item), dtype=bool))
     end = events.before(pairs.series, pairs.snapshot)
     begun = end > events.start(pairs.series)
@@ -30,11 +36,11 @@ def _add_counts(results: Block, pairs: ItemSeries, entries: Entries) -> None:
     row, item = pairs.row[begun], pairs.item[begun]
     happened = results.time[events.order]
     n_recent = end - events.before(series, snapshot - RECENT_HOURS * HOUR)
-    entries.value("result", "hours_since_last", row, item, (snapshot - happened[end - 1]) / HOUR)
-    entries.flag("result", "count_24h", row, item, n_recent)
-    entries.flag("result", "count_stay", row, item, end - events.before(series, pairs.from_time[begun]))
-    entries.flag("result", "measured_24h", row, item, n_recent > 0)
-    entries.flag("result", "ever", row, item, np.ones(len(row)))
+    entries.value(group, "hours_since_last", row, item, (snapshot - happened[end - 1]) / HOUR)
+    entries.flag(group, "count_24h", row, item, n_recent)
+    entries.flag(group, "count_stay", row, item, end - events.before(series, pairs.from_time[begun]))
+    entries.flag(group, "measured_24h", row, item, n_recent > 0)
+    entries.flag(group, "ever", row, item, np.ones(len(row)))
 
 
 def _add_values(results: Block, pairs: ItemSeries, bands: ReferenceBands, entries: Entries) -> None:
@@ -92,8 +98,10 @@ def _last(time: IntArray, end: IntArray, exists: npt.NDArray[np.bool_]) -> IntAr
     return np.where(exists, time[np.maximum(end - 1, 0)], np.iinfo(np.int64).min)
 
 
-def add_drugs(block: Block, entries: Entries, *, has_stops: bool, has_administrations: bool) -> None:
-    """Add what is known of every drug.
+def add_drugs(
+    block: Block, entries: Entries, *, has_stops: bool, has_administrations: bool, group: str = "drug"
+) -> None:
+    """Add what is known of every drug, or of the drugs of a class together.
 
     Parameters
     ----------
@@ -102,6 +110,8 @@ def add_drugs(block: Block, entries: Entries, *, has_stops: bool, has_administra
     has_stops, has_administrations : bool
         Whether the source tells when drugs stop and when they are given; where it does not, a drug counts as on, or as
         given, for 24 h after each start.
+    group : {"drug", "class"}
+        What the numbers of the block's items stand for.
     """
     drugs = block.only(EventKind.MEDICATION_ORDER, EventKind.MEDICATION_STOP, EventKind.ADMINISTRATION)
     pairs = ItemSeries(drugs)
@@ -126,9 +136,9 @@ def add_drugs(block: Block, entries: Entries, *, has_stops: bool, has_administra
     hours_since_last = np.where(ever, (snapshot - np.where(ever, last_any, snapshot)) / HOUR, np.nan)
     n_starts = np.where(in_stay[starts] > 0, in_stay[starts], in_stay[given])
     row, item = pairs.row, pairs.item
-    entries.flag("drug", "on_now", row, item, on_order | (last_given >= recent))
-    entries.flag("drug", "given_24h", row, item, was_given)
-    entries.value("drug", "hours_since_start", row, item, hours_since_start)
-    entries.value("drug", "hours_since_last", row, item, hours_since_last)
-    entries.flag("drug", "count_starts", row, item, n_starts)
-    entries.flag("drug", "ever", row, item, ever)
+    entries.flag(group, "on_now", row, item, on_order | (last_given >= recent))
+    entries.flag(group, "given_24h", row, item, was_given)
+    entries.value(group, "hours_since_start", row, item, hours_since_start)
+    entries.value(group, "hours_since_last", row, item, hours_since_last)
+    entries.flag(group, "count_starts", row, item, n_starts)
+    entries.flag(group, "ever", row, item, ever)

@@ -1,5 +1,7 @@
 """Where each feature lives in the sparse matrix, what it is called, and how entries are collected."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -23,24 +25,26 @@ FloatArray = npt.NDArray[np.float64]
 _Row = tuple[str, str, str, str, str, bool]
 _COLUMNS = ["name", "source", "aspect", "meaning", "unit", "is_flag"]
 _GROUPS = {"value": VALUE_ASPECTS, "result": RESULT_ASPECTS, "pending": PENDING_ASPECTS, "drug": DRUG_ASPECTS}
+_CATEGORY_GROUPS = {"panel": RESULT_ASPECTS, "class": DRUG_ASPECTS}
 
 
 class Layout:
-    """Columns in order: every aspect for every item, then the stay's own, then care units and kinds of admission.
+    """Columns in order: every aspect for every item, the stay's own, care units, kinds of admission, categories.
 
     Parameters
     ----------
-    events : DataFrame
-        An event stream; its items, names and units are described.
+    items, names, units : sequence of str
+        Group key, name for people and unit ("" where there is none) of every item.
+    categories : sequence of str, optional
+        Names of lab panels and drug classes.
     """
 
-    def __init__(self, events: pd.DataFrame) -> None:
-        items = events["item"].cat.categories
+    def __init__(
+        self, items: Sequence[str], names: Sequence[str], units: Sequence[str], categories: Sequence[str] = ()
+    ) -> None:
         self.n_items = len(items)
-        self._items = [str(item) for item in items]
-        self._names = _first_text(events, "name", self._items)
-        with_unit = events[of_kind(events, (EventKind.LAB_RESULT, EventKind.OBSERVATION)) & (events["unit"] != "")]
-        self._units = _first_text(with_unit, "unit", [""] * self.n_items)
+        self._categories = categories
+        self._items, self._names, self._units = items, names, units
         self._offsets: dict[tuple[str, str], int] = {}
         offset = 0
         for group, aspects in _GROUPS.items():
@@ -53,35 +57,65 @@ class Layout:
         for source in (UNIT, ADMISSION):
             self._offsets[source, ""] = offset
             offset += self.n_items
+        for group, aspects in _CATEGORY_GROUPS.items() if categories else ():
+            for aspect in aspects:
+                self._offsets[group, aspect.key] = offset
+                offset += len(categories)
         self.n_columns = offset
 
     def column(self, group: str, key: str) -> int:
         """First column of an aspect; the item's number is added to it."""
         return self._offsets[group, key]
 
-    def dictionary(self) -> pd.DataFrame:
-        """Describe every possible column, in order."""
-        rows: list[_Row] = []
-        for aspects in _GROUPS.values():
-            for aspect in aspects:
-                rows += [_describe(name, unit, aspect) for name, unit in zip(self._names, self._units, strict=True)]
-        for source, each in STAY_ASPECTS:
-            rows.append((f"{source}: {each.words}", source, each.key, each.meaning, each.unit, each.is_flag))
-        for source, key, words in ((UNIT, "on_unit", "1 if on"), (ADMISSION, "admission", "1 if the admission was")):
-            rows += [(f"{source}: {item}", source, key, f"{words} {item}", "", True) for item in self._items]
+    def dictionary(self, columns: IntArray) -> pd.DataFrame:
+        """Describe some columns, in the order given (sorted)."""
+        starts = list(self._offsets.values())
+        blocks = list(self._offsets)
+        block = np.searchsorted(starts, columns, side="right") - 1
+        rows = [
+            self._describe(blocks[i], int(column) - starts[i])
+            for i, column in zip(block.tolist(), columns.tolist(), strict=True)
+        ]
         return pd.DataFrame(rows, columns=_COLUMNS)
 
+    def _describe(self, block: tuple[str, str], item: int) -> _Row:
+        group, key = block
+        if group in (UNIT, ADMISSION):
+            key, words = ("on_unit", "1 if on") if group == UNIT else ("admission", "1 if the admission was")
+            return f"{group}: {self._items[item]}", group, key, f"{words} {self._items[item]}", "", True
+        if group == "stay":
+            source, each = next((source, each) for source, each in STAY_ASPECTS if each.key == key)
+            return f"{source}: {each.words}", source, each.key, each.meaning, each.unit, each.is_flag
+        if group in _CATEGORY_GROUPS:
+            aspect = next(each for each in _CATEGORY_GROUPS[group] if each.key == key)
+            return _item_row(f"Any of {self._categories[item]}", "", aspect)
+        aspect = next(each for each in _GROUPS[group] if each.key == key)
+        return _item_row(self._names[item], self._units[item], aspect)
 
-def _first_text(events: pd.DataFrame, column: str, otherwise: list[str]) -> list[str]:
-    """Text of a column at each item's first event."""
-    out = list(otherwise)
-    first = events[["item", column]].drop_duplicates("item")
-    for item, text in zip(first["item"].cat.codes, first[column], strict=True):
-        out[int(item)] = str(text)
-    return out
+
+def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None:
+    """Write the text of a column at each item's first event into a list by item, where the list has none yet.
+
+    Parameters
+    ----------
+    events : DataFrame
+        Some rows of an event stream.
+    column : {"name", "unit"}
+    into : list of str, length n_items
+        Changed in place.
+    """
+    items, texts = events["item"].cat.codes.to_numpy(), events[column]
+    found, first = np.unique(items, return_index=True)
+    for item, text in zip(found.tolist(), texts.iloc[first], strict=True):
+        into[item] = into[item] or str(text)
 
 
-def _describe(name: str, unit: str, aspect: Aspect) -> _Row:
+def with_unit(events: pd.DataFrame) -> pd.DataFrame:
+    """Give the rows that tell the unit of an item's values."""
+    return events[of_kind(events, (EventKind.LAB_RESULT, EventKind.OBSERVATION)) & (events["unit"] != "").to_numpy()]
+
+
+def _item_row(name: str, unit: str, aspect: Aspect) -> _Row:
     own = aspect.unit.format(unit=unit) if unit else aspect.unit.replace("{unit}/d", "per d").replace("{unit}", "")
     meaning = f"{name}: {aspect.meaning[0].lower()}{aspect.meaning[1:]}"
     return f"{name}, {aspect.words}", name, aspect.key, meaning, own, aspect.is_flag

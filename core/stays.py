@@ -87,11 +87,11 @@ def _count(table: pd.DataFrame, n_admissions: int, n_discharges: int) -> StayCou
 def _by_name(
     events: pd.DataFrame, is_admission: npt.NDArray[np.bool_], is_discharge: npt.NDArray[np.bool_]
 ) -> pd.DataFrame:
-    columns = ["patient_id", "stay", "time"]
-    admissions = events.loc[is_admission, columns].rename(columns={"time": "admitted_at"})
-    discharges = events.loc[is_discharge, ["stay", "time"]].rename(columns={"time": "discharged_at"})
-    admissions = admissions.drop_duplicates("stay")
-    paired = admissions.merge(discharges.drop_duplicates("stay", keep="last"), on="stay", how="left")
+    keys = ["patient_id", "stay"]
+    admissions = events.loc[is_admission, [*keys, "time"]].rename(columns={"time": "admitted_at"})
+    discharges = events.loc[is_discharge, [*keys, "time"]].rename(columns={"time": "discharged_at"})
+    admissions = admissions.drop_duplicates(keys)
+    paired = admissions.merge(discharges.drop_duplicates(keys, keep="last"), on=keys, how="left")
     return paired[["patient_id", "admitted_at", "discharged_at"]].astype({"patient_id": "str"})
 
 
@@ -137,11 +137,6 @@ def _by_walking(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.
     table = pd.DataFrame(rows, columns=["patient_id", "admitted_at", "discharged_at"])
     times = {"admitted_at": "datetime64[us]", "discharged_at": "datetime64[us]"}
     return table.astype({"patient_id": "str", **times}), n_admissions, n_discharges
-
-
-def data_end(events: pd.DataFrame) -> pd.Timestamp:
-    """Last moment that the data know of: the time of the last event."""
-    return events["time"].max()
 
 
 def make_instances(

@@ -1,5 +1,6 @@
 """First stage of scoring: what the past says about every instance of one task, before tasks are made comparable."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -11,10 +12,12 @@ from scipy import sparse
 from core.backbone import SampledNodes, sample_balanced_nodes
 from core.day_context import DayContext
 from core.errors import TaskNotScorableError
+from core.feature_rows import FeatureRows, RoomForRows
 from core.features import SparseStandardizer, positive_decisions, wilcoxon_table
-from core.logistic import fit_ridge_logistic
+from core.kept_graphs import pack_graphs
+from core.logistic import RidgeLogistic, fit_ridge_logistic
 from core.scoring_parameters import DAY_ADJUSTED, LOGISTIC, PAIR, SOFTHAD_PAPER, ScoringParameters
-from core.task_graph import NOBODY, build_task_graph, extend
+from core.task_graph import NOBODY, TaskGraph, build_task_graph, extend
 from core.validation import FloatArray, IntArray, Matrix
 
 Evidence: TypeAlias = Mapping[str, NDArray[Any]]
@@ -39,6 +42,10 @@ class PreparedInstances:
         Their psi.
     day : DayContext, optional
         Kinds and order groups of the tasks, for "day-adjusted".
+    standardizer : SparseStandardizer, optional
+        What standardised the columns.
+    keep_graphs : bool
+        Let the evidence of a task hold its graphs as well, so that later instances can be tied to them.
     """
 
     columns: sparse.csc_array
@@ -48,6 +55,8 @@ class PreparedInstances:
     kept_features: NDArray[np.int32]
     kept_weights: NDArray[np.float32]
     day: DayContext | None = None
+    standardizer: SparseStandardizer | None = None
+    keep_graphs: bool = False
 
     @property
     def n_tasks(self) -> int:
@@ -78,6 +87,7 @@ def prepare_instances(
     recent: IntArray,
     parameters: ScoringParameters,
     is_elapsed: NDArray[np.bool_] | None = None,
+    n_jobs: int | None = None,
 ) -> PreparedInstances:
     """Standardise by the past, order columns, and choose every task's features by their Wilcoxon score on the past."""
     rows = np.concatenate((past, recent))
@@ -87,26 +97,26 @@ def prepare_instances(
     del raw
     columns.sort_indices()
     decisions = sparse.csc_array(sparse.csr_array(Y)[rows])
-    past_columns = sparse.csc_array(columns[: len(past)])
-    features, weights = _choose_features(past_columns, positive_decisions(decisions[: len(past)]), parameters)
-    return PreparedInstances(columns, decisions, groups[rows], len(past), features, weights)
+    features, weights = _choose_features(columns, positive_decisions(decisions[: len(past)]), parameters, n_jobs)
+    return PreparedInstances(columns, decisions, groups[rows], len(past), features, weights, standardizer=standardizer)
 
 
 def _choose_features(
-    past_columns: sparse.csc_array, decisions: sparse.csr_array, parameters: ScoringParameters
+    columns: sparse.csc_array, past_decisions: sparse.csr_array, parameters: ScoringParameters, n_jobs: int | None
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    table = wilcoxon_table(past_columns, decisions)
-    psi = np.abs(2 * table.auc - 1)
-    psi[np.abs(table.z) < parameters.min_abs_z] = 0.0
-    n_kept = min(parameters.n_features_kept, psi.shape[0])
-    features = np.full((psi.shape[1], n_kept), -1, dtype=np.int32)
-    weights = np.zeros((psi.shape[1], n_kept), dtype=np.float32)
-    for task in range(psi.shape[1]):
+    table = wilcoxon_table(columns, past_decisions, n_jobs=n_jobs, first_rows=True)
+    n_features, n_tasks = table.auc.shape
+    n_kept = min(parameters.n_features_kept, n_features)
+    features = np.full((n_tasks, n_kept), -1, dtype=np.int32)
+    weights = np.zeros((n_tasks, n_kept), dtype=np.float32)
+    for task in range(n_tasks):
+        psi = np.abs(2 * table.auc[:, task] - 1)
+        psi[np.abs(table.z[:, task]) < parameters.min_abs_z] = 0.0
         # Stable: of equal weights the lower feature index is kept, on every machine.
-        order = np.argsort(-psi[:, task], kind="stable")[:n_kept]
-        order = order[psi[order, task] > 0]
+        order = np.argsort(-psi, kind="stable")[:n_kept]
+        order = order[psi[order] > 0]
         features[task, : len(order)] = order
-        weights[task, : len(order)] = psi[order, task]
+        weights[task, : len(order)] = psi[order]
     return features, weights
 
 
@@ -118,16 +128,30 @@ def weighted_task_features(prepared: PreparedInstances, task: int) -> tuple[NDAr
     features : float32 array of shape (n_past + n_recent, n_kept)
     kept : int array of shape (n_kept,)
     """
+    rows, kept = weighted_task_rows(prepared, task)
+    return rows.dense(), kept
+
+
+def weighted_task_rows(
+    prepared: PreparedInstances, task: int, room: RoomForRows | None = None
+) -> tuple[FeatureRows, IntArray]:
+    """Leave the zeros out of `weighted_task_features`; in health records four in five entries are zeros."""
     kept = prepared.kept_features[task]
-    kept = kept[kept >= 0]
+    kept = kept[kept >= 0].astype(np.int64)
     psi = prepared.kept_weights[task, : len(kept)]
-    scale = psi / np.float32(psi.mean(dtype=np.float64)) if len(kept) else psi
-    by_feature = np.zeros((len(kept), prepared.columns.shape[0]), dtype=np.float32)
-    indptr, indices, data = prepared.columns.indptr, prepared.columns.indices, prepared.columns.data
-    for place, feature in enumerate(kept):
-        part = slice(indptr[feature], indptr[feature + 1])
-        by_feature[place, indices[part]] = data[part] * scale[place]
-    return np.ascontiguousarray(by_feature.T), kept.astype(np.int64)
+    factors = psi / np.float32(psi.mean(dtype=np.float64)) if len(kept) else psi
+    return FeatureRows.of_columns(prepared.columns, kept, factors, room), kept
+
+
+_THREAD = threading.local()
+
+
+def _room_of_this_thread() -> RoomForRows:
+    """Memory that one task after another is laid out in: fresh pages for each cost a fifth of its time."""
+    if not hasattr(_THREAD, "room"):
+        _THREAD.room = RoomForRows()
+    room: RoomForRows = _THREAD.room
+    return room
 
 
 def task_evidence(
@@ -140,28 +164,33 @@ def task_evidence(
     dict of arrays
         ``left_out_soft_label`` and ``support`` of shape (n_past + n_recent,), the means over graphs of q / (g + a) and
         a / (c + g + a) with the own patient left out; ``node_rows`` of shape (n_graphs, n_nodes), rows of the past, -1
-        fills up; with "logistic" or "pair" also ``logistic_log_odds``, with "softhad-paper" also ``paper_soft_label``,
-        with "day-adjusted" also ``day_adjusted_log_odds``.
+        fills up; with "logistic" or "pair" also ``logistic_log_odds`` and ``logistic_coefficients`` (intercept last),
+        with "softhad-paper" also ``paper_soft_label``, with "day-adjusted" also ``day_adjusted_log_odds``. With
+        `PreparedInstances.keep_graphs` also ``graph_...`` and ``paper_graph_...``; see `core.kept_graphs`.
 
     Raises
     ------
     TaskNotScorableError
         When no feature tells the task's decisions apart.
     """
-    features, kept = weighted_task_features(prepared, task)
+    rows, kept = weighted_task_rows(prepared, task, _room_of_this_thread())
     if len(kept) == 0:
         raise TaskNotScorableError("no feature tells its past decisions apart")
     positive = prepared.past_positive(task)
     y = np.where(positive, 1.0, -1.0)
-    evidence = _graph_evidence(prepared, task, features, y, parameters, seed)
+    evidence = _graph_evidence(prepared, task, rows, y, parameters, seed)
+    if SOFTHAD_PAPER in scorers:
+        evidence |= _paper_evidence(prepared, task, rows, y, parameters, seed)
+    if not {LOGISTIC, PAIR, DAY_ADJUSTED}.intersection(scorers):
+        return evidence
+    features = rows.dense()
     if LOGISTIC in scorers or PAIR in scorers:
-        evidence["logistic_log_odds"] = _logistic_log_odds(prepared, features, positive, parameters)
+        fit, evidence["logistic_log_odds"] = _logistic_log_odds(prepared, features, positive, parameters)
+        evidence["logistic_coefficients"] = np.append(fit.coefficients, fit.intercept)
     if DAY_ADJUSTED in scorers and prepared.day is not None:
         day = prepared.day.features(prepared.decisions, task, prepared.n_past)
         with_day = np.hstack((features, day))
-        evidence["day_adjusted_log_odds"] = _logistic_log_odds(prepared, with_day, positive, parameters)
-    if SOFTHAD_PAPER in scorers:
-        evidence["paper_soft_label"] = _paper_soft_labels(prepared, task, features, y, parameters, seed)
+        _, evidence["day_adjusted_log_odds"] = _logistic_log_odds(prepared, with_day, positive, parameters)
     return evidence
 
 
@@ -170,13 +199,13 @@ def _logistic_log_odds(
     features: NDArray[np.float32],
     positive: NDArray[np.bool_],
     parameters: ScoringParameters,
-) -> NDArray[np.float32]:
-    """Log odds of all instances; past ones from a fit without their own patient."""
+) -> tuple[RidgeLogistic, NDArray[np.float32]]:
+    """Fit on the past, and log odds of all instances; past ones from a fit without their own patient."""
     n_past = prepared.n_past
     fit = fit_ridge_logistic(
         features[:n_past], positive.astype(np.float64), parameters.logistic_strength, prepared.groups[:n_past]
     )
-    return np.concatenate((fit.left_out_log_odds, fit.log_odds(features[n_past:]))).astype(np.float32)
+    return fit, np.concatenate((fit.left_out_log_odds, fit.log_odds(features[n_past:]))).astype(np.float32)
 
 
 def _nodes(y: FloatArray, parameters: ScoringParameters, seed: int, task: int, graph: int) -> SampledNodes:
@@ -187,7 +216,7 @@ def _nodes(y: FloatArray, parameters: ScoringParameters, seed: int, task: int, g
 def _graph_evidence(
     prepared: PreparedInstances,
     task: int,
-    features: NDArray[np.float32],
+    features: FeatureRows,
     y: FloatArray,
     parameters: ScoringParameters,
     seed: int,
@@ -195,6 +224,7 @@ def _graph_evidence(
     c, g = parameters.label_weight, parameters.regularization
     soft_label, support = np.zeros(len(features)), np.zeros(len(features))
     node_rows = np.full((parameters.n_graphs, parameters.n_nodes), -1, dtype=np.int32)
+    kept: list[TaskGraph] = []
     for number in range(parameters.n_graphs):
         nodes = _nodes(y, parameters, seed, task, number)
         node_rows[number, : len(nodes.rows)] = nodes.rows
@@ -208,6 +238,8 @@ def _graph_evidence(
             label_weight=c,
             regularization=g,
         )
+        if prepared.keep_graphs:
+            kept.append(graph)
         found = extend(graph, features, prepared.groups, parameters.n_neighbors)
         a, q = found.conductance, found.inflow
         soft_label += graph.center + np.divide(q, g + a, out=np.zeros_like(q), where=g + a > 0)
@@ -216,22 +248,24 @@ def _graph_evidence(
         "left_out_soft_label": (soft_label / parameters.n_graphs).astype(np.float32),
         "support": (support / parameters.n_graphs).astype(np.float32),
         "node_rows": node_rows,
+        **(pack_graphs(kept, "graph") if kept else {}),
     }
 
 
-def _paper_soft_labels(
+def _paper_evidence(
     prepared: PreparedInstances,
     task: int,
-    features: NDArray[np.float32],
+    features: FeatureRows,
     y: FloatArray,
     parameters: ScoringParameters,
     seed: int,
-) -> NDArray[np.float32]:
+) -> dict[str, NDArray[Any]]:
     """l* of every instance with its own label in, by the paper's settings; nodes keep the soft label of the graph."""
     c, g = parameters.paper_label_weight, parameters.paper_regularization
     labels = np.concatenate((y, np.where(prepared.recent_positive(task), 1.0, -1.0)))
     nobody = np.full(len(features), NOBODY, dtype=np.int64)
     total = np.zeros(len(features))
+    kept: list[TaskGraph] = []
     for number in range(parameters.n_graphs):
         nodes = _nodes(y, parameters, seed, task, number)
         graph = replace(
@@ -249,8 +283,13 @@ def _paper_soft_labels(
             labels=y[nodes.rows],
             center=0.0,
         )
+        if prepared.keep_graphs:
+            kept.append(graph)
         found = extend(graph, features, nobody, parameters.n_neighbors)
         soft_label = (c * labels + found.inflow) / (c + g + found.conductance)
         soft_label[nodes.rows] = graph.soft_labels()
         total += soft_label
-    return (total / parameters.n_graphs).astype(np.float32)
+    return {
+        "paper_soft_label": (total / parameters.n_graphs).astype(np.float32),
+        **(pack_graphs(kept, "paper_graph", with_points=False) if kept else {}),
+    }

@@ -1,20 +1,20 @@
 """One task's backbone graph, and instances tied to it one by one with their own patient left out."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.backbone import SampledNodes
+from core.extension import extend_sparse_rows, graph_nodes
+from core.feature_rows import FeatureRows, Features, as_rows
 from core.graph import LengthScale, dense_similarity
-from core.kernels import extend_rows, symmetric_squared_distances
-from core.leave_out import leave_nodes_out
+from core.kernels import symmetric_squared_distances
+from core.leave_out import leave_blocks_out
 from core.validation import FloatArray, IntArray
 
 NOBODY = -1
 """Group of an instance that leaves no patient out."""
-_BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class TaskGraph:
 
 
 def build_task_graph(
-    features: NDArray[np.float32],
+    features: Features,
     y: FloatArray,
     nodes: SampledNodes,
     groups: IntArray | None,
@@ -77,7 +77,7 @@ def build_task_graph(
 
     Parameters
     ----------
-    features : float32 array of shape (n, n_features)
+    features : FeatureRows, or float32 array of shape (n, n_features)
         Past rows first.
     y : float array of shape (n_past,)
         -1 or +1.
@@ -88,7 +88,7 @@ def build_task_graph(
     n_neighbors, length_scale, label_weight, regularization
         See `core.scoring_parameters.ScoringParameters`.
     """
-    points = np.ascontiguousarray(features[nodes.rows])
+    points = features.dense(nodes.rows) if isinstance(features, FeatureRows) else features[nodes.rows]
     squared = symmetric_squared_distances(points.astype(np.float64))
     node_groups = None if groups is None else groups[nodes.rows]
     similarity, scales = dense_similarity(squared, min(n_neighbors, len(points) - 1), length_scale, node_groups)
@@ -126,99 +126,32 @@ class Extension:
     inflow: FloatArray
 
 
-def extend(graph: TaskGraph, features: NDArray[np.float32], groups: IntArray, n_neighbors: int) -> Extension:
+def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: int) -> Extension:
     """Tie every instance to the fixed graph by the exact one-node extension, its own patient's labels left out.
 
     Parameters
     ----------
     graph : TaskGraph
-    features : float32 array of shape (n, n_features)
+    features : FeatureRows, or float32 array of shape (n, n_features)
     groups : int array of shape (n,)
         Patients, or `NOBODY`.
     n_neighbors : int
     """
-    conductance, inflow = np.zeros(len(features)), np.zeros(len(features))
-    system = _System.of(graph, n_neighbors)
-    own = (groups != NOBODY) & np.isin(groups, graph.groups)
-    own_rows = np.flatnonzero(own)
-    own_distances = np.empty((len(own_rows), len(graph.points)), dtype=np.float32)
-    n_own = 0
-    for rows, distances in _distance_blocks(features, graph.points):
-        inside = own[rows]
-        if inside.any():
-            n_inside = int(inside.sum())
-            own_distances[n_own : n_own + n_inside] = distances[inside]
-            n_own += n_inside
-            rows, distances = rows[~inside], distances[~inside]
-        conductance[rows], inflow[rows] = system.extend(distances)
-    order = np.argsort(groups[own_rows], kind="stable")
-    for part in np.split(order, np.flatnonzero(np.diff(groups[own_rows][order])) + 1):
-        if len(part):
-            block = np.flatnonzero(graph.groups == groups[own_rows[part[0]]])
-            distances = own_distances[part]
-            distances[:, block] = np.inf
-            conductance[own_rows[part]], inflow[own_rows[part]] = system.without(block).extend(distances)
+    soft_labels = graph.soft_labels()
+    patients, block_of_node = np.unique(graph.groups, return_inverse=True)
+    left = leave_blocks_out(
+        graph.inverse, soft_labels, graph.labels, graph.multiplicities, graph.label_weight, block_of_node
+    )
+    place = np.searchsorted(patients, groups).clip(max=len(patients) - 1)
+    blocks = np.where((groups != NOBODY) & (patients[place] == groups), place, -1)
+    conductance, inflow = extend_sparse_rows(
+        as_rows(features),
+        graph.points,
+        graph_nodes(graph.multiplicities, graph.scales, graph.inverse, soft_labels, np.float32),
+        left,
+        blocks,
+        is_local=graph.is_local,
+        usual_scale=float(np.median(graph.scales)),
+        n_neighbors=n_neighbors,
+    )
     return Extension(conductance, inflow)
-
-
-@dataclass(frozen=True)
-class _System:
-    """A graph in the precision of the queries, with or without the labels of one patient's nodes."""
-
-    graph: TaskGraph
-    inverse: NDArray[np.float32]
-    soft_labels: FloatArray
-    multiplicities: NDArray[np.float32]
-    scales: NDArray[np.float32]
-    usual_scale: float
-    n_neighbors: int
-
-    @classmethod
-    def of(cls, graph: TaskGraph, n_neighbors: int) -> "_System":
-        return cls(
-            graph,
-            graph.inverse.astype(np.float32),
-            graph.soft_labels(),
-            graph.nodes.multiplicities.astype(np.float32),
-            graph.scales.astype(np.float32),
-            float(np.median(graph.scales)),
-            min(n_neighbors, len(graph.points)),
-        )
-
-    def without(self, block: IntArray) -> "_System":
-        """Leave out the labels of the nodes in `block`."""
-        graph = self.graph
-        left = leave_nodes_out(
-            graph.inverse, self.soft_labels, graph.labels, graph.multiplicities, graph.label_weight, block
-        )
-        inverse = self.inverse + left.columns.astype(np.float32) @ left.solved.astype(np.float32)
-        n_left = len(graph.points) - len(block)
-        return replace(self, inverse=inverse, soft_labels=left.soft_labels, n_neighbors=min(self.n_neighbors, n_left))
-
-    def extend(self, distances: NDArray[np.float32]) -> tuple[FloatArray, FloatArray]:
-        return extend_rows(
-            distances,
-            self.multiplicities,
-            self.scales,
-            is_local=self.graph.is_local,
-            usual_scale=self.usual_scale,
-            n_neighbors=self.n_neighbors,
-            inverse=self.inverse,
-            soft_labels=self.soft_labels,
-        )
-
-
-def _distance_blocks(
-    features: NDArray[np.float32], points: NDArray[np.float32]
-) -> Iterator[tuple[IntArray, NDArray[np.float32]]]:
-    """Squared distances in blocks of one fixed shape, so that an instance's bits do not depend on who else is there."""
-    padded = np.zeros((_BLOCK_ROWS, features.shape[1]), dtype=np.float32)
-    norms = np.einsum("ij,ij->i", points, points)
-    for start in range(0, len(features), _BLOCK_ROWS):
-        rows = np.arange(start, min(start + _BLOCK_ROWS, len(features)))
-        padded[: len(rows)] = features[rows[0] : rows[-1] + 1]
-        distances = padded @ points.T
-        distances *= -2
-        distances += np.einsum("ij,ij->i", padded, padded)[:, None]
-        distances += norms
-        yield rows, distances[: len(rows)]

@@ -1,5 +1,6 @@
 """Tasks and decisions: which labs and drugs are asked about, and what was done in the 24 h after each snapshot."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,45 +31,61 @@ class Tasks:
     decisions: sparse.csc_matrix
 
 
-def make_tasks(events: pd.DataFrame, instances: pd.DataFrame, min_positive: int) -> Tasks:
-    """Find the tasks and the decisions taken in [snapshot, snapshot + 24 h).
+class TaskCollector:
+    """Collects the decisions taken in [snapshot, snapshot + 24 h), part by part.
+
+    ``snapshot + 24 h`` is the next day's snapshot in site time, also across a clock change.
 
     Parameters
     ----------
-    events : DataFrame
-        An event stream; events with ``is_decision`` count.
-    instances : DataFrame
-        As `core.cohort.Cohort.instances`.
-    min_positive : int
-        A task needs this many instances with the decision.
-
-    Returns
-    -------
-    Tasks
-        ``snapshot + 24 h`` is the next day's snapshot in site time, also across a clock change.
+    items, names : sequence of str
+        Group key and name for people of every item.
     """
-    is_decision = events["is_decision"].to_numpy()
-    keys: list[tuple[str, str, str]] = []
-    columns: list[IntArray] = []
-    for kind, kinds in ((Kind.LAB_ORDER, LAB_KINDS), (Kind.MEDICATION, MEDICATION_KINDS)):
-        chosen = events[is_decision & of_kind(events, kinds)]
-        instance = _instance_of(chosen, events["patient_id"].cat.categories, instances)
-        items, numbers = np.unique(chosen["item"].cat.codes.to_numpy(), return_inverse=True)
-        inside = instance >= 0
-        pairs = np.unique(numbers[inside].astype(np.int64) * max(len(instances), 1) + instance[inside])
-        task, row = pairs // max(len(instances), 1), pairs % max(len(instances), 1)
-        bounds = np.searchsorted(task, np.arange(len(items) + 1))
-        names = chosen.drop_duplicates("item").set_index("item")["name"]
-        for i, item in enumerate(events["item"].cat.categories[items]):
-            rows = row[bounds[i] : bounds[i + 1]]
-            if len(rows) >= min_positive and item:
-                keys.append((kind.value, str(names[item]), task_key(kind, str(item))))
-                columns.append(rows)
-    order = sorted(range(len(keys)), key=lambda i: (keys[i][0], keys[i][1].casefold(), keys[i][2]))
-    return _gather([keys[i] for i in order], [columns[i] for i in order], len(instances))
+
+    def __init__(self, items: Sequence[str], names: Sequence[str]) -> None:
+        self._items, self._names = items, names
+        self._n_instances = 0
+        self._rows: dict[tuple[Kind, int], list[npt.NDArray[np.int32]]] = {}
+
+    def add(self, events: pd.DataFrame, instances: pd.DataFrame) -> None:
+        """Note the decisions of one part.
+
+        Parameters
+        ----------
+        events : DataFrame
+            Events with ``is_decision`` count.
+        instances : DataFrame
+            Of the same patients, as `core.cohort.Cohort.instances`; their rows follow those of the parts before.
+        """
+        is_decision = events["is_decision"].to_numpy()
+        n = max(len(instances), 1)
+        for kind, kinds in ((Kind.LAB_ORDER, LAB_KINDS), (Kind.MEDICATION, MEDICATION_KINDS)):
+            chosen = events.loc[is_decision & of_kind(events, kinds), ["patient_id", "time", "item"]]
+            instance = _instance_of(chosen, events["patient_id"].cat.categories, instances)
+            inside = instance >= 0
+            item = chosen["item"].cat.codes.to_numpy()[inside].astype(np.int64)
+            pairs = np.unique(item * n + instance[inside])
+            found, starts = np.unique(pairs // n, return_index=True)
+            rows = (pairs % n + self._n_instances).astype(np.int32)
+            ends = np.append(starts, len(rows))[1:]
+            for number, first, end in zip(found.tolist(), starts, ends, strict=True):
+                self._rows.setdefault((kind, number), []).append(rows[first:end])
+        self._n_instances += len(instances)
+
+    def tasks(self, min_positive: int) -> Tasks:
+        """Give the tasks with at least `min_positive` instances with the decision."""
+        keys: list[tuple[str, str, str]] = []
+        columns: list[npt.NDArray[np.int32]] = []
+        for (kind, number), rows in self._rows.items():
+            item = self._items[number]
+            if item and sum(map(len, rows)) >= min_positive:
+                keys.append((kind.value, self._names[number], task_key(kind, item)))
+                columns.append(np.concatenate(rows))
+        order = sorted(range(len(keys)), key=lambda i: (keys[i][0], keys[i][1].casefold(), keys[i][2]))
+        return _gather([keys[i] for i in order], [columns[i] for i in order], self._n_instances)
 
 
-def _gather(keys: list[tuple[str, str, str]], columns: list[IntArray], n_instances: int) -> Tasks:
+def _gather(keys: list[tuple[str, str, str]], columns: list[npt.NDArray[np.int32]], n_instances: int) -> Tasks:
     n = np.array([len(rows) for rows in columns], dtype=np.int64)
     table = pd.DataFrame(
         {
@@ -78,7 +95,7 @@ def _gather(keys: list[tuple[str, str, str]], columns: list[IntArray], n_instanc
             "n_positive": n,
         }
     )
-    indices = np.concatenate([np.zeros(0, dtype=np.int64), *columns])
+    indices = np.concatenate([np.zeros(0, dtype=np.int32), *columns])
     shape = (n_instances, len(keys))
     decisions = sparse.csc_matrix((np.ones(len(indices), dtype=bool), indices, np.append(0, np.cumsum(n))), shape=shape)
     return Tasks(table, decisions)

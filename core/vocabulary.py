@@ -102,3 +102,14 @@ class TriageState(StrEnum):
     ACTIONED = "actioned"
     DISMISSED = "dismissed"
     SNOOZED = "snoozed"
+
+
+class SignInSource(StrEnum):
+    """Who vouches for a person who signs in."""
+
+    LOCAL = "local"
+    """A password of this site."""
+    OIDC = "oidc"
+    """An identity provider (OpenID Connect)."""
+    PROXY = "proxy"
+    """A reverse proxy that has signed the person in."""
