@@ -1,6 +1,7 @@
 """The audit trail: one row for each act, sealed with the hash of the row before, so that tampering shows."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,10 +12,13 @@ from sqlalchemy.orm import Session
 from core.errors import StoreError
 from db.engine import canonical_json
 from db.models import AuditEvent
-from db.repositories.reading import columns
+from db.repositories.reading import columns, run
 
 GENESIS = "0" * 64
 """What the first row names as the hash before it."""
+
+_LAST = sa.select(AuditEvent.sequence, AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
+_APPEND = sa.insert(AuditEvent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +78,25 @@ class AuditTrail:
         details : dict
             Before, after, reason; values that JSON knows.
         """
-        last = self._session.execute(
-            sa.select(AuditEvent.sequence, AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
-        ).one_or_none()
+        last = run(self._session, _LAST).one_or_none()
         sequence, previous_hash = (last.sequence + 1, last.hash) if last else (1, GENESIS)
         text = canonical_json(details)
         moment = at.astimezone(UTC).isoformat(timespec="microseconds")
-        self._session.execute(
-            sa.insert(AuditEvent).values(
-                sequence=sequence,
-                at=moment,
-                actor=actor,
-                action=action,
-                object=thing,
-                details=text,
-                previous_hash=previous_hash,
-                hash=_seal(sequence, moment, actor, action, thing, text, previous_hash),
-            )
+        run(
+            self._session,
+            _APPEND,
+            sequence=sequence,
+            at=moment,
+            actor=actor,
+            action=action,
+            object=thing,
+            details=text,
+            previous_hash=previous_hash,
+            hash=_seal(sequence, moment, actor, action, thing, text, previous_hash),
         )
 
     def latest(
-        self, limit: int = 100, before: int | None = None, *, action: str = "", thing: str = ""
+        self, limit: int = 100, before: int | None = None, *, action: str = "", thing: str = "", actor: str = ""
     ) -> list[AuditRow]:
         """Give the newest rows, newest first.
 
@@ -104,7 +106,7 @@ class AuditTrail:
             At most so many.
         before : int or None
             Sequence number that the page before ended with.
-        action, thing : str
+        action, thing, actor : str
             Only these; empty means all.
         """
         statement = sa.select(*columns(AuditEvent, AuditRow)).order_by(AuditEvent.sequence.desc()).limit(limit)
@@ -114,8 +116,24 @@ class AuditTrail:
             statement = statement.where(AuditEvent.action == action)
         if thing:
             statement = statement.where(AuditEvent.object == thing)
+        if actor:
+            statement = statement.where(AuditEvent.actor == actor)
         rows = self._session.execute(statement).mappings()
         return [AuditRow(**{**row, "at": datetime.fromisoformat(row["at"])}) for row in rows]
+
+    def actions(self) -> list[str]:
+        """Give every kind of act there is, in alphabetical order."""
+        return sorted(self._session.execute(sa.select(AuditEvent.action).distinct()).scalars())
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Yield every row as it is hashed, oldest first, few in memory at a time."""
+        statement = sa.select(AuditEvent.__table__).order_by(AuditEvent.sequence)
+        rows = self._session.connection().execute(statement.execution_options(yield_per=5_000))
+        return (dict(row) for row in rows.mappings())
+
+    def count(self) -> int:
+        """Give the number of rows; they are numbered without gaps."""
+        return self._session.execute(sa.select(sa.func.max(AuditEvent.sequence))).scalar_one_or_none() or 0
 
     def head(self) -> str:
         """Give the hash of the last row."""

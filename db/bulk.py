@@ -1,11 +1,11 @@
-"""Writes many rows without making anybody wait: short transactions, and a pause after each as long as it took."""
+"""Writes many rows without making anybody wait: short transactions, and the lock is free as long as it was held."""
 
 import time
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TypeVar
 
-from db.repositories.runs import prepare_alerts
+from db.repositories.runs import prepare_alerts, prepare_task_results
 from db.rows import NewAlert, NewTaskResult
 from db.session import Database
 from db.unit_of_work import UnitOfWork
@@ -47,15 +47,24 @@ def in_chunks(
     """
     remaining = iter(rows)
     n_written = 0
+    free_until = 0.0
     while chunk := list(islice(remaining, size)):
+        # Making the rows counts as the pause: others could write meanwhile.
         prepared = prepare(chunk)
+        _wait(free_until)
         began = time.perf_counter()
         with database.write(exclusive=False) as uow:
             write(uow, prepared)
             uow.commit()
         n_written += len(chunk)
-        time.sleep(time.perf_counter() - began)
+        ended = time.perf_counter()
+        free_until = ended + (ended - began)
+    _wait(free_until)
     return n_written
+
+
+def _wait(until: float) -> None:
+    time.sleep(max(0.0, until - time.perf_counter()))
 
 
 def store_alerts(database: Database, run_id: int, alerts: Iterable[NewAlert]) -> int:
@@ -75,8 +84,8 @@ def store_task_results(database: Database, run_id: int, results: Iterable[NewTas
         database,
         results,
         RESULTS_AT_ONCE,
-        lambda chunk: chunk,
-        lambda uow, chunk: uow.runs.add_task_results(run_id, chunk),
+        lambda chunk: prepare_task_results(run_id, chunk),
+        lambda uow, prepared: uow.runs.add_prepared_task_results(run_id, prepared),
     )
 
 

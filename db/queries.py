@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
+    Update,
     and_,
     bindparam,
     case,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    update,
 )
 from sqlalchemy.orm import aliased
 
@@ -43,6 +45,19 @@ def is_current(judgment: Any) -> ColumnElement[bool]:
 def is_claimable(assignment: Any, now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     """Condition that a slot can be had: nobody holds it, or the hold has lapsed. A judged slot has no end of hold."""
     return or_(assignment.reviewer_id.is_(None), assignment.held_until < now)
+
+
+@cache
+def claim_slot() -> Update:
+    """Take the first slot of a case that can be had (``case_id_``, ``reviewer``, ``now``, ``until``)."""
+    of_case = Assignment.case_id == bindparam("case_id_", type_=Integer())
+    can_be_had = is_claimable(Assignment, bindparam("now", type_=UtcDateTime()))
+    first = select(func.min(Assignment.slot)).where(of_case, can_be_had).scalar_subquery()
+    return (
+        update(Assignment)
+        .where(of_case, Assignment.slot == first, can_be_had)
+        .values(reviewer_id=bindparam("reviewer"), held_until=bindparam("until"), put_off_at=None)
+    )
 
 
 @cache

@@ -1,5 +1,7 @@
 """Makes, upgrades and recognises the schema; a file or schema of another program is never touched."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +55,11 @@ def head() -> str:
     return revision
 
 
+def revisions() -> tuple[str, ...]:
+    """All steps that this version knows, oldest first."""
+    return tuple(sorted(step.revision for step in ScriptDirectory.from_config(alembic_config()).walk_revisions()))
+
+
 def look(connection: Connection) -> SchemaState:
     """Find out whose database this is, without changing it."""
     tables = set(sa.inspect(connection).get_table_names())
@@ -77,8 +84,7 @@ def refuse_foreign(state: SchemaState, name: str) -> None:
             f"The database {name} belongs to another program: it has tables, and not this program's mark. "
             "Name another file or database with --database; this one was left as it is."
         )
-    known = {step.revision for step in ScriptDirectory.from_config(alembic_config()).walk_revisions()}
-    if state.revision is not None and state.revision not in known:
+    if state.revision is not None and state.revision not in revisions():
         raise ForeignDatabaseError(
             f"The database {name} has schema {state.revision}, which this version of alertreview does not know. "
             "It was written by a newer version: install that one."
@@ -102,43 +108,59 @@ def check(connection: Connection, name: str) -> None:
     if state.revision != head():
         raise StoreError(
             f"The database {name} has schema {state.revision}, this version of alertreview needs {head()}. "
-            "Run 'alertreview init' to upgrade it; nothing in it gets lost."
+            "Run 'alertreview init' to upgrade it; a backup is made first, and nothing in it gets lost."
         )
 
 
-def upgrade(engine: Engine, url: URL, name: str) -> None:
-    """Bring a database to this version's schema in one transaction: all steps or none.
-
-    Foreign keys rest meanwhile, because rebuilding a table on SQLite would trip them, and are checked before the
-    commit.
-    """
+def upgrade(engine: Engine, url: URL, name: str, revision: str = "head") -> None:
+    """Bring a database to this version's schema, or an older one, in one transaction: all steps or none."""
     with engine.connect() as connection:
-        is_sqlite = sqlite_file(url) is not None
-        if is_sqlite:
-            _driver_execute(connection, "PRAGMA foreign_keys = OFF")
-        try:
-            with connection.begin():
-                _run_steps(connection, name, is_sqlite)
-        finally:
-            if is_sqlite:
-                _driver_execute(connection, "PRAGMA foreign_keys = ON")
-        if is_sqlite:
+        with foreign_keys_at_rest(connection), connection.begin():
+            _run_steps(connection, name, head() if revision == "head" else revision)
+        if sqlite_file(url) is not None:
             poll(lambda: _driver_execute(connection, "PRAGMA journal_mode = WAL"))
 
 
-def _run_steps(connection: Connection, name: str, is_sqlite: bool) -> None:
+@contextmanager
+def foreign_keys_at_rest(connection: Connection) -> Iterator[None]:
+    """Let foreign keys rest on SQLite, where rebuilding a table would trip them; see `refuse_dangling`."""
+    is_sqlite = connection.dialect.name == "sqlite"
+    if is_sqlite:
+        _driver_execute(connection, "PRAGMA foreign_keys = OFF")
+    try:
+        yield
+    finally:
+        if is_sqlite:
+            _driver_execute(connection, "PRAGMA foreign_keys = ON")
+
+
+def refuse_dangling(connection: Connection, name: str) -> None:
+    """Undo a change of the schema after which rows of an SQLite database would point nowhere.
+
+    Raises
+    ------
+    StoreError
+        If there are such rows.
+    """
+    if (
+        connection.dialect.name == "sqlite"
+        and connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None
+    ):
+        raise StoreError(
+            f"The change of {name} was undone: rows would point to rows that do not exist. "
+            "Restore the last verified backup, and please report this."
+        )
+
+
+def _run_steps(connection: Connection, name: str, revision: str) -> None:
     state = look(connection)
     refuse_foreign(state, name)
-    if state.revision == head():
+    if state.revision is not None and state.revision >= revision:
         return
-    command.upgrade(alembic_config(connection), "head")
-    if is_sqlite:
+    command.upgrade(alembic_config(connection), revision)
+    if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
-            raise StoreError(
-                f"The upgrade of {name} was undone: rows would point to rows that do not exist. "
-                "Restore the last verified backup, and please report this."
-            )
+    refuse_dangling(connection, name)
 
 
 def _driver_execute(connection: Connection, pragma: str) -> None:

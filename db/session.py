@@ -10,6 +10,7 @@ from sqlalchemy.engine import Engine
 
 from core.errors import RefusedError, StoreError
 from db import schema
+from db.downgrades import downgrade
 from db.engine import open_engine, parse_url, sqlite_file
 from db.failures import readable_errors
 from db.unit_of_work import UnitOfWork
@@ -81,8 +82,18 @@ class Database:
         """
         return UnitOfWork(self._engine, readonly=False, exclusive=exclusive)
 
-    def upgrade(self) -> None:
+    @property
+    def url(self) -> str:
+        """Where the database is, with its password: for programs that copy it, never for messages."""
+        return self._url.render_as_string(hide_password=False)
+
+    def upgrade(self, revision: str = "head") -> None:
         """Make the tables, or bring those of an older version to this one's schema; does nothing when all is well.
+
+        Parameters
+        ----------
+        revision : str
+            Stop at this step; by default at this version's.
 
         Raises
         ------
@@ -92,7 +103,26 @@ class Database:
             If it cannot be opened or written.
         """
         with readable_errors():
-            schema.upgrade(self._engine, self._url, self.name)
+            schema.upgrade(self._engine, self._url, self.name, revision)
+
+    def downgrade(self, revision: str, *, discard: bool = False) -> list[str]:
+        """Take the schema back to an older one; see `db.downgrades.downgrade`.
+
+        Raises
+        ------
+        RefusedError
+            If rows or values would be lost and `discard` is false.
+        """
+        with readable_errors():
+            return downgrade(self._engine, self.name, revision, discard=discard)
+
+    def state(self) -> schema.SchemaState:
+        """Look whose database it is and at which step, without changing or making it."""
+        file = sqlite_file(self._url)
+        if file is not None and not file.exists():
+            return schema.SchemaState(is_empty=True, is_ours=False, revision=None)
+        with readable_errors(), self._engine.connect().execution_options(readonly=True) as connection:
+            return schema.look(connection)
 
     def check(self) -> None:
         """Make sure that this version can work on the database.

@@ -39,6 +39,25 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+class Deflated(bytes):
+    """A vector that was deflated before it is bound, where nobody waits for it."""
+
+
+def deflate(value: npt.ArrayLike, number: str) -> Deflated:
+    """Deflate a vector of one number type; level 1, because scores hardly shrink and time counts.
+
+    Raises
+    ------
+    InvalidInputError
+        If the array has more than one dimension.
+    """
+    array = np.asarray(value)
+    if array.ndim != 1:
+        raise InvalidInputError(f"A stored vector has one dimension; this array has {array.ndim}.")
+    stored = array.astype(np.dtype(number).newbyteorder("<"), casting="same_kind")
+    return Deflated(zlib.compress(stored.tobytes(), level=1))
+
+
 class CompressedVector(TypeDecorator[npt.NDArray[Any]]):
     """A one-dimensional array as deflated bytes of one number type (little-endian); NaN is kept.
 
@@ -58,14 +77,10 @@ class CompressedVector(TypeDecorator[npt.NDArray[Any]]):
         self.number = number
 
     def process_bind_param(self, value: npt.ArrayLike | None, dialect: Dialect) -> bytes | None:
-        """Deflate; level 1, because scores hardly shrink and time counts."""
-        if value is None:
-            return None
-        array = np.asarray(value)
-        if array.ndim != 1:
-            raise InvalidInputError(f"A stored vector has one dimension; this array has {array.ndim}.")
-        stored = array.astype(np.dtype(self.number).newbyteorder("<"), casting="same_kind")
-        return zlib.compress(stored.tobytes(), level=1)
+        """Deflate, unless that was done before."""
+        if value is None or isinstance(value, Deflated):
+            return value
+        return deflate(value, self.number)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> npt.NDArray[Any] | None:
         """Inflate into a read-only array."""

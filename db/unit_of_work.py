@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from core.errors import StoreError
 from db.audit import AuditTrail
 from db.failures import readable_errors
+from db.repositories.accounts import Accounts
 from db.repositories.adjudications import Adjudications
 from db.repositories.alerts import Alerts
 from db.repositories.cases import Cases
@@ -18,10 +19,14 @@ from db.repositories.drafts import Drafts
 from db.repositories.judgments import Judgments
 from db.repositories.people import People
 from db.repositories.runs import Runs
+from db.repositories.saved_views import SavedViews
+from db.repositories.sessions import Sessions
 from db.repositories.signatures import Signatures
 from db.repositories.slots import Slots
 from db.repositories.snapshots import Snapshots
 from db.repositories.studies import Studies
+from db.repositories.triage import TriageBook
+from db.repositories.units import Units
 
 
 class UnitOfWork:
@@ -54,6 +59,11 @@ class UnitOfWork:
         self.judgments = Judgments(self._session)
         self.adjudications = Adjudications(self._session)
         self.signatures = Signatures(self._session)
+        self.triage = TriageBook(self._session)
+        self.saved_views = SavedViews(self._session)
+        self.accounts = Accounts(self._session)
+        self.sessions = Sessions(self._session)
+        self.units = Units(self._session)
         self.audit = AuditTrail(self._session)
 
     def __enter__(self) -> Self:

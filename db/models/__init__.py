@@ -6,6 +6,7 @@ from db.models.judgments import Adjudication, Judgment
 from db.models.people import Person
 from db.models.records import CohortSnapshot, Instance, Task
 from db.models.scoring import Alert, ScoringRun, TaskResult
+from db.models.sessions import Account, SignInFlow, SignInSession, UnitScope
 from db.models.signatures import ReportSignature
 from db.models.studies import (
     Assignment,
@@ -18,8 +19,10 @@ from db.models.studies import (
     StudyCase,
     StudyReader,
 )
+from db.models.triage import SavedView, Triage, TriageAct, TriageNote
 
 __all__ = [
+    "Account",
     "Adjudication",
     "Alert",
     "Assignment",
@@ -34,11 +37,18 @@ __all__ = [
     "ReferenceAnswer",
     "ReportSignature",
     "Rubric",
+    "SavedView",
     "ScoreSeen",
     "ScoringRun",
+    "SignInFlow",
+    "SignInSession",
     "Study",
     "StudyCase",
     "StudyReader",
     "Task",
     "TaskResult",
+    "Triage",
+    "TriageAct",
+    "TriageNote",
+    "UnitScope",
 ]

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import sqlalchemy as sa
 from sqlalchemy.orm import Mapped, mapped_column
 
 from core.vocabulary import Role
@@ -20,3 +21,5 @@ class Person(Base):
     simulated: Mapped[bool]
     active: Mapped[bool]
     created_at: Mapped[datetime]
+    all_units: Mapped[bool] = mapped_column(server_default=sa.true())
+    """False: only patients of the units in `UnitScope`; without a row there, of none."""

@@ -31,7 +31,11 @@ class Instance(Base):
     """A patient at one 08:00 inside a stay; `row_index` is its row in the arrays of the snapshot."""
 
     __tablename__ = "instance"
-    __table_args__ = (sa.UniqueConstraint("snapshot_id", "row_index"), sa.Index(None, "snapshot_id", "patient_id"))
+    __table_args__ = (
+        sa.UniqueConstraint("snapshot_id", "row_index"),
+        sa.Index(None, "snapshot_id", "patient_id"),
+        sa.Index(None, "snapshot_id", "snapshot_at"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     snapshot_id: Mapped[int] = mapped_column(sa.ForeignKey("cohort_snapshot.id"))

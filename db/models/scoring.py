@@ -16,6 +16,9 @@ from db.types import BigId, CompressedVector, words
 class ScoringRun(Base):
     """One execution of one or more scorers on one snapshot.
 
+    A run with `base_run_id` took no past of its own: it scored new instances against what that run had learned and kept
+    in `model_folder`.
+
     `fold_of_row` has one entry for each instance of the snapshot: the fold it is scored in (0, 1, ...), -1 for an
     instance that is only learned from, -2 for one that is left out. The past of fold k is every instance that is
     neither in fold k nor left out. Vectors of task results run over the instances with a fold of 0 or more, by row.
@@ -36,9 +39,9 @@ class ScoringRun(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     snapshot_id: Mapped[int] = mapped_column(sa.ForeignKey("cohort_snapshot.id"), index=True)
     scorer: Mapped[str]
-    """The scorer that ranks the alerts."""
+    """The scorer whose list is shown first."""
     scorers: Mapped[JsonObject]
-    """Further scorers of the run with their parameters, by name."""
+    """Further scorers of the run by name; once published, each with the floors and lengths of its lists."""
     parameters: Mapped[JsonObject]
     seed: Mapped[int] = mapped_column(sa.BigInteger)
     code_version: Mapped[str]
@@ -56,6 +59,9 @@ class ScoringRun(Base):
     n_commissions: Mapped[int]
     n_tasks_scored: Mapped[int]
     n_tasks_left_out: Mapped[int]
+    base_run_id: Mapped[int | None] = mapped_column(sa.ForeignKey("scoring_run.id"), index=True)
+    model_folder: Mapped[str]
+    """Name of the folder inside the home that keeps what the run learned; empty when it was not kept."""
 
 
 class TaskResult(Base):
@@ -83,19 +89,20 @@ class TaskResult(Base):
 
 
 class Alert(Base):
-    """An instance x task at or above the run's floor; `rank` is 1 for the most unusual of its run and decision.
+    """An instance x task at or above the floor of one scorer; `rank` is 1 for the most unusual of its list.
 
-    Every index ends with (rank, decision), the order of the worklist, so that a page is a seek and a short walk
-    whatever the filter; `window_cut` is there so that counts need not touch the table.
+    A run has one list for each of its scorers and decisions; lists of different scorers are never merged. Every index
+    ends with (rank, decision), the order of the worklist, so that a page is a seek and a short walk whatever the
+    filter; `window_cut` is there so that counts need not touch the table.
     """
 
     __tablename__ = "alert"
     __table_args__ = (
-        sa.UniqueConstraint("run_id", "decision", "rank"),
-        sa.Index(None, "run_id", "rank", "decision", "window_cut"),
-        sa.Index(None, "run_id", "unit", "rank", "decision", "window_cut"),
-        sa.Index(None, "run_id", "kind", "rank", "decision", "window_cut"),
-        sa.Index(None, "run_id", "task_id", "rank", "decision", "window_cut"),
+        sa.UniqueConstraint("run_id", "scorer", "decision", "rank"),
+        sa.Index(None, "run_id", "scorer", "rank", "decision", "window_cut"),
+        sa.Index(None, "run_id", "scorer", "unit", "rank", "decision", "window_cut"),
+        sa.Index(None, "run_id", "scorer", "kind", "rank", "decision", "window_cut"),
+        sa.Index(None, "run_id", "scorer", "task_id", "rank", "decision", "window_cut"),
         sa.Index(None, "instance_id", "task_id"),
         sa.CheckConstraint("rank >= 1", name="rank_from_one"),
     )
@@ -104,6 +111,7 @@ class Alert(Base):
     run_id: Mapped[int] = mapped_column(sa.ForeignKey("scoring_run.id"))
     task_id: Mapped[int] = mapped_column(sa.ForeignKey("task.id"), index=True)
     instance_id: Mapped[int] = mapped_column(sa.ForeignKey("instance.id"))
+    scorer: Mapped[str]
     rank: Mapped[int]
     decision: Mapped[Decision] = mapped_column(words(Decision, "decision"))
     kind: Mapped[Kind] = mapped_column(words(Kind, "kind"))

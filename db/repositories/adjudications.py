@@ -45,6 +45,16 @@ class Adjudications:
         )
         return read_all(self._session, AdjudicationRow, statement)
 
+    def count(self, study_id: int) -> int:
+        """Count the versions of all adjudications of a study; it changes with every one."""
+        statement = (
+            select(func.count())
+            .select_from(Adjudication)
+            .join(StudyCase, StudyCase.id == Adjudication.case_id)
+            .where(StudyCase.study_id == study_id)
+        )
+        return self._session.execute(statement).scalar_one()
+
     def was_reader(self, case_id: int, person_id: int) -> bool:
         """Tell whether somebody holds a slot of the case or ever judged it."""
         holds = select(Assignment.slot).where(Assignment.case_id == case_id, Assignment.reviewer_id == person_id)

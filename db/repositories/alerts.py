@@ -1,17 +1,20 @@
 """Alerts by rank: pages by key, never by offset, and counts that touch no wide column."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Unpack
 
-from sqlalchemy import ColumnElement, Select, and_, exists, false, func, literal, not_, select, tuple_
+from sqlalchemy import Select, exists, func, literal, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from core.errors import InvalidInputError, NotFoundError
-from core.vocabulary import Decision
+from core.vocabulary import Decision, TriageState
 from db.models import Alert, Instance, ScoringRun, Task
+from db.repositories.alert_lists import of_scorer
+from db.repositories.alert_matching import matching, triaged
 from db.repositories.reading import read_all, read_one
-from db.rows import AlertFilters, AlertPage, AlertRecord
+from db.rows import AlertFilters, AlertPage, AlertRecord, DecisionKey
 
 _RECORD = (
     *(
@@ -19,6 +22,7 @@ _RECORD = (
         for name in (
             "id",
             "run_id",
+            "scorer",
             "rank",
             "decision",
             "kind",
@@ -52,6 +56,10 @@ _RECORD = (
 )
 
 
+_BY_RANK = (Alert.rank, Alert.decision)
+MOST_DIGITS = 11
+"""Of a moment in a cursor, in seconds."""
+
 ROWS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""
 
@@ -59,7 +67,8 @@ ROWS_AT_ONCE = 500
 class Alerts:
     """Alerts of the unit of work's session.
 
-    All lists are in the order (rank, decision): one decision by rank, both together by turns.
+    Every question is about the lists of one scorer, the run's first one unless another is named. All lists are in the
+    order (rank, decision): one decision by rank, both together by turns.
     """
 
     def __init__(self, session: Session) -> None:
@@ -89,24 +98,82 @@ class Alerts:
         statement = self._matching(run_id, filters)
         if after is not None:
             statement = statement.where(_key() > _position(*_read_cursor(after)))
-        chosen = statement.order_by(Alert.rank, Alert.decision).limit(limit + 1).subquery()
-        found = read_all(
-            self._session,
-            AlertRecord,
+        chosen = statement.order_by(*_BY_RANK).limit(limit + 1)
+        found = self._records(chosen, *_BY_RANK)
+        more = len(found) > limit
+        return AlertPage(tuple(found[:limit]), cursor_of(found[limit - 1]) if more else None)
+
+    def page_by_day(
+        self, run_id: int, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
+    ) -> AlertPage:
+        """Give a page of alerts by day, newest first, and by rank within a day; parameters as those of `page`."""
+        statement = self._matching(run_id, filters).join(Instance, Instance.id == Alert.instance_id)
+        if after is not None:
+            moment, rank, decision = _read_day_cursor(after)
+            later = (Instance.snapshot_at == moment) & (_key() > _position(rank, decision))
+            statement = statement.where(or_(Instance.snapshot_at < moment, later))
+        order = (Instance.snapshot_at.desc(), *_BY_RANK)
+        found = self._records(statement.order_by(*order).limit(limit + 1), *order)
+        more = len(found) > limit
+        return AlertPage(tuple(found[:limit]), day_cursor_of(found[limit - 1]) if more else None)
+
+    def of_instances(
+        self, run_id: int, instance_ids: Collection[int], **filters: Unpack[AlertFilters]
+    ) -> list[AlertRecord]:
+        """Give the alerts of some instances that the filters let through, by rank; at most `ROWS_AT_ONCE` instances."""
+        statement = self._matching(run_id, filters).where(Alert.instance_id.in_(instance_ids))
+        return self._records(statement, *_BY_RANK)
+
+    def of_stays(
+        self, run_id: int, stays: Collection[tuple[str, int]], **filters: Unpack[AlertFilters]
+    ) -> list[AlertRecord]:
+        """Give the alerts of some stays (patient, number of the stay) that the filters let through, by rank."""
+        of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
+        rows = self._session.execute(
+            select(Instance.id, Instance.patient_id, Instance.stay_id).where(
+                Instance.snapshot_id == of_run, Instance.patient_id.in_({patient for patient, _ in stays})
+            )
+        )
+        wanted = set(stays)
+        ids = [id_ for id_, patient, stay in rows if (patient, stay) in wanted]
+        found: list[AlertRecord] = []
+        for start in range(0, len(ids), ROWS_AT_ONCE):
+            found += self.of_instances(run_id, ids[start : start + ROWS_AT_ONCE], **filters)
+        return found
+
+    def _records(self, chosen: Any, *order: Any) -> list[AlertRecord]:
+        ids = chosen.subquery()
+        statement = (
             select(*_RECORD)
-            .join(chosen, chosen.c.id == Alert.id)
+            .join(ids, ids.c.id == Alert.id)
             .join(Task, Task.id == Alert.task_id)
             .join(Instance, Instance.id == Alert.instance_id)
-            .order_by(Alert.rank, Alert.decision),
         )
-        rows = tuple(found[:limit])
-        more = len(found) > limit
-        return AlertPage(rows, f"{rows[-1].rank}-{rows[-1].decision.value}" if more else None)
+        return read_all(self._session, AlertRecord, statement.order_by(*order))
+
+    def units(self, run_id: int, **filters: Unpack[AlertFilters]) -> dict[str, dict[Decision, int]]:
+        """Count the alerts that the filters let through by unit and decision."""
+        inside = self._matching(run_id, filters).with_only_columns(Alert.unit, Alert.decision).subquery()
+        statement = select(inside.c.unit, inside.c.decision, func.count()).group_by(inside.c.unit, inside.c.decision)
+        found: dict[str, dict[Decision, int]] = {}
+        for unit, decision, n in self._session.execute(statement):
+            found.setdefault(unit, {})[decision] = n
+        return found
 
     def count(self, run_id: int, **filters: Unpack[AlertFilters]) -> int:
         """Count the alerts that the filters let through; reads nothing but an index."""
         statement = select(func.count()).select_from(self._matching(run_id, filters).subquery())
         return self._session.execute(statement).scalar_one()
+
+    def count_hidden_by_triage(self, run_id: int, **filters: Unpack[AlertFilters]) -> int:
+        """Count the alerts that only the filter on triage keeps away; starts from what was triaged where it can."""
+        states, now = filters["triage"], filters["now"]
+        everything = {name: value for name, value in filters.items() if name != "triage"}
+        if TriageState.NEW not in states:
+            return self.count(run_id, **everything) - self.count(run_id, **filters)  # type: ignore[arg-type]
+        hidden = triaged(self._session, run_id, [state for state in TriageState if state not in states], now)
+        statement = self._matching(run_id, everything).where(Alert.id.in_(hidden)).subquery()  # type: ignore[arg-type]
+        return self._session.execute(select(func.count()).select_from(statement)).scalar_one()
 
     def lowest_scaled_score(self, run_id: int, **filters: Unpack[AlertFilters]) -> float | None:
         """Give the scaled score of the last alert that the filters let through, None when there is none."""
@@ -130,11 +197,35 @@ class Alerts:
         )
         found = read_one(self._session, AlertRecord, statement)
         if found is None:
-            raise NotFoundError(f"There is no alert {alert_id}. The link may come from another site or an old run.")
+            raise _no_alert(alert_id)
         return found
 
+    def keys(self, alert_ids: Sequence[int]) -> dict[int, DecisionKey]:
+        """Give the decisions that alerts of published runs are about, by alert and in their order.
+
+        Raises
+        ------
+        NotFoundError
+            If one of them does not exist.
+        """
+        found: dict[int, DecisionKey] = {}
+        for start in range(0, len(alert_ids), ROWS_AT_ONCE):
+            statement = (
+                select(Alert.id, Instance.patient_id, Instance.snapshot_at, Task.task_key)
+                .join(Task, Task.id == Alert.task_id)
+                .join(Instance, Instance.id == Alert.instance_id)
+                .join(ScoringRun, ScoringRun.id == Alert.run_id)
+                .where(Alert.id.in_(alert_ids[start : start + ROWS_AT_ONCE]), ScoringRun.published_at.is_not(None))
+            )
+            for id_, patient_id, snapshot_at, task_key in self._session.execute(statement):
+                found[id_] = DecisionKey(patient_id, snapshot_at, task_key)
+        for alert_id in alert_ids:
+            if alert_id not in found:
+                raise _no_alert(alert_id)
+        return {alert_id: found[alert_id] for alert_id in alert_ids}
+
     def ids_of_decisions(self, run_id: int, decisions: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        """Give the alert of each decision (row of the instance, task key) that has one in the run."""
+        """Give the alert of each decision (row of the instance, task key) that has one in the run's first lists."""
         found: dict[tuple[int, str], int] = {}
         wanted = set(decisions)
         remaining = iter(sorted({row for row, _ in wanted}))
@@ -143,7 +234,7 @@ class Alerts:
                 select(Instance.row_index, Task.task_key, Alert.id)
                 .join(Task, Task.id == Alert.task_id)
                 .join(Instance, Instance.id == Alert.instance_id)
-                .where(Alert.run_id == run_id, Instance.row_index.in_(rows))
+                .where(of_scorer(run_id), Instance.row_index.in_(rows))
             )
             for row_index, task_key, alert_id in self._session.execute(statement):
                 if (row_index, task_key) in wanted:
@@ -151,35 +242,63 @@ class Alerts:
         return found
 
     def neighbours(self, alert_id: int, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
-        """Give the alerts before and after this one in the list of the filters, whether it is in that list or not."""
+        """Give the alerts before and after this one in the list of the filters, whether it is in that list or not.
+
+        The list is that of the alert's own scorer.
+        """
         alert = self.get(alert_id)
+        filters["scorer"] = alert.scorer
         here = _position(alert.rank, alert.decision)
-        matching = self._matching(alert.run_id, filters)
-        before = matching.where(_key() < here).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1)
-        after = matching.where(_key() > here).order_by(Alert.rank, Alert.decision).limit(1)
+        listed = self._matching(alert.run_id, filters)
+        before = listed.where(_key() < here).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1)
+        after = listed.where(_key() > here).order_by(Alert.rank, Alert.decision).limit(1)
         return (
             self._session.execute(before).scalars().one_or_none(),
             self._session.execute(after).scalars().one_or_none(),
         )
 
-    def rank_of_nth(self, run_id: int, n: int, decision: Decision, *, include_cut_windows: bool = False) -> int | None:
+    def rank_of_nth(
+        self, run_id: int, n: int, decision: Decision, *, include_cut_windows: bool = False, scorer: str = ""
+    ) -> int | None:
         """Give the rank of the n-th alert of a list, 0 for n = 0, None when the list is shorter."""
         if n <= 0:
             return 0
-        matching = self._matching(run_id, {"decision": decision, "include_cut_windows": include_cut_windows})
+        matching = self._matching(
+            run_id, {"scorer": scorer, "decision": decision, "include_cut_windows": include_cut_windows}
+        )
         ranks = matching.with_only_columns(Alert.rank).order_by(Alert.rank).offset(n - 1).limit(1)
         return self._session.execute(ranks).scalar_one_or_none()
 
-    def filter_choices(self, run_id: int) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    def rank_at_score(self, run_id: int, score: float, decision: Decision, *, scorer: str = "") -> int:
+        """Count the alerts of a list that score this much or more; ranks follow scores, so a few seeks tell."""
+        listed = (of_scorer(run_id, scorer), Alert.decision == decision)
+        low, high = 0, self._session.execute(select(func.max(Alert.rank)).where(*listed)).scalar() or 0
+        while low < high:
+            middle = (low + high + 1) // 2
+            here = select(Alert.scaled_score).where(*listed, Alert.rank == middle)
+            low, high = (middle, high) if self._session.execute(here).scalar_one() >= score else (low, middle - 1)
+        return low
+
+    def days(self, run_id: int) -> tuple[datetime, datetime] | None:
+        """Give the first and the last instance time of the run's import, None when it has no instance."""
+        of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
+        mine = select(Instance.snapshot_at).where(Instance.snapshot_id == of_run)
+        ends = [
+            self._session.execute(mine.order_by(order).limit(1)).scalar_one_or_none()
+            for order in (Instance.snapshot_at.asc(), Instance.snapshot_at.desc())
+        ]
+        return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
+
+    def filter_choices(self, run_id: int, scorer: str = "") -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """Give the units and the (key, name) of the tasks that have alerts, each by name."""
         units: list[str] = []
         while True:  # one seek for each unit, where SELECT DISTINCT would walk over every alert
-            later = select(func.min(Alert.unit)).where(Alert.run_id == run_id)
+            later = select(func.min(Alert.unit)).where(of_scorer(run_id, scorer))
             unit = self._session.execute(later.where(Alert.unit > units[-1]) if units else later).scalar()
             if unit is None:
                 break
             units.append(unit)
-        has_alert = exists().where(Alert.run_id == run_id, Alert.task_id == Task.id)
+        has_alert = exists().where(of_scorer(run_id, scorer), Alert.task_id == Task.id)
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
         tasks = self._session.execute(
             select(Task.task_key, Task.name).where(Task.snapshot_id == of_run, has_alert).order_by(Task.name)
@@ -187,43 +306,11 @@ class Alerts:
         return tuple(unit for unit in units if unit), tuple((key, name) for key, name in tasks)
 
     def _matching(self, run_id: int, filters: AlertFilters) -> Select[int]:
-        statement = select(Alert.id).where(Alert.run_id == run_id)
-        if any("\0" in value for value in filters.values() if isinstance(value, str)):
-            return statement.where(false())  # no name holds it, and PostgreSQL would not even take the question
-        if decision := filters.get("decision"):
-            statement = statement.where(Alert.decision == decision)
-        if kind := filters.get("kind"):
-            statement = statement.where(Alert.kind == kind)
-        if unit := filters.get("unit"):
-            statement = statement.where(Alert.unit == unit)
-        max_ranks = filters.get("max_ranks") or {}
-        for limited, max_rank in max_ranks.items():
-            statement = statement.where(not_(and_(Alert.decision == limited, Alert.rank > max_rank)))
-        shown = [decision] if decision else list(Decision)
-        if all(one in max_ranks for one in shown):  # said once more for all, so that the index can stop there
-            statement = statement.where(Alert.rank <= max(max_ranks[one] for one in shown))
-        if not filters.get("include_cut_windows", False):
-            statement = statement.where(not_(and_(Alert.decision == Decision.OMISSION, Alert.window_cut)))
-        if patient_id := filters.get("patient_id"):
-            of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
-            mine = select(Instance.id).where(Instance.snapshot_id == of_run, Instance.patient_id == patient_id)
-            statement = statement.where(Alert.instance_id.in_(mine))
-        if filters.get("task_key") or filters.get("text"):
-            statement = statement.where(self._of_tasks(run_id, filters.get("task_key", ""), filters.get("text", "")))
-        return statement
+        return matching(self._session, run_id, filters)
 
-    def _of_tasks(self, run_id: int, task_key: str, text: str) -> ColumnElement[bool]:
-        """Find the tasks first, in all alphabets; many of them are no reason to leave the order of ranks."""
-        tasks = self._session.execute(
-            select(Task.id, Task.task_key, Task.name)
-            .join(ScoringRun, ScoringRun.snapshot_id == Task.snapshot_id)
-            .where(ScoringRun.id == run_id)
-        )
-        wanted = text.casefold()
-        ids = [id_ for id_, key, name in tasks if (not task_key or key == task_key) and wanted in name.casefold()]
-        # The plus keeps the database from gathering every alert of many tasks only to sort them.
-        column: Any = Alert.task_id if len(ids) == 1 else Alert.task_id + 0
-        return column.in_(ids)  # type: ignore[no-any-return]
+
+def _no_alert(alert_id: int) -> NotFoundError:
+    return NotFoundError(f"There is no alert {alert_id}. The link may come from another site or an old run.")
 
 
 def _key() -> Any:
@@ -232,6 +319,24 @@ def _key() -> Any:
 
 def _position(rank: int, decision: Decision) -> Any:
     return tuple_(literal(rank), literal(decision, Alert.decision.type))
+
+
+def cursor_of(record: AlertRecord) -> str:
+    """Name an alert's place in the order of ranks, for the page after it."""
+    return f"{record.rank}-{record.decision.value}"
+
+
+def day_cursor_of(record: AlertRecord) -> str:
+    """Name an alert's place in the order of days, for the page after it."""
+    return f"{record.snapshot_at.timestamp():.0f}-{cursor_of(record)}"
+
+
+def _read_day_cursor(cursor: str) -> tuple[datetime, int, Decision]:
+    moment, _, place = cursor.partition("-")
+    rank, decision = _read_cursor(place)
+    if not moment.isdigit() or len(moment) > MOST_DIGITS:
+        _read_cursor("")
+    return datetime.fromtimestamp(int(moment), UTC), rank, decision
 
 
 def _read_cursor(cursor: str) -> tuple[int, Decision]:

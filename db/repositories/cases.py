@@ -10,7 +10,6 @@ from core.vocabulary import Answer, StudyStatus
 from db.models import (
     Assignment,
     CaseScore,
-    CohortSnapshot,
     Instance,
     Judgment,
     ReferenceAnswer,
@@ -20,8 +19,9 @@ from db.models import (
     StudyReader,
     Task,
 )
-from db.repositories.reading import columns, read_all, values
+from db.repositories.reading import columns, read_all, run, values
 from db.rows import BlindedRow, CaseRow, CaseScoreRow, NewCase
+from db.vote_queries import blinded_cases, case_of_study, score_seen_of_case, zone_of_case
 
 
 class Cases:
@@ -95,32 +95,8 @@ class Cases:
         case_id : int or None
             Only this case; an empty list when the study has no such case.
         """
-        statement = (
-            select(
-                StudyCase.id.label("case_id"),
-                StudyCase.instance_id,
-                StudyCase.task_key,
-                StudyCase.decision,
-                Task.name.label("task_name"),
-                Task.kind,
-                Instance.row_index,
-                Instance.sex,
-                Instance.age_years,
-                Instance.unit,
-                Instance.day_of_stay,
-                Instance.window_hours,
-                CohortSnapshot.content_hash.label("snapshot_hash"),
-                CohortSnapshot.site_timezone,
-            )
-            .join(Task, Task.id == StudyCase.task_id)
-            .join(Instance, Instance.id == StudyCase.instance_id)
-            .join(CohortSnapshot, CohortSnapshot.id == Instance.snapshot_id)
-            .where(StudyCase.study_id == study_id)
-            .order_by(StudyCase.number)
-        )
-        if case_id is not None:
-            statement = statement.where(StudyCase.id == case_id)
-        return read_all(self._session, BlindedRow, statement)
+        given = {"study_id_": study_id} | ({} if case_id is None else {"case_id_": case_id})
+        return read_all(self._session, BlindedRow, blinded_cases(one=case_id is not None), **given)
 
     def awaits_judgment_of(self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str) -> bool:
         """Tell whether somebody is a reader of an open study in which this instance x task is not yet judged by him."""
@@ -143,18 +119,11 @@ class Cases:
 
     def belongs(self, study_id: int, case_id: int) -> bool:
         """Tell whether a case is one of the study."""
-        statement = select(StudyCase.id).where(StudyCase.id == case_id, StudyCase.study_id == study_id)
-        return self._session.execute(statement).first() is not None
+        return run(self._session, case_of_study(), case_id_=case_id, study_id_=study_id).first() is not None
 
     def site_timezone(self, case_id: int) -> str:
         """Give the time zone of the site that a case comes from."""
-        statement = (
-            select(CohortSnapshot.site_timezone)
-            .join(Instance, Instance.snapshot_id == CohortSnapshot.id)
-            .join(StudyCase, StudyCase.instance_id == Instance.id)
-            .where(StudyCase.id == case_id)
-        )
-        return self._session.execute(statement).scalar_one()
+        return str(run(self._session, zone_of_case(), case_id_=case_id).scalar_one())
 
     def reference(self, case_id: int) -> tuple[Answer, str] | None:
         """Give the reference answer and comment of a calibration case, None when it has none."""
@@ -181,14 +150,4 @@ class Cases:
 
     def score_was_seen(self, person_id: int, case_id: int) -> bool:
         """Tell whether somebody saw the score or votes of a case's instance x task before."""
-        statement = (
-            select(ScoreSeen.person_id)
-            .join(
-                StudyCase,
-                (StudyCase.patient_id == ScoreSeen.patient_id)
-                & (StudyCase.snapshot_at == ScoreSeen.snapshot_at)
-                & (StudyCase.task_key == ScoreSeen.task_key),
-            )
-            .where(ScoreSeen.person_id == person_id, StudyCase.id == case_id)
-        )
-        return self._session.execute(statement).first() is not None
+        return run(self._session, score_seen_of_case(), person_id_=person_id, case_id_=case_id).first() is not None

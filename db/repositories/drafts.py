@@ -2,12 +2,13 @@
 
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import insert, update
 from sqlalchemy.orm import Session
 
 from db.models import Draft
 from db.repositories.reading import change, read_one
 from db.rows import DraftRow
+from db.vote_queries import draft_of_reader, drop_draft
 
 
 class Drafts:
@@ -18,10 +19,7 @@ class Drafts:
 
     def get(self, case_id: int, reviewer_id: int) -> DraftRow | None:
         """Give a reader's draft of a case, None when there is none."""
-        statement = select(Draft.answer, Draft.certainty, Draft.comment).where(
-            Draft.case_id == case_id, Draft.reviewer_id == reviewer_id
-        )
-        return read_one(self._session, DraftRow, statement)
+        return read_one(self._session, DraftRow, draft_of_reader(), case_id_=case_id, reviewer_id_=reviewer_id)
 
     def put(self, case_id: int, reviewer_id: int, draft: DraftRow, written_at: datetime) -> None:
         """Write a draft over the former one."""
@@ -39,4 +37,4 @@ class Drafts:
 
     def drop(self, case_id: int, reviewer_id: int) -> None:
         """Forget a draft."""
-        self._session.execute(delete(Draft).where(Draft.case_id == case_id, Draft.reviewer_id == reviewer_id))
+        change(self._session, drop_draft(), case_id_=case_id, reviewer_id_=reviewer_id)

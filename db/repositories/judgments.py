@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
 
 from db.models import Judgment, StudyCase, StudyReader
 from db.queries import is_current
-from db.repositories.reading import columns, read_all, read_one, values
+from db.repositories.reading import columns, read_all, read_one, run, values
 from db.rows import JudgmentVersion, NewJudgment, VoteRow
+from db.vote_queries import current_judgment, judgment_of_form
 
 
 class Judgments:
@@ -19,16 +20,16 @@ class Judgments:
 
     def append(self, judgment: NewJudgment) -> None:
         """Append a version; the database refuses a number or form key that is taken."""
-        self._session.execute(insert(Judgment).values(values(judgment)))
+        run(self._session, insert(Judgment), **values(judgment))
 
     def by_form_key(self, form_key: str) -> JudgmentVersion | None:
         """Give the version that a form was saved as, None when it was not."""
-        statement = select(*columns(Judgment, JudgmentVersion)).where(Judgment.form_key == form_key)
-        return read_one(self._session, JudgmentVersion, statement)
+        return read_one(self._session, JudgmentVersion, judgment_of_form(), form_key_=form_key)
 
     def current(self, case_id: int, reviewer_id: int) -> JudgmentVersion | None:
         """Give a reader's highest version of a case, also one that takes the former back; None when there is none."""
-        return read_one(self._session, JudgmentVersion, self._versions(case_id, reviewer_id).limit(1))
+        statement = current_judgment()
+        return read_one(self._session, JudgmentVersion, statement, case_id_=case_id, reviewer_id_=reviewer_id)
 
     def history(self, case_id: int, reviewer_id: int) -> list[JudgmentVersion]:
         """Give all versions of a reader's judgment of a case, newest first."""
@@ -74,6 +75,16 @@ class Judgments:
             .order_by(Judgment.id)
         )
         return read_all(self._session, JudgmentVersion, statement)
+
+    def stamp(self, study_id: int) -> tuple[int, int]:
+        """Give what changes with every judgment of a study: the newest number and how many there are."""
+        statement = (
+            select(func.coalesce(func.max(Judgment.id), 0), func.count())
+            .join(StudyCase, StudyCase.id == Judgment.case_id)
+            .where(StudyCase.study_id == study_id)
+        )
+        newest, count = self._session.execute(statement).one()
+        return newest, count
 
     def _versions(self, case_id: int, reviewer_id: int) -> Any:
         return (

@@ -6,7 +6,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import CursorResult, Delete, Select, Update
+from sqlalchemy import CursorResult, Delete, Executable, Select, Update
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Session
 
 T = TypeVar("T")
@@ -18,23 +18,35 @@ def columns(model: type[DeclarativeBase], row_type: type[Any]) -> list[Instrumen
     return [getattr(model, field.name) for field in dataclasses.fields(row_type)]
 
 
-def read_all(session: Session, row_type: type[T], statement: Query) -> list[T]:
+def run(session: Session, statement: Executable, **given: Any) -> CursorResult[Any]:
+    """Run a statement on the connection of the unit of work, past the machinery for objects: only rows are read here.
+
+    Parameters
+    ----------
+    session : Session
+        Of the unit of work.
+    statement : executable
+        A query over columns, or a change.
+    **given : object
+        Values of its parameters.
+    """
+    return session.connection().execute(statement, given)
+
+
+def read_all(session: Session, row_type: type[T], statement: Query, **given: Any) -> list[T]:
     """Run a query whose columns are named like the fields of the row type."""
-    return [row_type(**row) for row in session.execute(statement).mappings()]
+    return [row_type(**row) for row in run(session, statement, **given).mappings()]
 
 
-def read_one(session: Session, row_type: type[T], statement: Query) -> T | None:
+def read_one(session: Session, row_type: type[T], statement: Query, **given: Any) -> T | None:
     """Run a query for at most one row."""
-    row = session.execute(statement).mappings().one_or_none()
+    row = run(session, statement, **given).mappings().one_or_none()
     return None if row is None else row_type(**row)
 
 
-def change(session: Session, statement: Update | Delete) -> int:
+def change(session: Session, statement: Update | Delete, **given: Any) -> int:
     """Run an update or delete and give the number of rows it met, which is what claims and saves are judged by."""
-    result = session.execute(statement.execution_options(synchronize_session=False))
-    if not isinstance(result, CursorResult):
-        raise TypeError("The statement gave no row count.")
-    return result.rowcount
+    return run(session, statement, **given).rowcount
 
 
 def values(row: object) -> dict[str, Any]:

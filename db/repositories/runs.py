@@ -1,19 +1,23 @@
 """Scoring runs: begun as running, filled out of sight, published in one small transaction."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Decision, RunStatus
-from db.models import Alert, ScoringRun, TaskResult
+from db.models import Alert, Instance, ScoringRun, Task, TaskResult
+from db.repositories.inserting import insert_many
 from db.repositories.reading import change, columns, read_all, read_one, values
-from db.rows import NewAlert, NewRun, NewTaskResult, RunRow, TaskResultRow, TaskSummary
+from db.rows import NewAlert, NewRun, NewTaskResult, RankedAlert, RunRow, TaskResultRow, TaskSummary
+from db.rows.scoring import Histograms
+from db.types import CompressedVector, deflate
 
 VectorName = Literal["score", "scaled_score", "soft_label", "support"]
 
@@ -21,6 +25,22 @@ VectorName = Literal["score", "scaled_score", "soft_label", "support"]
 def prepare_alerts(run_id: int, rows: Iterable[NewAlert]) -> list[dict[str, Any]]:
     """Make alerts ready for the database; a matter of milliseconds that need not be spent under its lock."""
     return [values(row) | {"run_id": run_id} for row in rows]
+
+
+def prepare_task_results(run_id: int, rows: Iterable[NewTaskResult]) -> list[dict[str, Any]]:
+    """Make task results ready for the database, their vectors deflated in threads; best done without its lock."""
+    prepared = [{"run_id": run_id, **values(row)} for row in rows]
+    vectors = {
+        column.name: column.type.number
+        for column in TaskResult.__table__.columns
+        if isinstance(column.type, CompressedVector)
+    }
+    places = [(row, name) for row in prepared for name in vectors if row.get(name) is not None]
+    with ThreadPoolExecutor() as threads:
+        deflated = threads.map(lambda place: deflate(place[0][place[1]], vectors[place[1]]), places)
+        for (row, name), done in zip(places, deflated, strict=True):
+            row[name] = done
+    return prepared
 
 
 class Runs:
@@ -61,8 +81,11 @@ class Runs:
 
     def add_task_results(self, run_id: int, rows: Iterable[NewTaskResult]) -> None:
         """Add what tasks scored to a running run; see `db.bulk` for many."""
+        self.add_prepared_task_results(run_id, prepare_task_results(run_id, rows))
+
+    def add_prepared_task_results(self, run_id: int, prepared: list[dict[str, Any]]) -> None:
+        """Add task results that `prepare_task_results` has made ready before the lock was taken."""
         self._require_running(run_id)
-        prepared = [{"run_id": run_id, **values(row)} for row in rows]
         if prepared:
             self._session.execute(insert(TaskResult), prepared)
 
@@ -73,10 +96,16 @@ class Runs:
     def add_prepared_alerts(self, run_id: int, prepared: list[dict[str, Any]]) -> None:
         """Add alerts that `prepare_alerts` has made ready before the lock was taken."""
         self._require_running(run_id)
-        if prepared:
-            self._session.execute(insert(Alert.__table__), prepared)  # type: ignore[arg-type]
+        insert_many(self._session, cast(Table, Alert.__table__), prepared)
 
-    def publish(self, run_id: int, *, published_at: datetime, floors: dict[Decision, float]) -> RunRow:
+    def publish(
+        self,
+        run_id: int,
+        *,
+        published_at: datetime,
+        floors: dict[Decision, float],
+        other_floors: Mapping[str, Mapping[Decision, float]] | None = None,
+    ) -> RunRow:
         """Show a run to readers, from the commit on.
 
         Parameters
@@ -86,7 +115,9 @@ class Runs:
         published_at : datetime
             Aware.
         floors : dict of Decision to float
-            Scaled score below which nothing was stored as an alert.
+            Scaled score below which nothing was stored as an alert of the first scorer.
+        other_floors : dict of str to dict of Decision to float, optional
+            The same for each further scorer.
 
         Raises
         ------
@@ -94,6 +125,11 @@ class Runs:
             If the run is not running.
         """
         counts = self._task_counts(run_id)
+        run = self.get(run_id)
+        lists = {
+            scorer: said | self._lists(run_id, scorer, (other_floors or {}).get(scorer, {}))
+            for scorer, said in run.scorers.items()
+        }
         changed = change(
             self._session,
             update(ScoringRun)
@@ -103,8 +139,9 @@ class Runs:
                 published_at=published_at,
                 floor_omission=floors.get(Decision.OMISSION),
                 floor_commission=floors.get(Decision.COMMISSION),
-                n_omissions=self._lowest_rank(run_id, Decision.OMISSION),
-                n_commissions=self._lowest_rank(run_id, Decision.COMMISSION),
+                n_omissions=self._lowest_rank(run_id, run.scorer, Decision.OMISSION),
+                n_commissions=self._lowest_rank(run_id, run.scorer, Decision.COMMISSION),
+                scorers=lists,
                 n_tasks_scored=counts.get(True, 0),
                 n_tasks_left_out=counts.get(False, 0),
             ),
@@ -187,6 +224,14 @@ class Runs:
             statement = statement.where(TaskResult.scorer == scorer)
         return read_all(self._session, TaskSummary, statement.order_by(TaskResult.task_id, TaskResult.scorer))
 
+    def histograms(self, run_id: int) -> Iterator[tuple[int, str, Histograms]]:
+        """Yield (task number, scorer, histograms) of everything that the run scored, without vectors."""
+        statement = select(
+            TaskResult.task_id, TaskResult.scorer, TaskResult.score_histogram, TaskResult.scaled_histogram
+        ).where(TaskResult.run_id == run_id, TaskResult.reason == "")
+        for task_id, scorer, raw, scaled in self._session.execute(statement):
+            yield task_id, scorer, (raw, scaled)
+
     def task_result(self, run_id: int, task_id: int, scorer: str | None = None) -> TaskResultRow:
         """Give one task's result with vectors and histograms; None means the scorer that ranks the run's alerts.
 
@@ -219,6 +264,39 @@ class Runs:
         for task_id, vector in self._session.execute(statement):  # noqa: UP028 - rows become plain pairs
             yield task_id, vector
 
+    def ranked(self, run_id: int, decision: Decision, limit: int, scorer: str | None = None) -> list[RankedAlert]:
+        """Give the first alerts of a list by rank, each under what it is about: comparable between runs and imports.
+
+        Parameters
+        ----------
+        run_id : int
+            Number of the run.
+        decision : Decision
+            Which of the two lists.
+        limit : int
+            At most so many.
+        scorer : str or None
+            Whose list; None for the scorer that ranks the run.
+        """
+        wanted = scorer if scorer is not None else self.get(run_id).scorer
+        statement = (
+            select(
+                Alert.id.label("alert_id"),
+                Instance.patient_id,
+                Instance.snapshot_at,
+                Task.task_key,
+                Task.name.label("task_name"),
+                Task.kind,
+                Alert.rank,
+                Alert.scaled_score,
+            )
+            .join(Instance, Instance.id == Alert.instance_id)
+            .join(Task, Task.id == Alert.task_id)
+            .where(Alert.run_id == run_id, Alert.scorer == wanted, Alert.decision == decision, Alert.rank <= limit)
+            .order_by(Alert.rank)
+        )
+        return read_all(self._session, RankedAlert, statement)
+
     def _published(self) -> Any:
         return (
             select(*columns(ScoringRun, RunRow))
@@ -231,9 +309,16 @@ class Runs:
         if status is not RunStatus.RUNNING:
             raise RefusedError(f"Scoring run {run_id} takes no more results: it is {status or 'not there'}.")
 
-    def _lowest_rank(self, run_id: int, decision: Decision) -> int:
+    def _lists(self, run_id: int, scorer: str, floors: Mapping[Decision, float]) -> dict[str, Any]:
+        """Floors and lengths of a further scorer's lists, as `RunRow.floors` and `RunRow.n_alerts` read them."""
+        lengths = {f"n_{decision.value}s": self._lowest_rank(run_id, scorer, decision) for decision in Decision}
+        return {**{f"floor_{decision.value}": floor for decision, floor in floors.items()}, **lengths}
+
+    def _lowest_rank(self, run_id: int, scorer: str, decision: Decision) -> int:
         """Ranks have no gaps, so the last one is the number of alerts, found by one seek."""
-        statement = select(func.max(Alert.rank)).where(Alert.run_id == run_id, Alert.decision == decision)
+        statement = select(func.max(Alert.rank)).where(
+            Alert.run_id == run_id, Alert.scorer == scorer, Alert.decision == decision
+        )
         return self._session.execute(statement).scalar() or 0
 
     def _task_counts(self, run_id: int) -> dict[bool, int]:

@@ -2,14 +2,15 @@
 
 from datetime import datetime
 
-from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from core.vocabulary import SlotState
-from db.models import Assignment
-from db.queries import is_claimable, reader_places, slots_with_state
-from db.repositories.reading import change
+from db.queries import claim_slot, reader_places, slots_with_state
+from db.repositories.reading import change, run
 from db.rows import PlaceRow, SlotRow
+from db.vote_queries import change_own_slot
+
+_STATES = {state.value: state for state in SlotState}
 
 
 class Slots:
@@ -26,17 +27,7 @@ class Slots:
         bool
             False when there is none; never a second slot for the same reader, which the database refuses.
         """
-        first = (
-            select(func.min(Assignment.slot))
-            .where(Assignment.case_id == case_id, is_claimable(Assignment, now))
-            .scalar_subquery()
-        )
-        statement = (
-            update(Assignment)
-            .where(Assignment.case_id == case_id, Assignment.slot == first, is_claimable(Assignment, now))
-            .values(reviewer_id=reviewer_id, held_until=until, put_off_at=None)
-        )
-        return change(self._session, statement) == 1
+        return change(self._session, claim_slot(), case_id_=case_id, reviewer=reviewer_id, now=now, until=until) == 1
 
     def renew(self, case_id: int, reviewer_id: int, *, until: datetime) -> bool:
         """Hold a slot longer, because its reader came back to it; False when the reader holds none."""
@@ -52,11 +43,15 @@ class Slots:
 
     def places(self, study_id: int, person_id: int, now: datetime) -> list[PlaceRow]:
         """Give one reader's place in each case of a study, by case number; reads no other reader's judgments."""
-        values = {"study_id": study_id, "person_id": person_id, "now": now}
-        return [
-            PlaceRow(**{**row, "state": SlotState(row["state"]), "holds_slot": bool(row["holds_slot"])})
-            for row in self._session.execute(reader_places(), values).mappings()
-        ]
+        rows = run(self._session, reader_places(), study_id=study_id, person_id=person_id, now=now)
+        names = tuple(rows.keys())
+        state, holds_slot = names.index("state"), names.index("holds_slot")
+        places = []
+        for row in rows:
+            values = list(row)
+            values[state], values[holds_slot] = _STATES[values[state]], bool(values[holds_slot])
+            places.append(PlaceRow(**dict(zip(names, values, strict=True))))
+        return places
 
     def of_study(self, study_id: int) -> list[SlotRow]:
         """Give every slot of a study with its state and answer, for coordinators."""
@@ -67,12 +62,9 @@ class Slots:
         return self._slots({"study_id": study_id, "case_id": case_id})
 
     def _change_own(self, case_id: int, reviewer_id: int, **changes: datetime | None) -> bool:
-        statement = (
-            update(Assignment)
-            .where(Assignment.case_id == case_id, Assignment.reviewer_id == reviewer_id)
-            .values(changes)
-        )
-        return change(self._session, statement) == 1
+        given = {f"{name}_": value for name, value in changes.items()}
+        statement = change_own_slot(*sorted(changes))
+        return change(self._session, statement, case_id_=case_id, reviewer_id_=reviewer_id, **given) == 1
 
     def _slots(self, values: dict[str, int | None]) -> list[SlotRow]:
         return [

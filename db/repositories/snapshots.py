@@ -1,18 +1,23 @@
 """Imports: snapshots with their instances and tasks."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import insert, select
+from sqlalchemy import Table, insert, select
 from sqlalchemy.orm import Session
 
 from core.errors import NotFoundError
 from db.models import CohortSnapshot, Instance, Task
+from db.repositories.inserting import insert_many
 from db.repositories.reading import columns, read_all, read_one, values
 from db.rows import InstanceRow, NewInstance, NewSnapshot, NewTask, SnapshotRow, TaskRow
 
 _ROWS_IN_A_QUERY = 500
+_ROWS_AT_ONCE = 10_000
+"""Rows written together: a site of a million instances must not stand in memory as objects."""
 
 
 class Snapshots:
@@ -59,6 +64,11 @@ class Snapshots:
         """Give the import stored last, None when there is none."""
         statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id.desc()).limit(1)
         return read_one(self._session, SnapshotRow, statement)
+
+    def all(self) -> list[SnapshotRow]:
+        """Give every import, oldest first."""
+        statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id)
+        return read_all(self._session, SnapshotRow, statement)
 
     def instances(self, snapshot_id: int) -> list[InstanceRow]:
         """Give all instances of a snapshot in row order."""
@@ -112,6 +122,6 @@ class Snapshots:
     def _insert(
         self, model: type[Instance | Task], snapshot_id: int, rows: Iterable[NewInstance] | Iterable[NewTask]
     ) -> None:
-        prepared = [{"snapshot_id": snapshot_id, **values(row)} for row in rows]
-        if prepared:
-            self._session.execute(insert(model.__table__), prepared)  # type: ignore[arg-type]
+        waiting = iter(rows)
+        while prepared := [{"snapshot_id": snapshot_id, **values(row)} for row in islice(waiting, _ROWS_AT_ONCE)]:
+            insert_many(self._session, cast(Table, model.__table__), prepared)

@@ -11,6 +11,7 @@ from core.vocabulary import StudyStatus
 from db.models import Person, Rubric, Study, StudyReader
 from db.repositories.reading import columns, read_all, read_one, values
 from db.rows import NewStudy, ReaderRow, RubricRow, StudyRow
+from db.vote_queries import reader_of_study, study_by_slug
 
 
 class Studies:
@@ -42,7 +43,7 @@ class Studies:
         NotFoundError
             If there is none.
         """
-        found = read_one(self._session, StudyRow, select(*columns(Study, StudyRow)).where(Study.slug == slug))
+        found = read_one(self._session, StudyRow, study_by_slug(), slug_=slug)
         if found is None:
             raise NotFoundError(f"There is no study '{slug}'. See the Studies page for those there are.")
         return found
@@ -104,9 +105,4 @@ class Studies:
 
     def reader(self, study_id: int, person_id: int) -> ReaderRow | None:
         """Give one reader of a study, None when the person is none."""
-        statement = (
-            select(StudyReader.person_id, StudyReader.number, Person.name, Person.active)
-            .join(Person, Person.id == StudyReader.person_id)
-            .where(StudyReader.study_id == study_id, StudyReader.person_id == person_id)
-        )
-        return read_one(self._session, ReaderRow, statement)
+        return read_one(self._session, ReaderRow, reader_of_study(), study_id_=study_id, person_id_=person_id)

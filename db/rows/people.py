@@ -16,3 +16,4 @@ class PersonRow:
     simulated: bool
     active: bool
     created_at: datetime
+    all_units: bool = True

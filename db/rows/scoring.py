@@ -1,13 +1,14 @@
 """Rows of scoring runs, task results and alerts."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
-from core.vocabulary import Decision, Kind, RunStatus, Split
+from core.vocabulary import Decision, Kind, RunStatus, Split, TriageState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,7 @@ class NewRun:
 
     snapshot_id: int
     scorer: str
-    """The scorer that ranks the alerts."""
+    """The scorer whose list is shown first."""
     parameters: dict[str, Any]
     seed: int
     code_version: str
@@ -28,7 +29,11 @@ class NewRun:
     n_patient_days: int
     created_at: datetime
     scorers: dict[str, Any] = field(default_factory=dict)
-    """Further scorers of the run with their parameters, by name."""
+    """Further scorers of the run by name."""
+    base_run_id: int | None = None
+    """The run whose stored past the instances are scored against; None for a run with a past of its own."""
+    model_folder: str = ""
+    """Folder inside the home that keeps what the run learned; empty when it was not kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,7 @@ class RunRow:
     snapshot_id: int
     scorer: str
     scorers: dict[str, Any]
+    """Further scorers by name, each with the floors and lengths of its lists; see `floors` and `n_alerts`."""
     parameters: dict[str, Any]
     seed: int
     code_version: str
@@ -55,6 +61,27 @@ class RunRow:
     n_commissions: int
     n_tasks_scored: int
     n_tasks_left_out: int
+    base_run_id: int | None
+    model_folder: str
+
+    @property
+    def all_scorers(self) -> tuple[str, ...]:
+        """Names of all scorers, the one whose list is shown first before the others."""
+        return (self.scorer, *self.scorers)
+
+    def floors(self, scorer: str | None = None) -> dict[Decision, float]:
+        """Give the scaled scores below which a scorer's lists hold nothing; a list without alerts has none."""
+        if scorer is None or scorer == self.scorer:
+            found = {Decision.OMISSION: self.floor_omission, Decision.COMMISSION: self.floor_commission}
+        else:
+            found = {decision: self.scorers[scorer].get(f"floor_{decision.value}") for decision in Decision}
+        return {decision: floor for decision, floor in found.items() if floor is not None}
+
+    def n_alerts(self, scorer: str | None = None) -> dict[Decision, int]:
+        """Give the lengths of a scorer's lists."""
+        if scorer is None or scorer == self.scorer:
+            return {Decision.OMISSION: self.n_omissions, Decision.COMMISSION: self.n_commissions}
+        return {decision: self.scorers[scorer].get(f"n_{decision.value}s", 0) for decision in Decision}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +113,10 @@ class NewTaskResult(TaskSummary):
     scaled_histogram: dict[str, Any] | None = None
 
 
+Histograms: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
+"""Of the scores and of the scaled scores of a task; each as in `NewTaskResult`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResultRow(NewTaskResult):
     """A stored task result."""
@@ -95,7 +126,7 @@ class TaskResultRow(NewTaskResult):
 
 @dataclass(frozen=True, slots=True)
 class NewAlert:
-    """An alert to be stored; `rank` counts from 1 within run and decision, without gaps."""
+    """An alert to be stored; `rank` counts from 1 within run, scorer and decision, without gaps."""
 
     task_id: int
     instance_id: int
@@ -108,6 +139,7 @@ class NewAlert:
     scaled_score: float
     soft_label: float
     support: float
+    scorer: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +148,7 @@ class AlertRecord:
 
     id: int
     run_id: int
+    scorer: str
     rank: int
     decision: Decision
     kind: Kind
@@ -141,9 +174,25 @@ class AlertRecord:
     window_hours: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedAlert:
+    """An alert under what it is about, comparable between runs and imports."""
+
+    alert_id: int
+    patient_id: str
+    snapshot_at: datetime
+    task_key: str
+    task_name: str
+    kind: Kind
+    rank: int
+    scaled_score: float
+
+
 class AlertFilters(TypedDict, total=False):
     """Restrictions on alerts; what is absent, None or an empty text restricts nothing."""
 
+    scorer: str
+    """Whose list; absent or empty means the run's first scorer."""
     decision: Decision | None
     kind: Kind | None
     unit: str
@@ -153,6 +202,18 @@ class AlertFilters(TypedDict, total=False):
     patient_id: str
     max_ranks: dict[Decision, int]
     """Lowest rank shown of a decision: the alert budget; a decision that is not named has none."""
+    min_ranks: dict[Decision, int]
+    """Highest rank shown of a decision: a scaled score above which nothing is shown."""
+    since: datetime | None
+    """Instances at or after this moment."""
+    before: datetime | None
+    """Instances before this moment."""
+    triage: Collection[TriageState]
+    """Only alerts that stand at one of these states; needs `now`."""
+    now: datetime
+    """When the question is asked: a snooze that is over stands at "new"."""
+    within: Collection[str] | None
+    """Only units that the person may see; None for all."""
     include_cut_windows: bool
     """False hides omissions on decision windows shorter than 24 h."""
 

@@ -1,0 +1,85 @@
+"""Tables of sign-in: accounts, sessions, sign-ins on their way through an identity provider, and unit scopes."""
+
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.vocabulary import SignInSource
+from db.models.base import Base
+from db.types import words
+
+
+class Account(Base):
+    """How a person signs in: by a password of this site, or by a name that somebody else vouches for.
+
+    `failures` counts attempts since the last success; an attempt is counted before its password is looked at, so that
+    many at once are no way around the lock.
+    """
+
+    __tablename__ = "account"
+    __table_args__ = (
+        sa.UniqueConstraint("source", "login"),
+        sa.CheckConstraint("login <> ''", name="login_given"),
+        sa.CheckConstraint("failures >= 0", name="failures_counted"),
+        sa.CheckConstraint("(code_hash IS NULL) = (code_expires_at IS NULL)", name="code_expires"),
+    )
+
+    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
+    source: Mapped[SignInSource] = mapped_column(words(SignInSource, "source"))
+    login: Mapped[str]
+    """Without difference between capital and small letters: stored case-folded."""
+    password_hash: Mapped[str | None]
+    """Argon2id with its parameters and salt; None until the one-time code was used, and for outside sources."""
+    code_hash: Mapped[str | None]
+    code_expires_at: Mapped[datetime | None]
+    failures: Mapped[int]
+    locked_until: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+
+
+class SignInSession(Base):
+    """One browser that signed in; the token itself is only in its cookie."""
+
+    __tablename__ = "sign_in_session"
+    __table_args__ = (sa.CheckConstraint("length(token_hash) = 64", name="hash_length"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    """SHA-256 of the token, in hexadecimal digits."""
+    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
+    source: Mapped[SignInSource] = mapped_column(words(SignInSource, "source"))
+    created_at: Mapped[datetime]
+    last_seen_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    """However busy, a session ends then."""
+    confirmed_at: Mapped[datetime | None]
+    """When fresh credentials were given for a signature; empty again once it is used."""
+    ended_at: Mapped[datetime | None]
+    end_reason: Mapped[str]
+    browser: Mapped[str]
+    """What the browser says it is, shortened, so that a person recognises her sessions."""
+
+
+class SignInFlow(Base):
+    """A browser that was sent to the identity provider and is expected back; used once."""
+
+    __tablename__ = "sign_in_flow"
+
+    state_hash: Mapped[str] = mapped_column(primary_key=True)
+    nonce: Mapped[str]
+    code_verifier: Mapped[str]
+    target: Mapped[str]
+    """Page to open afterwards."""
+    confirms_session_id: Mapped[int | None] = mapped_column(sa.ForeignKey("sign_in_session.id"), index=True)
+    """The session whose person gives fresh credentials, instead of beginning a new one."""
+    created_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class UnitScope(Base):
+    """One unit whose patients a limited person may see."""
+
+    __tablename__ = "unit_scope"
+
+    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
+    unit: Mapped[str] = mapped_column(primary_key=True)

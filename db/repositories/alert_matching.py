@@ -1,0 +1,136 @@
+"""Turns restrictions on alerts into conditions that an index or the order of ranks can answer."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, false, func, not_, or_, select
+from sqlalchemy.orm import Session
+
+from core.vocabulary import Decision, TriageState
+from db.models import Alert, Instance, ScoringRun, Task, Triage
+from db.repositories.alert_lists import of_scorer
+from db.rows import AlertFilters
+
+PATIENTS_AT_ONCE = 500
+FEW_INSTANCES = 2_000
+"""Up to so many instances of some days, their alerts are gathered; beyond, the list is walked by rank."""
+
+
+def matching(session: Session, run_id: int, filters: AlertFilters) -> Select[int]:
+    """Select the ids of the alerts of a run that filters let through, without an order.
+
+    Parameters
+    ----------
+    session : Session
+        Looks up what the shape of the question depends on.
+    run_id : int
+        Number of the run.
+    filters : AlertFilters
+    """
+    statement = select(Alert.id).where(of_scorer(run_id, filters.get("scorer", "")))
+    if any("\0" in value for value in filters.values() if isinstance(value, str)):
+        return statement.where(false())  # no name holds it, and PostgreSQL would not even take the question
+    if decision := filters.get("decision"):
+        statement = statement.where(Alert.decision == decision)
+    if kind := filters.get("kind"):
+        statement = statement.where(Alert.kind == kind)
+    if unit := filters.get("unit"):
+        statement = statement.where(Alert.unit == unit)
+    if (within := filters.get("within")) is not None:
+        statement = statement.where(Alert.unit.in_(within))
+    statement = statement.where(*_between_ranks(filters))
+    if not filters.get("include_cut_windows", False):
+        statement = statement.where(not_(and_(Alert.decision == Decision.OMISSION, Alert.window_cut)))
+    if patient_id := filters.get("patient_id"):
+        statement = statement.where(Alert.instance_id.in_(_instances(run_id).where(Instance.patient_id == patient_id)))
+    if filters.get("since") or filters.get("before"):
+        statement = statement.where(_in_days(session, run_id, filters.get("since"), filters.get("before")))
+    if filters.get("task_key") or filters.get("text"):
+        statement = statement.where(_of_tasks(session, run_id, filters.get("task_key", ""), filters.get("text", "")))
+    states, now = filters.get("triage"), filters.get("now")
+    if states is not None and now is not None and set(states) != set(TriageState):
+        statement = statement.where(_stands_at(session, run_id, states, now))
+    return statement
+
+
+def triaged(session: Session, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
+    """Give the ids of a run's alerts that somebody has triaged and that stand at one of these states.
+
+    A snooze that is over stands at "new". Step by step from what was triaged to its alerts: left to itself, the
+    database would begin at the alerts, of which there are millions.
+    """
+    over = and_(Triage.state == TriageState.SNOOZED, Triage.snoozed_until <= now)
+    stands: list[Any] = [and_(Triage.state.in_(states), not_(over))]
+    if TriageState.NEW in states:
+        stands.append(over)
+    keys = select(Triage.patient_id, Triage.snapshot_at, Triage.task_key).where(or_(*stands))
+    wanted = {(row.patient_id, row.snapshot_at, row.task_key) for row in session.execute(keys)}
+    patients = sorted({patient for patient, _, _ in wanted})
+    found: list[int] = []
+    run_of_alert: Any = Alert.run_id + 0
+    for start in range(0, len(patients), PATIENTS_AT_ONCE):
+        mine = _instances(run_id).where(Instance.patient_id.in_(patients[start : start + PATIENTS_AT_ONCE]))
+        ids = session.execute(mine).scalars().all()
+        for first in range(0, len(ids), PATIENTS_AT_ONCE):
+            rows = session.execute(
+                select(Alert.id, Instance.patient_id, Instance.snapshot_at, Task.task_key)
+                .join(Instance, Instance.id == Alert.instance_id)
+                .join(Task, Task.id == Alert.task_id)
+                .where(run_of_alert == run_id, Alert.instance_id.in_(ids[first : first + PATIENTS_AT_ONCE]))
+            )
+            found += [id_ for id_, *key in rows if tuple(key) in wanted]
+    return found
+
+
+def _stands_at(session: Session, run_id: int, states: Collection[TriageState], now: datetime) -> ColumnElement[bool]:
+    """Whether an alert stands at one of these states; what nobody has touched is new."""
+    if TriageState.NEW not in states:
+        return Alert.id.in_(triaged(session, run_id, states, now))
+    return Alert.id.not_in(triaged(session, run_id, [state for state in TriageState if state not in states], now))
+
+
+def _between_ranks(filters: AlertFilters) -> list[ColumnElement[bool]]:
+    decision = filters.get("decision")
+    max_ranks, min_ranks = filters.get("max_ranks") or {}, filters.get("min_ranks") or {}
+    conditions = [not_(and_(Alert.decision == limited, Alert.rank > rank)) for limited, rank in max_ranks.items()]
+    conditions += [not_(and_(Alert.decision == limited, Alert.rank < rank)) for limited, rank in min_ranks.items()]
+    shown = [decision] if decision else list(Decision)
+    if all(one in max_ranks for one in shown):  # said once more for all, so that the index can stop there
+        conditions.append(Alert.rank <= max(max_ranks[one] for one in shown))
+    if all(one in min_ranks for one in shown):
+        conditions.append(Alert.rank >= min(min_ranks[one] for one in shown))
+    return conditions
+
+
+def _instances(run_id: int) -> Select[int]:
+    of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
+    return select(Instance.id).where(Instance.snapshot_id == of_run)
+
+
+def _in_days(session: Session, run_id: int, since: datetime | None, before: datetime | None) -> ColumnElement[bool]:
+    """Find the instances first; many of them are no reason to leave the order of ranks."""
+    within = _instances(run_id)
+    if since is not None:
+        within = within.where(Instance.snapshot_at >= since)
+    if before is not None:
+        within = within.where(Instance.snapshot_at < before)
+    some = within.limit(FEW_INSTANCES + 1).subquery()
+    n_instances = session.execute(select(func.count()).select_from(some)).scalar_one()
+    # The plus keeps the database from gathering every alert of many instances only to sort them.
+    column: Any = Alert.instance_id if n_instances <= FEW_INSTANCES else Alert.instance_id + 0
+    return column.in_(within)  # type: ignore[no-any-return]
+
+
+def _of_tasks(session: Session, run_id: int, task_key: str, text: str) -> ColumnElement[bool]:
+    """Find the tasks first, in all alphabets; many of them are no reason to leave the order of ranks."""
+    tasks = session.execute(
+        select(Task.id, Task.task_key, Task.name)
+        .join(ScoringRun, ScoringRun.snapshot_id == Task.snapshot_id)
+        .where(ScoringRun.id == run_id)
+    )
+    wanted = text.casefold()
+    ids = [id_ for id_, key, name in tasks if (not task_key or key == task_key) and wanted in name.casefold()]
+    # The plus keeps the database from gathering every alert of many tasks only to sort them.
+    column: Any = Alert.task_id if len(ids) == 1 else Alert.task_id + 0
+    return column.in_(ids)  # type: ignore[no-any-return]

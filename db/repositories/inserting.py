@@ -1,0 +1,44 @@
+"""Inserts many rows of one table: by COPY on PostgreSQL, by one prepared statement on SQLite."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Session
+
+
+def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all have the same columns; the database refuses all of them or none.
+
+    Parameters
+    ----------
+    session : Session
+        Of the unit of work.
+    table : Table
+        Where to.
+    rows : sequence of mapping
+        Values by column, as Python has them.
+    """
+    if not rows:
+        return
+    connection = session.connection()
+    columns = [table.c[name] for name in rows[0]]
+    processors = [column.type.dialect_impl(connection.dialect).bind_processor(connection.dialect) for column in columns]
+    preparer = connection.dialect.identifier_preparer
+    names = ", ".join(preparer.format_column(column) for column in columns)
+    bound = (
+        [value if process is None else process(value) for process, value in zip(processors, row.values(), strict=True)]
+        for row in rows
+    )
+    if connection.dialect.name != "postgresql":
+        marks = ", ".join("?" * len(columns))
+        statement = f"INSERT INTO {preparer.format_table(table)} ({names}) VALUES ({marks})"
+        connection.exec_driver_sql(statement, [tuple(row) for row in bound])
+        return
+    driver: Any = connection.connection.driver_connection
+    with (
+        driver.cursor() as cursor,
+        cursor.copy(f"COPY {preparer.format_table(table)} ({names}) FROM STDIN") as copy,
+    ):
+        for row in bound:
+            copy.write_row(row)
