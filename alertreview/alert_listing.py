@@ -25,6 +25,7 @@ def list_alerts(
     kind: str | None = None,
     order: str = "score",
     include_cut_windows: bool = False,
+    scorer: str = "",
 ) -> tuple[AlertRow, ...]:
     """Take the most unusual decisions of the last published run.
 
@@ -42,12 +43,15 @@ def list_alerts(
         By scaled score, highest first; or by turns between omissions and commissions, by rank within each.
     include_cut_windows : bool
         Also omissions whose decision window was cut short.
+    scorer : str
+        Whose lists; those that the run shows first when empty.
     """
     filters = WorklistFilters(
         decision=Decision(decision) if decision else None,
         kind=Kind(kind) if kind else None,
         alerts_per_patient_day=NO_BUDGET,
         include_cut_windows=include_cut_windows,
+        scorer=scorer,
     )
     if filters.decision is not None or order == "turns":
         return application.worklist(filters, limit=top).rows

@@ -7,9 +7,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from alertreview.accounts import AccountService
+from alertreview.adjudication import AdjudicationService
+from alertreview.alert_lists import AlertLists
+from alertreview.audit_trail import AuditTrailService
 from alertreview.blinding import is_blinded
 from alertreview.explanations import Explanations
 from alertreview.export import Exports
+from alertreview.health import Health
+from alertreview.passwords import Passwords
 from alertreview.past_exports import past_exports
 from alertreview.read_models import (
     AlertDetail,
@@ -27,19 +33,28 @@ from alertreview.read_models import (
     WorklistFilters,
     WorklistPage,
 )
+from alertreview.report_cache import ReportCache
 from alertreview.report_documents import ReportFormat, render_report
 from alertreview.report_signing import Signature, content_hash
-from alertreview.reporting import study_report_of
 from alertreview.review import ReviewService
+from alertreview.run_comparison import RunComparisons
+from alertreview.saved_views import SavedViewService
+from alertreview.sessions import SessionService
 from alertreview.settings import Settings, load_settings
+from alertreview.sign_in import SignIn
 from alertreview.signing import ReportSigning
 from alertreview.studies import StudyService
+from alertreview.study_desk import StudyDesk
+from alertreview.triage import TriageService
+from alertreview.unit_lookup import UnitLookup
+from alertreview.upgrading import upgrade_site
 from alertreview.worklist import Worklist
 from core.blinded_report import blinded_report
 from core.errors import NotFoundError, RefusedError
 from core.planning import PlannedStudy, required_cases
 from core.reporting import StudyReport
 from core.vocabulary import Answer, CaseState, Certainty
+from db.engine import pass_on_sooner
 from db.session import Database
 
 
@@ -67,7 +82,7 @@ def open_database(settings: Settings, *, upgrade: bool = False) -> Iterator[Data
     database = Database(settings.database_url)
     try:
         if upgrade:
-            database.upgrade()
+            upgrade_site(settings, database, now())
         database.check()
         yield database
     finally:
@@ -89,11 +104,24 @@ class Application:
         self.settings = settings
         self.database = database
         self._explanations = Explanations(settings, database)
-        self._worklist = Worklist(database, self._explanations)
+        self._worklist = Worklist(database, self._explanations, now)
+        self.alert_lists = AlertLists(database, self._explanations, now)
+        self.triage = TriageService(database, now)
+        self.saved_views = SavedViewService(database, now)
         self._review = ReviewService(database, self._explanations, now)
         self.studies_service = StudyService(database, now)
+        self.adjudication = AdjudicationService(database, self._explanations, now)
+        self.study_desk = StudyDesk(database, self.studies_service, self._explanations.snapshot, self.is_blinded)
+        self.run_comparisons = RunComparisons(database)
+        self._reports = ReportCache(database, self.studies_service, self._explanations.snapshot)
         self._signing = ReportSigning(database, self.report, now)
         self.exports = Exports(database, self.studies_service, self._explanations.snapshot, now, settings.home)
+        self.sessions = SessionService(database, now)
+        self.accounts = AccountService(database, now)
+        self.sign_in = SignIn(database, Passwords(), now)
+        self.unit_lookup = UnitLookup(database)
+        self.audit_trail = AuditTrailService(database, now)
+        self.health = Health(database)
 
     def __enter__(self) -> Self:
         return self
@@ -145,9 +173,9 @@ class Application:
         """Give a published run, the latest without a number."""
         return self._worklist.run(run_id)
 
-    def filter_choices(self, run_id: int) -> FilterChoices:
+    def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
         """Give what the worklist's filters offer."""
-        return self._worklist.filter_choices(run_id)
+        return self._worklist.filter_choices(run_id, scorer)
 
     def worklist(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
         """Give a page of ranked alerts."""
@@ -240,6 +268,14 @@ class Application:
             active_seconds=active_seconds,
         )
 
+    def undo(self, slug: str, person_id: int, case_id: int, *, version_seen: int, form_key: str) -> BlindedCase:
+        """Take back the answer saved last; nothing is deleted, the choice comes back as a draft."""
+        return self._review.undo(slug, person_id, case_id, version_seen=version_seen, form_key=form_key)
+
+    def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
+        """Give the reference answer of a training case, once the reader has judged it."""
+        return self._review.feedback(slug, person_id, case_id)
+
     def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
         """Give a reviewer's own current judgments."""
         return self._review.my_judgments(person_id, slug)
@@ -258,7 +294,7 @@ class Application:
         person_id : int or None
             Who reads it; somebody who is still blinded gets counts only. None is the researcher at the command line.
         """
-        report = study_report_of(self.database, self.studies_service, self._explanations.snapshot, slug)
+        report = self._reports.report(slug)
         return blinded_report(report) if self.is_blinded(slug, person_id) else report
 
     def sign_report(self, slug: str, person_id: int, meaning: str, *, seen_hash: str | None = None) -> Signature:
@@ -395,4 +431,5 @@ def open_application(home: Path | None = None, database: str | None = None) -> A
         site_database.dispose()
         raise
     site_database.sweep()
+    pass_on_sooner()
     return Application(settings, site_database)

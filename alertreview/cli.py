@@ -6,8 +6,13 @@ from pathlib import Path
 import click
 
 from alertreview import __version__
+from alertreview.cli_accounts import account
 from alertreview.cli_mapping import mapping as mapping_commands
+from alertreview.cli_operations import OPERATIONS
 from alertreview.cli_options import EXIT_UNEXPECTED, file_or_url, site_options
+from alertreview.cli_reproduce import reproduce
+from alertreview.cli_score import score
+from alertreview.cli_simulate import simulate
 from alertreview.cli_study import export, recompute, report, sign_report, study
 from alertreview.settings import Settings, load_settings
 from core.errors import AlertReviewError
@@ -105,73 +110,6 @@ def import_(
 
 
 @cli.command()
-@click.option(
-    "--scorer",
-    "scorers",
-    multiple=True,
-    help="Named scorer; repeat for several, the first one ranks (default: softhad). See --list-scorers.",
-)
-@click.option("--list-scorers", is_flag=True, help="List the named scorers and end.")
-@click.option(
-    "--split",
-    type=click.Choice(["auto", "time", "patient", "folds", "source"]),
-    default="auto",
-    show_default=True,
-    help="How past and recent are told apart; auto: by time, or in folds of patients where the calendar is shifted.",
-)
-@click.option(
-    "--since", metavar="DATE", help="With the time split: the first recent day (default: the last fifth of the days)."
-)
-@click.option("--nodes", type=click.IntRange(10), default=200, show_default=True, help="Nodes of a backbone graph.")
-@click.option(
-    "--graphs", type=click.IntRange(1), default=3, show_default=True, help="Graphs whose scores are averaged."
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything drawn at random."
-)
-@click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
-@site_options
-def score(
-    scorers: tuple[str, ...],
-    list_scorers: bool,
-    split: str,
-    since: str | None,
-    nodes: int,
-    graphs: int,
-    seed: int,
-    jobs: int | None,
-    home: Path | None,
-    database: str | None,
-) -> None:
-    """Score every task of the last import and publish the alerts as one run.
-
-    An interrupted run is continued where it stopped; readers see nothing of it until it is published.
-    """
-    from alertreview.bootstrap import open_database
-    from alertreview.console import progress_bar
-    from alertreview.scoring import ScoringRequest, list_named_scorers, score_site
-
-    if list_scorers:
-        for name, meaning in list_named_scorers():
-            click.echo(f"{name:16} {meaning}")
-        return
-    settings = load_settings(home, database)
-    request = ScoringRequest(
-        scorers=scorers or ("softhad",),
-        split=split,
-        since=since,
-        n_nodes=nodes,
-        n_graphs=graphs,
-        seed=seed,
-        n_jobs=jobs,
-    )
-    with open_database(settings, upgrade=True) as site_database, progress_bar("Scoring") as progress:
-        outcome = score_site(settings, site_database, request, progress)
-    for line in outcome.lines():
-        click.echo(line)
-
-
-@cli.command()
 @click.option("--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="How many alerts.")
 @click.option(
     "--format", "output_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
@@ -188,6 +126,7 @@ def score(
     help="By scaled score, or taking turns between the omission and the commission list by rank.",
 )
 @click.option("--cut-windows", is_flag=True, help="Also omissions whose 24 h were cut short by discharge.")
+@click.option("--scorer", default="", help="Lists of another scorer of the run (default: the one shown first).")
 @site_options
 def alerts(
     top: int,
@@ -196,6 +135,7 @@ def alerts(
     kind: str | None,
     order: str,
     cut_windows: bool,
+    scorer: str,
     home: Path | None,
     database: str | None,
 ) -> None:
@@ -204,7 +144,15 @@ def alerts(
     from alertreview.bootstrap import open_application
 
     with open_application(home, database) as application:
-        rows = list_alerts(application, top, decision=decision, kind=kind, order=order, include_cut_windows=cut_windows)
+        rows = list_alerts(
+            application,
+            top,
+            decision=decision,
+            kind=kind,
+            order=order,
+            include_cut_windows=cut_windows,
+            scorer=scorer,
+        )
         click.echo(render_alerts(rows, output_format, simulated=application.simulated), nl=False)
 
 
@@ -222,28 +170,12 @@ def dashboard(port: int, browser: bool | None, home: Path | None, database: str 
     _serve(settings, port, browser)
 
 
-@cli.command()
-@click.option(
-    "--size",
-    type=click.Choice(["small", "medium", "paper"]),
-    default="small",
-    show_default=True,
-    help="How many patients.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=7, show_default=True, help="Seed of everything drawn at random."
-)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write; it must not exist yet.")
-def simulate(size: str, seed: int, out: Path) -> None:
-    """Write a simulated hospital as a MEDS data set, with the true anomaly score of every decision."""
-    from alertreview.site import write_simulated_source
-
-    for line in write_simulated_source(size, seed, out):
-        click.echo(line)
-
-
-for command in (study, report, sign_report, export, recompute, mapping_commands):
+for command in (score, study, report, sign_report, export, recompute, mapping_commands, simulate):
     cli.add_command(command)
+for command in OPERATIONS:
+    cli.add_command(command)
+cli.add_command(account)
+cli.add_command(reproduce)
 
 
 def _serve(settings: Settings, port: int, browser: bool | None) -> None:

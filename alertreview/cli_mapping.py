@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from alertreview.cli_options import file_or_url
+from alertreview.cli_options import file_or_url, site_options
 
 
 @click.group()
@@ -36,6 +36,18 @@ def mapping_check(source: str, source_format: str, schema: str | None, name: str
 
     for line in check_mapping(file_or_url(source), format=source_format, mapping=name, schema=schema).lines():
         click.echo(line)
+
+
+@mapping.command(name="groups")
+@site_options
+def mapping_groups(home: Path | None, database: str | None) -> None:
+    """Print the order groups of the last import as a part of a site mapping, to be edited and put into it."""
+    from alertreview.bootstrap import open_database
+    from alertreview.mapping_help import order_groups_text
+    from alertreview.settings import load_settings
+
+    with open_database(load_settings(home, database)) as site_database:
+        click.echo(order_groups_text(site_database), nl=False)
 
 
 @mapping.command(name="suggest")

@@ -42,7 +42,11 @@ def sign_report(slug: str, person: str, meaning: str, home: Path | None, databas
     from alertreview.bootstrap import open_application
 
     with open_application(home, database) as application:
-        signature = application.sign_report(slug, application.person_named(person).person_id, meaning)
+        signer = application.person_named(person).person_id
+        application.sign_in.require_credentials(
+            signer, lambda: str(click.prompt("Password", hide_input=True, err=True))
+        )
+        signature = application.sign_report(slug, signer, meaning)
     click.echo(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
     click.echo(f"Content {signature.content_hash}")
 

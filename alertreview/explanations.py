@@ -101,26 +101,11 @@ class Explanations:
             How the run parted the instances.
         """
         views = self._open(content_hash)
-        past = _past_rows(views.snapshot, record, run, folds)
-        columns, weights = _kept_features(result)
-        chosen = views.feature_columns[:, columns].tocsr()
-        is_flag = views.snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool)[columns]
-        # Only the task's own columns are handed over, so that they are numbered from 0 there.
-        found = nearest_past(
-            chosen[past],
-            chosen[[record.row_index]],
-            np.arange(len(columns)),
-            weights,
-            is_flag=is_flag,
-            is_elapsed=elapsed_features(views.snapshot)[columns],
-            n_nearest=N_NEIGHBOURS,
-        )
-        # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.
-        order = np.argsort(-found.similarities, kind="stable")
-        rows, similarities = past[found.rows[order]], found.similarities[order]
+        rows, similarities, shares = _nearest(views, record, run, result, folds)
         taken = np.asarray(views.snapshot.decisions[rows, record.column_index].toarray()).ravel().astype(bool)
+        columns, _ = _kept_features(result)
         names = views.snapshot.feature_dictionary["name"].to_numpy()[columns]
-        best = np.argsort(-found.feature_shares, kind="stable")[:N_FEATURES_SHOWN]
+        best = np.argsort(-shares, kind="stable")[:N_FEATURES_SHOWN]
         return Explanation(
             timeline=views.timeline(record.row_index, record.task_key, _related_names(views.snapshot, result)),
             n_neighbours=len(rows),
@@ -129,9 +114,25 @@ class Explanations:
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
                 for row, similarity, decided in list(zip(rows, similarities, taken, strict=True))[:N_NEIGHBOURS_SHOWN]
             ),
-            near_features=tuple((str(names[place]), float(found.feature_shares[place])) for place in best),
+            near_features=tuple((str(names[place]), float(shares[place])) for place in best),
             record_after=views.record_after(record.row_index, record.task_key),
         )
+
+    def past_timeline(
+        self,
+        content_hash: str,
+        record: AlertRecord,
+        run: RunRow,
+        result: TaskResultRow,
+        folds: FoldOfRow,
+        position: int,
+    ) -> Timeline | None:
+        """Give the time line of one of the past instances that `explain` shows, None for a position that it has not."""
+        views = self._open(content_hash)
+        rows, _, _ = _nearest(views, record, run, result, folds)
+        if not 0 <= position < min(len(rows), N_NEIGHBOURS_SHOWN):
+            return None
+        return views.timeline(int(rows[position]), record.task_key, _related_names(views.snapshot, result))
 
     def _read_snapshot(self, content_hash: str) -> SnapshotViews:
         with self._database.read() as uow:
@@ -152,6 +153,29 @@ class Explanations:
                     result = uow.runs.task_result(runs[0].id, task.id)
                     related[task.task_key] = _related_names(views.snapshot, result)
         return ReviewPatientViews(views, related)
+
+
+def _nearest(
+    views: SnapshotViews, record: AlertRecord, run: RunRow, result: TaskResultRow, folds: FoldOfRow
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Rows of the nearest past instances and their similarities, most similar first; shares of the task's features."""
+    past = _past_rows(views.snapshot, record, run, folds)
+    columns, weights = _kept_features(result)
+    chosen = views.feature_columns[:, columns].tocsr()
+    is_flag = views.snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool)[columns]
+    # Only the task's own columns are handed over, so that they are numbered from 0 there.
+    found = nearest_past(
+        chosen[past],
+        chosen[[record.row_index]],
+        np.arange(len(columns)),
+        weights,
+        is_flag=is_flag,
+        is_elapsed=elapsed_features(views.snapshot)[columns],
+        n_nearest=N_NEIGHBOURS,
+    )
+    # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.
+    order = np.argsort(-found.similarities, kind="stable")
+    return past[found.rows[order]], found.similarities[order], found.feature_shares
 
 
 def _past_rows(snapshot: Snapshot, record: AlertRecord, run: RunRow, folds: FoldOfRow) -> npt.NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """Files that are whole or not there."""
 
+import os
 from pathlib import Path
 
 from core.errors import SourceError
@@ -20,3 +21,12 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has a file, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

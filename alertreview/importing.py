@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import pandas as pd
-
 from alertreview.data_files import preset_paths
+from alertreview.snapshot_writer import SnapshotWriter
 from alertreview.sources import csv, meds, omop
 from alertreview.sources.base import Source
-from core.build import About, Progress, build
+from core.build import About, Progress, build, build_parts
 from core.code_book import recognise
 from core.cohort import Cohort
 from core.errors import MappingError, SourceError
-from core.event_stream import StreamBuilder
+from core.event_parts import EventStream
+from core.event_stream import ROWS_PER_PART, StreamBuilder
 from core.import_report import ImportReport, ReadCounts
 from core.mapping import SiteMapping, load_mapping, parse_mapping
+from core.shelves import MakeShelf, MemoryShelf
 
 Format = Literal["meds", "omop", "csv"]
 FORMATS: tuple[Format, ...] = ("meds", "omop", "csv")
@@ -64,7 +65,70 @@ def build_cohort(
     """
     tell = progress or _quiet
     read = read_records(source, format=format, mapping=mapping, schema=schema, min_positive=min_positive, progress=tell)
-    return build(read.events, read.counts, read.mapping, read.about, second_half(tell))
+    return build(read.stream, read.counts, read.mapping, read.about, second_half(tell))
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A source, imported as a snapshot.
+
+    Parameters
+    ----------
+    folder : Path
+    report : ImportReport
+    """
+
+    folder: Path
+    report: ImportReport
+
+
+def import_snapshot(
+    source: Path | str,
+    home: Path,
+    *,
+    format: str = "meds",  # noqa: A002
+    mapping: str | Path | None = None,
+    schema: str | None = None,
+    progress: Progress | None = None,
+    rows_per_part: int = ROWS_PER_PART,
+) -> Imported:
+    """Read a source into a snapshot below the home folder, all or nothing, in memory that does not grow with it.
+
+    Rows wait in files below the home meanwhile; they take about as much room as the source unpacked.
+
+    Parameters
+    ----------
+    source, format, mapping, schema, progress
+        As in `build_cohort`, which gives the same cohort.
+    home : Path
+    rows_per_part : int
+        Events looked at together.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    SourceError, MappingError
+        As in `build_cohort`, or when the home cannot be written.
+    """
+    tell = progress or _quiet
+    with SnapshotWriter(home) as writer:
+        read = read_records(
+            source,
+            format=format,
+            mapping=mapping,
+            schema=schema,
+            min_positive=None,
+            progress=tell,
+            make_shelf=writer.shelf,
+            rows_per_part=rows_per_part,
+        )
+        built, report = build_parts(
+            read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.shelf
+        )
+        return Imported(writer.finish(built, report), report)
 
 
 @dataclass(frozen=True)
@@ -73,14 +137,13 @@ class Records:
 
     Parameters
     ----------
-    events : DataFrame
-        The event stream, with the column ``stay``.
+    stream : EventStream
     counts : ReadCounts
     mapping : SiteMapping
     about : About
     """
 
-    events: pd.DataFrame
+    stream: EventStream
     counts: ReadCounts
     mapping: SiteMapping
     about: About
@@ -95,6 +158,8 @@ def read_records(
     min_positive: int | None,
     progress: Progress,
     units: dict[str, str] | None = None,
+    make_shelf: MakeShelf = MemoryShelf,
+    rows_per_part: int = ROWS_PER_PART,
 ) -> Records:
     """Read a source into an event stream; parameters as in `build_cohort`.
 
@@ -102,6 +167,10 @@ def read_records(
     ----------
     units : dict, optional
         Units that items are known to have from earlier imports.
+    make_shelf : callable
+        Where rows wait.
+    rows_per_part : int
+        Events looked at together.
 
     Returns
     -------
@@ -112,17 +181,18 @@ def read_records(
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
     opened = _open(source, site, schema)
-    builder = StreamBuilder(site, opened.descriptions, units)
+    builder = StreamBuilder(site, opened.descriptions, units, make_shelf=make_shelf, rows_per_part=rows_per_part)
     n_read = 0
     for chunk in opened.chunks:
         builder.add(chunk)
         n_read += len(chunk)
-        progress("reading", _SHARE_READ * min(n_read / opened.n_rows, 1.0) if opened.n_rows else 0.0)
+        progress("reading", 0.9 * _SHARE_READ * min(n_read / opened.n_rows, 1.0) if opened.n_rows else 0.0)
     for sentence in opened.remarks:
         builder.remark(sentence)
-    events, counts = builder.finish()
+    stream, counts = builder.finish_parts()
+    progress("reading", _SHARE_READ)
     splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
-    return Records(events, counts, site, About(source=opened.name, splits=splits, simulated=opened.simulated))
+    return Records(stream, counts, site, About(source=opened.name, splits=splits, simulated=opened.simulated))
 
 
 def second_half(tell: Progress) -> Progress:

@@ -10,6 +10,7 @@ from alertreview.snapshots import Snapshot
 from core.build import About, Progress, build
 from core.cohort import Cohort
 from core.errors import MappingError
+from core.event_parts import gathered
 from core.events import EventKind, of_kind
 from core.import_report import ImportReport
 from core.living import merge_events
@@ -83,7 +84,7 @@ def extend_snapshot(
             f"The snapshot was imported with the mapping {snapshot.manifest['mapping']!r}, not with "
             f"{read.mapping.name!r}. Use the same one, or import everything anew."
         )
-    merged = merge_events(old.events, old.stays, read.events, read.mapping)
+    merged = merge_events(old.events, old.stays, gathered(read.stream), read.mapping)
     known = old.patients.dropna(subset="source_split").set_index("patient_id")["source_split"].to_dict()
     about = About(read.about.source, {**known, **read.about.splits}, old.simulated or read.about.simulated)
     cohort, report = build(merged.events, read.counts, read.mapping, about, second_half(tell))

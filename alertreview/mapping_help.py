@@ -12,9 +12,10 @@ import yaml
 from alertreview.data_files import preset_paths
 from alertreview.importing import checked_format, choose_mapping, code_counts
 from core.code_book import UNKNOWN, CodeBook
-from core.errors import MappingError
+from core.errors import MappingError, NotFoundError
 from core.import_report import Dropped, KindCount
 from core.mapping import SiteMapping, load_mapping, parse_mapping
+from db.session import Database
 
 N_EXAMPLES = 5
 _HINTS = (
@@ -226,6 +227,39 @@ def _parts(code: str) -> tuple[str, str, str]:
     """Cut a code at the mark that comes first in it."""
     marks = [mark for mark in ("//", "/", ":", "|") if mark in code]
     return code.partition(min(marks, key=lambda mark: (code.index(mark), -len(mark)))) if marks else (code, "", "")
+
+
+def order_groups_text(database: Database) -> str:
+    """Write the order groups of the last import as the part of a site mapping that names them.
+
+    Parameters
+    ----------
+    database : Database
+
+    Returns
+    -------
+    str
+        YAML; `parse_mapping` takes it as the key ``order_groups``.
+
+    Raises
+    ------
+    NotFoundError
+        If nothing was imported yet.
+    """
+    with database.read() as uow:
+        last = uow.snapshots.latest()
+        if last is None:
+            raise NotFoundError("Nothing was imported yet, so there are no order groups. Import records first.")
+        tasks = uow.snapshots.tasks(last.id)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for task in tasks:
+        if task.order_group:
+            groups[task.order_group].append(task.task_key)
+    head = (
+        f"# Order groups of the import {last.folder}. Change names and members, put this into the mapping,\n"
+        "# and import again. A group named '' leaves its tasks alone.\n"
+    )
+    return head + yaml.safe_dump({"order_groups": dict(groups)}, sort_keys=True, allow_unicode=True, width=120)
 
 
 def save_suggestion(suggestion: SuggestedMapping, path: Path) -> None:

@@ -1,18 +1,19 @@
-"""Rank the decisions of a run: omissions and commissions apart, highest scaled score first."""
+"""Rank the decisions of a run as its tasks come in: omissions and commissions apart, highest scaled score first."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from core.vocabulary import Decision
+
+VALUES = ("score", "scaled_score", "soft_label", "support")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where one decision stands."""
+    """Where one decision stands, and what was said of it."""
 
     rank: int
     """From 1 within its list, without gaps."""
@@ -20,81 +21,92 @@ class Place:
     """Column of the task."""
     position: int
     """Position among the recent instances."""
+    score: float
+    scaled_score: float
+    soft_label: float
+    support: float
 
 
-@dataclass(frozen=True)
-class RankedAlerts:
-    """The top of both lists.
+class TopDecisions:
+    """The most unusual decisions of one scorer in two lists; holds no more than a few times their length.
+
+    Equal scores stand by task column, then position, so that a ranking never depends on chance.
 
     Parameters
     ----------
-    columns, positions : dict of Decision to int array of shape (n_kept,)
-        Task column and position among the recent instances, by rank.
-    floors : dict of Decision to float
-        Scaled score of the last one kept; a list without alerts has none.
+    n_kept : int
+        How many of each list at most.
     """
 
-    columns: dict[Decision, npt.NDArray[np.int64]]
-    positions: dict[Decision, npt.NDArray[np.int64]]
-    floors: dict[Decision, float]
+    def __init__(self, n_kept: int) -> None:
+        self._lists = {decision: _TopList(n_kept) for decision in Decision}
+
+    def add(self, column: int, taken: npt.NDArray[np.bool_], vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Take in one task; tasks come by ascending column.
+
+        Parameters
+        ----------
+        column : int
+            Column of the task.
+        taken : bool array of shape (n_recent,)
+            What was done.
+        vectors : mapping of str to float32 arrays of shape (n_recent,)
+            `VALUES`; a scaled score that is NaN has no place.
+        """
+        scored = np.isfinite(vectors["scaled_score"])
+        for decision, top in self._lists.items():
+            top.add(column, np.flatnonzero(scored & (taken == (decision is Decision.COMMISSION))), vectors)
 
     def places(self) -> Iterator[tuple[Decision, Place]]:
         """Go through both lists by rank."""
-        for decision, columns in self.columns.items():
-            for index, (column, position) in enumerate(zip(columns, self.positions[decision], strict=True)):
-                yield decision, Place(index + 1, int(column), int(position))
+        for decision, top in self._lists.items():
+            kept = top.kept()
+            for index in range(len(kept["column"])):
+                values = (float(kept[name][index]) for name in VALUES)
+                yield decision, Place(index + 1, int(kept["column"][index]), int(kept["position"][index]), *values)
+
+    @property
+    def floors(self) -> dict[Decision, float]:
+        """Scaled score of the last one kept; a list without alerts has none."""
+        scaled = {decision: top.kept()["scaled_score"] for decision, top in self._lists.items()}
+        return {decision: float(scores[-1]) for decision, scores in scaled.items() if len(scores)}
 
 
-def rank_alerts(
-    scaled: Mapping[int, npt.NDArray[np.float32]],
-    decisions: sparse.csc_matrix,
-    recent: npt.NDArray[np.int64],
-    *,
-    n_kept: int,
-) -> RankedAlerts:
-    """Take the `n_kept` most unusual decisions of each list.
+class _TopList:
+    """One list: what is kept so far, in order, and what has come in since it was last sorted."""
 
-    Parameters
-    ----------
-    scaled : mapping of int to float32 array of shape (n_recent,)
-        Scaled scores by task column, higher = more unusual; NaN where there is none.
-    decisions : csc_matrix of shape (n_instances, n_tasks), bool
-        What was done.
-    recent : int array of shape (n_recent,)
-        Rows of the instances that the scores are of.
-    n_kept : int
-        How many of each list at most.
+    def __init__(self, n_kept: int) -> None:
+        self._n_kept = n_kept
+        self._waiting: list[dict[str, npt.NDArray[np.generic]]] = []
+        self._n_waiting = 0
+        whole = {name: np.empty(0, dtype=np.int32) for name in ("column", "position")}
+        self._kept: dict[str, npt.NDArray[np.generic]] = {
+            **whole,
+            **{name: np.empty(0, dtype=np.float32) for name in VALUES},
+        }
+        self._floor = np.float32(-np.inf)
 
-    Returns
-    -------
-    RankedAlerts
-        Equal scores stand by task column, then position, so that a ranking never depends on chance.
-    """
-    ranked = RankedAlerts({}, {}, {})
-    for decision in Decision:
-        scores, columns, positions = [], [], []
-        for column in sorted(scaled):
-            taken = _taken(decisions, column)[recent]
-            member = (taken == (decision is Decision.COMMISSION)) & np.isfinite(scaled[column])
-            place = np.flatnonzero(member)
-            if len(place) > n_kept:
-                # No task alone can fill more than the list; this keeps memory to the list's size per task.
-                best = np.argsort(-scaled[column][place], kind="stable")[:n_kept]
-                place = np.sort(place[best])
-            scores.append(scaled[column][place])
-            columns.append(np.full(len(place), column, dtype=np.int64))
-            positions.append(place)
-        score = np.concatenate(scores) if scores else np.empty(0, dtype=np.float32)
-        order = np.argsort(-score, kind="stable")[:n_kept]
-        ranked.columns[decision] = (np.concatenate(columns) if columns else np.empty(0, dtype=np.int64))[order]
-        ranked.positions[decision] = (np.concatenate(positions) if positions else np.empty(0, dtype=np.int64))[order]
-        if len(order):
-            ranked.floors[decision] = float(score[order[-1]])
-    return ranked
+    def add(self, column: int, places: npt.NDArray[np.int64], vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        # An equal score of a later task stands behind all that are kept.
+        places = places[vectors["scaled_score"][places] > self._floor]
+        self._waiting.append(
+            {
+                "column": np.full(len(places), column, dtype=np.int32),
+                "position": places.astype(np.int32),
+                **{name: vectors[name][places] for name in VALUES},
+            }
+        )
+        self._n_waiting += len(places)
+        if self._n_waiting > self._n_kept:
+            self.kept()
 
-
-def _taken(decisions: sparse.csc_matrix, column: int) -> npt.NDArray[np.bool_]:
-    taken = np.zeros(decisions.shape[0], dtype=bool)
-    start, end = decisions.indptr[column : column + 2]
-    taken[decisions.indices[start:end]] = decisions.data[start:end]
-    return taken
+    def kept(self) -> dict[str, npt.NDArray[np.generic]]:
+        if self._waiting:
+            parts = [self._kept, *self._waiting]
+            joined = {name: np.concatenate([part[name] for part in parts]) for name in self._kept}
+            order = np.argsort(-joined["scaled_score"].astype(np.float32), kind="stable")[: self._n_kept]
+            self._kept = {name: values[order] for name, values in joined.items()}
+            self._waiting, self._n_waiting = [], 0
+            if len(order) == self._n_kept:
+                self._floor = np.float32(self._kept["scaled_score"][-1])
+        return self._kept

@@ -6,8 +6,9 @@ cases, never of patients.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 
+from alertreview.triage_models import Grouping, ListOrder, Standing, TriageChoice
 from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, Role, SlotState, StudyStatus
 
 
@@ -42,11 +43,20 @@ class RunView:
     """Alerts below this scaled score are not listed one by one; their scores stay in the stored vectors."""
     parameters: dict[str, object] = field(default_factory=dict)
     import_summary: dict[str, object] = field(default_factory=dict)
+    scorers: tuple[str, ...] = ()
+    """All scorers of the run, each with lists of its own; `scorer`, whose lists are shown first, is the first."""
+    retrospective_scorers: tuple[str, ...] = ()
+    """Those of them that also look at the other decisions of the window: they look back and cannot warn."""
+    base_run_id: int | None = None
+    """The run whose stored past the instances were scored against; None for a run with a past of its own."""
 
 
 @dataclass(frozen=True)
 class WorklistFilters:
-    """What the worklist shows; every field is in the URL. None or an empty text means no restriction."""
+    """What the worklist shows; every field but `within` and `patient_id` is in the URL.
+
+    None or an empty text means no restriction.
+    """
 
     run_id: int | None = None
     decision: Decision | None = None
@@ -60,6 +70,23 @@ class WorklistFilters:
     """Alert budget for each of omissions and commissions."""
     include_cut_windows: bool = False
     """Omission alerts on decision windows cut short by discharge, death or the end of the data."""
+    scorer: str = ""
+    """Whose lists: one of `RunView.scorers`; the run's first when empty."""
+    within: tuple[str, ...] | None = None
+    """Units that the person may see, None for all; set by the application, never read from an address."""
+    triage: TriageChoice = TriageChoice.ANY
+    first_day: date | None = None
+    """Instances of this day or later, in the site's zone."""
+    last_day: date | None = None
+    """Instances of this day or earlier."""
+    lowest_score: float | None = None
+    """Scaled score, lower end of a range."""
+    highest_score: float | None = None
+    """Scaled score, upper end of a range."""
+    patient_id: str = ""
+    """Never in an address: it stays in the session."""
+    grouping: Grouping = Grouping.ALERT
+    order: ListOrder = ListOrder.RANK
 
 
 @dataclass(frozen=True)
@@ -83,6 +110,28 @@ class AlertRow:
     score: float
     scaled_score: float
     support: float
+    scorer: str = ""
+    order_group: str = ""
+    """Tasks that are ordered together, such as the labs of one panel; empty for a task that is alone."""
+    window_cut: bool = False
+    """The decision window was cut short by discharge, death or the end of the data."""
+    standing: Standing = field(default_factory=Standing)
+    """Where the decision stands in the ward's triage."""
+
+
+@dataclass(frozen=True)
+class WorklistLine:
+    """Alerts that stand as one line, by the grouping of the list."""
+
+    members: tuple[AlertRow, ...]
+    """In the order of the list; the first one gives the line its place."""
+    words: str
+    """ "Troponin I not ordered", "Basic metabolic panel: 8 labs not ordered"."""
+
+    @property
+    def first(self) -> AlertRow:
+        """The most unusual of the members, or the newest where the list is by day."""
+        return self.members[0]
 
 
 @dataclass(frozen=True)
@@ -90,6 +139,7 @@ class WorklistPage:
     """A page of the worklist and the figures of its header."""
 
     rows: tuple[AlertRow, ...]
+    """The first alert of each line."""
     next_cursor: str | None
     """Pass it back as `after` for the page that follows; None on the last page."""
     n_within_budget: int
@@ -99,6 +149,9 @@ class WorklistPage:
     """The scaled score at which the budget ends; None when nothing is shown."""
     n_hidden_by_filter: dict[str, int] = field(default_factory=dict)
     """When no row is left: how many alerts each single filter hides, by its field name."""
+    lines: tuple[WorklistLine, ...] = ()
+    n_in_lists: int = 0
+    """As `n_within_budget`, but whatever the ward has done with them."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +161,10 @@ class FilterChoices:
     units: tuple[str, ...]
     tasks: tuple[tuple[str, str], ...]
     """(task_key, name), by name."""
+    days: tuple[date, date] | None = None
+    """First and last day of the import, in the site's zone."""
+    scores: tuple[float, float] | None = None
+    """Lowest and highest scaled score of the lists."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +244,8 @@ class AlertDetail:
     """Sentences: what the record shows in the 72 h after the snapshot."""
     previous_alert_id: int | None = None
     next_alert_id: int | None = None
+    disagreement: float | None = None
+    """What the score is before it is multiplied by the support; None for scorers that do not multiply."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +264,8 @@ class StudyView:
     n_cases: int
     n_complete: int
     case_states: dict[CaseState, int]
+    is_calibration: bool = False
+    """For training with feedback; it never enters a report."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +362,8 @@ class BlindedCase:
     """Number of the reviewer's current judgment of this case, 0 when there is none; sent back when saving."""
     form_key: str
     """Idempotency key of this showing of the form."""
+    is_judged: bool = False
+    """The reader has an answer that stands; changing it needs a reason. False again once it was taken back."""
 
 
 @dataclass(frozen=True)

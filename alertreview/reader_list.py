@@ -7,6 +7,7 @@ that others finish, and no two readers tire at the same cases.
 import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from alertreview.read_models import QueueView
 from core.vocabulary import SlotState
@@ -106,6 +107,7 @@ def nothing_assigned() -> QueueView:
     return QueueView(0, 0, 0, 0, dict.fromkeys(SlotState, 0), is_reader=False)
 
 
+@lru_cache(maxsize=100_000)
 def _draw(order_seed: int, person_id: int, case_id: int) -> bytes:
     return hashlib.sha256(f"{order_seed}/{person_id}/{case_id}".encode()).digest()
 

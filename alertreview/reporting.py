@@ -23,6 +23,12 @@ SCORER_LABELS = {
     "logistic": "Logistic regression",
     "pair": "SoftHAD and logistic regression",
     "day-adjusted": "Day-adjusted",
+    "weighted-knn": "Weighted k-NN",
+    "svm": "SVM",
+    "one-class-svm": "One-class SVM",
+    "qda": "QDA",
+    "neighbour-difference": "k-NN distance difference",
+    "self-confidence": "Self-confidence",
 }
 AGE_BANDS = (18, 40, 60, 80)
 

@@ -18,6 +18,7 @@ from alertreview.review_rules import (
     require_reader,
     taken,
 )
+from alertreview.review_units import within_units
 from alertreview.review_views import Reading, blinded_case, own_row
 from alertreview.study_views import study_view
 from core.errors import NotFoundError, RefusedError
@@ -317,7 +318,7 @@ class ReviewService:
 
     def _read(self, uow: UnitOfWork, slug: str, person_id: int) -> Reading:
         study, reader = require_reader(uow, slug, person_id)
-        places = uow.slots.places(study.id, person_id, self._clock())
+        places = within_units(uow, study.id, person_id, uow.slots.places(study.id, person_id, self._clock()))
         takes_new = study.status is StudyStatus.OPEN
         return Reading(study, reader, ReaderList(places, study.order_seed, person_id, takes_new=takes_new))
 

@@ -71,6 +71,7 @@ def blinded_case(
         draft=_draft_view(draft, current),
         version_seen=current.version if current else 0,
         form_key=uuid.uuid4().hex,
+        is_judged=current is not None and current.answer is not None,
     )
 
 

@@ -1,7 +1,9 @@
 """Put the folds of a task together: one vector over all scored instances, and its histograms."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,7 @@ from core.multitask import ScoredTasks, TaskScores
 from db.rows import NewTaskResult, TaskRow
 
 N_BINS = 40
+_ROUNDING = 1e-6
 Vector = npt.NDArray[np.float32]
 
 
@@ -66,6 +69,27 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
     )
 
 
+def assemble_tasks(
+    scored: list[ScoredTasks], folds: FoldOfRow, tasks: Sequence[TaskRow], scorers: Sequence[str], n_jobs: int | None
+) -> Iterator[NewTaskResult]:
+    """Join what the folds scored, task by task and for each by all scorers, a few in advance and in threads.
+
+    Parameters
+    ----------
+    scored, folds
+        See `assemble_task`.
+    tasks : sequence of TaskRow
+    scorers : sequence of str
+    n_jobs : int or None
+        Threads, by joblib's rules.
+    """
+    in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator", batch_size=1)
+    results: Iterator[NewTaskResult] = in_threads(
+        joblib.delayed(assemble_task)(scored, folds, task, scorer) for task in tasks for scorer in scorers
+    )
+    return results
+
+
 def _join(by_fold: dict[int, TaskScores], fold_of_recent: npt.NDArray[np.int16], name: str) -> Vector:
     joined = np.full(len(fold_of_recent), np.nan, dtype=np.float32)
     for fold, part in by_fold.items():
@@ -79,8 +103,12 @@ def _with_past(recent: Vector, past: Vector | None) -> Vector:
 
 
 def _histogram(values: Vector) -> dict[str, Any]:
-    """Count in equal bins from 0 to 1, or to 2 where a score can reach it; what lies outside is in the end bins."""
-    top = 1.0 if len(values) == 0 or values.max() <= 1.0 + 1e-6 else 2.0
-    edges = np.linspace(0.0, top, N_BINS + 1)
-    counts = np.histogram(np.clip(values, 0.0, top), bins=edges)[0]
+    """Count in equal bins from 0 to 1, or to 2 where a score can reach it; other units get their own range."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    if low >= -_ROUNDING and high <= 1.0 + _ROUNDING:
+        low, high = 0.0, 1.0
+    elif low >= -_ROUNDING and high <= 2.0 + _ROUNDING:
+        low, high = 0.0, 2.0
+    edges = np.linspace(low, high, N_BINS + 1)
+    counts = np.histogram(np.clip(values, low, high), bins=edges)[0]
     return {"edges": edges.round(6).tolist(), "counts": counts.tolist()}

@@ -36,6 +36,16 @@ class Settings:
         return self.home / "unfinished-scoring"
 
     @property
+    def learned(self) -> Path:
+        """Folder of what the newest runs learned; it can be learned again, so that no backup needs it."""
+        return self.home / "learned"
+
+    @property
+    def backups(self) -> Path:
+        """Folder of the backups when nobody names another one; it goes when the disk goes."""
+        return self.home / "backups"
+
+    @property
     def log_file(self) -> Path:
         """File for technical messages; it never holds patient data."""
         return self.home / "alertreview.log"
@@ -47,7 +57,9 @@ def default_home() -> Path:
     return (Path(base) if base else Path.home() / ".local" / "share") / "alertreview"
 
 
-def load_settings(home: Path | None = None, database: str | None = None, *, create: bool = False) -> Settings:
+def load_settings(
+    home: Path | None = None, database: str | None = None, *, create: bool = False, must_exist: bool = True
+) -> Settings:
     """Find the home and the database from options, then environment variables, then defaults.
 
     Parameters
@@ -56,6 +68,8 @@ def load_settings(home: Path | None = None, database: str | None = None, *, crea
         What the command line was told; None to look further.
     create : bool
         Make the home folder, readable by its owner alone, when it does not exist.
+    must_exist : bool
+        False for a home that is still to come, as a restored one.
 
     Raises
     ------
@@ -73,7 +87,7 @@ def load_settings(home: Path | None = None, database: str | None = None, *, crea
             raise SettingsError(
                 f"The home {folder} cannot be made ({error.strerror}). Name a folder you may write to with --home DIR."
             ) from error
-    elif not folder.is_dir():
+    elif must_exist and not folder.is_dir():
         raise SettingsError(
             f"There is no home at {folder}. Make one with 'alertreview init --home DIR', or name the right one."
         )

@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from alertreview.importing import build_cohort
+from alertreview.importing import import_snapshot
 from alertreview.living import extend_snapshot
 from alertreview.settings import Settings
-from alertreview.snapshots import read_snapshot, write_snapshot
-from core.cohort import Cohort
+from alertreview.snapshot_writer import write_snapshot
+from alertreview.snapshots import Snapshot, read_snapshot
 from core.errors import InvalidInputError, NotFoundError, SourceError
 from core.import_report import ImportReport
 from core.vocabulary import Kind
@@ -23,6 +23,7 @@ from db.session import Database
 
 Progress = Callable[[int, int], None]
 _PROGRESS_STEPS = 1000
+_ROWS_AT_ONCE = 10_000
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Import of {title}</title>
 <style>body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem }}
@@ -85,32 +86,37 @@ def import_records(
         if progress is not None:
             progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
 
-    trail: pd.DataFrame | None = None
     if add:
         former = read_snapshot(settings.snapshots / _last_folder(database))
         extended = extend_snapshot(former, source, format=source_format, mapping=mapping, schema=schema, progress=tell)
-        cohort, report, trail = extended.cohort, extended.report, extended.trail
+        folder = write_snapshot(extended.cohort, extended.report, settings.home, trail=extended.trail)
+        report = extended.report
     else:
-        cohort, report = build_cohort(source, format=source_format, mapping=mapping, schema=schema, progress=tell)
-    folder = write_snapshot(cohort, report, settings.home, trail=trail)
+        imported = import_snapshot(
+            source, settings.home, format=source_format, mapping=mapping, schema=schema, progress=tell
+        )
+        folder, report = imported.folder, imported.report
+    snapshot = read_snapshot(folder)
     with database.write() as uow:
-        if uow.snapshots.by_hash(cohort.content_hash) is not None:
+        if uow.snapshots.by_hash(snapshot.content_hash) is not None:
             return ImportOutcome(folder, report, unchanged=True)
         uow.snapshots.add(
             NewSnapshot(
-                content_hash=cohort.content_hash,
+                content_hash=snapshot.content_hash,
                 folder=folder.name,
                 source_format=source_format,
                 mapping_name=str(report.mapping),
-                site_timezone=cohort.site_timezone,
-                calendar_is_shifted=cohort.calendar_is_shifted,
-                simulated=cohort.simulated,
+                site_timezone=snapshot.site_timezone,
+                calendar_is_shifted=snapshot.calendar_is_shifted,
+                simulated=snapshot.simulated,
                 import_summary=report.to_dict(),
                 created_at=datetime.now(UTC),
             ),
-            _instances(cohort),
-            _tasks(cohort),
+            _instances(snapshot),
+            _tasks(snapshot),
         )
+        details = {"format": source_format, "added": add}
+        uow.audit.append(datetime.now(UTC), "command line", "records imported", f"import {folder.name}", details)
         uow.commit()
     return ImportOutcome(folder, report, unchanged=False)
 
@@ -123,25 +129,25 @@ def _last_folder(database: Database) -> str:
     return last.folder
 
 
-def _instances(cohort: Cohort) -> list[NewInstance]:
-    zone = ZoneInfo(cohort.site_timezone)
-    return [
-        NewInstance(
-            row_index=row_index,
-            patient_id=str(row["patient_id"]),
-            stay_id=int(row["stay_id"]),
-            snapshot_at=row["snapshot_at"].to_pydatetime(warn=False).replace(tzinfo=zone),
-            day_of_stay=int(row["day_of_stay"]),
-            unit=str(row["unit"]),
-            age_years=None if pd.isna(row["age_years"]) else float(row["age_years"]),
-            sex="" if pd.isna(row["sex"]) else str(row["sex"]),
-            window_hours=float(row["window_hours"]),
-        )
-        for row_index, row in enumerate(cohort.instances.to_dict("records"))
-    ]
+def _instances(snapshot: Snapshot) -> Iterator[NewInstance]:
+    zone = ZoneInfo(snapshot.site_timezone)
+    table = snapshot.instances
+    for first in range(0, len(table), _ROWS_AT_ONCE):
+        for i, row in enumerate(table.iloc[first : first + _ROWS_AT_ONCE].to_dict("records")):
+            yield NewInstance(
+                row_index=first + i,
+                patient_id=str(row["patient_id"]),
+                stay_id=int(row["stay_id"]),
+                snapshot_at=row["snapshot_at"].to_pydatetime(warn=False).replace(tzinfo=zone),
+                day_of_stay=int(row["day_of_stay"]),
+                unit=str(row["unit"]),
+                age_years=None if pd.isna(row["age_years"]) else float(row["age_years"]),
+                sex="" if pd.isna(row["sex"]) else str(row["sex"]),
+                window_hours=float(row["window_hours"]),
+            )
 
 
-def _tasks(cohort: Cohort) -> list[NewTask]:
+def _tasks(snapshot: Snapshot) -> list[NewTask]:
     return [
         NewTask(
             column_index=column,
@@ -150,7 +156,7 @@ def _tasks(cohort: Cohort) -> list[NewTask]:
             kind=Kind(row["kind"]),
             order_group=str(row["order_group"]),
         )
-        for column, row in enumerate(cohort.tasks.to_dict("records"))
+        for column, row in enumerate(snapshot.tasks.to_dict("records"))
     ]
 
 
@@ -176,7 +182,7 @@ def write_import_report(report: ImportReport, path: Path) -> None:
         raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error
 
 
-def write_simulated_source(size: str, seed: int, out: Path) -> tuple[str, ...]:
+def write_simulated_source(size: str, seed: int, out: Path, **switches: float) -> tuple[str, ...]:
     """Write a simulated hospital as a MEDS data set, and say in lines what it holds.
 
     Parameters
@@ -187,6 +193,8 @@ def write_simulated_source(size: str, seed: int, out: Path) -> tuple[str, ...]:
         Of everything drawn at random.
     out : Path
         Folder that does not exist yet.
+    **switches : float
+        ``planted_rate``, ``missing_rate``, ``unit_noise`` and ``drift``, as in `core.simulate.simulate_cohort`.
 
     Raises
     ------
@@ -199,13 +207,13 @@ def write_simulated_source(size: str, seed: int, out: Path) -> tuple[str, ...]:
 
     if out.exists():
         raise InvalidInputError(f"{out} exists already. Name a new folder, so that nothing is overwritten.")
-    cohort = simulate(size, seed=seed)
+    cohort = simulate(size, seed=seed, **switches)
     try:
         write_meds(cohort, out)
     except OSError as error:
         raise SourceError(f"{out}: cannot be written ({error.strerror}). Name another folder.") from error
     truth = cohort.truth
-    n_instances = len(truth[["subject_id", "snapshot_at"]].drop_duplicates())
+    n_instances = len(truth) // truth["task_key"].nunique()
     found = (
         f"Simulated hospital (no real patient), seed {seed}: {cohort.events['subject_id'].nunique()} patients, "
         f"{len(cohort.events)} events, {n_instances} patient-state instances, {truth['task_key'].nunique()} tasks, "

@@ -1,9 +1,6 @@
-"""Snapshots: a cohort as a folder of parquet and npz files, written all or nothing and read piece by piece."""
+"""Snapshots: a cohort as a folder of parquet and array files (see `snapshot_writer`), read piece by piece."""
 
 import json
-import os
-import shutil
-import tempfile
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,105 +15,12 @@ from scipy import sparse
 from core.cohort import Cohort
 from core.errors import SourceError
 from core.events import EventKind
-from core.import_report import ImportReport
-from core.living import TRAIL_COLUMNS
 
-FORMAT_VERSION = 1
-ROWS_PER_GROUP = 16_384
-"""Small row groups: the events of one patient are read without touching the others."""
-
-_TABLES = ("patients", "stays", "instances", "feature_dictionary", "tasks")
+FORMAT_VERSIONS = (1, 2)
+"""Versions that can be read; 1 had the features in one compressed file."""
+_ROWS_PER_GROUP_1 = 16_384
 _CATEGORIES = ("patient_id", "kind", "item", "name", "text", "unit")
 _KINDS = [kind.value for kind in EventKind]
-
-
-def write_snapshot(cohort: Cohort, report: ImportReport, home: Path, *, trail: pd.DataFrame | None = None) -> Path:
-    """Write a cohort below the home folder; either the whole of it is there afterwards, or nothing.
-
-    Parameters
-    ----------
-    cohort : Cohort
-    report : ImportReport
-    home : Path
-        The snapshot goes to ``home/snapshots/<first 16 digits of the content hash>``.
-    trail : DataFrame, optional
-        Corrected results, as `core.living.TRAIL_COLUMNS`.
-
-    Returns
-    -------
-    Path
-        The folder. When it was there before, it is left as it is.
-
-    Raises
-    ------
-    SourceError
-        When the folder cannot be written.
-    """
-    parent = Path(home) / "snapshots"
-    target = parent / cohort.content_hash[:16]
-    if (target / "manifest.json").exists():
-        return target
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".writing-", dir=parent))
-    except OSError as error:
-        raise SourceError(f"{parent}: cannot be written ({error.strerror}). Choose another home folder.") from None
-    try:
-        _write_files(cohort, report, temporary)
-        table = pd.DataFrame(columns=list(TRAIL_COLUMNS)) if trail is None else trail
-        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), temporary / "corrections.parquet")
-        for path in [*sorted(temporary.iterdir()), temporary]:
-            _sync(path)
-        temporary.chmod(0o700)
-        temporary.rename(target)
-        _sync(parent)
-    except OSError as error:
-        if (target / "manifest.json").exists():
-            return target
-        raise SourceError(f"{target}: cannot be written ({error.strerror}); nothing was kept.") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return target
-
-
-def _write_files(cohort: Cohort, report: ImportReport, folder: Path) -> None:
-    for name in _TABLES:
-        pq.write_table(pa.Table.from_pandas(getattr(cohort, name), preserve_index=False), folder / f"{name}.parquet")
-    sparse.save_npz(folder / "features.npz", cohort.features, compressed=True)
-    sparse.save_npz(folder / "decisions.npz", cohort.decisions, compressed=True)
-    events = pa.Table.from_pandas(cohort.events, preserve_index=False)
-    pq.write_table(events, folder / "events.parquet", row_group_size=ROWS_PER_GROUP, compression="zstd")
-    codes = cohort.events["patient_id"].cat.codes.to_numpy()
-    ids = pd.Series(cohort.events["patient_id"].cat.categories.astype("str"))
-    first = np.searchsorted(codes, np.arange(len(ids) + 1))
-    index = pd.DataFrame({"patient_id": ids, "first": first[:-1], "n": np.diff(first)})
-    pq.write_table(pa.Table.from_pandas(index, preserve_index=False), folder / "event_index.parquet")
-    _write_json(folder / "import_report.json", report.to_dict())
-    manifest = {
-        "format_version": FORMAT_VERSION,
-        "content_hash": cohort.content_hash,
-        "site_timezone": cohort.site_timezone,
-        "calendar_is_shifted": cohort.calendar_is_shifted,
-        "simulated": cohort.simulated,
-        "source": report.source,
-        "mapping": report.mapping,
-        "n_instances": len(cohort.instances),
-        "n_tasks": len(cohort.tasks),
-        "n_features": len(cohort.feature_dictionary),
-    }
-    _write_json(folder / "manifest.json", manifest)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False), encoding="utf-8")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_snapshot(folder: Path) -> "Snapshot":
@@ -125,7 +29,7 @@ def read_snapshot(folder: Path) -> "Snapshot":
     Parameters
     ----------
     folder : Path
-        As `write_snapshot` returned it.
+        As `alertreview.snapshot_writer.write_snapshot` returned it.
 
     Returns
     -------
@@ -143,9 +47,9 @@ def read_snapshot(folder: Path) -> "Snapshot":
         raise SourceError(
             f"{folder} is no snapshot: it has no readable manifest.json. Import the data again."
         ) from None
-    if version != FORMAT_VERSION:
+    if version not in FORMAT_VERSIONS:
         raise SourceError(
-            f"{folder} is a snapshot of version {version}; this program reads version {FORMAT_VERSION}. "
+            f"{folder} is a snapshot of version {version}; this program reads versions up to {max(FORMAT_VERSIONS)}. "
             "Import the data again, or use the program that wrote it."
         )
     return Snapshot(Path(folder), manifest)
@@ -230,13 +134,20 @@ class Snapshot:
 
     @cached_property
     def features(self) -> sparse.csr_matrix:
-        """As `Cohort.features`."""
-        return sparse.csr_matrix(self._matrix("features"))
+        """As `Cohort.features`; its arrays stay on disk and are read as they are used, changes never reach the disk."""
+        if self.manifest["format_version"] == 1:
+            return sparse.csr_matrix(sparse.load_npz(self._existing("features.npz")))
+        data, indices, indptr = (
+            np.asarray(np.load(self._existing(f"features_{part}.npy"), mmap_mode="c", allow_pickle=False))
+            for part in ("data", "indices", "indptr")
+        )
+        shape = (len(indptr) - 1, int(self.manifest["n_features"]))
+        return sparse.csr_matrix((data, indices, indptr), shape=shape, copy=False)
 
     @cached_property
     def decisions(self) -> sparse.csc_matrix:
         """As `Cohort.decisions`."""
-        return sparse.csc_matrix(self._matrix("decisions"))
+        return sparse.csc_matrix(sparse.load_npz(self._existing("decisions.npz")))
 
     @cached_property
     def cohort(self) -> Cohort:
@@ -269,10 +180,11 @@ class Snapshot:
             Rows of `Cohort.events`, sorted by time; empty when there is no such patient.
         """
         first, n = self._event_index.get(patient_id, (0, 0))
-        low, high = first // ROWS_PER_GROUP, max(first + n - 1, first) // ROWS_PER_GROUP
+        size = int(self.manifest.get("rows_per_group", _ROWS_PER_GROUP_1))
+        low, high = first // size, max(first + n - 1, first) // size
         groups = list(range(low, high + 1)) if n else []
         table = self._events.read_row_groups(groups)
-        return _as_stream(table.slice(first - low * ROWS_PER_GROUP, n))
+        return _as_stream(table.slice(first - low * size, n))
 
     @cached_property
     def _event_index(self) -> dict[str, tuple[int, int]]:
@@ -288,9 +200,6 @@ class Snapshot:
 
     def _table(self, name: str) -> pd.DataFrame:
         return pq.read_table(self._existing(f"{name}.parquet")).to_pandas()
-
-    def _matrix(self, name: str) -> Any:
-        return sparse.load_npz(self._existing(f"{name}.npz"))
 
     def _existing(self, name: str) -> Path:
         path = self.folder / name

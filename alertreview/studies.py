@@ -226,6 +226,11 @@ class StudyService:
             uow.signatures.supersede(study.id, self._clock())
             uow.commit()
 
+    def view(self, slug: str) -> StudyView:
+        """Give a study as it stands."""
+        with self._database.read() as uow:
+            return study_view(uow, uow.studies.by_slug(slug))
+
     def votes(self, slug: str) -> tuple[Vote, ...]:
         """Give the current judgments of a study, by case and reader, without hidden repeats.
 

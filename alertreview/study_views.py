@@ -30,6 +30,7 @@ def study_view(uow: UnitOfWork, study: StudyRow) -> StudyView:
         n_cases=len(states),
         n_complete=len(states) - counted[CaseState.OPEN],
         case_states={state: counted[state] for state in CaseState},
+        is_calibration=study.is_calibration,
     )
 
 

@@ -1,14 +1,15 @@
-"""What an interrupted scoring has already finished, task by task, so that the next one goes on from there."""
+"""Evidence of a scoring on disk, task by task: memory holds one task, and an interrupted scoring goes on from there."""
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alertreview import __version__
 from alertreview.splits import FoldOfRow
@@ -19,21 +20,63 @@ if TYPE_CHECKING:
     from alertreview.scoring import ScoringRequest
 
 
-class _FinishedTasks(Mapping[int, Evidence]):
-    """Evidence of a fold's finished tasks, read from disk one task at a time."""
+class ArraysInFile(Mapping[str, NDArray[Any]]):
+    """Arrays of an .npz file, each read when it is asked for."""
 
-    def __init__(self, folder: Path) -> None:
-        self._files = {int(path.stem): path for path in folder.glob("*.npz")}
+    def __init__(self, file: Path) -> None:
+        self._file = file
 
-    def __getitem__(self, task: int) -> Evidence:
-        with np.load(self._files[task], allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        with np.load(self._file, allow_pickle=False) as arrays:
+            array: NDArray[Any] = arrays[name]
+        return array
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._files)
+    def __iter__(self) -> Iterator[str]:
+        with np.load(self._file, allow_pickle=False) as arrays:
+            return iter(arrays.files)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return sum(1 for _ in self)
+
+
+class StoredEvidence(MutableMapping[int, Evidence]):
+    """Evidence by task column in a folder; a task is there as a whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+        Made with the first task.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __getitem__(self, task: int) -> Evidence:
+        if task not in self:
+            raise KeyError(task)
+        return ArraysInFile(self._file(task))
+
+    def __setitem__(self, task: int, evidence: Evidence) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        temporary = self._folder / f"{task}.part"
+        with temporary.open("wb") as file:
+            np.savez(file, **evidence)  # type: ignore[arg-type]
+        temporary.replace(self._file(task))
+
+    def __delitem__(self, task: int) -> None:
+        self._file(task).unlink()
+
+    def __contains__(self, task: object) -> bool:
+        return isinstance(task, int) and self._file(task).exists()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(int(path.stem) for path in self._folder.glob("*.npz")))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _file(self, task: int) -> Path:
+        return self._folder / f"{task}.npz"
 
 
 class UnfinishedScoring:
@@ -51,6 +94,11 @@ class UnfinishedScoring:
         With what.
     folds : int16 array of shape (n_instances,)
         How instances are parted.
+
+    Attributes
+    ----------
+    name : str
+        Short digest of all that the evidence depends on.
     """
 
     def __init__(
@@ -64,26 +112,13 @@ class UnfinishedScoring:
         key = json.dumps(
             [__version__, content_hash, sorted(request.scorers), request.seed, asdict(parameters)], sort_keys=True
         )
-        digest = hashlib.sha256(key.encode() + folds.tobytes()).hexdigest()[:16]
-        self._folder = folder / digest
+        self.name = hashlib.sha256(key.encode() + folds.tobytes()).hexdigest()[:16]
+        self._folder = folder / self.name
         self._parent = folder
 
-    def finished(self, fold: int) -> Mapping[int, Evidence]:
-        """Give the finished tasks of a fold by task column."""
-        return _FinishedTasks(self._folder / str(fold))
-
-    def keep(self, fold: int) -> Callable[[int, Evidence], None]:
-        """Give a function that keeps a finished task: written under another name and renamed, so never half there."""
-        folder = self._folder / str(fold)
-        folder.mkdir(parents=True, exist_ok=True)
-
-        def keep_task(task: int, evidence: Evidence) -> None:
-            temporary = folder / f"{task}.part"
-            with temporary.open("wb") as file:
-                np.savez(file, **evidence)  # type: ignore[arg-type]
-            temporary.replace(folder / f"{task}.npz")
-
-        return keep_task
+    def of_fold(self, fold: int) -> StoredEvidence:
+        """Give the evidence of a fold: what is finished, and where the rest will be kept."""
+        return StoredEvidence(self._folder / str(fold))
 
     def discard(self) -> None:
         """Remove every unfinished scoring of the site: a newer run is published."""

@@ -1,26 +1,43 @@
 """The ranked alerts of a published run, and what stands behind one of them."""
 
-import math
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from alertreview.decision_words import headline
 from alertreview.explanations import Explanations
 from alertreview.read_models import (
     AlertDetail,
-    AlertRow,
     FilterChoices,
     Histogram,
     RunView,
     WorklistFilters,
     WorklistPage,
 )
-from core.errors import NotFoundError
-from core.vocabulary import Decision
-from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
+from alertreview.scorers import is_retrospective
+from alertreview.triage_models import Grouping, ListOrder, TriageChoice
+from alertreview.worklist_lines import lines_after
+from alertreview.worklist_restriction import relaxed_one_by_one, restriction_of
+from alertreview.worklist_rows import find_run, lines_in_words
+from core.scoring_parameters import DAY_ADJUSTED, PAIR, SOFTHAD
+from core.vocabulary import Decision, TriageState
+from db.rows import AlertFilters, RunRow, SnapshotRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
+
+KEPT_COUNTS = 512
+KEPT_CHOICES = 16
+TIMES_SUPPORT = frozenset({SOFTHAD, PAIR, DAY_ADJUSTED})
+"""Scorers whose score is a disagreement multiplied by the support."""
+
+
+@dataclass(frozen=True)
+class BudgetEnd:
+    """What a run's lists hold of the filters, whatever the ward has done with it; published runs never change."""
+
+    n_alerts: int
+    lowest_scaled_score: float | None
 
 
 class Worklist:
@@ -32,11 +49,16 @@ class Worklist:
         The site's database.
     explanations : Explanations
         Opens snapshots for time lines and neighbours.
+    clock : callable
+        Gives the time, aware: a snooze that is over is new again.
     """
 
-    def __init__(self, database: Database, explanations: Explanations) -> None:
+    def __init__(self, database: Database, explanations: Explanations, clock: Callable[[], datetime]) -> None:
         self._database = database
         self._explanations = explanations
+        self._clock = clock
+        self._budget_end = lru_cache(maxsize=KEPT_COUNTS)(self._count_budget_end)
+        self._choices = lru_cache(maxsize=KEPT_CHOICES)(self._read_choices)
 
     def runs(self) -> tuple[RunView, ...]:
         """Give the published runs, newest first."""
@@ -52,14 +74,15 @@ class Worklist:
             If the number is of no published run.
         """
         with self._database.read() as uow:
-            run = _find_run(uow, run_id)
+            run = find_run(uow, run_id)
             return None if run is None else _run_view(run, uow.snapshots.get(run.snapshot_id))
 
-    def filter_choices(self, run_id: int) -> FilterChoices:
-        """Give the units and tasks that occur among the alerts of a run."""
+    def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
+        """Give the units and tasks that occur among the alerts of a run, and its days and scores."""
         with self._database.read() as uow:
-            units, tasks = uow.alerts.filter_choices(run_id)
-        return FilterChoices(units=units, tasks=tasks)
+            if all(run.id != run_id for run in uow.runs.published()):
+                return FilterChoices((), ())
+        return self._choices(run_id, scorer)
 
     def page(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
         """Give one page of the worklist; without a published run it is empty.
@@ -71,23 +94,33 @@ class Worklist:
         after : str or None
             `WorklistPage.next_cursor` of the page before.
         limit : int
-            Rows on the page.
+            Lines on the page.
+
+        Raises
+        ------
+        InvalidInputError
+            If the cursor is damaged, or the run has no such scorer.
         """
+        now = self._clock()
         with self._database.read() as uow:
-            run = _find_run(uow, filters.run_id)
+            run = find_run(uow, filters.run_id)
             if run is None:
                 return WorklistPage((), None, 0, 0, None)
             zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
-            restriction = _restriction(uow, run, filters)
-            page = uow.alerts.page(run.id, after=after, limit=limit, **restriction)
-            n_within_budget = uow.alerts.count(run.id, **restriction)
+            restriction = restriction_of(uow, run, filters, zone, now)
+            found, cursor = lines_after(uow, run.id, filters.grouping, filters.order, after, limit, restriction)
+            lines = lines_in_words(uow, found, filters.grouping, zone, now)
+            end = self._budget_end(run.id, _whatever_was_done(filters, run))
+            n_alerts = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction)
             return WorklistPage(
-                rows=tuple(_alert_row(record, zone) for record in page.rows),
-                next_cursor=page.next_cursor,
-                n_within_budget=n_within_budget,
+                rows=tuple(line.first for line in lines),
+                next_cursor=cursor,
+                n_within_budget=n_alerts,
                 n_patient_days=run.n_patient_days,
-                lowest_scaled_score=uow.alerts.lowest_scaled_score(run.id, **restriction),
-                n_hidden_by_filter={} if n_within_budget else _hidden_by(uow, run, filters),
+                lowest_scaled_score=end.lowest_scaled_score,
+                n_hidden_by_filter={} if n_alerts else self._hidden_by(uow, run, filters, zone, now),
+                lines=lines,
+                n_in_lists=end.n_alerts,
             )
 
     def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
@@ -105,17 +138,20 @@ class Worklist:
         NotFoundError
             If there is no such alert.
         """
+        now = self._clock()
         with self._database.read() as uow:
             record = uow.alerts.get(alert_id)
             run = uow.runs.get(record.run_id)
             snapshot = uow.snapshots.get(run.snapshot_id)
-            result = uow.runs.task_result(run.id, record.task_id)
+            zone = ZoneInfo(snapshot.site_timezone)
+            result = uow.runs.task_result(run.id, record.task_id, record.scorer)
             folds = uow.runs.fold_of_row(run.id)
-            listed = replace(filters or WorklistFilters(), run_id=run.id)
-            previous, following = uow.alerts.neighbours(alert_id, **_restriction(uow, run, listed))
+            listed = replace(filters or WorklistFilters(), run_id=run.id, scorer=record.scorer)
+            previous, following = uow.alerts.neighbours(alert_id, **restriction_of(uow, run, listed, zone, now))
+            row = lines_in_words(uow, [(record,)], Grouping.ALERT, zone, now)[0].first
         explanation = self._explanations.explain(snapshot.content_hash, record, run, result, folds)
         return AlertDetail(
-            row=_alert_row(record, ZoneInfo(snapshot.site_timezone)),
+            row=row,
             run=_run_view(run, snapshot),
             day_of_stay=record.day_of_stay,
             window_hours=record.window_hours,
@@ -131,73 +167,61 @@ class Worklist:
             record_after=explanation.record_after,
             previous_alert_id=previous,
             next_alert_id=following,
+            disagreement=row.score / row.support if record.scorer in TIMES_SUPPORT and row.support > 0 else None,
         )
 
+    def _count_budget_end(self, run_id: int, filters: WorklistFilters) -> BudgetEnd:
+        now = self._clock()
+        with self._database.read() as uow:
+            run = uow.runs.get(run_id)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            restriction = restriction_of(uow, run, filters, zone, now)
+            return BudgetEnd(
+                uow.alerts.count(run_id, **restriction), uow.alerts.lowest_scaled_score(run_id, **restriction)
+            )
 
-def _find_run(uow: UnitOfWork, run_id: int | None) -> RunRow | None:
-    if run_id is None:
-        return uow.runs.latest_published()
-    for run in uow.runs.published():
-        if run.id == run_id:
-            return run
-    raise NotFoundError(f"There is no published scoring run {run_id}. The link may come from another site.")
+    def _read_choices(self, run_id: int, scorer: str) -> FilterChoices:
+        with self._database.read() as uow:
+            run = uow.runs.get(run_id)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            units, tasks = uow.alerts.filter_choices(run_id, scorer)
+            days = uow.alerts.days(run_id)
+            highest = [
+                page.rows[0].scaled_score
+                for decision in Decision
+                if (
+                    page := uow.alerts.page(run_id, limit=1, scorer=scorer, decision=decision, include_cut_windows=True)
+                ).rows
+            ]
+            floors = run.floors(scorer or None).values()
+        return FilterChoices(
+            units=units,
+            tasks=tasks,
+            days=(days[0].astimezone(zone).date(), days[1].astimezone(zone).date()) if days else None,
+            scores=(min(floors), max(highest)) if highest and floors else None,
+        )
 
-
-def _restriction(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> AlertFilters:
-    """Translate filters for the database; the budget is counted before any other filter, on what the lists offer."""
-    return AlertFilters(
-        decision=filters.decision,
-        kind=filters.kind,
-        unit=filters.unit,
-        task_key=filters.task_key,
-        text=filters.text,
-        include_cut_windows=filters.include_cut_windows,
-        max_ranks=_ranks_at_budget(uow, run, filters),
-    )
-
-
-def _ranks_at_budget(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
-    """Rank at which the budget ends in each list; a list that is shorter than the budget is not in it."""
-    if math.isinf(filters.alerts_per_patient_day):
-        return {}
-    n_alerts = round(filters.alerts_per_patient_day * run.n_patient_days)
-    ranks = {
-        decision: uow.alerts.rank_of_nth(run.id, n_alerts, decision, include_cut_windows=filters.include_cut_windows)
-        for decision in Decision
-    }
-    return {decision: rank for decision, rank in ranks.items() if rank is not None}
-
-
-def _hidden_by(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[str, int]:
-    """For each filter in use: how many alerts would be seen without it."""
-    unrestricted = WorklistFilters()
-    hidden = {}
-    for field in fields(WorklistFilters):
-        if field.name == "run_id" or getattr(filters, field.name) == getattr(unrestricted, field.name):
-            continue
-        relaxed = replace(filters, **{field.name: getattr(unrestricted, field.name)})
-        hidden[field.name] = uow.alerts.count(run.id, **_restriction(uow, run, relaxed))
-    return hidden
+    def _hidden_by(
+        self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters, zone: ZoneInfo, now: datetime
+    ) -> dict[str, int]:
+        """For each filter in use: how many alerts would be seen without it."""
+        hidden = {}
+        for name, relaxed in relaxed_one_by_one(filters):
+            end = self._budget_end(run.id, _whatever_was_done(relaxed, run))
+            hidden[name] = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction_of(uow, run, relaxed, zone, now))
+        return hidden
 
 
-def _alert_row(record: AlertRecord, zone: ZoneInfo) -> AlertRow:
-    return AlertRow(
-        alert_id=record.id,
-        rank=record.rank,
-        task_key=record.task_key,
-        task_name=record.task_name,
-        kind=record.kind,
-        decision=record.decision,
-        decision_words=headline(record.task_name, record.kind, record.decision),
-        patient_id=record.patient_id,
-        sex=record.sex,
-        age_years=record.age_years,
-        unit=record.unit,
-        snapshot_at=record.snapshot_at.astimezone(zone),
-        score=record.score,
-        scaled_score=record.scaled_score,
-        support=record.support,
-    )
+def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters:
+    """Leave out what changes while a run does not, and what only arranges the list."""
+    return replace(filters, run_id=run.id, triage=TriageChoice.ANY, grouping=Grouping.ALERT, order=ListOrder.RANK)
+
+
+def _n_hidden_by_triage(uow: UnitOfWork, run_id: int, restriction: AlertFilters) -> int:
+    """Count what the filter on triage hides, starting from what was triaged."""
+    if set(restriction["triage"]) == set(TriageState):
+        return 0
+    return uow.alerts.count_hidden_by_triage(run_id, **restriction)
 
 
 def _run_view(run: RunRow, snapshot: SnapshotRow) -> RunView:
@@ -220,6 +244,9 @@ def _run_view(run: RunRow, snapshot: SnapshotRow) -> RunView:
         floor=min(floors, default=0.0),
         parameters=dict(run.parameters),
         import_summary=dict(snapshot.import_summary),
+        scorers=run.all_scorers,
+        retrospective_scorers=tuple(filter(is_retrospective, run.all_scorers)),
+        base_run_id=run.base_run_id,
     )
 
 

@@ -78,7 +78,7 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         name=folder.name or str(folder),
         chunks=_chunks(paths, mapping, remarks),
         n_rows=n_rows,
-        descriptions=_descriptions(folder / "metadata" / "codes.parquet"),
+        descriptions=_descriptions(folder / "metadata" / "codes.parquet", remarks),
         splits=_splits(folder / "metadata" / "subject_splits.parquet"),
         simulated=_says_simulated(folder / "metadata" / "dataset.json"),
         remarks=remarks,
@@ -237,7 +237,10 @@ def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame | None:
         return file.read(columns=list(needed)).to_pandas()
 
 
-def _descriptions(path: Path) -> dict[str, str]:
+def _descriptions(path: Path, remarks: list[str]) -> dict[str, str]:
+    if path.exists() and "description" not in _open(path).schema_arrow.names:
+        remarks.append(f"{path.name} has no column description: items are named after their codes.")
+        return {}
     table = _table(path, ("code", "description"))
     if table is None:
         return {}

@@ -1,0 +1,104 @@
+"""Translates the worklist's filters into restrictions for the database."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from alertreview.read_models import WorklistFilters
+from core.errors import InvalidInputError
+from core.vocabulary import Decision
+from db.rows import AlertFilters, RunRow
+from db.unit_of_work import UnitOfWork
+
+NO_FILTERS = frozenset({"run_id", "scorer", "within", "grouping", "order"})
+"""Fields that choose what the list is and how it looks, not which alerts of it are shown."""
+
+
+def restriction_of(
+    uow: UnitOfWork, run: RunRow, filters: WorklistFilters, zone: ZoneInfo, now: datetime
+) -> AlertFilters:
+    """Translate filters; the budget is counted before any other filter, on what the lists offer.
+
+    Raises
+    ------
+    InvalidInputError
+        If the run has no such scorer.
+    """
+    if filters.scorer and filters.scorer not in run.all_scorers:
+        raise InvalidInputError(
+            f"Scoring run {run.id} has no scorer '{filters.scorer}'; it has {', '.join(run.all_scorers)}."
+        )
+    return AlertFilters(
+        scorer=filters.scorer,
+        within=filters.within,
+        decision=filters.decision,
+        kind=filters.kind,
+        unit=filters.unit,
+        task_key=filters.task_key,
+        text=filters.text,
+        patient_id=filters.patient_id,
+        since=_start(filters.first_day, zone),
+        before=_start(filters.last_day + timedelta(days=1) if filters.last_day else None, zone),
+        include_cut_windows=filters.include_cut_windows,
+        max_ranks=_last_ranks(uow, run, filters),
+        min_ranks=_first_ranks(uow, run, filters),
+        triage=filters.triage.states,
+        now=now,
+    )
+
+
+def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, WorklistFilters]]:
+    """Give the filters once more without each single one that is in use, by its field name."""
+    unrestricted = WorklistFilters()
+    for field in fields(WorklistFilters):
+        blank = getattr(unrestricted, field.name)
+        if field.name not in NO_FILTERS and getattr(filters, field.name) != blank:
+            yield field.name, replace(filters, **{field.name: blank})
+
+
+def ranks_at_budget(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+    """Rank at which the budget ends in each list; a list that is shorter than the budget is not in it."""
+    if math.isinf(filters.alerts_per_patient_day):
+        return {}
+    n_alerts = round(filters.alerts_per_patient_day * run.n_patient_days)
+    ranks = {
+        decision: uow.alerts.rank_of_nth(
+            run.id,
+            n_alerts,
+            decision,
+            include_cut_windows=filters.include_cut_windows,
+            scorer=filters.scorer,
+        )
+        for decision in Decision
+    }
+    return {decision: rank for decision, rank in ranks.items() if rank is not None}
+
+
+def _last_ranks(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+    """Lowest rank shown: where the budget ends, or the lower end of the scores if that comes first."""
+    ranks = ranks_at_budget(uow, run, filters)
+    if filters.lowest_score is None:
+        return ranks
+    at_score = {
+        decision: uow.alerts.rank_at_score(run.id, filters.lowest_score, decision, scorer=filters.scorer)
+        for decision in Decision
+    }
+    return {decision: min(rank, ranks.get(decision, rank)) for decision, rank in at_score.items()}
+
+
+def _first_ranks(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+    """Highest rank shown: the first one that scores no more than the upper end of the scores."""
+    if filters.highest_score is None:
+        return {}
+    just_above = math.nextafter(filters.highest_score, math.inf)
+    return {
+        decision: 1 + uow.alerts.rank_at_score(run.id, just_above, decision, scorer=filters.scorer)
+        for decision in Decision
+    }
+
+
+def _start(day: date | None, zone: ZoneInfo) -> datetime | None:
+    """First moment of a day at the site."""
+    return datetime.combine(day, time.min, zone) if day is not None else None
