@@ -19,11 +19,13 @@ from dashboard import frame, gate  # noqa: E402 - after the path is set
 
 if st.runtime.scriptrunner.get_script_run_ctx(suppress_warning=True) is None:
     try:
-        gate.check_settings()
+        web = gate.check_settings()
     except SettingsError as error:
         # A sentence, not the traceback that an error at import would end in.
         sys.stderr.write(f"Error: {error}\n")
         sys.exit(error.exit_code)
-    app = st.App(__file__, middleware=gate.middleware(), lifespan=gate.lifespan, on_script_error=gate.on_script_error)
+    app = st.App(
+        __file__, middleware=gate.middleware(web), lifespan=gate.lifespan, on_script_error=gate.on_script_error
+    )
 else:
     frame.draw()

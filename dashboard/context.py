@@ -5,10 +5,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
+from alertreview.access import Action, Actor
+from alertreview.door import behind_door
 from alertreview.read_models import PersonView
 from core.errors import AlertReviewError
 from core.vocabulary import Role
@@ -25,6 +27,7 @@ NEUTRAL_SENTENCE = (
 )
 READER_ROLES = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
 _PERSON = "person_id"
+_OWNER = "owner"
 _PAGE = "page"
 _ARRIVED = "arrived"
 
@@ -39,15 +42,50 @@ def opened_site(home: str, database: str) -> "Application":
     return open_application(Path(home) if home else None, database or None)
 
 
+def _site() -> "Application":
+    return opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
+
+
+def _token() -> str | None:
+    """Return the token of this browser session, from the cookie that came with its websocket through the gate."""
+    return st.context.cookies.get(_site().sessions.cookie_name)
+
+
 def application() -> "Application":
-    """Return the application of the site named by ALERTREVIEW_HOME (and ALERTREVIEW_DATABASE).
+    """Return the application of the site named by ALERTREVIEW_HOME, as the person who is signed in may use it.
+
+    Every call of it asks the session again; see `alertreview.door`.
 
     Raises
     ------
     core.errors.AlertReviewError
         If the home folder or the database cannot be used.
     """
-    return opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
+    return cast("Application", behind_door(_site(), _token()))
+
+
+def signed_in() -> Actor:
+    """Return who is signed in, as the session says; the visitor of a demonstration is one as well.
+
+    Raises
+    ------
+    core.errors.SignedOutError
+        If nobody is.
+    """
+    return _site().sessions.who(_token())
+
+
+def may(action: Action) -> bool:
+    """Tell whether the role of who is signed in allows an action, to hide what would be refused."""
+    return signed_in().may(action)
+
+
+def keep_apart() -> None:
+    """Forget what a browser session held for somebody else: a window may outlive the person in front of it."""
+    person_id = signed_in().person_id
+    if st.session_state.get(_OWNER, person_id) != person_id:
+        st.session_state.clear()
+    st.session_state[_OWNER] = person_id
 
 
 @contextmanager
@@ -115,9 +153,16 @@ def is_phone() -> bool:
 
 
 def people_who_read() -> tuple[PersonView, ...]:
-    """Return the people who may judge cases, those who are not simulated first."""
+    """Return whom this session may judge cases as: who is signed in, or all people of a demonstration."""
+    me = signed_in()
+    if not me.is_demo:
+        return (_view_of(me),) if me.may(Action.JUDGE) else ()
     readers = [p for p in application().people() if p.role in {Role.REVIEWER, Role.COORDINATOR, Role.ADMINISTRATOR}]
     return tuple(sorted(readers, key=lambda p: (p.simulated, p.role is not Role.REVIEWER)))
+
+
+def _view_of(me: Actor) -> PersonView:
+    return PersonView(me.person_id, me.name, me.role, simulated=False)
 
 
 def acting_person() -> PersonView | None:
@@ -128,7 +173,10 @@ def acting_person() -> PersonView | None:
 
 
 def people_who_look() -> tuple[PersonView, ...]:
-    """Return everybody who may look at reports, those who do not judge cases first."""
+    """Return whom this session may look at reports as; in a demonstration those who judge no cases first."""
+    me = signed_in()
+    if not me.is_demo:
+        return (_view_of(me),)
     return tuple(sorted(application().people(), key=lambda p: (p.role in READER_ROLES, p.simulated)))
 
 

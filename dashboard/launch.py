@@ -1,19 +1,22 @@
-"""Start the dashboard's server on this machine with every protecting setting."""
+"""Start the dashboard's server with every protecting setting: on this machine, or behind a proxy that speaks TLS."""
 
 import os
 import socket
 import sys
 from pathlib import Path
 
+from alertreview.web_settings import WebSettings, load_web_settings
 from core.errors import SettingsError
 from dashboard.context import DATABASE_VARIABLE, HOME_VARIABLE
-from dashboard.gate import REFUSAL, SETTINGS, is_loopback
+from dashboard.gate import OPEN_ADDRESS, SETTINGS, allowed_hosts
 
 APP = Path(__file__).resolve().parent / "app.py"
 DEFAULT_PORT = 8501
 
 
-def settings(port: int, *, address: str = "127.0.0.1", open_browser: bool = False) -> dict[str, object]:
+def settings(
+    port: int, *, address: str = "127.0.0.1", open_browser: bool = False, web: WebSettings | None = None
+) -> dict[str, object]:
     """Return Streamlit's settings for a start.
 
     Parameters
@@ -21,20 +24,24 @@ def settings(port: int, *, address: str = "127.0.0.1", open_browser: bool = Fals
     port : int
         Port to listen on, 1 to 65535.
     address : str
-        A loopback address; this version has no sign-in and refuses any other.
+        A loopback address, or another one if the site is reached through TLS.
     open_browser : bool
         Whether to open a browser window.
+    web : WebSettings or None
+        How the site is reached; None: from this machine only.
 
     Raises
     ------
     core.errors.SettingsError
-        If the address is not a loopback address or the port is not a port.
+        If the address is open without TLS, or the port is not a port.
     """
-    if not is_loopback(address):
-        raise SettingsError(f"Address {address!r} can be reached from other machines. {REFUSAL}")
+    web = web or WebSettings()
+    if not web.may_listen_on(address):
+        raise SettingsError(f"The address is {address!r}. {OPEN_ADDRESS}")
     if not 1 <= port <= 65535:
         raise SettingsError(f"Port {port} is not between 1 and 65535. Give for example --port {DEFAULT_PORT}.")
-    return {**SETTINGS, "server.address": address, "server.port": port, "server.headless": not open_browser}
+    options = {**SETTINGS, "server.allowedHosts": allowed_hosts(web)}
+    return {**options, "server.address": address, "server.port": port, "server.headless": not open_browser}
 
 
 def serve(
@@ -42,7 +49,7 @@ def serve(
     database: str | None = None,
     *,
     port: int = DEFAULT_PORT,
-    address: str = "127.0.0.1",
+    address: str | None = None,
     open_browser: bool = False,
 ) -> None:
     """Serve the dashboard of a site until stopped.
@@ -53,15 +60,19 @@ def serve(
         Home folder of the site; None keeps ALERTREVIEW_HOME.
     database : str or None
         Database URL; None keeps ALERTREVIEW_DATABASE or the home's own database.
-    port, address, open_browser
+    port, open_browser
         As in `settings`.
+    address : str or None
+        As in `settings`; None takes ALERTREVIEW_ADDRESS, or this machine's.
 
     Raises
     ------
     core.errors.SettingsError
         If the address is open, the port is not a port, or the port is taken.
     """
-    options = settings(port, address=address, open_browser=open_browser)
+    web = load_web_settings()
+    address = address or web.address
+    options = settings(port, address=address, open_browser=open_browser, web=web)
     _check_port_is_free(address, port)
     from streamlit import config
     from streamlit.web import bootstrap

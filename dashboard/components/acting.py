@@ -1,10 +1,13 @@
-"""Who is reading in this session; until there is a sign-in, a chooser."""
+"""Who is reading in this session: who is signed in, or whom the visitor of a demonstration has chosen."""
+
+from html import escape
+from urllib.parse import quote
 
 import streamlit as st
 
 from alertreview.read_models import PersonView
 from dashboard.components.texts import shorten
-from dashboard.context import acting_person, looking_person, people_who_look, people_who_read, read_as
+from dashboard.context import acting_person, looking_person, people_who_look, people_who_read, read_as, signed_in
 
 
 def _changed() -> None:
@@ -24,8 +27,8 @@ def looking_as() -> PersonView | None:
 
 
 def _choose(people: tuple[PersonView, ...], person: PersonView | None) -> PersonView | None:
-    if person is None:
-        return None
+    if person is None or not signed_in().is_demo:
+        return person
     names = {p.person_id: shorten(p.name, 40) for p in people}
     if st.session_state.get("w_person") not in names or st.session_state.w_person != person.person_id:
         st.session_state["w_person"] = person.person_id
@@ -37,6 +40,14 @@ def _choose(people: tuple[PersonView, ...], person: PersonView | None) -> Person
         label_visibility="collapsed",
         width=230,
         on_change=_changed,
-        help="Reading as: this version has no sign-in yet.",
+        help="Reading as: in the demonstration you may be anybody; a site of your own asks who you are.",
     )
     return person
+
+
+def confirm_link(target: str) -> None:
+    """Draw the link to where fresh credentials are given for a signature; a demonstration asks for none."""
+    if not signed_in().is_demo:
+        base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+        address = escape(f"{'/' + base if base else ''}/confirm?next={quote(target, safe='')}")
+        st.html(f'1. <a href="{address}" target="_self">Confirm it is you</a> 2. sign within five minutes.')

@@ -36,6 +36,8 @@ class Showing:
     saved: SavedJudgment | None = None
     reason: str = ""
     """Prefilled reason for the change of a saved answer."""
+    feedback: str = ""
+    """What the panel answered to the training case saved last."""
     active_seconds: float = 0.0
     last_act: float = 0.0
 
@@ -173,7 +175,23 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
 def _advance(showing: Showing, case_id: int) -> None:
     """Show the next case to read; the saved mark stays."""
     following, error = _try(showing, lambda app: app.next_case(showing.slug, showing.person_id, case_id))
-    _show(Showing(showing.slug, showing.person_id, following, error=error, saved=showing.saved))
+    feedback = _feedback(showing, case_id)
+    _show(Showing(showing.slug, showing.person_id, following, error=error, saved=showing.saved, feedback=feedback))
+
+
+def _feedback(showing: Showing, case_id: int) -> str:
+    """Say after a training case what the panel answered; a study that counts says nothing."""
+    study, _ = _try(showing, lambda app: app.study(showing.slug))
+    if study is None or not study.is_calibration or showing.saved is None or showing.saved.case_id != case_id:
+        return ""
+    found, _ = _try(showing, lambda app: app.feedback(showing.slug, showing.person_id, case_id))
+    if found is None:
+        return ""
+    reference, comment = found
+    mine = study.answer_texts[int(showing.saved.answer)]
+    panel = study.answer_texts[int(reference)]
+    same = "As the panel" if reference is showing.saved.answer else f"The panel answered: {panel}"
+    return f"{same}. You answered: {mine}. {comment}".strip()
 
 
 def later(case_id: int) -> None:
@@ -210,21 +228,31 @@ def undo(case_id: int | None) -> None:
         return
     showing = showing.touched()
     case = showing.case
-    if case is not None and case.draft.answer is not None and case.version_seen == 0:
+    if case is not None and case.draft.answer is not None and not case.is_judged:
         _draft(showing, replace(case.draft, answer=None))
     elif showing.saved is None or (case is not None and case.case_id == showing.saved.case_id):
         _put(replace(showing, notice="There is nothing to undo."))
     else:
-        saved = showing.saved
-        back, error = _try(showing, lambda app: app.case(showing.slug, showing.person_id, saved.case_id))
-        if error:
-            _put(replace(showing, error=error))
-        else:
-            _show(
-                replace(
-                    Showing(showing.slug, showing.person_id, back, saved=saved), reason="Corrected right after saving"
-                )
-            )
+        _take_back(showing, showing.saved)
+
+
+def _take_back(showing: Showing, saved: SavedJudgment) -> None:
+    """Take the answer saved last back; it is a version of its own, and the choice is a draft again."""
+    back, error = _try(
+        showing,
+        lambda app: app.undo(
+            showing.slug,
+            showing.person_id,
+            saved.case_id,
+            version_seen=saved.version,
+            # One key for one saved version: a second press of Z takes nothing more back.
+            form_key=f"undo-{saved.case_id}-{showing.person_id}-{saved.version}",
+        ),
+    )
+    if error:
+        _put(replace(showing, error=error))
+    else:
+        _show(Showing(showing.slug, showing.person_id, back, notice="Taken back. The case waits for your answer."))
 
 
 def reload(case_id: int) -> None:

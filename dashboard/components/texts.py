@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from alertreview.read_models import AlertRow
+from alertreview.triage_models import Standing, TriageChoice
 from core.estimate import Estimate
-from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus
+from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus, TriageState
 
 ANSWER_TEXTS = {
     Answer.USUAL: "Usual",
@@ -35,6 +36,36 @@ STATUS_COLOURS = {StudyStatus.DRAFT: "yellow", StudyStatus.OPEN: "green", StudyS
 DECISION_TEXTS = {Decision.OMISSION: "Omission", Decision.COMMISSION: "Commission"}
 DECISION_ICONS = {Decision.OMISSION: ":material/do_not_disturb_on:", Decision.COMMISSION: ":material/add_circle:"}
 DECISION_COLOURS = {Decision.OMISSION: "blue", Decision.COMMISSION: "orange"}
+TRIAGE_TEXTS = {
+    TriageState.NEW: "New",
+    TriageState.IN_REVIEW: "In review",
+    TriageState.ACTIONED: "Actioned",
+    TriageState.DISMISSED: "Dismissed",
+    TriageState.SNOOZED: "Snoozed",
+}
+TRIAGE_COLOURS = {
+    TriageState.NEW: "gray",
+    TriageState.IN_REVIEW: "green",
+    TriageState.ACTIONED: "green",
+    TriageState.DISMISSED: "gray",
+    TriageState.SNOOZED: "yellow",
+}
+TRIAGE_ICONS = {
+    TriageState.NEW: ":material/fiber_new:",
+    TriageState.IN_REVIEW: ":material/visibility:",
+    TriageState.ACTIONED: ":material/task_alt:",
+    TriageState.DISMISSED: ":material/do_not_disturb_off:",
+    TriageState.SNOOZED: ":material/snooze:",
+}
+TRIAGE_CHOICES = {
+    TriageChoice.OPEN: "Open",
+    TriageChoice.ANY: "Any state",
+    TriageChoice.NEW: "New",
+    TriageChoice.IN_REVIEW: "In review",
+    TriageChoice.ACTIONED: "Actioned",
+    TriageChoice.DISMISSED: "Dismissed",
+    TriageChoice.SNOOZED: "Snoozed",
+}
 KIND_TEXTS = {Kind.LAB_ORDER: "Labs", Kind.MEDICATION: "Drugs"}
 
 # What Markdown makes a link of without being asked; an invisible joiner before it keeps it text.
@@ -137,6 +168,15 @@ def patient_cell(row: AlertRow) -> str:
     age = f"{row.age_years:.0f} y" if row.age_years is not None else ""
     about = " ".join(part for part in (age, letter) if part)
     return ", ".join(part for part in (shorten(row.patient_id, 24), about) if part)
+
+
+def standing(where: Standing) -> str:
+    """Where a decision stands: New, Dismissed, Snoozed to 30 Nov 08:00; a snooze that is over says so."""
+    if where.state is TriageState.SNOOZED and where.snoozed_until is not None:
+        return f"Snoozed to {short_time(where.snoozed_until)}"
+    if where.state is TriageState.NEW and where.snoozed_until is not None:
+        return "New, snooze over"
+    return TRIAGE_TEXTS[where.state]
 
 
 def answer_text(answer: Answer, texts: dict[int, str] | None = None, limit: int = 40) -> str:

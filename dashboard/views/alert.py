@@ -1,16 +1,19 @@
 """Alert: one decision in question and everything that explains why it is unusual."""
 
-import pandas as pd
 import streamlit as st
 
 from alertreview.read_models import AlertDetail
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Decision, Kind
 from dashboard.components import cards, links, texts
+from dashboard.components.alert_neighbours import neighbours
+from dashboard.components.alert_story import story_card
 from dashboard.components.charts_bars import features
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
-from dashboard.context import acting_person, application, colours, is_phone
+from dashboard.components.triage_bar import draw_bar, draw_said, forget
+from dashboard.components.worklist_state import PATIENT, filters_now
+from dashboard.context import acting_person, application, colours, has_arrived, is_phone
 
 
 def page() -> None:
@@ -21,7 +24,11 @@ def page() -> None:
         cards.nothing_published(app.simulated)
         return
     run = app.run(links.whole_number(st.query_params.get("run"))) or latest
-    filters = links.filters_from(st.query_params.to_dict(), app.filter_choices(run.run_id), run.run_id)
+    scorer = st.query_params.get("scorer", "")
+    choices = app.filter_choices(run.run_id, scorer if scorer in run.scorers else "")
+    filters = filters_now(run, choices)
+    if has_arrived():
+        forget()
     alert_id = links.whole_number(st.query_params.get("alert"))
     if alert_id is None:
         _no_alert("No alert is named in this address", "Open one from the worklist.")
@@ -38,6 +45,7 @@ def page() -> None:
     with st.container(gap="xsmall"):
         _bar(detail, app.simulated)
         _title(detail)
+        _triage(detail)
     left, right = st.columns([8, 5])
     with left:
         _timeline_card(detail)
@@ -45,16 +53,19 @@ def page() -> None:
         _scores(detail)
         _histograms(detail, app.worklist(filters, limit=1).lowest_scaled_score)
     left, right = st.columns([8, 5])
-    with left, cards.card("Nearest past instances", texts.plain(_neighbour_line(detail)), height="stretch"):
-        _neighbours(detail)
+    with left:
+        neighbours(detail)
     with right, cards.card("Features that made them near", "share of the similarity", height="stretch"):
         if detail.near_features:
             cards.figure(features(detail.near_features, colours()), "features", colours())
         else:
             st.markdown(cards.muted("No feature stands out."))
-    with cards.card("What the record shows afterwards", "up to 72 h after the snapshot"):
+    left, right = st.columns([8, 5])
+    with left, cards.card("What the record shows afterwards", "up to 72 h after the snapshot", height="stretch"):
         sentences = detail.record_after or ("Nothing about this decision is in the record after the snapshot.",)
         st.markdown("  \n".join(texts.plain(sentence, 300) for sentence in sentences))
+    with right:
+        story_card(alert_id)
 
 
 def _no_alert(title: str, sentence: str) -> None:
@@ -90,11 +101,21 @@ def _bar(detail: AlertDetail, simulated: bool) -> None:
                 args=(other,),
             )
         st.space("stretch")
+        st.button(
+            "All alerts of this patient",
+            key="al_patient",
+            type="tertiary",
+            on_click=_only_patient,
+            args=(row.patient_id,),
+        )
         if simulated:
             cards.simulated_badge()
+    if st.session_state.pop("go_to_worklist", False):
+        st.switch_page("views/worklist.py", query_params={"triage": "any"})
 
 
 def _open(alert_id: int) -> None:
+    forget()
     st.query_params["alert"] = str(alert_id)
     for name in ("after", "page"):
         # The page of the list may be another one now; the list finds the alert from its first page.
@@ -116,6 +137,23 @@ def _title(detail: AlertDetail) -> None:
         )
         reason = texts.plain(texts.reason(detail.n_neighbours_decided, detail.n_neighbours, row.kind))
         st.markdown(f"{reason} {cards.muted(about)}")
+
+
+def _triage(detail: AlertDetail) -> None:
+    """Draw where the decision stands and what can be done about it."""
+    row = detail.row
+    state = row.standing.state
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alert-triage"):
+        st.badge(texts.standing(row.standing), icon=texts.TRIAGE_ICONS[state], color=texts.TRIAGE_COLOURS[state])
+        with st.container(gap="xsmall", width="content"):
+            draw_bar({row.alert_id: row.standing.version}, state, name="alert")
+    draw_said()
+
+
+def _only_patient(patient_id: str) -> None:
+    """Narrow the worklist to a patient: in this session, never in an address."""
+    st.session_state[PATIENT] = patient_id
+    st.session_state["go_to_worklist"] = True
 
 
 def _timeline_card(detail: AlertDetail) -> None:
@@ -164,7 +202,13 @@ def _score_sentence(detail: AlertDetail) -> str:
     asked = "ordered" if detail.row.kind is Kind.LAB_ORDER else "given"
     share = texts.percent(detail.task_positive_share)
     expected = asked if detail.row.decision is Decision.OMISSION else f"not {asked}"
-    return texts.plain(f"Expected: {expected}. In all past instances of this task it was {asked} in {share}.", 200)
+    how = ""
+    if detail.disagreement is not None:
+        score, support = texts.score(detail.row.score), texts.score(detail.row.support)
+        how = f"Raw score {score} = disagreement {texts.score(detail.disagreement)} × support {support}. "
+    usual = f"Expected: {expected}. In all past instances of this task it was {asked} in {share}."
+    cut = " The decision window was cut short." if detail.row.window_cut else ""
+    return texts.plain(how + usual + cut, 300)
 
 
 def _histograms(detail: AlertDetail, budget: float | None) -> None:
@@ -179,48 +223,6 @@ def _histograms(detail: AlertDetail, budget: float | None) -> None:
         ):
             chart = histogram(data, value, row.decision, colours(), title=name, task_name=row.task_name, budget=limit)
             cards.figure(chart, f"histogram-{name.split()[0].lower()}", colours())
-
-
-def _neighbour_line(detail: AlertDetail) -> str:
-    if not detail.neighbours:
-        return ""
-    verb = "had the order" if detail.row.kind is Kind.LAB_ORDER else "were given it"
-    return (
-        f"{detail.n_neighbours_decided:,} of {detail.n_neighbours:,} {verb}, the nearest {len(detail.neighbours)} shown"
-    )
-
-
-def _neighbours(detail: AlertDetail) -> None:
-    if not detail.neighbours:
-        st.markdown(cards.muted("No similar past instance is stored for this alert."))
-        return
-    verb = "Ordered" if detail.row.kind is Kind.LAB_ORDER else "Given"
-    rows = [
-        {
-            "Patient": texts.shorten(neighbour.patient_id, 24),
-            "Day": texts.day(neighbour.snapshot_at),
-            "Similarity": neighbour.similarity,
-            "After": _after(verb, neighbour.decided, neighbour.hours_to_decision),
-        }
-        for neighbour in detail.neighbours
-    ]
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
-        key="neighbours",
-        column_config={
-            "Similarity": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="%.2f", color="gray"),
-            "After": st.column_config.TextColumn(f"In the next {detail.window_hours:.0f} h"),
-        },
-        alt="Nearest past instances with their similarity and what was decided",
-    )
-
-
-def _after(verb: str, decided: bool, hours: float | None) -> str:
-    if not decided:
-        return f"Not {verb.lower()}"
-    return f"{verb}, {texts.hours(hours)} later" if hours is not None else verb
 
 
 page()

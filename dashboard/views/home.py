@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from itertools import repeat
 from zoneinfo import ZoneInfo
@@ -9,10 +10,11 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from alertreview.read_models import AlertRow, PersonView, QueueView, RunView, StudyView, WorklistFilters
-from core.vocabulary import Decision, StudyStatus
-from dashboard.components import cards, texts
+from alertreview.read_models import PersonView, QueueView, RunView, StudyView, WorklistFilters, WorklistLine
+from core.vocabulary import StudyStatus
+from dashboard.components import cards, links, texts
 from dashboard.components.charts_bars import alerts_by_unit
+from dashboard.components.links import PAGE_DEFAULTS
 from dashboard.context import acting_person, application, colours, is_phone
 
 MOST_UNITS = 8
@@ -38,8 +40,9 @@ def page() -> None:
         _studies_card(person, studies)
         _run_card(run)
     with right:
-        _units_card(run)
-        _highest_card(app.worklist(WorklistFilters(run_id=run.run_id), limit=TOP).rows)
+        filters, words = _shown(run, now)
+        _units_card(filters, words)
+        _highest_card(app.worklist(filters, limit=TOP).lines, links.params_of(filters, latest_run=run.run_id), words)
     if app.simulated:
         st.markdown(
             f":small[:gray[All patients, scores and readers marked as simulated on this site are made up with seed "
@@ -132,41 +135,46 @@ def _run_card(run: RunView) -> None:
         )
 
 
-def _units_card(run: RunView) -> None:
-    app = application()
-    rows = []
-    for unit in app.filter_choices(run.run_id).units:
-        counts = [
-            app.worklist(WorklistFilters(run_id=run.run_id, unit=unit, decision=decision), limit=1).n_within_budget
-            for decision in (Decision.OMISSION, Decision.COMMISSION)
-        ]
-        rows.append((unit, counts[0], counts[1]))
-    rows = [row for row in sorted(rows, key=lambda row: -(row[1] + row[2])) if row[1] + row[2]]
-    total = sum(a + b for _, a, b in rows)
-    budget = WorklistFilters().alerts_per_patient_day
-    with cards.card("Alerts by unit", f"{total:,}, at a budget of {budget:g} each"):
-        if rows:
-            cards.figure(alerts_by_unit(rows[:MOST_UNITS], colours()), "alerts-by-unit", colours())
+def _units_card(filters: WorklistFilters, words: str) -> None:
+    rows = application().alert_lists.units(filters)
+    named = [(unit or "No unit", omissions, commissions) for unit, omissions, commissions in rows]
+    total = sum(omissions + commissions for _, omissions, commissions in named)
+    budget = filters.alerts_per_patient_day
+    with cards.card(f"Alerts {words}".rstrip(), f"{total:,}, by unit, at a budget of {budget:g} each"):
+        if named:
+            cards.figure(alerts_by_unit(named[:MOST_UNITS], colours()), "alerts-by-unit", colours())
         else:
             st.markdown(cards.muted("No alert lies within the budget."))
 
 
-def _highest_card(rows: tuple[AlertRow, ...]) -> None:
-    with cards.card("Highest ranked", "omissions and commissions in turn"):
-        for row in rows:
+def _shown(run: RunView, now: datetime) -> tuple[WorklistFilters, str]:
+    """Open alerts of today where the site's record reaches today, of the whole run where it only looks back."""
+    filters = replace(PAGE_DEFAULTS, run_id=run.run_id)
+    days = application().filter_choices(run.run_id).days
+    if days is None or run.calendar_is_shifted or days[1] != now.date():
+        return filters, ""
+    return replace(filters, first_day=days[1]), "today"
+
+
+def _highest_card(lines: tuple[WorklistLine, ...], address: dict[str, str], words: str) -> None:
+    with cards.card("Highest ranked", texts.joined(words, "open, omissions and commissions in turn")):
+        for line in lines:
+            row = line.first
             with _line([2, 7, 4]) as cells:
                 next(cells).markdown(f"**{texts.score(row.scaled_score)}**", width="content")
                 with next(cells):
                     st.page_link(
                         "views/alert.py",
-                        label=f":primary[{texts.plain(row.decision_words, 44)}]",
-                        query_params={"alert": str(row.alert_id)},
+                        label=f":primary[{texts.plain(line.words, 44)}]",
+                        query_params={**address, "alert": str(row.alert_id)},
                     )
                 if not is_phone():
                     next(cells).markdown(f":small[{texts.plain(row.unit, 30)}]")
-        if not rows:
-            st.markdown(cards.muted("No alert lies within the budget."))
-        st.page_link("views/worklist.py", label="Open the worklist", icon=":material/arrow_forward:")
+        if not lines:
+            st.markdown(cards.muted("No open alert lies within the budget."))
+        st.page_link(
+            "views/worklist.py", label="Open the worklist", icon=":material/arrow_forward:", query_params=address
+        )
 
 
 page()

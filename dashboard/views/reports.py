@@ -5,13 +5,14 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
+from alertreview.access import Action
 from alertreview.read_models import PersonView
 from core.estimate import Estimate
 from core.study_report import AlertRateCurve, ResultSet, StudyReport
 from dashboard.components import cards, planner, texts
-from dashboard.components.acting import looking_as
+from dashboard.components.acting import confirm_link, looking_as
 from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
-from dashboard.context import application, colours, looking_person, shown_errors
+from dashboard.context import application, colours, looking_person, may, shown_errors
 
 CHOSEN_BUDGET = 0.25
 MIME = {"html": "text/html", "pdf": "application/pdf", "json": "application/json"}
@@ -27,7 +28,7 @@ CURVES = {
 def page() -> None:
     """Draw the page."""
     app = application()
-    studies = {study.slug: study for study in app.studies()}
+    studies = {study.slug: study for study in app.studies() if not study.is_calibration}
     if not studies:
         with cards.header("How good are the alerts?", "", simulated=app.simulated):
             pass
@@ -95,7 +96,8 @@ def _signatures(report: StudyReport) -> None:
         else:
             nobody = "Nobody has signed this report." if report.locked else "It can be signed once the study is locked."
             st.markdown(cards.muted(nobody))
-        if report.locked and person is not None:
+        if report.locked and person is not None and may(Action.SIGN):
+            confirm_link(f"/reports?study={report.slug}")
             with st.form("rp_sign", border=False, clear_on_submit=True):
                 meaning = st.text_input("Meaning", key="rp_meaning", placeholder="I approve this report", max_chars=300)
                 if st.form_submit_button(f"Sign as {texts.plain(person.name, 40)}", icon=":material/signature:"):
@@ -138,7 +140,6 @@ def _downloads(report: StudyReport) -> None:
     def content(file_format: str) -> Callable[[], bytes]:
         return lambda: app.report_file(report, file_format)
 
-    # A hidden report is counts alone: nothing to print.
     for file_format in ("json",) if report.hidden else ("html", "pdf", "json"):
         st.download_button(
             file_format.upper(),
@@ -287,11 +288,11 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
         ("Chosen as cases", flow.n_chosen),
         ("Judged at least once", flow.n_judged),
         ("Complete", flow.n_complete),
-        ("Decided", None if report.hidden else flow.n_decided),
     ]
     left, right = st.columns([5, 7])
     with left, cards.card("From instances to labels", height="stretch"):
-        cards.facts({name: f"{count:,}" for name, count in steps if count is not None})
+        shown = {name: f"{count:,}" for name, count in steps if count is not None}
+        cards.facts(shown | {"Decided": "hidden until you have finished" if report.hidden else f"{flow.n_decided:,}"})
         if not report.hidden:
             left_out = left_out_sentence(result.left_out) or "none"
             used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."

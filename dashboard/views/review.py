@@ -17,7 +17,7 @@ KEYS = (
     ("3", "unusual and clinically relevant"),
     ("0", "cannot judge; say why in the comment"),
     ("S, or Ctrl + Enter", "save and go on; Ctrl + Enter also from the comment"),
-    ("Z", "undo: take back the choice, or go back to the answer saved last"),
+    ("Z", "undo: take back the choice, or the answer saved last"),
     ("L", "put aside for later"),
     ("← →", "previous and next case, without saving"),
 )
@@ -62,6 +62,8 @@ def page() -> None:
             st.progress(min(queue.n_submitted / max(queue.n_mine, 1), 1.0))
         if showing.error:
             _error(showing)
+        if showing.feedback:
+            st.info(texts.plain(showing.feedback, 600), icon=":material/school:")
         if showing.notice:
             st.info(texts.plain(showing.notice, 300), icon=":material/info:")
         if showing.case is None:
@@ -263,7 +265,7 @@ def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
                 args=(case.case_id, answer),
             )
     comment_key, reason_key = f"rv_comment_{case.case_id}", f"rv_reason_{case.case_id}"
-    if case.version_seen:
+    if case.is_judged:
         st.text_input(
             "Reason for the change",
             value=showing.reason,

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.read_models import RunView
-from dashboard.components import cards, links, texts
+from dashboard.components import cards, links, run_compare, texts
 from dashboard.context import application
 
 SPLITS = {
@@ -53,6 +53,10 @@ def page() -> None:
             _facts(run.parameters, "This run stored no parameters.")
     with right, cards.card("Import", "counts of what was read"):
         _facts(run.import_summary, "This run stored no import summary.")
+    run_compare.comparison(runs, run)
+    with cards.card("Sensitivity to graph size and regularisation"):
+        st.markdown(cards.muted("The curves of a published method's figures are computed at the command line:"))
+        st.code("alertreview reproduce sensitivity", language=None)
 
 
 def _table(runs: tuple[RunView, ...], shown: RunView) -> None:

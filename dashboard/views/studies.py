@@ -3,11 +3,12 @@
 import pandas as pd
 import streamlit as st
 
+from alertreview.access import Action
 from alertreview.read_models import QueueView, StudyView
 from core.vocabulary import CaseState, SlotState, StudyStatus
-from dashboard.components import cards, texts
+from dashboard.components import cards, study_acts, texts
 from dashboard.components.charts_bars import case_states
-from dashboard.context import acting_person, application, colours, people_who_read
+from dashboard.context import acting_person, application, colours, may, people_who_read
 
 
 def page() -> None:
@@ -22,13 +23,12 @@ def page() -> None:
             "A study is a set of cases that readers judge blinded. `alertreview demo` makes one to look at.",
             ":material/groups:",
         ):
-            pass
+            _new_study()
         return
     slug = st.query_params.get("study") or studies[0].slug
     study = app.study(slug)
     _head(study, studies, app.simulated)
-    queues = [(person.name, app.queue(slug, person.person_id)) for person in people_who_read()]
-    queues = [(name, queue) for name, queue in queues if queue.n_mine]
+    queues = _queues(slug)
     _tiles(study, queues)
     left, right = st.columns([7, 5])
     with left:
@@ -39,12 +39,37 @@ def page() -> None:
                 st.markdown(cards.muted("0 of 0: this study has no cases yet."))
         _readers(queues)
     with right:
+        study_acts.acts(study)
+        study_acts.disagreements(study)
         _question(study)
+
+
+def _queues(slug: str) -> list[tuple[str, QueueView]]:
+    """Give how far readers are: all of them to whoever manages studies, else only the one who looks."""
+    app = application()
+    if may(Action.MANAGE_STUDIES):
+        progress = app.studies_service.progress(slug)
+        return [(reader.name, _as_queue(reader.states, progress.n_cases)) for reader in progress.readers]
+    queues = [(person.name, app.queue(slug, person.person_id)) for person in people_who_read()]
+    return [(name, queue) for name, queue in queues if queue.n_mine]
+
+
+def _as_queue(states: dict[SlotState, int], n_cases: int) -> QueueView:
+    """Count a reader's own places as the reader's page does; free ones are nobody's yet."""
+    n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
+    n_mine = sum(states.values())
+    return QueueView(min(n_mine, n_cases), n_submitted, states[SlotState.LATER], n_mine - n_submitted, states)
+
+
+def _new_study() -> None:
+    if may(Action.MANAGE_STUDIES) and st.button("New study", key="st_new", icon=":material/add:"):
+        st.switch_page("views/study_setup.py")
 
 
 def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> None:
     titles = {s.slug: s.title for s in studies}
     line = texts.joined(
+        "training with feedback" if study.is_calibration else "",
         texts.STATUS_TEXTS[study.status].lower(),
         f"{texts.plural(study.n_cases, 'case')} × {texts.plural(study.n_slots, 'reader')}",
     )
@@ -61,6 +86,7 @@ def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> 
                 format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
                 on_change=_choose,
             )
+        _new_study()
         if study.status is StudyStatus.OPEN and acting_person() is not None:
             if st.button("Review", key="st_review", type="primary", icon=":material/rate_review:"):
                 st.switch_page("views/review.py", query_params={"study": study.slug})
@@ -101,7 +127,7 @@ def _readers(queues: list[tuple[str, QueueView]]) -> None:
         frame = pd.DataFrame(
             {
                 "Reader": [texts.shorten(name, 40) for name, _ in queues],
-                "Read": [f"{queue.n_submitted:,} of {queue.n_mine:,}" for _, queue in queues],
+                "Read of opened": [f"{queue.n_submitted:,} of {queue.n_mine:,}" for _, queue in queues],
                 "Done": [queue.n_submitted / max(queue.n_mine, 1) for _, queue in queues],
                 "Later": [queue.n_later for _, queue in queues],
                 "Draft": [queue.states.get(SlotState.DRAFT, 0) for _, queue in queues],

@@ -5,32 +5,35 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import streamlit as st
 
-from alertreview.read_models import AlertRow, FilterChoices, RunView, WorklistFilters, WorklistPage
-from core.errors import RefusedError
+from alertreview.read_models import FilterChoices, RunView, WorklistFilters, WorklistLine, WorklistPage
+from alertreview.triage_models import Grouping
+from core.errors import NotFoundError, RefusedError
 from dashboard.components import cards, links, texts
-from dashboard.components.charts_histogram import histogram
-from dashboard.components.worklist_filters import (
-    TRAIL,
-    TYPED,
-    Place,
-    apply,
-    draw_budget,
-    draw_cut_windows,
-    draw_filters,
-    kept_place,
-    move,
-    place,
-)
-from dashboard.context import acting_person, application, colours, is_phone, shown_errors
+from dashboard.components.triage_bar import draw_bar, draw_said, forget
+from dashboard.components.worklist_budget import budget_card
+from dashboard.components.worklist_bulk import bulk_bar, bulk_button
+from dashboard.components.worklist_filters import draw_filters
+from dashboard.components.worklist_header import header_tools
+from dashboard.components.worklist_preview import preview
+from dashboard.components.worklist_state import TRAIL, Place, apply, filters_now, kept_place, move, place
+from dashboard.context import acting_person, application, has_arrived, is_phone, shown_errors
 
 PAGE_SIZE = 13
 SHOWN = "worklist_shown"
+# Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
+SELECTED = "worklist_selected"
 FILTER_WORDS = {
     "decision": ("the decision", "Show omissions and commissions"),
     "kind": ("the kind", "Show labs and drugs"),
     "unit": ("the unit", "Show all units"),
     "task_key": ("the task", "Show all tasks"),
     "text": ("the search", "Clear the search"),
+    "triage": ("the triage state", "Show any triage state"),
+    "first_day": ("the first day", "Show earlier days"),
+    "last_day": ("the last day", "Show later days"),
+    "lowest_score": ("the lowest score", "Show lower scores"),
+    "highest_score": ("the highest score", "Show higher scores"),
+    "patient_id": ("the patient", "Show all patients"),
     "include_cut_windows": ("the switch for cut windows", "Show cut windows"),
 }
 
@@ -56,129 +59,161 @@ def page() -> None:
     if latest is None:
         cards.nothing_published(app.simulated)
         return
+    if has_arrived():
+        forget()
     run = app.run(links.whole_number(st.query_params.get("run"))) or latest
-    choices = app.filter_choices(run.run_id)
-    typed = st.session_state.get(TYPED, "")
-    filters = links.filters_from(st.query_params.to_dict(), choices, run.run_id, typed)
+    scorer = st.query_params.get("scorer", "")
+    choices = app.filter_choices(run.run_id, scorer if scorer in run.scorers else "")
+    filters = filters_now(run, choices)
     listing = Listing(run, latest.run_id, filters, choices)
     line = f"Run of {texts.day_time(run.published_at)} · triage is never used as a study label"
+    with cards.header("Worklist", line, simulated=app.simulated):
+        header_tools(run, filters, choices, latest.run_id)
     if is_phone():
-        with cards.header("Worklist", line, simulated=app.simulated):
-            pass
         with st.expander("Filters"):
             draw_filters(filters, choices, latest.run_id)
-            draw_cut_windows(filters, choices, latest.run_id)
     else:
-        with cards.header("Worklist", line, simulated=app.simulated):
-            draw_cut_windows(filters, choices, latest.run_id)
         draw_filters(filters, choices, latest.run_id)
-    at = place()
-    found = app.worklist(filters, after=at.after or None, limit=PAGE_SIZE)
-    _budget_card(listing, found)
-    if found.rows:
-        _list(listing, found, at)
-    else:
-        _empty(listing, found)
+    _patient_line(filters, choices, latest.run_id)
+    found = app.worklist(filters, after=place().after or None, limit=PAGE_SIZE)
+    budget_card(filters, choices, latest.run_id, found)
+    _list(listing, [found])
 
 
 @st.fragment
-def _list(listing: Listing, found: WorklistPage, at: Place) -> None:
-    """Draw rows and preview; moving in the list reruns only this part, everything that filters reruns the page."""
+def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
+    """Draw rows and preview; moving and triage rerun only this part, everything that filters reruns the page.
+
+    `drawn` holds the page's own answer for the first run; after that the list is asked for again, because somebody may
+    have moved in it or triaged.
+    """
     with shown_errors():
-        shown_after = at.after
         at = place()
-        if at.after != shown_after:
-            found = application().worklist(listing.filters, after=at.after or None, limit=PAGE_SIZE)
-        row = next((row for row in found.rows if row.alert_id == at.alert), found.rows[0])
+        found = drawn.pop() if drawn else application().worklist(listing.filters, at.after or None, PAGE_SIZE)
+        if not found.lines and at.alert is None:
+            draw_said()
+            _empty(listing, found)
+            return
+        line = _selected(listing, found, at)
         if is_phone():
-            _grid(found, row)
-            _preview(listing, found, row, at)
+            _grid(found, line)
+            _pager(listing, found, line, at)
+            _preview(listing, found, line, at)
             return
         left, right = st.columns([9, 4])
         with left:
-            _grid(found, row)
-            _pager(found, row, at)
+            _grid(found, line)
+            _pager(listing, found, line, at)
+            bulk_bar(listing.filters)
         with right:
-            _preview(listing, found, row, at)
+            _preview(listing, found, line, at)
 
 
-def _budget_card(listing: Listing, found: WorklistPage) -> None:
-    lowest = found.lowest_scaled_score
-    reach = f", scaled score {texts.score(lowest)} or more" if lowest is not None else ""
-    sentence = (
-        f"**{texts.plural(found.n_within_budget, 'alert')}** for "
-        f"{texts.plural(found.n_patient_days, 'patient-day')}{reach}. "
-    )
-    about = cards.muted("The budget holds for omissions and for commissions, each; by rank they take turns.")
-    with st.container(border=True, key="budget-card"):
-        if is_phone():
-            draw_budget(listing.filters, listing.choices, listing.latest_run)
-            st.markdown(sentence)
-            return
-        slider, words = st.columns([4, 8], vertical_alignment="center", gap="large")
-        with slider:
-            draw_budget(listing.filters, listing.choices, listing.latest_run)
-        words.markdown(sentence + about)
+def _selected(listing: Listing, found: WorklistPage, at: Place) -> WorklistLine | None:
+    """Return the line of the selected alert, on the page or not: that alert or none, never another one."""
+    if at.alert is None:
+        return found.lines[0]
+    for line in found.lines:
+        if any(member.alert_id == at.alert for member in line.members):
+            return line
+    try:
+        return application().alert_lists.line(at.alert, listing.filters)
+    except NotFoundError:
+        return None
 
 
-def _grid(found: WorklistPage, selected: AlertRow) -> None:
+def _patient_line(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
+    """Say that the list is one patient's, which no address shows."""
+    if not filters.patient_id:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="patient-line"):
+        st.markdown(f"Only patient **{texts.plain(filters.patient_id, 24)}**", width="content")
+        st.button(
+            "Show all patients",
+            key="wl_all_patients",
+            type="tertiary",
+            on_click=apply,
+            args=(links.without(filters, "patient_id"), choices, latest_run),
+        )
+
+
+def _grid(found: WorklistPage, selected: WorklistLine | None) -> None:
     """Draw the rows; the selected alert is known by its id, never by its position alone."""
-    ids = [row.alert_id for row in found.rows]
+    ids = [line.first.alert_id for line in found.lines]
     # Another list is another grid: a kept grid would keep its selected position and mean another alert by it.
     key = f"grid-{abs(hash(tuple(ids)))}"
-    position = ids.index(selected.alert_id)
+    rows = [ids.index(selected.first.alert_id)] if selected and selected.first.alert_id in ids else []
     st.session_state[SHOWN] = (key, ids, found.next_cursor)
-    st.session_state[key] = {"selection": {"rows": [position], "columns": [], "cells": []}}
-    digits = texts.score_digits(row.scaled_score for row in found.rows)
-    columns = {
-        "rank": st.column_config.NumberColumn("#", width=36, help="Rank within omissions or commissions"),
-        "decision": st.column_config.TextColumn("Decision in question", width=208),
-        "type": st.column_config.MultiselectColumn(
-            "Type", width=100, options=list(texts.DECISION_TEXTS.values()), color=["blue", "orange"]
-        ),
-        "score": st.column_config.ProgressColumn(
-            "Scaled score",
-            width=116,
-            min_value=0.0,
-            max_value=max(1.0, found.rows[0].scaled_score),
-            format=f"%.{digits}f",
-            color="gray",
-        ),
-        "patient": st.column_config.TextColumn("Patient", width=122),
-        "unit": st.column_config.TextColumn("Unit", width=124),
-        "day": st.column_config.TextColumn("Snapshot"),
-    }
-    shown = list(columns)
-    if is_phone():
-        shown = ["rank", "decision", "score"]
-        columns["decision"] = st.column_config.TextColumn("Decision in question", width=196)
-        columns["score"] = st.column_config.NumberColumn("Score", width=58, format=f"%.{digits}f")
+    if not ids:
+        st.markdown(cards.muted("No alert is left in this list."))
+        return
+    st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": []}}
+    columns = _columns(found.lines)
     st.dataframe(
-        _frame(found.rows),
+        _frame(found.lines),
         key=key,
         hide_index=True,
         height="content",
-        column_order=shown,
+        column_order=list(columns),
         column_config=columns,
         on_select=_clicked,
-        selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [position]}},
-        alt=f"Worklist, {texts.plural(len(found.rows), 'alert')} on this page",
+        selection_mode="single-row-required" if rows else "single-row",
+        selection_default={"selection": {"rows": rows}},
+        alt=f"Worklist, {texts.plural(len(ids), 'line')} on this page",
     )
 
 
-def _frame(rows: tuple[AlertRow, ...]) -> pd.DataFrame:
+def _columns(lines: tuple[WorklistLine, ...]) -> dict[str, object]:
+    digits = texts.score_digits(line.first.scaled_score for line in lines)
+    config = st.column_config
+    if is_phone():
+        return {
+            "rank": config.NumberColumn("#", width=36),
+            "decision": config.TextColumn("Decision in question", width=196),
+            "score": config.NumberColumn("Score", width=58, format=f"%.{digits}f"),
+        }
+    return {
+        "rank": config.NumberColumn("#", width=36, help="Rank within omissions or commissions"),
+        "decision": config.TextColumn("Decision in question", width=204),
+        "type": config.MultiselectColumn(
+            "Type", width=98, options=list(texts.DECISION_TEXTS.values()), color=["blue", "orange"]
+        ),
+        "score": config.ProgressColumn(
+            "Scaled score",
+            width=108,
+            min_value=0.0,
+            max_value=max(1.0, *(line.first.scaled_score for line in lines)),
+            format=f"%.{digits}f",
+            color="gray",
+        ),
+        "patient": config.TextColumn("Patient", width=116),
+        "unit": config.TextColumn("Unit", width=100),
+        "day": config.TextColumn("Snapshot", width=92),
+        "triage": config.TextColumn("Triage", width=80),
+    }
+
+
+def _frame(lines: tuple[WorklistLine, ...]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "rank": [row.rank for row in rows],
-            "decision": [texts.shorten(row.decision_words) for row in rows],
-            "type": [[texts.DECISION_TEXTS[row.decision]] for row in rows],
-            "score": [row.scaled_score for row in rows],
-            "patient": [texts.patient_cell(row) for row in rows],
-            "unit": [texts.shorten(row.unit, 40) for row in rows],
-            "day": [texts.short_time(row.snapshot_at) for row in rows],
+            "rank": [line.first.rank for line in lines],
+            "decision": [texts.shorten(line.words) for line in lines],
+            "type": [
+                [texts.DECISION_TEXTS[one] for one in dict.fromkeys(member.decision for member in line.members)]
+                for line in lines
+            ],
+            "score": [line.first.scaled_score for line in lines],
+            "patient": [texts.patient_cell(line.first) for line in lines],
+            "unit": [texts.shorten(line.first.unit, 40) for line in lines],
+            "day": [texts.short_time(line.first.snapshot_at) for line in lines],
+            "triage": [_standing(line) for line in lines],
         }
     )
+
+
+def _standing(line: WorklistLine) -> str:
+    states = {member.standing.state for member in line.members}
+    return texts.standing(line.first.standing) if len(states) == 1 else "Several states"
 
 
 def _clicked() -> None:
@@ -186,29 +221,41 @@ def _clicked() -> None:
     key, ids, _ = st.session_state[SHOWN]
     rows = st.session_state[key]["selection"]["rows"]
     if rows and rows[0] < len(ids):
+        forget()
         move(replace(kept_place(), alert=ids[rows[0]]))
 
 
-def _pager(found: WorklistPage, selected: AlertRow, at: Place) -> None:
+def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None, at: Place) -> None:
     first = (at.page - 1) * PAGE_SIZE + 1
-    ids = [row.alert_id for row in found.rows]
-    start = selected.alert_id == ids[0] and at.page == 1
-    end = selected.alert_id == ids[-1] and found.next_cursor is None
+    ids = [line.first.alert_id for line in found.lines]
+    here = selected.first.alert_id if selected else None
+    start = bool(ids) and here == ids[0] and at.page == 1
+    end = not ids or (here == ids[-1] and found.next_cursor is None)
+    last = first + len(ids) - 1
+    words = f"Lines {first:,}–{last:,}, {texts.plural(found.n_within_budget, 'alert')}"
+    if listing.filters.grouping is Grouping.ALERT:
+        words = f"{first:,}–{last:,} of {found.n_within_budget:,}"
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="pager"):
-        st.markdown(cards.muted(f"{first:,}–{first + len(ids) - 1:,} of {found.n_within_budget:,}"), width="content")
-        with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+            st.markdown(cards.muted(words if ids else "No line"), width="content")
+            bulk_button(listing.filters, found.n_within_budget)
+        with st.container(horizontal=True, horizontal_alignment="right", gap="small", width="content"):
             st.button("Previous", key="wl_previous", type="tertiary", shortcut="K", disabled=start, on_click=_previous)
             st.button("Next", key="wl_next", type="tertiary", shortcut="J", disabled=end, on_click=_next)
 
 
 def _position(ids: list[int]) -> int:
-    """Position of the selected alert among the rows that were shown."""
+    """Position of the selected line among those that were shown; -1 for an alert that is not among them."""
     alert = kept_place().alert
-    return ids.index(alert) if alert in ids else 0
+    if alert is None:
+        return 0
+    selected = st.session_state.get(SELECTED, alert)
+    return ids.index(selected) if selected in ids else -1
 
 
 def _next() -> None:
-    """Select the next alert, on the next page after the last row."""
+    """Select the next line, on the next page after the last row."""
+    forget()
     _, ids, cursor = st.session_state[SHOWN]
     at, position = kept_place(), _position(ids)
     if position + 1 < len(ids):
@@ -219,7 +266,8 @@ def _next() -> None:
 
 
 def _previous() -> None:
-    """Select the alert before, on the page before ahead of the first row."""
+    """Select the line before, on the page before ahead of the first row."""
+    forget()
     _, ids, _ = st.session_state[SHOWN]
     at, position = kept_place(), _position(ids)
     if position > 0:
@@ -230,42 +278,51 @@ def _previous() -> None:
         move(Place(after=after, page=at.page - 1 if after else 1, alert=last_id))
 
 
-def _preview(listing: Listing, found: WorklistPage, row: AlertRow, at: Place) -> None:
+def _after_triage() -> None:
+    """Go on to the line after the one that was just triaged; at the end of the page, to the one before."""
+    _, ids, cursor = st.session_state[SHOWN]
+    at, position = kept_place(), _position(ids)
+    if position + 1 < len(ids):
+        move(replace(at, alert=ids[position + 1]))
+    elif cursor is None and position > 0:
+        move(replace(at, alert=ids[position - 1]))
+    else:
+        move(replace(at, alert=None))
+
+
+def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, at: Place) -> None:
     """Draw the card of the selected alert."""
+    draw_said()
+    if line is None:
+        st.info("This alert is not here. Choose another one.", icon=":material/search_off:")
+        return
+    st.session_state[SELECTED] = line.first.alert_id
     person = acting_person()
+    row = next((one for one in line.members if one.alert_id == at.alert), line.first)
     try:
         detail = application().alert(row.alert_id, listing.filters, person.person_id if person else None)
     except RefusedError as error:
         st.info(texts.plain(str(error), 400), icon=":material/visibility_off:")
         return
-    with st.container(border=True, gap="xsmall", key="preview"):
-        st.markdown(cards.decision_badge_text(row.decision))
-        st.markdown(f"### {texts.plain(row.decision_words)}", anchors=False)
-        st.markdown(
-            texts.plain(texts.reason(detail.n_neighbours_decided, detail.n_neighbours, row.kind))
-            + "  \n"
-            + cards.muted(
-                texts.joined(
-                    texts.plain(row.patient_id, 24),
-                    texts.plain(texts.person(row.sex, row.age_years)),
-                    texts.plain(row.unit, 40),
-                    f"day {detail.day_of_stay} of stay",
-                )
-            )
-        )
-        chart = histogram(
-            detail.scaled_histogram,
-            row.scaled_score,
-            row.decision,
-            colours(),
-            title="Scaled score",
-            task_name=row.task_name,
-            budget=found.lowest_scaled_score,
-            height=200,
-        )
-        cards.figure(chart, "preview-histogram", colours())
-        if st.button("Open alert", key="wl_open", type="primary", shortcut=None if is_phone() else "O"):
-            st.switch_page("views/alert.py", query_params=listing.address(replace(at, alert=row.alert_id)))
+    if (
+        line.first.alert_id not in {one.first.alert_id for one in found.lines}
+        and at.page == 1
+        and not found.next_cursor
+    ):
+        st.info("Not in this list: its filters hide this alert.", icon=":material/filter_alt:")
+    preview(
+        line,
+        row,
+        detail,
+        found.lowest_scaled_score,
+        lambda alert: listing.address(replace(at, alert=alert)),
+        lambda: draw_bar(
+            {member.alert_id: member.standing.version for member in line.members},
+            row.standing.state,
+            name="preview",
+            then=_after_triage,
+        ),
+    )
 
 
 def _empty(listing: Listing, found: WorklistPage) -> None:

@@ -1,0 +1,155 @@
+"""Adjudication: a case that the votes left open, its votes as A, B and C, and the answer that stands for all."""
+
+import uuid
+
+import streamlit as st
+
+from alertreview.adjudication import AdjudicationCase
+from alertreview.read_models import PersonView, StudyView
+from core.errors import AlertReviewError
+from core.vocabulary import Answer, Kind, Role
+from dashboard.components import cards, links, texts
+from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
+from dashboard.context import application, colours, is_phone, signed_in
+
+ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
+ROLES = frozenset({Role.ADJUDICATOR, Role.COORDINATOR, Role.ADMINISTRATOR})
+_FORM = "adj_form"
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    studies = [study for study in app.studies() if not study.is_calibration]
+    slug = st.query_params.get("study") or (studies[0].slug if studies else "")
+    if not slug:
+        _nothing("No study yet", "Disagreements come from the cases of a study.", app.simulated)
+        return
+    study = app.study(slug)
+    line = texts.joined(texts.plain(study.title, 60), "you see the votes as letters, which change from case to case")
+    with cards.header("Disagreements", line, simulated=app.simulated):
+        person = _acting()
+        if st.button("Study", key="adj_back", icon=":material/arrow_back:"):
+            st.switch_page("views/studies.py", query_params={"study": slug})
+    if person is None:
+        _nothing("Nobody may settle disagreements yet", "An administrator names an adjudicator.", app.simulated, "")
+        return
+    waiting = app.adjudication.disagreements(slug, person.person_id)
+    if notice := st.session_state.pop("adj_notice", ""):
+        st.success(notice, icon=":material/check:")
+    if not waiting:
+        sentence = "No complete case is undecided, or you were a reader of those that are."
+        _nothing("Nothing to settle", sentence, app.simulated, "")
+        return
+    asked = links.whole_number(st.query_params.get("case"))
+    case = app.adjudication.case(slug, person.person_id, asked if asked in waiting else waiting[0])
+    _case(study, case, person, waiting)
+
+
+def _nothing(title: str, sentence: str, simulated: bool, head: str = "Disagreements") -> None:
+    if head:
+        with cards.header(head, "", simulated=simulated):
+            pass
+    with cards.empty_state(title, sentence, ":material/balance:"):
+        pass
+
+
+def _acting() -> PersonView | None:
+    """Return who is signed in; in a demonstration a chooser among those whose role allows it."""
+    me = signed_in()
+    if not me.is_demo:
+        return PersonView(me.person_id, me.name, me.role, simulated=False)
+    people = {person.person_id: person for person in application().people() if person.role in ROLES}
+    if not people:
+        return None
+    chosen = st.selectbox(
+        "Settling as",
+        list(people),
+        key="adj_person",
+        width=230,
+        label_visibility="collapsed",
+        format_func=lambda i: texts.shorten(people[i].name, 40) if i in people else "–",
+    )
+    return people.get(chosen)
+
+
+def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting: tuple[int, ...]) -> None:
+    verb = "ordered" if case.kind is Kind.LAB_ORDER else "given"
+    was = f"was {verb}" if case.decision == "commission" else f"was not {verb}"
+    place = waiting.index(case.case_id) + 1
+    st.markdown(f"# {texts.plain(case.task_name)} {was}", anchors=False)
+    st.markdown(cards.muted(f"{place} of {texts.plural(len(waiting), 'case')} that wait for you"))
+    left, right = st.columns([8, 5])
+    with left, cards.card("Time line", "what was known, and the decision in question"):
+        chart = timeline(case.timeline, case.decision, case.kind, colours(), size=PHONE if is_phone() else REVIEW)
+        cards.figure(chart, f"adj-timeline-{case.case_id}", colours())
+    with right, cards.card("Votes", "whose they are is not shown"):
+        for vote in case.votes:
+            certainty = texts.CERTAINTY_TEXTS[vote.certainty].lower() if vote.certainty else ""
+            answer = texts.plain(texts.answer_text(vote.answer, study.answer_texts, 80))
+            st.markdown(f"**{vote.letter}** {answer} {cards.muted(certainty)}".rstrip())
+            if vote.comment:
+                st.markdown(f":small[{texts.plain(vote.comment, 600)}]")
+    with st.bottom:
+        _answers(study, case, person)
+
+
+def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> None:
+    chosen_key = f"adj_choice_{case.case_id}"
+    chosen: Answer | None = st.session_state.get(chosen_key)
+    with st.grid(4, min_column_width=150, gap="xsmall"):
+        for answer, key in ANSWER_KEYS.items():
+            st.button(
+                texts.answer_text(answer, study.answer_texts),
+                key=f"adj_answer_{int(answer)}_{case.case_id}",
+                type="primary" if chosen is answer else "secondary",
+                icon=":material/check:" if chosen is answer else None,
+                shortcut=None if is_phone() else key,
+                width="stretch",
+                on_click=st.session_state.__setitem__,
+                args=(chosen_key, answer),
+            )
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="adj-bar"):
+        st.text_input(
+            "Reason",
+            key=f"adj_reason_{case.case_id}",
+            placeholder="Why so? Kept with the answer (needed for cannot judge)",
+            label_visibility="collapsed",
+            max_chars=2000,
+        )
+        st.button(
+            "Settle and next",
+            key=f"adj_save_{case.case_id}",
+            type="secondary" if chosen is None else "primary",
+            shortcut=None if is_phone() else "S",
+            on_click=_settle,
+            args=(case, person.person_id),
+        )
+    if error := st.session_state.pop("adj_error", ""):
+        st.error(f"{texts.plain(error, 600)} Your choice and reason are kept here.", icon=":material/error:")
+
+
+def _settle(case: AdjudicationCase, person_id: int) -> None:
+    """Save once for each showing; on an error everything stays as it is."""
+    form = st.session_state.setdefault(_FORM, {})
+    form_key = form.setdefault((case.case_id, case.version_seen, person_id), uuid.uuid4().hex)
+    reason = st.session_state.get(f"adj_reason_{case.case_id}", "")
+    try:
+        stored = application().adjudication.adjudicate(
+            case.study_slug,
+            person_id,
+            case.case_id,
+            answer=st.session_state.get(f"adj_choice_{case.case_id}"),
+            comment=reason,
+            reason=reason,
+            version_seen=case.version_seen,
+            form_key=form_key,
+        )
+    except AlertReviewError as error:
+        st.session_state["adj_error"] = str(error)
+        return
+    st.session_state["adj_notice"] = f"Settled and read back: answer {int(stored.answer)}."
+    st.query_params.pop("case", None)
+
+
+page()

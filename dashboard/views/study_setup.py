@@ -1,0 +1,214 @@
+"""Study set-up: question and answers, cases over the range of scores with a preview, readers; made as a draft."""
+
+import re
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.access import Action
+from alertreview.read_models import PersonView, RunView, StudyView
+from alertreview.study_models import PRESETS, PlanPreview, Rubric, StudyPlan
+from core.errors import AlertReviewError
+from core.vocabulary import Role, StudyStatus
+from dashboard.components import cards, texts
+from dashboard.components.charts_strata import strata
+from dashboard.context import application, colours, may, shown_errors
+
+OWN = "own choice"
+CODES = (1, 2, 3, 0)
+QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
+ANSWERS = {
+    1: "Usual",
+    2: "Unusual, not clinically relevant",
+    3: "Unusual and clinically relevant",
+    0: "Cannot judge",
+}
+MAY_READ = frozenset({Role.REVIEWER, Role.ADJUDICATOR, Role.COORDINATOR})
+
+
+def page() -> None:
+    """Draw the page."""
+    app = application()
+    line = "Made as a draft; nothing is frozen before you start it."
+    with cards.header("New study", line, simulated=app.simulated):
+        if st.button("All studies", key="su_back", icon=":material/arrow_back:"):
+            st.switch_page("views/studies.py")
+    if not may(Action.MANAGE_STUDIES):
+        with cards.empty_state("Coordinators set studies up", "Ask one of them, or an administrator for the role."):
+            pass
+        return
+    run = app.run()
+    if run is None:
+        with cards.empty_state("Nothing is scored yet", "Cases are chosen from scores. Score the site first."):
+            st.code("alertreview score", language=None)
+        return
+    locked = [study for study in app.studies() if study.status is StudyStatus.LOCKED and not study.is_calibration]
+    kinds = ["Study", "Training with feedback"]
+    kind = st.segmented_control("Kind", kinds, default=kinds[0], required=True, key="su_kind")
+    people = [person for person in app.people() if person.role in MAY_READ]
+    if kind == kinds[1]:
+        _training(locked, people)
+    else:
+        _study(run, people)
+
+
+def _study(run: RunView, people: list[PersonView]) -> None:
+    left, right = st.columns([5, 7])
+    with left:
+        title, slug = _names()
+        rubric = _rubric()
+    with right:
+        with cards.card("Cases", f"from run {run.run_id}; every decision it scored can be chosen"):
+            plan = _plan(run)
+            preview = _preview(plan)
+        reader_ids = _readers(people, plan.n_readers)
+    if st.button("Make the draft", key="su_make", type="primary", icon=":material/note_add:", disabled=preview is None):
+        with shown_errors():
+            made = application().study_desk.set_up(slug, title, plan, rubric, reader_ids)
+            st.switch_page("views/studies.py", query_params={"study": made.slug})
+
+
+def _training(locked: list[StudyView], people: list[PersonView]) -> None:
+    """Draw the form of a training study; its cases are decided ones of a study that is over."""
+    if not locked:
+        with cards.empty_state(
+            "No study to train on",
+            "Training uses the decided cases of a locked study: its answers may be told. Lock one first.",
+            ":material/school:",
+        ):
+            pass
+        return
+    titles = {study.slug: study.title for study in locked}
+    left, right = st.columns([5, 7])
+    with left:
+        title, slug = _names("Training")
+    with right:
+        with cards.card("Cases", "the panel's answer is shown after the reader's own; no report takes the votes"):
+            source = st.selectbox(
+                "Decided cases of", list(titles), key="su_source", format_func=lambda s: texts.shorten(titles[s], 60)
+            )
+            n_cases = int(st.number_input("Cases", 1, 500, 20, key="su_training_cases"))
+        reader_ids = _readers(people, 1)
+    if st.button("Make the draft", key="su_make_training", type="primary", icon=":material/note_add:"):
+        with shown_errors():
+            made = application().study_desk.set_up_training(slug, title, source, n_cases, reader_ids)
+            st.switch_page("views/studies.py", query_params={"study": made.slug})
+
+
+def _names(title: str = "") -> tuple[str, str]:
+    with cards.card("Name"):
+        title = st.text_input("Title", title, key="su_title", placeholder="ICU panel, spring", max_chars=200)
+        proposed = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-")
+        slug = st.text_input(
+            "Short name for links and files", key="su_slug", placeholder=proposed or "icu-panel-spring", max_chars=60
+        )
+    return title, slug.strip() or proposed
+
+
+def _rubric() -> Rubric:
+    with cards.card("Question", "frozen when the study starts; each change before is a version"):
+        question = st.text_input("Question", QUESTION, key="su_question", max_chars=400)
+        answer_texts = {
+            code: st.text_input(f"Answer {code}", ANSWERS[code], key=f"su_answer_{code}", max_chars=80)
+            for code in CODES
+        }
+        guidelines = st.text_area(
+            "Guidelines", key="su_guidelines", height=110, placeholder="Judge by what was known at 08:00 …"
+        )
+    return Rubric(question, answer_texts, guidelines)
+
+
+def _plan(run: RunView) -> StudyPlan:
+    """Draw the design; a preset fills everything, the own choice opens the fields."""
+    presets = {preset.preset: preset for preset in PRESETS}
+    name = st.selectbox("Design", [*presets, OWN], key="su_preset", format_func=lambda n: n[:1].upper() + n[1:])
+    fixed = presets.get(name)
+    start = fixed or PRESETS[0]
+    scorers = list(run.scorers or (run.scorer,))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        scorer = st.selectbox("Strata over the scaled score of", scorers, key="su_scorer", width=230)
+        seed = int(st.number_input("Seed", 0, 2**31 - 1, 1, key="su_seed", width=110))
+    if fixed is not None:
+        return StudyPlan(
+            scorer,
+            start.n_cases,
+            start.n_readers,
+            start.edges,
+            start.balance_decisions,
+            start.n_repeats,
+            seed,
+            start.preset,
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        n_cases = int(st.number_input("Cases", 1, 20_000, start.n_cases, key="su_cases", width=120))
+        n_readers = int(st.number_input("Readers per case", 1, 20, start.n_readers, key="su_slots", width=150))
+        n_repeats = int(
+            st.number_input(
+                "Hidden repeats",
+                0,
+                n_cases,
+                0,
+                key="su_repeats",
+                width=140,
+                help="Cases that the same readers get twice: how they agree with themselves. Never a vote of its own.",
+            )
+        )
+    written = st.text_input("Borders of the strata", "0.33, 0.67", key="su_edges", help="Scaled scores, rising.")
+    balance = st.toggle("As many omissions as commissions", key="su_balance")
+    return StudyPlan(scorer, n_cases, n_readers, _edges(written), balance, n_repeats, seed)
+
+
+def _edges(written: str) -> tuple[float, ...]:
+    """Read numbers between commas or semicolons; what is none is left to the rules to refuse."""
+    found = re.findall(r"-?\d+(?:\.\d+)?", written)
+    return tuple(float(number) for number in found)
+
+
+def _preview(plan: StudyPlan) -> PlanPreview | None:
+    """Draw what the plan would choose; None and a sentence when it breaks a rule."""
+    try:
+        preview = application().study_desk.preview(plan)
+    except AlertReviewError as error:
+        st.error(texts.plain(str(error), 600), icon=":material/error:")
+        return None
+    cards.figure(strata(preview, colours()), "strata", colours())
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Stratum": [texts.shorten(s.name, 60) for s in preview.strata],
+                "Candidates": [s.n_candidates for s in preview.strata],
+                "Chosen": [s.n_chosen for s in preview.strata],
+                "Inclusion probability": [s.inclusion_probability for s in preview.strata],
+            }
+        ),
+        key="su_strata",
+        hide_index=True,
+        height="content",
+        column_config={"Inclusion probability": st.column_config.NumberColumn(format="%.5f")},
+        alt="Strata with candidates, chosen cases and the chance of each candidate, which is stored with the case",
+    )
+    parts = [f"{texts.plural(preview.n_chosen, 'case')} of {texts.plural(preview.n_patients, 'patient')}"]
+    parts += [f"left out: {n:,} {why}" for why, n in preview.left_out.items()]
+    st.markdown(f":small[{cards.muted(texts.plain(texts.joined(*parts), 400))}]")
+    for sentence in preview.notes:
+        st.markdown(f":small[:material/info: {cards.muted(texts.plain(sentence, 400))}]")
+    return preview
+
+
+def _readers(people: list[PersonView], n_slots: int) -> list[int]:
+    names = {person.person_id: texts.shorten(person.name, 40) for person in people}
+    with cards.card(
+        "Readers", f"each case goes to {texts.plural(n_slots, 'different reader')}, whoever opens it first"
+    ):
+        if not names:
+            st.markdown(cards.muted("Nobody may judge yet. An administrator adds reviewers."))
+            return []
+        chosen = st.multiselect(
+            "Readers", list(names), key="su_readers", format_func=lambda i: names.get(i, "–"), placeholder="Choose"
+        )
+        if len(chosen) < n_slots:
+            st.markdown(cards.muted(f"{len(chosen)} of at least {n_slots} chosen; more can be added to the draft."))
+    return list(chosen)
+
+
+page()
