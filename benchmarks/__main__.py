@@ -1,4 +1,4 @@
-"""``./dev bench [NAME] [OPTIONS]``: run a slow proof or measurement by name, or list them."""
+"""``./dev bench [NAME] [OPTIONS]``: run a slow proof or measurement by name or its beginning, or list them."""
 
 import ast
 import runpy
@@ -25,6 +25,8 @@ def main() -> int:
             print(f"{name:18} {title}")
         return 0
     name = sys.argv.pop(1)
+    fitting = [known for known in names if known.startswith(name)]
+    name = fitting[0] if len(fitting) == 1 else name
     if name not in names:
         print(f"bench: there is no measurement '{name}'; there are {', '.join(names)}", file=sys.stderr)
         return 2

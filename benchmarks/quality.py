@@ -10,29 +10,55 @@ import argparse
 import os
 import time
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
+import joblib
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
 
 from alertreview.importing import build_cohort
-from core.baselines import NeighbourDistanceDifference, SelfConfidence, SupportVectors, WeightedNeighbours
 from core.calibration import calibrate
 from core.evaluation import rank_auc
 from core.logistic import fit_ridge_logistic
 from core.multitask import SCORERS, ScoringParameters, score_tasks
 from core.order_groups import order_groups
-from core.scoring_parameters import RETROSPECTIVE_SCORERS
-from core.task_evidence import weighted_task_features
+from core.scoring_parameters import BASELINE_SCORERS, RETROSPECTIVE_SCORERS, SOFTHAD_PAPER
 
 FLIPPED_SHARE = 0.03
 MATCHED_SHARE = 0.05
-PEERS = {
-    "weighted k-NN": WeightedNeighbours,
-    "k-NN distance difference": NeighbourDistanceDifference,
-    "SVM": SupportVectors,
-    "self-confidence": SelfConfidence,
-}
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a fold needs of a cohort; it goes to other processes."""
+
+    features: sparse.csr_matrix
+    decisions: np.ndarray
+    is_flag: np.ndarray
+    is_elapsed: np.ndarray
+    patients: np.ndarray
+    names: list
+    kinds: list
+    groups: np.ndarray
+
+    @classmethod
+    def of(cls, cohort):
+        """Take it from a cohort."""
+        dictionary, tasks = cohort.feature_dictionary, cohort.tasks
+        groups = tasks["order_group"].where(tasks["order_group"] != "", tasks["task_key"])
+        return cls(
+            features=cohort.features,
+            decisions=cohort.decisions.toarray().astype(bool),
+            is_flag=dictionary["is_flag"].to_numpy(dtype=bool),
+            is_elapsed=dictionary["aspect"].astype(str).str.startswith("hours_").to_numpy(),
+            patients=cohort.instances["patient_id"].astype(str).to_numpy(dtype=object),
+            names=tasks["name"].astype(str).tolist(),
+            kinds=tasks["kind"].astype(str).tolist(),
+            groups=np.unique(groups.astype(str), return_inverse=True)[1],
+        )
 
 
 def plant_flips(Y, kind, random, groups):
@@ -104,51 +130,45 @@ def activity_only(scored, decisions_of):
     return np.column_stack(columns)
 
 
-def peer_scores(scored, make):
-    """Scores of a peer, fitted task by task on the same weighted features of the same instances."""
-    prepared, columns = scored.prepared, []
-    for task in scored:
-        features, _ = weighted_task_features(prepared, task)
-        y = np.where(np.r_[prepared.past_positive(task), prepared.recent_positive(task)], 1.0, -1.0)
-        n_past = prepared.n_past
-        columns.append(make().fit(features[:n_past], y[:n_past]).score_samples(features[n_past:], y[n_past:]))
-    return np.column_stack(columns)
-
-
-def measure_fold(cohort, Y, flipped, past, recent, options, seed):
-    """Figures of every row of the table for one fold and seed."""
+def measure_fold(records, kind, options, seed, fold):
+    """Figures of every row of the table for one fold and seed, and the CPU seconds they took."""
+    started = time.process_time()
+    Y = records.decisions
+    flipped = plant_flips(Y, kind, np.random.default_rng([seed, 1]), records.groups)
+    folds = fold_of_patients(records.patients, options.folds, seed)
+    past, recent = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
     seen = Y ^ flipped
-    names = cohort.tasks["name"].tolist()
-    groups = order_groups(sparse.csc_matrix(seen[past]), names)
-    scored = score_tasks(
-        cohort.features,
-        sparse.csc_matrix(seen),
-        is_flag=cohort.feature_dictionary["is_flag"].to_numpy(dtype=bool),
-        patients=cohort.instances["patient_id"].to_numpy(),
-        past=past,
-        recent=recent,
-        scorers=SCORERS + RETROSPECTIVE_SCORERS,
-        parameters=ScoringParameters(n_nodes=options.nodes, n_graphs=options.graphs),
-        seed=seed,
-        n_jobs=options.jobs,
-        task_names=names,
-        kinds=cohort.tasks["kind"].astype(str).tolist(),
-        order_groups=groups.tolist(),
-        is_elapsed=cohort.feature_dictionary["aspect"].astype(str).str.startswith("hours_").to_numpy(),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scored = score_tasks(
+            records.features,
+            sparse.csc_matrix(seen),
+            is_flag=records.is_flag,
+            patients=records.patients,
+            past=past,
+            recent=recent,
+            scorers=(*SCORERS, *RETROSPECTIVE_SCORERS, *options.peers),
+            parameters=ScoringParameters(n_nodes=options.nodes, n_graphs=options.graphs),
+            seed=seed,
+            n_jobs=1,
+            task_names=records.names,
+            kinds=records.kinds,
+            order_groups=order_groups(sparse.csc_matrix(seen[past]), records.names).tolist(),
+            is_elapsed=records.is_elapsed,
+        )
+        with threadpool_limits(1):
+            activity = activity_only(scored, lambda task: seen[recent, task])
     tasks = list(scored)
     decisions, flips = seen[np.ix_(recent, tasks)], flipped[np.ix_(recent, tasks)]
     share = seen[np.ix_(past, tasks)].mean(axis=0)
-    rows = {
-        "base rate of the task alone": np.where(decisions, 1 - share, share),
-        "activity of the day alone": activity_only(scored, lambda task: seen[recent, task]),
-    }
+    rows = {"base rate of the task alone": np.where(decisions, 1 - share, share), "activity of the day alone": activity}
     for scorer in scored.scorers:
-        rows[scorer] = np.column_stack([scored.scores(task, scorer).scaled_score for task in tasks])
-    rows["softhad-paper, unscaled"] = np.column_stack([scored.scores(task, "softhad-paper").score for task in tasks])
-    for name in options.peers:
-        rows[name] = peer_scores(scored, PEERS[name])
-    return {name: figures(scores, flips, decisions) for name, scores in rows.items()}
+        found = [scored.scores(task, scorer) for task in tasks]
+        rows[scorer] = np.column_stack([one.scaled_score for one in found])
+        if scorer == SOFTHAD_PAPER:
+            rows[f"{scorer}, unscaled"] = np.column_stack([one.score for one in found])
+    measured = {name: figures(scores, flips, decisions) for name, scores in rows.items()}
+    return measured, time.process_time() - started
 
 
 def show(table):
@@ -177,36 +197,33 @@ def parse(arguments=None):
     parser.add_argument("--only-folds", type=int, default=None, help="measure the first folds only")
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--graphs", type=int, default=3)
-    parser.add_argument("--peers", nargs="*", default=[], choices=PEERS, help="peers to measure beside (slow)")
-    parser.add_argument("--jobs", type=int, default=2)
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--peers", nargs="*", default=None, choices=BASELINE_SCORERS, help="peers to measure beside; without names: all"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="folds side by side, each in a process with one thread")
+    options = parser.parse_args(arguments)
+    options.peers = () if options.peers is None else tuple(options.peers) or BASELINE_SCORERS
+    return options
 
 
 def main(arguments=None):
     """Plant, score, count."""
     options = parse(arguments)
     cohort, _ = build_cohort(options.data)
-    Y = cohort.decisions.toarray().astype(bool)
-    print(f"{Y.shape[0]} instances, {cohort.features.shape[1]} features, {Y.shape[1]} tasks")
-    groups = np.unique(
-        cohort.tasks["order_group"].where(cohort.tasks["order_group"] != "", cohort.tasks["task_key"]),
-        return_inverse=True,
-    )[1]
-    patients = cohort.instances["patient_id"].to_numpy()
+    records = Records.of(cohort)
+    n_instances, n_tasks = records.decisions.shape
+    print(f"{n_instances} instances, {records.features.shape[1]} features, {n_tasks} tasks")
+    n_folds = options.folds if options.only_folds is None else options.only_folds
     for kind in options.flips:
-        table, started = {}, time.perf_counter()
-        for seed in range(options.seeds):
-            flipped = plant_flips(Y, kind, np.random.default_rng([seed, 1]), groups)
-            folds = fold_of_patients(patients, options.folds, seed)
-            for fold in range(options.folds if options.only_folds is None else options.only_folds):
-                past, recent = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    found = measure_fold(cohort, Y, flipped, past, recent, options, seed)
-                for name, result in found.items():
-                    table.setdefault(name, []).append(result)
-        n_runs = len(next(iter(table.values())))
-        print(f"\n{kind} flips, {n_runs} runs (folds x seeds), {time.perf_counter() - started:.0f} s")
+        work = [(seed, fold) for seed in range(options.seeds) for fold in range(n_folds)]
+        parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator", batch_size=1)
+        found = parallel(joblib.delayed(measure_fold)(records, kind, options, *place) for place in work)
+        table, seconds = {}, []
+        for measured, cpu in tqdm(found, desc=kind, total=len(work), disable=None, leave=False):
+            seconds.append(cpu)
+            for name, result in measured.items():
+                table.setdefault(name, []).append(result)
+        print(f"\n{kind} flips, {len(work)} runs (folds x seeds), {np.mean(seconds):.0f} CPU-s each")
         show(table)
 
 

@@ -5,6 +5,7 @@ python benchmarks/screenshots.py --url http://127.0.0.1:8501 --out pictures [--o
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from playwright.sync_api import Browser, Error, Page, sync_playwright
@@ -86,15 +87,25 @@ def _grow(page: Page, width: int) -> None:
     page.wait_for_timeout(800)
 
 
+def until(page: Page, expression: str, timeout: float) -> None:
+    """Wait from outside: waiting in the page makes code from text, which the Content-Security-Policy forbids."""
+    deadline = time.monotonic() + timeout / 1000
+    while not page.evaluate(expression):
+        if time.monotonic() > deadline:
+            raise Error(f"did not come true: {expression}")
+        page.wait_for_timeout(50)
+
+
 def settled(page: Page, timeout: float = 30_000) -> bool:
     """Wait until the script has run and every figure is drawn; False when that does not happen."""
     try:
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=timeout)
         page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p)", timeout=timeout)
-        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=timeout)
-        page.wait_for_function(
+        until(page, "!document.querySelector('[data-testid=stSkeleton]')", timeout)
+        until(
+            page,
             "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
-            timeout=timeout,
+            timeout,
         )
     except Error as error:
         print(f"{page.url}: {error}", file=sys.stderr)

@@ -1,0 +1,145 @@
+"""A site with many alerts for the dashboard's measurements: a simulated demonstration, and a large run put on top.
+
+The import behind the large run has as many patient-days as a year of a hospital; only those of the demonstration have
+records. They hold the first ranks, so that the alerts that are opened have a time line and neighbours.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from alertreview.demo import DemoSize, build_demo
+from alertreview.settings import load_settings
+from core.vocabulary import Decision
+from db.bulk import store_alerts, store_task_results
+from db.rows import InstanceRow, NewAlert, NewInstance, NewRun, NewTask, NewTaskResult, TaskRow
+from db.session import Database
+
+FIRST_DAY = datetime(2025, 11, 1, 7, 0, tzinfo=UTC)
+DAYS = 365
+FIRST_REAL = 2_000
+"""Ranks of each list that belong to patient-days with records."""
+
+
+def build_site(home: Path, n_alerts: int, n_instances: int) -> None:
+    """Build the site; what is there already is kept."""
+    settings = load_settings(home, create=True)
+    if not (home / "bench-ready").exists():
+        for line in build_demo(settings, DemoSize(n_patients=60, n_cases=36, n_waiting=6)):
+            print(f"  {line}", flush=True)
+        with Database(settings.database_url) as database:
+            _put_large_run(database, n_alerts, n_instances)
+        (home / "bench-ready").write_text("ready\n")
+
+
+def _put_large_run(database: Database, n_alerts: int, n_instances: int) -> None:
+    with database.read() as uow:
+        demo = uow.runs.latest_published()
+        if demo is None:
+            raise LookupError("the demonstration has no run")
+        small = uow.snapshots.get(demo.snapshot_id)
+        real = uow.snapshots.instances(small.id)
+        tasks = uow.snapshots.tasks(small.id)
+        folds = uow.runs.fold_of_row(demo.id)
+        results = [uow.runs.task_result(demo.id, task.id) for task in tasks]
+    n_instances = max(n_instances, 2 * len(real))
+    new = replace(small, content_hash="b" * 64)
+    fields = {name: getattr(new, name) for name in type(new).__mro__[1].__dataclass_fields__}
+    with database.write() as uow:
+        snapshot = uow.snapshots.add(
+            type(new).__mro__[1](**fields), _instances(real, n_instances), [_new_task(task) for task in tasks]
+        )
+        all_folds = np.full(n_instances, -2, dtype=np.int16)
+        all_folds[: len(folds)] = folds
+        run = NewRun(
+            snapshot_id=snapshot.id,
+            scorer=demo.scorer,
+            parameters=demo.parameters,
+            seed=1,
+            code_version=demo.code_version,
+            split=demo.split,
+            fold_of_row=all_folds,
+            n_past=demo.n_past,
+            n_recent=n_instances - demo.n_past,
+            n_patient_days=n_instances - demo.n_past,
+            created_at=datetime.now(UTC),
+        )
+        run_id = uow.runs.start(run)
+        uow.commit()
+    with database.read() as uow:
+        stored, stored_tasks = uow.snapshots.instances(snapshot.id), uow.snapshots.tasks(snapshot.id)
+    by_key = {task.task_key: task.id for task in stored_tasks}
+    keys = {task.id: task.task_key for task in tasks}
+    names = NewTaskResult.__dataclass_fields__
+    store_task_results(
+        database,
+        run_id,
+        [
+            NewTaskResult(**{n: getattr(row, n) for n in names} | {"task_id": by_key[keys[row.task_id]]})
+            for row in results
+        ],
+    )
+    recent = [stored[row] for row in np.flatnonzero(folds >= 0)]
+    store_alerts(database, run_id, _alerts(stored, recent, stored_tasks, demo.scorer, n_alerts))
+    with database.write() as uow:
+        uow.runs.publish(run_id, published_at=datetime.now(UTC), floors=dict.fromkeys(Decision, 0.3))
+        uow.commit()
+
+
+def _instances(real: list[InstanceRow], n_instances: int) -> Iterator[NewInstance]:
+    units = sorted({one.unit for one in real})
+    for row in range(n_instances):
+        if row < len(real):
+            yield NewInstance(**{name: getattr(real[row], name) for name in NewInstance.__dataclass_fields__})
+            continue
+        stay = row // 5
+        yield NewInstance(
+            row_index=row,
+            patient_id=f"BENCH-{stay // 2:06d}",
+            stay_id=stay,
+            snapshot_at=FIRST_DAY + timedelta(days=(stay * 7 + row % 5) % DAYS),
+            day_of_stay=row % 5 + 1,
+            unit=units[stay % len(units)],
+            age_years=40.0 + stay % 50,
+            sex="FM"[stay % 2],
+            window_hours=24.0 if row % 5 < 4 else 9.5,
+        )
+
+
+def _new_task(task: TaskRow) -> NewTask:
+    return NewTask(**{name: getattr(task, name) for name in NewTask.__dataclass_fields__})
+
+
+def _alerts(
+    stored: list[InstanceRow], recent: list[InstanceRow], tasks: list[TaskRow], scorer: str, n_alerts: int
+) -> Iterator[NewAlert]:
+    """Draw each list's alerts: first those with records, then any, each decision at most once."""
+    chance = random.Random(1)
+    each = n_alerts // 2
+    for decision in Decision:
+        pairs = chance.sample(range(len(stored) * len(tasks) // 2), each)
+        side = 0 if decision is Decision.OMISSION else 1
+        first = chance.sample(range(len(recent) * len(tasks) // 2), min(FIRST_REAL, each))
+        for rank in range(1, each + 1):
+            instance, task = divmod(first[rank - 1] if rank <= len(first) else pairs[rank - 1], len(tasks) // 2)
+            where = recent[instance] if rank <= len(first) else stored[instance]
+            what = tasks[2 * task + side]
+            scaled = 1 - 0.7 * (rank / each) ** 0.5
+            yield NewAlert(
+                task_id=what.id,
+                instance_id=where.id,
+                scorer=scorer,
+                rank=rank,
+                decision=decision,
+                kind=what.kind,
+                unit=where.unit,
+                window_cut=where.window_hours < 24,
+                score=scaled * 0.9,
+                scaled_score=scaled,
+                soft_label=0.5,
+                support=0.9,
+            )

@@ -1,0 +1,42 @@
+"""Processes killed outright, 25 times each in voting, scoring, publishing, migrating and exporting: what was lost."""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.kills import ACTS
+
+
+def kill_many(name: str, n_kills: int, seed: int) -> bool:
+    """Kill one act many times and print what came of it; True when nothing was lost."""
+    act, lost, n_acknowledged, began = ACTS[name], [], 0, time.perf_counter()
+    for number in range(n_kills):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                n_acknowledged += act(Path(folder), random.Random(f"{name} {seed} {number}"))
+            except AssertionError as error:
+                lost.append(f"kill {number}: {error}")
+    seconds = time.perf_counter() - began
+    print(f"{name:12} {n_kills} kills, {n_acknowledged} acts acknowledged, {len(lost)} with a loss ({seconds:.0f} s)")
+    for line in lost:
+        print(f"    {line}")
+    return not lost
+
+
+def main() -> int:
+    """Run it and return 0 when nothing was lost."""
+    parser = argparse.ArgumentParser(prog="./dev bench faults", description=__doc__)
+    parser.add_argument("--kills", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--act", choices=sorted(ACTS), action="append")
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    results = [kill_many(name, options.kills, options.seed) for name in options.act or ACTS]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
