@@ -24,14 +24,14 @@ def upgrade(file: str) -> None:
         database.upgrade()
 
 
-def judge_everything(url: str) -> None:
-    """Judge case after case of the study "demo" as its first reader; prints each case once it was acknowledged."""
+def judge_everything(url: str, at: str = "0") -> None:
+    """Judge case after case of the study "demo" as one of its readers; prints each case once it was acknowledged."""
     from alertreview.review import ReviewService
 
     with Database(url) as database:
         review = ReviewService(database, Patients, Clock())
         with database.read() as uow:
-            reader = uow.studies.readers(uow.studies.by_slug("demo").id)[0].person_id
+            reader = uow.studies.readers(uow.studies.by_slug("demo").id)[int(at)].person_id
         while (case := review.next_case("demo", reader)) is not None:
             saved = review.submit_judgment(
                 "demo", reader, case.case_id, answer=Answer.RELEVANT, version_seen=0, form_key=case.form_key
@@ -67,7 +67,46 @@ def score(url: str, n_alerts: str) -> None:
         print(run_id, time.perf_counter() - began, flush=True)
 
 
+def publish_for_ever(url: str) -> None:
+    """Write and publish small runs, one after another; prints the number of each once it is published."""
+    with Database(url) as database, database.scoring_job():
+        site = StoredSite.reopen(database)
+        while True:
+            with database.write() as uow:
+                run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+                uow.commit()
+            alerts = (site.alert(i % len(site.instances), 0, i + 1, Decision.OMISSION) for i in range(200))
+            bulk.store_alerts(database, run_id, alerts)
+            with database.write() as uow:
+                uow.runs.publish(run_id, published_at=site.clock(), floors={Decision.OMISSION: 0.3})
+                uow.audit.append(site.clock(), "command line", "run published", f"run {run_id}", {})
+                uow.commit()
+            print(run_id, flush=True)
+
+
+def migrate(folder: str) -> None:
+    """Upgrade the databases in a folder, one after another; prints the name of each once it is done."""
+    for file in sorted(Path(folder).glob("*.db")):
+        with Database(f"sqlite:///{file}") as database:
+            database.upgrade()
+        print(file.name, flush=True)
+
+
+def export_for_ever(url: str, folder: str) -> None:
+    """Write the audit trail to file after file; prints name and rows of each once it was acknowledged."""
+    from alertreview.audit_trail import AuditTrailService
+
+    with Database(url) as database:
+        trail = AuditTrailService(database, Clock())
+        for number in range(100_000):
+            report = trail.export(Path(folder) / f"{number}.jsonl")
+            print(f"{number}.jsonl", report.n_events, flush=True)
+
+
 ACTS = {
+    "publish-for-ever": publish_for_ever,
+    "migrate": migrate,
+    "export-for-ever": export_for_ever,
     "upgrade-many": upgrade_one_after_another,
     "upgrade": upgrade,
     "judge": judge_everything,

@@ -72,3 +72,8 @@ def write_meds(folder: Path, rows: Sequence[Row], shard: str = "0.parquet", **ex
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), path)
     return folder
+
+
+def end_of(events: pd.DataFrame) -> pd.Timestamp:
+    """Time of the last event."""
+    return events["time"].max()

@@ -154,7 +154,15 @@ class StoredSite:
         self.review = ReviewService(database, Patients, self.clock)
         self.studies = StudyService(database, self.clock)
 
-    def alert(self, row: int, task: int, rank: int, decision: Decision, scaled_score: float = 0.5) -> NewAlert:
+    def alert(
+        self,
+        row: int,
+        task: int,
+        rank: int,
+        decision: Decision,
+        scaled_score: float = 0.5,
+        scorer: str = "softhad",
+    ) -> NewAlert:
         instance = self.instances[row]
         return NewAlert(
             task_id=self.tasks[task].id,
@@ -168,6 +176,7 @@ class StoredSite:
             scaled_score=scaled_score,
             soft_label=-0.25,
             support=0.75,
+            scorer=scorer,
         )
 
     def publish(self, alerts: list[NewAlert]) -> int:

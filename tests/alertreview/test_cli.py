@@ -74,6 +74,19 @@ def test_alerts_as_json_have_the_promised_fields(demo_home: Path, capsys: pytest
     assert all(alert["simulated"] for alert in alerts)
 
 
+def test_alerts_of_another_scorer_are_its_own_list_and_an_unknown_one_is_named(
+    demo_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ids(*options: object) -> list[int]:
+        assert run("alerts", "--top", "20", "--format", "json", "--home", demo_home, *options) == 0
+        return [alert["alert_id"] for alert in json.loads(capsys.readouterr().out)]
+
+    assert ids("--scorer", "softhad") == ids()
+    assert not set(ids("--scorer", "logistic")) & set(ids())
+    assert run("alerts", "--scorer", "svm", "--home", demo_home) == 2
+    assert "has no scorer 'svm'; it has softhad, " in capsys.readouterr().err
+
+
 def test_alerts_by_turns_alternate_between_the_lists(demo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("alerts", "--top", "6", "--order", "turns", "--format", "json", "--home", demo_home) == 0
     decisions = [alert["decision"] for alert in json.loads(capsys.readouterr().out)]
@@ -147,6 +160,11 @@ def test_simulate_writes_a_data_set_and_never_over_another(
     assert run("simulate", "--out", tmp_path / "meds") == 0
     assert "no real patient" in capsys.readouterr().out
     assert (tmp_path / "meds" / "metadata" / "codes.parquet").exists()
+    noisy = ("--unit-noise", "0.5", "--drift", "1", "--missing-rate", "0.2", "--planted-rate", "0.1")
+    assert run("simulate", *noisy, "--out", tmp_path / "noisy") == 0
+    assert "no real patient" in capsys.readouterr().out
+    codes = set(pd.read_parquet(tmp_path / "noisy" / "data")["code"])
+    assert "LAB//RESULT//Glucose//mmol/L" in codes
     assert run("simulate", "--out", tmp_path / "meds") == 2
     assert "exists already" in capsys.readouterr().err
 

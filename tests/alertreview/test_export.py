@@ -98,6 +98,7 @@ def test_meds_labels_are_written_for_decided_cases(own: Application, tmp_path: P
         assert (table["prediction_time"].dt.hour == 8).all()
 
 
+@pytest.mark.checklist("A1")
 def test_an_export_is_an_act_in_the_audit_trail(own: Application, tmp_path: Path) -> None:
     own.exports.labels("demo", "csv", "long", tmp_path / "a.csv")
     with own.database.read() as uow:

@@ -73,6 +73,7 @@ def test_ids_come_back_as_the_text_they_were(tmp_path, identifier):
 @pytest.mark.parametrize(
     "words", ['=HYPERLINK("http://x","y")', "+1", "-1", "@SUM(1)", "\t=1", "=cmd|' /C calc'!A0", "＝1", "'quoted"]
 )
+@pytest.mark.checklist("D3")
 def test_a_formula_stays_text_everywhere(tmp_path, words):
     files = write(tmp_path, [row(words=words)])
     cell = cells_of(files[ExportFormat.XLSX].path)[0][1]
@@ -83,6 +84,7 @@ def test_a_formula_stays_text_everywhere(tmp_path, words):
         assert next(read_rows(files[chosen].path, SCHEMA, chosen))["words"] == words
 
 
+@pytest.mark.checklist("D3")
 def test_a_negative_score_stays_a_number(tmp_path):
     files = write(tmp_path, [row(score=-0.31)])
     assert pd.read_csv(files[ExportFormat.CSV_EXCEL].path, encoding="utf-8-sig")["score"][0] == -0.31
@@ -107,6 +109,7 @@ def test_plain_csv_is_byte_exact(tmp_path):
     assert path[ExportFormat.CSV].path.read_bytes() == expected.encode()
 
 
+@pytest.mark.checklist("C7")
 def test_eight_in_the_morning_stays_eight_across_the_change_of_clocks(tmp_path):
     before = datetime(2026, 3, 28, 8, tzinfo=ZoneInfo("Europe/Zurich"))
     files = write(tmp_path, [row(at=before), row(at=AT)])

@@ -1,3 +1,5 @@
+import time
+
 import pandas as pd
 import pytest
 
@@ -161,7 +163,7 @@ def test_progress_goes_forward_to_the_end(tmp_path):
     shares = [share for _, share in told]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    assert {"reading", "features", "tasks"} <= {what for what, _ in told}
+    assert {"reading", "stays and instances", "features and tasks"} <= {what for what, _ in told}
 
 
 def test_two_imports_of_the_same_folder_are_equal(tmp_path):
@@ -174,3 +176,18 @@ def test_shards_may_be_cut_anywhere(tmp_path):
     write_rows(tmp_path / "b", ROWS[:2], "0.parquet")
     parts, _ = build_cohort(write_rows(tmp_path / "b", ROWS[2:], "1.parquet"))
     assert whole.content_hash == parts.content_hash
+
+
+def test_a_hundred_thousand_codes_are_read_and_remarked(tmp_path):
+    codes = [f"LAB//{50000 + i % 3000}//unit {i}" for i in range(60_000)] + [f"BILLING//{i}" for i in range(40_000)]
+    rows = [*ROWS, *((1, "2026-01-02 10:00", code, 1.0) for code in codes)]
+    start = time.process_time()
+    cohort, report = build_cohort(write_rows(tmp_path, rows), mapping="mimic-iv-meds", min_positive=1)
+    assert time.process_time() - start < 20
+    unknown = next(drop for drop in report.read.dropped if "no rule" in drop.reason)
+    assert (unknown.n_rows, unknown.n_codes, len(unknown.examples)) == (40_000, 40_000, 20)
+    assert report.n_lab_tasks == 3_000
+    assert report.read.n_items_with_several_unit_codes == 3_000
+    assert len(report.read.unit_conflicts) == 3_000
+    assert len("\n".join(report.lines())) < 10_000
+    assert len(cohort.tasks) == report.n_lab_tasks + report.n_medication_tasks

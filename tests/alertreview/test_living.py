@@ -3,7 +3,8 @@ import pytest
 
 from alertreview.importing import build_cohort
 from alertreview.living import extend_snapshot
-from alertreview.snapshots import read_snapshot, write_snapshot
+from alertreview.snapshot_writer import write_snapshot
+from alertreview.snapshots import read_snapshot
 from core.errors import MappingError
 from core.simulate import simulate_cohort, write_meds
 

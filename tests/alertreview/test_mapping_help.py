@@ -1,8 +1,14 @@
 import pytest
+import yaml
 
+from alertreview.bootstrap import open_database
+from alertreview.data_files import preset_paths
 from alertreview.importing import build_cohort
-from alertreview.mapping_help import check_mapping, save_suggestion, suggest_mapping
-from core.errors import MappingError
+from alertreview.mapping_help import check_mapping, order_groups_text, save_suggestion, suggest_mapping
+from alertreview.settings import load_settings
+from alertreview.site import import_records
+from alertreview.snapshots import read_snapshot
+from core.errors import MappingError, NotFoundError
 from core.mapping import load_mapping
 from core.simulate import simulate_cohort, write_meds
 from tests.records import write_meds as write_rows
@@ -66,3 +72,38 @@ def test_an_existing_file_is_not_overwritten(tmp_path, hospital):
     assert path.read_text() == "mine"
     with pytest.raises(MappingError, match="cannot be written"):
         save_suggestion(suggest_mapping(hospital), tmp_path / "no" / "folder.yaml")
+
+
+@pytest.fixture
+def site(tmp_path):
+    settings = load_settings(tmp_path / "site", None, create=True)
+    with open_database(settings, upgrade=True) as database:
+        yield settings, database
+
+
+def test_order_groups_come_out_as_a_part_of_a_mapping_and_go_in_edited(site, hospital, tmp_path):
+    settings, database = site
+    import_records(settings, database, hospital, "meds", "simulated")
+    text = order_groups_text(database)
+    found = yaml.safe_load(text)["order_groups"]
+    snapshot = read_snapshot(next(settings.snapshots.iterdir()))
+    groups = snapshot.tasks.set_index("task_key")["order_group"]
+    assert {key: name for name, keys in found.items() for key in keys} == groups[groups != ""].to_dict()
+    first, *others = found
+    moved = found[first][0]
+    edited = {"Renamed": found[first][1:], "": [moved]} | {name: found[name] for name in others}
+    content = load_mapping(preset_paths()["simulated"]).model_dump(mode="json") | {
+        "name": "own",
+        "order_groups": edited,
+    }
+    path = tmp_path / "own.yaml"
+    path.write_text(yaml.safe_dump(content))
+    cohort, _ = build_cohort(hospital, mapping=path)
+    again = cohort.tasks.set_index("task_key")["order_group"]
+    assert again[moved] == ""
+    assert set(again[found[first][1:]]) == {"Renamed"}
+
+
+def test_without_an_import_there_are_no_order_groups(site):
+    with pytest.raises(NotFoundError, match="Import records first"):
+        order_groups_text(site[1])

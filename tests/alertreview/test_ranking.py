@@ -3,9 +3,8 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 
-from alertreview.ranking import rank_alerts
+from alertreview.ranking import VALUES, Place, TopDecisions
 from core.vocabulary import Decision
 
 N_ROWS, N_TASKS = 6, 3
@@ -33,16 +32,9 @@ tables = st.lists(
 def test_each_list_holds_the_highest_scores_in_order(drawn: list[tuple[float, bool]], n_kept: int) -> None:
     scaled = np.array([score for score, _ in drawn], dtype=np.float32).reshape(N_ROWS, N_TASKS)
     taken = np.array([done for _, done in drawn]).reshape(N_ROWS, N_TASKS)
-    # Two instances are only learned from: the scores run over the others.
-    decisions = np.zeros((N_ROWS + 2, N_TASKS), dtype=bool)
-    recent = np.array([1, 2, 3, 5, 6, 7])
-    decisions[recent] = taken
-    ranked = rank_alerts(
-        {column: scaled[:, column] for column in range(N_TASKS)},
-        sparse.csc_matrix(decisions),
-        recent,
-        n_kept=n_kept,
-    )
+    ranked = TopDecisions(n_kept)
+    for column in range(N_TASKS):
+        ranked.add(column, taken[:, column], dict.fromkeys(VALUES, scaled[:, column]))
     for decision in Decision:
         expected = plain_ranking(scaled, taken, decision)[:n_kept]
         found = [(place.column, place.position) for one, place in ranked.places() if one is decision]
@@ -55,7 +47,16 @@ def test_each_list_holds_the_highest_scores_in_order(drawn: list[tuple[float, bo
             assert decision not in ranked.floors
 
 
+def test_what_was_said_of_a_decision_goes_with_it() -> None:
+    vectors = {name: np.array([place, 10 + place], dtype=np.float32) for place, name in enumerate(VALUES)}
+    ranked = TopDecisions(5)
+    ranked.add(7, np.array([True, False]), vectors)
+    places = dict(ranked.places())
+    assert places[Decision.COMMISSION] == Place(1, 7, 0, 0.0, 1.0, 2.0, 3.0)
+    assert places[Decision.OMISSION] == Place(1, 7, 1, 10.0, 11.0, 12.0, 13.0)
+
+
 def test_without_a_scored_task_both_lists_are_empty() -> None:
-    ranked = rank_alerts({}, sparse.csc_matrix(np.zeros((3, 2), dtype=bool)), np.arange(3), n_kept=5)
+    ranked = TopDecisions(5)
     assert list(ranked.places()) == []
     assert ranked.floors == {}

@@ -130,6 +130,7 @@ def test_cannot_judge_needs_a_reason(site: StoredSite) -> None:
     assert site.review.queue("demo", reader).states[SlotState.CANNOT_JUDGE] == 1
 
 
+@pytest.mark.checklist("A4")
 def test_a_change_stores_the_new_answer_and_keeps_the_old_as_history(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     case = next_case(site, reader)
@@ -145,6 +146,7 @@ def test_a_change_stores_the_new_answer_and_keeps_the_old_as_history(site: Store
     assert [judgment.answer for judgment in site.review.my_judgments(reader)] == [Answer.USUAL]
 
 
+@pytest.mark.checklist("C2")
 def test_the_same_form_is_saved_once_however_often_it_is_sent(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     case = next_case(site, reader)
@@ -155,6 +157,7 @@ def test_the_same_form_is_saved_once_however_often_it_is_sent(site: StoredSite) 
     assert rows(site, "judgment") == 1
 
 
+@pytest.mark.checklist("C2")
 def test_twenty_presses_at_once_are_one_judgment_and_no_error(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     case = next_case(site, reader)
@@ -167,6 +170,7 @@ def test_twenty_presses_at_once_are_one_judgment_and_no_error(site: StoredSite) 
     assert rows(site, "judgment") == rows(site, "audit_event") - 3 == 1
 
 
+@pytest.mark.checklist("C3")
 def test_the_second_of_two_windows_hears_of_the_first_and_nothing_is_lost(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     first, second = (site.review.case("demo", reader, next_case(site, reader).case_id) for _ in range(2))
@@ -204,6 +208,7 @@ def test_when_every_second_commit_fails_there_are_as_many_saved_marks_as_rows(si
     assert rows(site, "audit_event") == 3 + 6
 
 
+@pytest.mark.checklist("C2")
 def test_a_failed_save_may_be_sent_again(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     case = next_case(site, reader)
@@ -242,6 +247,7 @@ def test_a_form_belongs_to_one_reader_and_one_case(site: StoredSite) -> None:
         save(site, second, other, form_key="")
 
 
+@pytest.mark.checklist("A4")
 def test_a_judgment_cannot_be_changed_or_deleted_behind_the_versions(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     save(site, reader, next_case(site, reader))
@@ -262,6 +268,7 @@ def test_a_comment_has_a_length_that_a_person_can_read(site: StoredSite) -> None
         site.review.save_draft("demo", reader, case.case_id, DraftView(None, None, "x" * 20_001))
 
 
+@pytest.mark.checklist("C4")
 def test_a_killed_process_loses_nothing_that_it_had_acknowledged(site: StoredSite) -> None:
     site.study(40, 3)
     acknowledged = killed_after(child("judge", url(site)), 15)
@@ -349,6 +356,7 @@ def test_undo_takes_the_answer_back_and_shows_it_again_as_a_choice(site: StoredS
     assert rows(site, "judgment") == 3
 
 
+@pytest.mark.checklist("A4")
 def test_undo_of_a_change_brings_the_former_answer_back(site: StoredSite) -> None:
     reader = site.study(3, 3)[0]
     case = next_case(site, reader)
@@ -698,6 +706,7 @@ def test_a_locked_study_takes_nothing_and_shows_what_there_is(site: StoredSite) 
 # Audit
 
 
+@pytest.mark.checklist("A1")
 def test_every_saved_or_withdrawn_judgment_has_one_audit_row_and_no_comment_in_it(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     case = next_case(site, reader)

@@ -5,11 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alertreview import scoring
-from alertreview.scoring import ScoringRequest, list_named_scorers, score_site
+from alertreview import run_writing, scoring
+from alertreview.bootstrap import Application
+from alertreview.read_models import WorklistFilters
+from alertreview.scorers import describe_scorer, is_retrospective, list_named_scorers
+from alertreview.scoring import ScoringRequest, score_site
 from alertreview.settings import Settings, load_settings
+from alertreview.unfinished import StoredEvidence
 from core.errors import InvalidInputError, NotFoundError, RefusedError
-from core.scoring_parameters import SCORERS
+from core.scoring_parameters import ALL_SCORERS, BASELINE_SCORERS
 from core.vocabulary import Decision, RunStatus
 from db.rows import TaskResultRow
 from db.session import Database
@@ -80,7 +84,7 @@ def test_an_interrupted_run_is_invisible_and_continued_to_the_same_result(
     original = scoring.score_tasks
 
     def spy(*arguments: object, **options: object) -> object:
-        computed.append(len(options["finished"]))  # type: ignore[arg-type]
+        computed.append(len(options["store"]))  # type: ignore[arg-type]
         return original(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(scoring, "score_tasks", spy)
@@ -115,7 +119,7 @@ def test_a_run_that_fails_while_being_written_leaves_the_published_one_in_place(
     def broken(*_: object, **__: object) -> None:
         raise Stopped
 
-    monkeypatch.setattr(scoring, "store_alerts", broken)
+    monkeypatch.setattr(run_writing, "store_alerts", broken)
     with pytest.raises(Stopped):
         score_site(settings, own_database, REQUEST)
     with own_database.read() as uow:
@@ -124,6 +128,7 @@ def test_a_run_that_fails_while_being_written_leaves_the_published_one_in_place(
     assert score_site(settings, own_database, REQUEST).n_tasks_scored > 0
 
 
+@pytest.mark.checklist("C8")
 def test_two_scoring_jobs_at_once_the_second_is_refused(settings: Settings, own_database: Database) -> None:
     with (
         own_database.scoring_job(),
@@ -143,7 +148,7 @@ def test_folds_score_every_instance_once(settings: Settings, own_database: Datab
         assert np.isfinite(scores).any()
 
 
-def test_several_scorers_are_stored_side_by_side_and_the_first_ranks(
+def test_several_scorers_are_stored_side_by_side_and_the_first_is_shown_first(
     settings: Settings, own_database: Database
 ) -> None:
     request = ScoringRequest(scorers=("logistic", "softhad-paper"), n_nodes=40, n_graphs=1, n_jobs=1)
@@ -170,8 +175,96 @@ def test_the_outcome_in_lines_names_scorer_split_tasks_time_and_memory(
         assert part in text
 
 
-def test_every_named_scorer_is_explained() -> None:
-    assert {name for name, _ in list_named_scorers()} == set(SCORERS)
+def test_every_scorer_of_a_run_has_lists_of_its_own(settings: Settings, own_database: Database) -> None:
+    request = ScoringRequest(scorers=("softhad", "day-adjusted", "softhad"), n_nodes=40, n_graphs=1, n_jobs=1)
+    outcome = score_site(settings, own_database, request)
+    with own_database.read() as uow:
+        run = uow.runs.get(outcome.run_id)
+        folds = uow.runs.fold_of_row(run.id)
+        position = {row: place for place, row in enumerate(np.flatnonzero(folds >= 0))}
+        for scorer in run.all_scorers:
+            scaled = dict(uow.runs.vectors(run.id, "scaled_score", scorer))
+            for decision in Decision:
+                lists = {"scorer": scorer, "decision": decision, "include_cut_windows": True}
+                rows = uow.alerts.page(run.id, limit=10_000, **lists).rows
+                assert [row.rank for row in rows] == list(range(1, len(rows) + 1))
+                assert len(rows) == run.n_alerts(scorer)[decision] == uow.alerts.count(run.id, **lists)
+                scores = [row.scaled_score for row in rows]
+                assert scores == sorted(scores, reverse=True)
+                assert run.floors(scorer)[decision] == scores[-1]
+                assert {row.scorer for row in rows} == {scorer}
+                for row in rows[:20]:
+                    assert row.scaled_score == float(scaled[row.task_id][position[row.row_index]])
+        tops = [
+            [(row.row_index, row.task_id) for row in uow.alerts.page(run.id, limit=50, scorer=scorer).rows]
+            for scorer in run.all_scorers
+        ]
+    assert run.all_scorers == ("softhad", "day-adjusted")
+    assert tops[0] != tops[1]
+
+
+def test_an_alert_of_a_further_scorer_opens_with_that_scorer_s_figures(
+    settings: Settings, own_database: Database
+) -> None:
+    request = ScoringRequest(scorers=("softhad", "day-adjusted"), n_nodes=40, n_graphs=1, n_jobs=1)
+    outcome = score_site(settings, own_database, request)
+    with Application(settings, Database(settings.database_url)) as application:
+        listed = application.worklist(WorklistFilters(run_id=outcome.run_id, scorer="day-adjusted"), limit=3).rows
+        detail = application.alert(listed[1].alert_id)
+        run = application.run(outcome.run_id)
+        with pytest.raises(InvalidInputError, match="no scorer 'pair'; it has softhad, day-adjusted"):
+            application.worklist(WorklistFilters(run_id=outcome.run_id, scorer="pair"))
+    with own_database.read() as uow:
+        task_id = uow.alerts.get(listed[1].alert_id).task_id
+        result = uow.runs.task_result(outcome.run_id, task_id, "day-adjusted")
+    assert result.scaled_histogram is not None
+    assert list(detail.scaled_histogram.counts) == result.scaled_histogram["counts"]
+    assert (detail.previous_alert_id, detail.next_alert_id) == (listed[0].alert_id, listed[2].alert_id)
+    assert run is not None
+    assert run.scorers == ("softhad", "day-adjusted")
+    assert run.retrospective_scorers == ("day-adjusted",)
+
+
+def test_baselines_are_scorers_of_a_run_like_any_other(settings: Settings, own_database: Database) -> None:
+    request = ScoringRequest(scorers=("softhad", "svm", "weighted-knn"), n_nodes=40, n_graphs=1, n_jobs=1)
+    outcome = score_site(settings, own_database, request)
+    with own_database.read() as uow:
+        for scorer in ("svm", "weighted-knn"):
+            task_id, scores = next(iter(uow.runs.vectors(outcome.run_id, "score", scorer)))
+            result = uow.runs.task_result(outcome.run_id, task_id, scorer)
+            assert result.scaled_score is not None
+            scale = result.scaling["0"]
+            expected = (scores - scale["low"]) / (scale["high"] - scale["low"])
+            np.testing.assert_allclose(result.scaled_score, expected, atol=1e-5)
+            assert result.score_histogram is not None
+            assert sum(result.score_histogram["counts"]) == outcome.n_past + outcome.n_recent
+            assert result.score_histogram["edges"][0] <= scores.min()
+    assert "Lists of their own: svm, weighted-knn." in list(outcome.lines())
+
+
+def test_memory_holds_one_task_of_evidence_at_a_time(
+    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[object] = []
+    original = scoring.score_tasks
+
+    def spy(*arguments: object, **options: object) -> object:
+        kept.append(original(*arguments, **options))  # type: ignore[arg-type]
+        return kept[-1]
+
+    monkeypatch.setattr(scoring, "score_tasks", spy)
+    score_site(settings, own_database, REQUEST)
+    assert isinstance(kept[0].evidence, StoredEvidence)  # type: ignore[attr-defined]
+
+
+def test_every_named_scorer_is_explained_and_marked_when_it_looks_back_or_only_compares() -> None:
+    meanings = dict(list_named_scorers())
+    assert set(meanings) == set(ALL_SCORERS)
+    assert all(meaning != name for name, meaning in meanings.items())
+    assert [name for name in meanings if is_retrospective(name)] == ["day-adjusted"]
+    assert meanings["day-adjusted"].endswith("[retrospective]")
+    assert all(meanings[name].endswith("[comparison]") for name in BASELINE_SCORERS)
+    assert describe_scorer("from a newer version") == "from a newer version"
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "01.02.2026"])

@@ -47,6 +47,7 @@ def desk(site: StoredSite) -> Desk:
     return Desk(site)
 
 
+@pytest.mark.checklist("A5")
 def test_a_signature_holds_name_time_meaning_and_what_was_signed(desk: Desk) -> None:
     signed = desk.signing.sign_report("demo", desk.person, f"  {MEANING} ")
     assert (signed.name, signed.meaning, signed.content_hash) == ("demo reader 0", MEANING, content_hash(desk.report))
@@ -84,6 +85,7 @@ def test_a_study_reopened_while_its_report_was_computed_is_not_signed(desk: Desk
     assert desk.superseded() == []
 
 
+@pytest.mark.checklist("A5")
 def test_signing_another_content_supersedes_for_good_what_was_signed_before(desk: Desk) -> None:
     old = desk.report
     desk.sign()
@@ -95,6 +97,7 @@ def test_signing_another_content_supersedes_for_good_what_was_signed_before(desk
     assert desk.superseded() == [True, True]
 
 
+@pytest.mark.checklist("A5")
 def test_a_reopened_study_supersedes_for_good_even_when_nothing_changed(desk: Desk) -> None:
     desk.sign()
     desk.site.studies.reopen_study("demo", reason="to look again")
@@ -122,6 +125,7 @@ def test_a_meaning_is_there_and_short(desk: Desk, meaning: str, part: str) -> No
         desk.sign(meaning)
 
 
+@pytest.mark.checklist("A5")
 def test_what_is_signed_is_what_was_shown(desk: Desk) -> None:
     with pytest.raises(ConflictError, match="changed since it was shown"):
         desk.sign(seen_hash="0" * 64)
@@ -155,6 +159,7 @@ def test_html_and_pdf_print_the_signatures_and_json_stays_what_was_signed(desk: 
     assert json_bytes == render_report(desk.report, ReportFormat.JSON)
 
 
+@pytest.mark.checklist("A5")
 def test_a_changed_vote_of_a_real_study_supersedes_what_was_signed_at_the_command_line(
     own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

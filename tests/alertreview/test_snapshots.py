@@ -1,13 +1,16 @@
 import json
+import shutil
 import time
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from alertreview.importing import build_cohort
-from alertreview.snapshots import read_snapshot, write_snapshot
+from alertreview.snapshot_writer import write_snapshot
+from alertreview.snapshots import read_snapshot
 from core.errors import SourceError
 from core.simulate import simulate_cohort, write_meds
 
@@ -62,7 +65,7 @@ def test_events_of_a_patient_are_its_rows_and_only_those(imported, stored, monke
 
 @pytest.mark.parametrize("size", [1, 7, 100])
 def test_patients_who_straddle_row_groups_are_whole(imported, tmp_path, monkeypatch, size):
-    monkeypatch.setattr("alertreview.snapshots.ROWS_PER_GROUP", size * 10)
+    monkeypatch.setattr("alertreview.snapshot_writer.ROWS_PER_GROUP", size * 10)
     cohort = imported[0]
     few = cohort.events[cohort.events["patient_id"].isin(cohort.patients["patient_id"].iloc[:3])].reset_index(drop=True)
     few["patient_id"] = few["patient_id"].cat.remove_unused_categories()
@@ -88,11 +91,12 @@ def _seconds(call):
     return time.perf_counter() - start
 
 
+@pytest.mark.checklist("D1")
 def test_an_interrupted_write_leaves_nothing(imported, tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("alertreview.snapshots.sparse.save_npz", fail)
+    monkeypatch.setattr("alertreview.snapshot_writer.sparse.save_npz", fail)
     with pytest.raises(SourceError, match=r"No space left.*nothing was kept"):
         write_snapshot(*imported, tmp_path)
     assert list((tmp_path / "snapshots").iterdir()) == []
@@ -115,8 +119,30 @@ def test_what_is_no_snapshot_is_refused(tmp_path):
         _ = read_snapshot(tmp_path).patients
 
 
+@pytest.mark.checklist("D2")
 def test_no_pickle_is_read(stored, tmp_path):
     (tmp_path / "manifest.json").write_text((stored / "manifest.json").read_text())
-    np.savez(tmp_path / "features.npz", data=np.array([object()], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"pickle|format"):
+    np.save(tmp_path / "features_data.npy", np.array([object()], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"pickle|Python objects"):
         _ = read_snapshot(tmp_path).features
+
+
+def test_changing_features_in_memory_never_reaches_the_disk(stored):
+    features = read_snapshot(stored).features
+    before = features.data[0]
+    features.data[:] = -1
+    assert read_snapshot(stored).features.data[0] == before
+
+
+def test_a_snapshot_of_the_first_version_is_read(imported, stored, tmp_path):
+    cohort = imported[0]
+    for path in stored.iterdir():
+        if not path.name.startswith("features_"):
+            shutil.copy(path, tmp_path)
+    manifest = json.loads((stored / "manifest.json").read_text()) | {"format_version": 1}
+    del manifest["rows_per_group"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    sparse.save_npz(tmp_path / "features.npz", cohort.features)
+    snapshot = read_snapshot(tmp_path)
+    assert (snapshot.features != cohort.features).nnz == 0
+    assert len(snapshot.events_of(cohort.patients["patient_id"].iloc[0]))

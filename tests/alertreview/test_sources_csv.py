@@ -54,6 +54,7 @@ ENCODED = {
 
 
 @pytest.mark.parametrize("content", ENCODED.values(), ids=ENCODED.keys())
+@pytest.mark.checklist("D1")
 def test_encodings_line_ends_delimiters_and_column_order_make_no_difference(tmp_path, content):
     plain = rows_of(written(tmp_path, HEADER + BODY, "plain.csv"))
     pd.testing.assert_frame_equal(rows_of(written(tmp_path, content)), plain, check_categorical=False)
@@ -100,6 +101,7 @@ def test_times_with_offsets_become_site_time(tmp_path):
         (HEADER + "P1,2026-01-01,IN,,a\0b\n", ["NUL"]),
     ],
 )
+@pytest.mark.checklist("D1")
 def test_a_wrong_file_is_refused_naming_file_row_column_and_rule(tmp_path, content, parts):
     path = written(tmp_path, content)
     with pytest.raises(SourceError) as caught:
@@ -125,6 +127,7 @@ def test_what_is_not_there_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../evil.csv", "/etc/evil.csv", "a/../../evil.csv", "..\\evil.csv"])
+@pytest.mark.checklist("D2")
 def test_archives_whose_members_leave_them_are_refused(tmp_path, name):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr(name, HEADER)
@@ -146,6 +149,7 @@ def test_links_in_archives_and_folders_are_refused(tmp_path):
         rows_of(tmp_path / "folder")
 
 
+@pytest.mark.checklist("D2")
 def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
     monkeypatch.setattr(text_tables, "_BOMB_BYTES", 1 << 20)
     bomb = (HEADER + BODY).encode() + b"," * (8 << 20)
@@ -158,6 +162,7 @@ def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("cut", [10, 40, -10])
+@pytest.mark.checklist("D1")
 def test_truncated_archives_are_refused(tmp_path, cut):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -171,6 +176,7 @@ def test_truncated_archives_are_refused(tmp_path, cut):
 
 @settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=300) | st.text(max_size=200).map(lambda text: (HEADER + text).encode()))
+@pytest.mark.checklist("D1")
 def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
     path = written(tmp_path_factory.mktemp("fuzz"), content)
     n_rows = 0

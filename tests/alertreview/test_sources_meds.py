@@ -58,6 +58,7 @@ def test_a_shard_without_numbers_is_read_with_a_remark(tmp_path):
     assert "numeric_value" in source.remarks[0]
 
 
+@pytest.mark.checklist("C7")
 def test_times_with_a_zone_become_site_time_across_the_clock_change(tmp_path):
     times = pd.to_datetime(["2026-03-28 07:00Z", "2026-03-29 06:00Z", "2026-03-29 00:59Z", "2026-03-29 01:00Z"])
     write_meds(tmp_path, ROWS, time=pa.array(times.tz_localize(None), pa.timestamp("us", tz="UTC")))
@@ -104,6 +105,7 @@ def test_descriptions_splits_and_the_simulated_mark_come_from_the_metadata(tmp_p
         ({"numeric_value": pa.array(list("abcd"))}, ["'numeric_value'", "string", "numbers"]),
     ],
 )
+@pytest.mark.checklist("D1")
 def test_a_column_of_the_wrong_type_is_refused_by_file_column_and_rule(tmp_path, change, parts):
     write_meds(tmp_path, ROWS, **change)
     with pytest.raises(SourceError) as caught:
@@ -113,6 +115,7 @@ def test_a_column_of_the_wrong_type_is_refused_by_file_column_and_rule(tmp_path,
 
 
 @pytest.mark.parametrize("name", ["subject_id", "time", "code"])
+@pytest.mark.checklist("D1")
 def test_a_missing_column_is_refused_with_what_was_found(tmp_path, name):
     path = write_meds(tmp_path, ROWS) / "data" / "0.parquet"
     pq.write_table(pq.read_table(path).drop_columns([name]), path)
@@ -120,6 +123,7 @@ def test_a_missing_column_is_refused_with_what_was_found(tmp_path, name):
         meds.read(tmp_path, site())
 
 
+@pytest.mark.checklist("D1")
 def test_an_event_without_a_patient_is_refused_by_row(tmp_path):
     write_meds(tmp_path, ROWS, subject_id=pa.array([1, 1, None, 2], pa.int64()))
     with pytest.raises(SourceError, match="row 3 has no subject_id"):
@@ -144,6 +148,7 @@ def test_an_empty_shard_beside_a_full_one_is_no_harm(tmp_path):
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
+@pytest.mark.checklist("D1")
 def test_a_damaged_shard_is_refused_or_read_but_never_crashes(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("damaged")
     path = write_meds(folder, ROWS) / "data" / "0.parquet"
@@ -162,6 +167,7 @@ def test_a_damaged_shard_is_refused_or_read_but_never_crashes(tmp_path_factory, 
     assert refusal == "" or "0.parquet" in refusal or "no parquet" in refusal or "not one row" in refusal
 
 
+@pytest.mark.checklist("D6")
 def test_errors_never_show_a_patient(tmp_path):
     write_meds(tmp_path, [(987654321, "2026-01-01", "IN")], time=pa.array([2**60], pa.timestamp("ms")))
     with pytest.raises(SourceError) as caught:
@@ -169,13 +175,24 @@ def test_errors_never_show_a_patient(tmp_path):
     assert "987654321" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["codes.parquet", "subject_splits.parquet"])
-def test_a_metadata_table_without_its_columns_is_refused(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "table"), [("codes.parquet", {"description": ["a"]}), ("subject_splits.parquet", {"x": [1]})]
+)
+def test_a_metadata_table_without_its_columns_is_refused(tmp_path, name, table):
     write_meds(tmp_path, ROWS)
     (tmp_path / "metadata").mkdir()
-    pq.write_table(pa.table({"x": [1]}), tmp_path / "metadata" / name)
+    pq.write_table(pa.table(table), tmp_path / "metadata" / name)
     with pytest.raises(SourceError, match=name):
         meds.read(tmp_path, site())
+
+
+def test_a_code_table_without_descriptions_is_remarked_and_items_keep_their_codes(tmp_path):
+    write_meds(tmp_path, ROWS)
+    (tmp_path / "metadata").mkdir()
+    pq.write_table(pa.table({"code": ["LAB//K"]}), tmp_path / "metadata" / "codes.parquet")
+    source = meds.read(tmp_path, site())
+    assert source.descriptions == {}
+    assert any("no column description" in remark for remark in source.remarks)
 
 
 def test_a_broken_dataset_json_is_refused(tmp_path):

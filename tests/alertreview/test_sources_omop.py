@@ -228,6 +228,7 @@ def without(table, column):
         ({"death": pd.DataFrame({"person_id": [BIG], "death_date": ["soon"]})}, ["death.csv", "row 2", "'death_date'"]),
     ],
 )
+@pytest.mark.checklist("D1")
 def test_what_is_missing_or_wrong_is_refused_by_table_row_and_column(tmp_path, change, parts):
     with pytest.raises(SourceError) as caught:
         built(as_folder(tmp_path / "cdm", tables(**change)))
@@ -236,6 +237,7 @@ def test_what_is_missing_or_wrong_is_refused_by_table_row_and_column(tmp_path, c
     assert str(BIG) not in str(caught.value)
 
 
+@pytest.mark.checklist("D1")
 def test_identifiers_written_as_floats_are_refused_by_row(tmp_path):
     folder = as_folder(tmp_path / "cdm", tables())
     (folder / "death.csv").write_text("person_id,death_date\n5,2026-01-01\n9.007e15,2026-01-01\n")

@@ -233,6 +233,7 @@ def test_the_second_of_two_windows_hears_of_the_first(visit: OpenVisit) -> None:
     expect_chosen(second, "Usual")
 
 
+@pytest.mark.checklist("B6")
 def test_no_frame_sent_to_a_blinded_reader_holds_score_rank_stratum_or_another_vote(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("review")

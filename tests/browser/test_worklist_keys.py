@@ -43,11 +43,11 @@ def test_j_and_k_move_the_selection_and_o_opens_it(visit: OpenVisit) -> None:
 def test_j_at_the_last_row_turns_the_page(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("worklist?alert=1012")
-    expect(page.get_by_text("1–13 of 62")).to_be_visible()
+    expect(page.get_by_text("Lines 1–13, 62 alerts")).to_be_visible()
     opened.key("j")
-    expect(page.get_by_text("14–26 of 62")).to_be_visible()
+    expect(page.get_by_text("Lines 14–26, 62 alerts")).to_be_visible()
     opened.key("k")
-    expect(page.get_by_text("1–13 of 62")).to_be_visible()
+    expect(page.get_by_text("Lines 1–13, 62 alerts")).to_be_visible()
     assert query(page)["alert"] == "1012"
 
 
@@ -59,7 +59,7 @@ def test_filters_stand_in_the_address_and_a_link_brings_them_back(visit: OpenVis
     assert query(page) == {"decision": "commission"}
     again = visit().open("worklist?decision=commission&alert=1007")
     preview(again, "Platelet count ordered")
-    expect(again.get_by_text("15 alerts")).to_be_visible()
+    expect(again.get_by_text("Lines 1–13, 15 alerts")).to_be_visible()
 
 
 def test_a_typed_name_reaches_neither_address_nor_history(visit: OpenVisit) -> None:
@@ -89,3 +89,17 @@ def test_home_leads_to_an_alert_in_the_same_window(visit: OpenVisit) -> None:
     page.get_by_role("link", name="Vancomycin trough not ordered").click()
     expect(page.get_by_role("heading", name=re.compile("Vancomycin trough not ordered"), level=1)).to_be_visible()
     assert query(page) == {"alert": "1001"}
+
+
+def test_two_keys_dismiss_an_alert_and_one_takes_it_back(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("worklist")
+    preview(page, "Troponin I not ordered")
+    opened.key("d")
+    expect(page.get_by_text("Dismiss it because")).to_be_visible()
+    opened.key("1")
+    preview(page, "Vancomycin trough not ordered")
+    expect(page.get_by_text("Lines 1–13, 61 alerts")).to_be_visible()
+    opened.key("z")
+    expect(page.get_by_text("Lines 1–13, 62 alerts")).to_be_visible()
+    expect(page.get_by_text("Taken back: 1 alert")).to_be_visible()

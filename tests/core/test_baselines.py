@@ -7,9 +7,8 @@ import pytest
 from scipy import sparse
 
 from core.baselines import (
-    DETECTORS,
     PAPER_BASELINES,
-    CalibratedSoftHAD,
+    Logistic,
     NeighbourDistanceDifference,
     WeightedNeighbours,
     consistency_method,
@@ -19,6 +18,7 @@ from core.errors import FewerNodesThanNeighboursWarning, InvalidInputError, Near
 from core.evaluation import rank_auc
 from core.graph import knn_similarity
 from core.softhad import SoftHAD, solve_soft_labels
+from core.softhad_variants import DETECTORS, CalibratedSoftHAD, JointSoftHAD, PairedSoftHAD
 
 
 def classes(n=120, seed=0):
@@ -45,7 +45,7 @@ def test_every_method_finds_switched_labels_of_classes_that_part(name):
     np.testing.assert_allclose(again[::-1], scores, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(set(DETECTORS) - {"SoftHAD (paper, literal)", "SoftHAD (local scale)"}))
+@pytest.mark.parametrize("name", DETECTORS)
 def test_every_method_refuses_one_class_and_sparse_is_welcome(name):
     X, y, _ = classes(60)
     detector = DETECTORS[name]()
@@ -119,3 +119,35 @@ def test_calibrated_softhad_is_support_times_a_chance():
     one, other = model.score_samples(recent, decisions), model.score_samples(recent, -decisions)
     support = SoftHAD(n_neighbors=20, regularization=0.0).fit(X, y).support(recent)
     np.testing.assert_allclose(one + other, support, atol=1e-12)
+
+
+def test_the_joint_variant_is_the_estimators_joint_solution():
+    X, y, _ = classes(90)
+    recent, decisions, _ = classes(40, seed=1)
+    joint = JointSoftHAD(n_neighbors=20, length_scale=2.0, regularization=0.5).fit(X, y)
+    estimator = SoftHAD(n_neighbors=20, length_scale=2.0, regularization=0.5)
+    expected = estimator.fit_score(X, y, recent, decisions)
+    np.testing.assert_array_equal(joint.score_samples(recent, decisions), expected)
+
+
+def test_a_pair_of_fitted_methods_is_the_pair_fitted_anew_and_means_their_log_odds():
+    X, y, _ = classes(90)
+    recent, decisions, _ = classes(40, seed=1)
+    softhad, logistic = CalibratedSoftHAD().fit(X, y), Logistic().fit(X, y)
+    scores = PairedSoftHAD.of(softhad, logistic).score_samples(recent, decisions)
+    np.testing.assert_array_equal(scores, PairedSoftHAD().fit(X, y).score_samples(recent, decisions))
+    other = 1 - logistic.score_samples(recent, decisions)
+    logistic_odds = decisions * np.log(other / (1 - other))
+    mean = (softhad.log_odds(recent) + logistic_odds) / 2
+    np.testing.assert_allclose(scores, softhad.support(recent) / (1 + np.exp(decisions * mean)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(set(DETECTORS) - {"SoftHAD (paper, literal)"}))
+def test_a_decision_with_fewer_instances_than_features_is_scored_all_the_same(name):
+    random = np.random.default_rng(0)
+    y = np.where(np.arange(90) < 20, 1.0, -1.0)
+    X = random.normal(size=(90, 40)) + y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewerNodesThanNeighboursWarning)
+        scores = DETECTORS[name]().fit(X, y).score_samples(X, -y)
+    assert np.isfinite(scores).all()

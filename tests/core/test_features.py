@@ -41,12 +41,14 @@ def test_flipping_all_decisions_mirrors_the_auc():
     np.testing.assert_allclose(wilcoxon_auc(X, ~Y), 1 - wilcoxon_auc(X, Y), atol=1e-14)
 
 
-def test_many_tasks_are_cut_in_parts_without_a_trace(monkeypatch):
+def test_many_features_are_cut_in_parts_for_threads_without_a_trace(monkeypatch):
     random = np.random.default_rng(4)
-    X, Y = random.normal(size=(40, 3)), random.random((40, 20)) < 0.5
-    whole = wilcoxon_auc(X, Y)
-    monkeypatch.setattr("core.features._TASKS_AT_ONCE", 3)
-    np.testing.assert_array_equal(wilcoxon_auc(X, Y), whole)
+    X, Y = random.normal(size=(40, 11)).round(1), sparse.csr_array(random.random((40, 20)) < 0.5)
+    whole = wilcoxon_table(X, Y)
+    monkeypatch.setattr("core.features._FEATURES_AT_ONCE", 3)
+    cut = wilcoxon_table(X, Y, n_jobs=2)
+    np.testing.assert_array_equal(cut.auc, whole.auc)
+    np.testing.assert_array_equal(cut.z, whole.z)
 
 
 def test_z_equals_the_tie_corrected_mann_whitney_test():
@@ -139,3 +141,5 @@ def test_standardising_needs_finite_values_and_a_flag_for_each_feature(mixed):
     X.data[0] = np.inf
     with pytest.raises(InvalidInputError, match="NaN or infinity"):
         SparseStandardizer().fit(X, is_flag)
+    with pytest.raises(InvalidInputError, match="NaN or infinity"):
+        SparseStandardizer().fit(mixed[0], is_flag).transform(X)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from core import kernels
+from core.extension import extend_rows
 from core.graph import dense_similarity
-from core.kernels import extend_rows, symmetric_squared_distances
+from core.kernels import symmetric_squared_distances
 
 
 def system(n_nodes=40, seed=0, ties=False):

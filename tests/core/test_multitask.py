@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+from collections.abc import MutableMapping
 
 import numpy as np
 import pytest
@@ -252,31 +253,45 @@ def test_a_common_decision_needs_negatives(cohort):
     assert "has 0 negative past instances" in scored.not_scored[2].reason
 
 
-def test_an_interrupted_run_goes_on_by_task_and_ends_the_same(cohort, scored):
-    kept = {}
+class Files(MutableMapping):
+    """Evidence as it would lie in files: nothing but what a file without pickle can hold comes back."""
 
-    def stop_after_two(task, evidence):
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **evidence)
-        kept[task] = buffer
-        if len(kept) == 2:
+    def __init__(self):
+        self.data = {}
+
+    def __setitem__(self, task, evidence):
+        self.data[task] = io.BytesIO()
+        np.savez_compressed(self.data[task], **evidence)
+
+    def __getitem__(self, task):
+        self.data[task].seek(0)
+        with np.load(self.data[task], allow_pickle=False) as stored:
+            return dict(stored)
+
+    def __delitem__(self, task):
+        del self.data[task]
+
+    def __iter__(self):
+        return iter(self.data)
+
+    def __len__(self):
+        return len(self.data)
+
+
+def test_an_interrupted_run_goes_on_by_task_and_ends_the_same(cohort, scored):
+    store = Files()
+
+    def stop_after_two(done, n_all):
+        if len(store) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(cohort, on_task_finished=stop_after_two)
-    finished = {}
-    for task, buffer in kept.items():
-        buffer.seek(0)
-        with np.load(buffer, allow_pickle=False) as stored:
-            finished[task] = dict(stored)
-    newly, progress = [], []
-    resumed = run(
-        cohort,
-        finished=finished,
-        on_task_finished=lambda task, _: newly.append(task),
-        on_progress=lambda done, n_all: progress.append((done, n_all)),
-    )
-    assert sorted([*newly, *kept]) == [0, 1, 2, 3]
+        run(cohort, store=store, on_progress=stop_after_two)
+    before, progress = dict(store.data), []
+    resumed = run(cohort, store=store, on_progress=lambda done, n_all: progress.append((done, n_all)))
+    assert len(before) == 2
+    assert sorted(store) == [0, 1, 2, 3]
+    assert all(store.data[task] is buffer for task, buffer in before.items())
     assert progress[0] == (3, 5)
     assert progress[-1] == (5, 5)
     expected = arrays_of(scored)
@@ -306,7 +321,7 @@ def test_regularisation_pulls_towards_the_task_s_own_base_rate(cohort, scored):
     ("changes", "words"),
     [
         ({"scorers": ()}, "Unknown scorers"),
-        ({"scorers": ("svm",)}, "choose one or more of softhad"),
+        ({"scorers": ("svn",)}, "choose one or more of softhad"),
         ({"scorers": "softhad"}, "Unknown scorers"),
         ({"scorers": ("day-adjusted",)}, "needs kinds and order_groups of all 5 tasks"),
         ({"past": []}, "0 past and"),

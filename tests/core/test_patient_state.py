@@ -1,11 +1,19 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
+from core.event_parts import WholeStream
 from core.events import EventKind
-from core.patient_state import patient_state
-from core.stays import data_end, make_instances, make_patients, pair_stays
-from tests.records import site, stream
+from core.patient_state import Background, members, patient_state
+from core.reference import BandCollector
+from core.shelves import MemoryShelf
+from core.state_blocks import whole_block
+from core.state_layout import Layout, note_first_texts, with_unit
+from core.stays import make_instances, make_patients, pair_stays
+from tests.records import end_of, site, stream
 
 DAY = pd.Timedelta(days=1)
 HOUR = pd.Timedelta(hours=1)
@@ -14,8 +22,29 @@ HOUR = pd.Timedelta(hours=1)
 def state_of(rows, mapping=None, shifted=True):
     events, _ = stream(rows, mapping)
     stays = pair_stays(events).table
-    instances, _ = make_instances(stays, make_patients(events, {}), 8, data_end(events), shifted=shifted)
-    return events, stays, instances, patient_state(events, stays, instances, calendar_is_shifted=shifted)
+    instances, _ = make_instances(stays, make_patients(events, {}), 8, end_of(events), shifted=shifted)
+    items = WholeStream(events).categories["item"]
+    units = [""] * len(items)
+    note_first_texts(with_unit(events), "unit", units)
+    bands = BandCollector(len(items), len(events), MemoryShelf(), calendar_is_shifted=shifted)
+    bands.add(events, whole_block(events, stays, instances))
+    bands.finish()
+    names = [""] * len(items)
+    note_first_texts(events, "name", names)
+    categories = (mapping or site()).categories
+    layout = Layout(items, names, units, [category.name for category in categories])
+    panels, classes = (members(items, categories, kind) for kind in ("lab", "drug"))
+    background = Background(layout, bands, WholeStream(events).kinds, panels, classes)
+    state = patient_state(events, stays, instances, background)
+    used = np.flatnonzero(state.features.getnnz(axis=0))
+    return events, stays, instances, Described(state.features[:, used], layout.dictionary(used), state.unit)
+
+
+@dataclass(frozen=True)
+class Described:
+    features: sparse.csr_matrix
+    dictionary: pd.DataFrame
+    unit: np.ndarray
 
 
 def value(state, row, source, aspect):
@@ -276,7 +305,6 @@ def test_without_stops_a_drug_is_on_for_a_day():
 def test_every_feature_is_described_and_present_somewhere():
     _, _, _, state = state_of(random_rows(1))
     assert state.dictionary["name"].is_unique
-    assert state.dictionary["share_present"].between(0, 1, inclusive="right").all()
     assert (state.dictionary["meaning"].str.len() > 5).all()
     assert state.features.dtype == np.float32
     assert np.isfinite(state.features.data).all()
@@ -288,3 +316,43 @@ def test_blocks_of_patients_do_not_change_the_features(monkeypatch):
     monkeypatch.setattr("core.state_blocks._WORK_PER_BLOCK", 1)
     _, _, _, parts = state_of(rows)
     assert (whole.features != parts.features).nnz == 0
+
+
+def test_any_member_speaks_for_its_panel_or_class():
+    rows = [
+        (1, "2026-01-01 10:00", "IN"),
+        (1, "2026-01-01 11:00", "LAB//ALT", 20.0),
+        (1, "2026-01-02 07:00", "LAB//AST", 30.0),
+        (1, "2026-01-01 12:00", "START//J01XA01"),
+        (1, "2026-01-02 07:00", "GIVE//J01CA04"),
+        (1, "2026-01-02 07:30", "START//B01AB01"),
+        (1, "2026-01-04 12:00", "OUT"),
+    ]
+    categories = [
+        {"name": "Liver panel", "kind": "lab", "items": ["ALT", "AST"]},
+        {"name": "Antibiotics", "kind": "drug", "items": ["j01.*"]},
+        {"name": "Antithrombotics", "kind": "drug", "items": ["b01.*"]},
+        {"name": "No such drug", "kind": "drug", "items": ["ALT"]},
+    ]
+    _, _, _, state = state_of(rows, site(categories=categories))
+    panel = {each: value(state, 0, "Any of Liver panel", each) for each in ("count_24h", "hours_since_last", "ever")}
+    assert panel == {"count_24h": 2, "hours_since_last": 1, "ever": 1}
+    drugs = {each: value(state, 0, "Any of Antibiotics", each) for each in ("on_now", "hours_since_start", "given_24h")}
+    assert drugs == {"on_now": 1, "hours_since_start": 20, "given_24h": 1}
+    assert value(state, 0, "Any of Antithrombotics", "on_now") == 1
+    assert value(state, 0, "Any of No such drug", "ever") is None
+
+
+def test_a_category_of_one_says_what_its_member_says():
+    rows = random_rows(4)
+    categories = [
+        {"name": "Just K", "kind": "lab", "items": ["K"]},
+        {"name": "Just A", "kind": "drug", "items": ["a"]},
+    ]
+    _, _, instances, state = state_of(rows, site(categories=categories))
+    described = state.dictionary
+    for source, own, aspects in (("K", "Just K", ["count_24h", "ever"]), ("A", "Just A", ["on_now", "count_starts"])):
+        for aspect in aspects:
+            for row in range(len(instances)):
+                assert value(state, row, source, aspect) == value(state, row, f"Any of {own}", aspect)
+    assert described["name"].is_unique

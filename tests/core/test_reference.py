@@ -1,6 +1,6 @@
 import numpy as np
 
-from core.reference import patient_cells, period_cells, reference_bands
+from core.reference import Periods, patient_cells, reference_bands
 
 RNG = np.random.default_rng(3)
 
@@ -39,9 +39,16 @@ def test_few_values_make_no_band():
 def test_periods_last_at_least_a_week_and_start_before_their_snapshots():
     day = 86400
     known, snapshot = np.array([0, 6 * day, 7 * day]), np.array([8 * day, 20 * day])
-    of_value, of_snapshot = period_cells(known, snapshot)
-    assert of_value.tolist() == [0, 0, 1]
-    assert of_snapshot.tolist() == [1, 2]
+    periods = Periods()
+    periods.see(known[2:], snapshot)
+    periods.see(known[:2], snapshot[:0])
+    assert periods.cells(known).tolist() == [0, 0, 1]
+    assert periods.cells(snapshot).tolist() == [1, 2]
+    assert periods.cells(np.array([-5 * day])).tolist() == [0]
+
+
+def test_without_any_value_everything_is_in_the_first_period():
+    assert Periods().cells(np.array([0, 10**9])).tolist() == [0, 0]
 
 
 def test_a_new_patient_moves_nobody_to_another_group():

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.event_stream import StreamBuilder
-from core.stays import data_end, make_instances, make_patients, pair_stays
-from tests.records import frame, site, stream
+from core.stays import make_instances, make_patients, pair_stays
+from tests.records import end_of, frame, site, stream
 
 LAB = (1, "2026-01-02 07:00", "LAB//K", 4.1)
 
@@ -26,7 +26,7 @@ def instances_of(rows, hour=8, shifted=False):
     events, _ = stream([*rows, LAB])
     stays = pair_stays(events).table
     patients = make_patients(events, {})
-    return make_instances(stays, patients, hour, data_end(events), shifted=shifted)
+    return make_instances(stays, patients, hour, end_of(events), shifted=shifted)
 
 
 def inout(*times, patient=1):
@@ -199,6 +199,6 @@ def test_each_morning_of_a_clock_change_has_one_instance_at_08_site_time(night):
         [(1, day, "IN"), (1, day + pd.Timedelta(days=3), "OUT"), (1, day, "LAB//K", 1.0)],
         site(timezone="Europe/Zurich"),
     )
-    found, _ = make_instances(pair_stays(events).table, make_patients(events, {}), 8, data_end(events), shifted=False)
+    found, _ = make_instances(pair_stays(events).table, make_patients(events, {}), 8, end_of(events), shifted=False)
     assert found["snapshot_at"].dt.hour.eq(8).all()
     assert len(found) == 3

@@ -2,16 +2,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.stays import data_end, make_instances, make_patients, pair_stays
-from core.tasks import make_tasks
-from tests.records import site, stream
+from core.event_parts import WholeStream
+from core.state_layout import note_first_texts
+from core.stays import make_instances, make_patients, pair_stays
+from core.tasks import TaskCollector
+from tests.records import end_of, site, stream
 
 
 def tasks_of(rows, min_positive=1, mapping=None):
     events, _ = stream(rows, mapping)
     stays = pair_stays(events).table
-    instances, _ = make_instances(stays, make_patients(events, {}), 8, data_end(events), shifted=True)
-    return events, instances, make_tasks(events, instances, min_positive)
+    instances, _ = make_instances(stays, make_patients(events, {}), 8, end_of(events), shifted=True)
+    items = WholeStream(events).categories["item"]
+    names = [""] * len(items)
+    note_first_texts(events, "name", names)
+    collector = TaskCollector(items, names)
+    collector.add(events, instances)
+    return events, instances, collector.tasks(min_positive)
 
 
 def random_rows(seed):

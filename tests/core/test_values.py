@@ -1,12 +1,13 @@
 import math
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.values import clean_values, fill_from_texts, number_in_text
+from core.value_cleaner import ValueCleaner, known_units
+from core.values import fill_from_texts, number_in_text, numbers_in_texts
 from tests.records import site
 
 
@@ -35,17 +36,49 @@ def test_a_written_number_is_read_back(value):
 
 
 def test_only_missing_numbers_of_wanted_rows_are_filled():
-    text = pd.Series(["<5", "<5", "<5", "x"], dtype="category")
-    value, n = fill_from_texts(np.array([np.nan, 1.0, np.nan, np.nan]), text, np.array([True, True, False, True]))
+    found = numbers_in_texts(["<5", "<5", "<5", "x"])
+    value, n = fill_from_texts(np.array([np.nan, 1.0, np.nan, np.nan]), found, np.array([True, True, False, True]))
     assert n == 1
     np.testing.assert_array_equal(value, [5, 1, np.nan, np.nan])
 
 
-def clean(rows, **changes):
-    table = pd.DataFrame(rows, columns=["item", "unit", "value"])
-    item, unit = table["item"].astype("category"), table["unit"].astype("category")
-    value = table["value"].to_numpy(dtype=float)
-    return clean_values(value, item, unit, np.ones(len(table), dtype=bool), {"G": "Glucose"}, site(**changes))
+@dataclass(frozen=True)
+class Cleaned:
+    value: np.ndarray
+    unit: list[str]
+    unit_conflicts: tuple
+    n_converted: int
+    n_sentinels: int
+    implausible: tuple
+    n_without_number: int
+
+
+def clean(rows, n_parts=1, **changes):
+    """Clean (item, unit, value) rows, cut into parts."""
+    mapping = site(**changes)
+    items = sorted({item for item, _, _ in rows})
+    units = sorted({unit for _, unit, _ in rows} | known_units(mapping, {}))
+    item = np.array([items.index(each) for each, _, _ in rows], dtype=np.int32)
+    unit = np.array([units.index(each) for _, each, _ in rows], dtype=np.int32)
+    value = np.array([each for _, _, each in rows], dtype=float)
+    cleaner = ValueCleaner(items, units, mapping)
+    parts = np.array_split(np.arange(len(rows)), n_parts)
+    always = np.ones(len(rows), dtype=bool)
+    looked = [cleaner.look(value[part], item[part], unit[part], always[part]) for part in parts]
+    settled = [
+        cleaner.settle(number, item[part], its_unit, always[part])
+        for part, (number, its_unit) in zip(parts, looked, strict=True)
+    ]
+    names = {"G": "Glucose"}
+    return Cleaned(
+        np.concatenate([each for each, _ in settled]),
+        [units[i] for _, each in settled for i in each],
+        cleaner.unit_conflicts(names),
+        cleaner.n_converted,
+        cleaner.n_sentinels,
+        cleaner.implausible(names),
+        cleaner.n_without_number,
+    )
 
 
 def test_numbers_in_a_rarer_unit_without_conversion_are_left_out_and_named():
@@ -66,12 +99,12 @@ def test_a_conversion_may_bring_in_a_unit_that_no_row_had():
     rule = {"item": "T", "from_unit": "degF", "to_unit": "degC", "factor": 5 / 9, "offset": -160 / 9}
     out = clean([("T", "degF", 212.0)], unit_conversions=[rule])
     assert out.value[0] == pytest.approx(100)
-    assert out.unit.tolist() == ["degC"]
+    assert out.unit == ["degC"]
 
 
 def test_numbers_without_a_unit_are_taken_to_be_in_the_item_s():
     out = clean([("G", "mg/dL", 90), ("G", "", 95)])
-    assert out.unit.tolist() == ["mg/dL", "mg/dL"]
+    assert out.unit == ["mg/dL", "mg/dL"]
     np.testing.assert_array_equal(out.value, [90, 95])
 
 

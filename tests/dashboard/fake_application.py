@@ -30,13 +30,18 @@ from alertreview.read_models import (
     TimelineDrug,
     TimelineLab,
     WorklistFilters,
+    WorklistLine,
     WorklistPage,
 )
+from alertreview.triage_models import TriageChoice
 from core.errors import ConflictError, NotFoundError, RefusedError
 from core.study_report import StudyReport
 from core.vocabulary import Answer, CaseState, Decision, Kind, Role, SlotState, StudyStatus
 from tests.dashboard.fake_exports import FakeExports
 from tests.dashboard.fake_report import simulated_report
+from tests.dashboard.fake_sign_in import FakeSessions, NoUnits
+from tests.dashboard.fake_studies import FakeAdjudication, FakeDesk, FakeRunComparisons, FakeStudiesService
+from tests.dashboard.fake_triage import FakeLists, FakeTriage, FakeViews
 
 ZONE = ZoneInfo("Europe/Vienna")
 SNAPSHOT = datetime(2026, 11, 27, 8, 0, tzinfo=ZONE)
@@ -116,11 +121,19 @@ class FakeApplication(FakeExports):
     votes: dict[tuple[str, int, int], list[_Vote]] = field(default_factory=dict)
     drafts: dict[tuple[str, int, int], DraftView] = field(default_factory=dict)
     later: set[tuple[str, int, int]] = field(default_factory=set)
+    training: bool = False
+    taken_back: set[tuple[str, int, int]] = field(default_factory=set)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def __post_init__(self) -> None:
+        self.sessions, self.unit_lookup = FakeSessions(), NoUnits()
         self._forms = 0
+        self.study_desk = FakeDesk(self.studies)
+        self.adjudication = FakeAdjudication(self._timeline)
+        self.run_comparisons = FakeRunComparisons()
+        self.studies_service = FakeStudiesService(self.queue, self.people, self.study)
         self._rows = self._alert_rows()
+        self.triage, self.saved_views, self.alert_lists = FakeTriage(self.clock), FakeViews(), FakeLists(self)
         if self.with_studies:
             self._simulated_votes()
 
@@ -163,7 +176,7 @@ class FakeApplication(FakeExports):
             import_summary={"stays": 410, "instances": 3012, "labs": 48, "drugs": 36, "events": 186_420},
         )
 
-    def filter_choices(self, run_id: int) -> FilterChoices:
+    def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
         self.run(run_id)
         units = tuple(sorted({row.unit for row in self._rows}))
         return FilterChoices(units, tuple(sorted({(r.task_key, r.task_name) for r in self._rows}, key=lambda t: t[1])))
@@ -210,15 +223,16 @@ class FakeApplication(FakeExports):
 
     def worklist(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
         self.run(filters.run_id)
-        kept = self._within(filters)
+        kept = self.within(filters)
         start = int(after) if after else 0
         rows = tuple(kept[start : start + limit])
         more = start + limit < len(kept)
         hidden = {}
         if not rows:
-            for name, blank in (("decision", None), ("kind", None), ("unit", ""), ("task_key", ""), ("text", "")):
+            blanks = {"decision": None, "kind": None, "unit": "", "task_key": "", "text": "", "patient_id": ""}
+            for name, blank in (blanks | {"triage": TriageChoice.ANY}).items():
                 if getattr(filters, name) != blank:
-                    hidden[name] = len(self._within(replace(filters, **{name: blank})))
+                    hidden[name] = len(self.within(replace(filters, **{name: blank})))
         return WorklistPage(
             rows=rows,
             next_cursor=str(start + limit) if more else None,
@@ -226,14 +240,21 @@ class FakeApplication(FakeExports):
             n_patient_days=612,
             lowest_scaled_score=kept[-1].scaled_score if kept else None,
             n_hidden_by_filter=hidden,
+            lines=tuple(WorklistLine((row,), row.decision_words) for row in rows),
+            n_in_lists=len(self.within(replace(filters, triage=TriageChoice.ANY))),
         )
 
-    def _within(self, filters: WorklistFilters) -> list[AlertRow]:
+    def rows(self) -> list[AlertRow]:
+        return [replace(row, standing=self.triage.standing(row.alert_id)) for row in self._rows]
+
+    def within(self, filters: WorklistFilters) -> list[AlertRow]:
         most = round(filters.alerts_per_patient_day * 612)
         return [
             row
-            for row in self._rows
+            for row in self.rows()
             if row.rank <= most
+            and row.standing.state in filters.triage.states
+            and filters.patient_id in {"", row.patient_id}
             and filters.decision in {None, row.decision}
             and filters.kind in {None, row.kind}
             and filters.unit in {"", row.unit}
@@ -242,11 +263,11 @@ class FakeApplication(FakeExports):
         ]
 
     def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
-        rows = {row.alert_id: row for row in self._rows}
+        rows = {row.alert_id: row for row in self.rows()}
         if alert_id not in rows:
             raise NotFoundError(f"There is no alert {alert_id} here. Open it from the worklist.")
         row = rows[alert_id]
-        order = [r.alert_id for r in (self._within(filters) if filters else self._rows)]
+        order = [r.alert_id for r in (self.within(filters) if filters else self._rows)]
         place = order.index(alert_id) if alert_id in order else None
         given = "given" if row.kind is Kind.MEDICATION else "ordered"
         run = self.run()
@@ -353,6 +374,7 @@ class FakeApplication(FakeExports):
             n_cases=self.n_cases,
             n_complete=sum(len(self._case_votes(slug, c)) >= 3 for c in self._case_ids()),
             case_states=states,
+            is_calibration=self.training,
         )
 
     def _case_ids(self) -> list[int]:
@@ -474,6 +496,7 @@ class FakeApplication(FakeExports):
             draft=draft,
             version_seen=votes[-1].version if votes else 0,
             form_key=f"form-{self._forms}",
+            is_judged=bool(votes) and key not in self.taken_back,
         )
 
     def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
@@ -510,7 +533,7 @@ class FakeApplication(FakeExports):
                 return SavedJudgment(case_id, vote.version, vote.answer, vote.saved_at, already_saved=True)
         if (votes[-1].version if votes else 0) != version_seen:
             raise ConflictError("This case was changed meanwhile in another window. Load it again and decide.")
-        if votes and not reason.strip():
+        if votes and key not in self.taken_back and not reason.strip():
             raise RefusedError("This case has a saved answer. Say why it changes, then save.")
         if answer is Answer.CANNOT_JUDGE and not reason.strip():
             raise RefusedError("'Cannot judge' needs a reason. Say what is missing, then save.")
@@ -518,7 +541,22 @@ class FakeApplication(FakeExports):
         self.votes[key] = [*votes, vote]
         self.drafts.pop(key, None)
         self.later.discard(key)
+        self.taken_back.discard(key)
         return SavedJudgment(case_id, vote.version, vote.answer, vote.saved_at, already_saved=False)
+
+    def undo(self, slug: str, person_id: int, case_id: int, *, version_seen: int, form_key: str) -> BlindedCase:
+        self._note("undo", slug, person_id, case_id, version_seen, form_key)
+        key = (slug, person_id, case_id)
+        if not self.votes.get(key) or self.votes[key][-1].version != version_seen:
+            raise ConflictError("This case was changed meanwhile in another window. Load it again and decide.")
+        last = self.votes[key][-1]
+        self.drafts[key] = DraftView(last.answer, last.certainty, last.comment)
+        self.taken_back.add(key)
+        return self.case(slug, person_id, case_id)
+
+    def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
+        self._note("feedback", slug, person_id, case_id)
+        return (Answer.RELEVANT, "2 of 3 readers answered so.") if self.training else None
 
     def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
         if slug is not None:

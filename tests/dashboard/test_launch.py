@@ -1,18 +1,21 @@
-"""Starting the dashboard: loopback only, protecting settings in force, nothing said that should not be."""
+"""Starting the dashboard: this machine or behind TLS, protecting settings in force, nothing said that should not be."""
 
-import asyncio
+import os
 import re
 import socket
 import subprocess
 import sys
 import time
 import tomllib
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 from streamlit import config
+from streamlit.web.server.starlette import starlette_routes
 
+from alertreview.web_settings import WebSettings
 from core.errors import SettingsError
 from dashboard import gate, launch
 
@@ -22,7 +25,7 @@ CONFIG = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.4", "example.org", ""])
 def test_an_address_that_others_can_reach_is_refused_with_a_sentence(address: str) -> None:
-    with pytest.raises(SettingsError, match="no sign-in yet") as refused:
+    with pytest.raises(SettingsError, match="listens only behind TLS") as refused:
         launch.settings(8501, address=address)
     assert repr(address) in str(refused.value)
 
@@ -64,53 +67,15 @@ def test_every_setting_exists_in_this_streamlit() -> None:
 
 def test_the_gate_refuses_an_open_address_however_the_server_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate.config, "get_option", lambda name: "0.0.0.0" if name == "server.address" else None)
-    with pytest.raises(SettingsError, match="no sign-in yet"):
+    with pytest.raises(SettingsError, match="listens only behind TLS"):
         gate.check_settings()
 
 
-def scope(kind: str, client: str, host: str) -> dict[str, object]:
-    return {"type": kind, "client": (client, 5), "headers": [(b"host", host.encode())], "path": "/"}
-
-
-def answers_of(kind: str, client: str, host: str) -> list[dict[str, object]]:
-    """Messages that the gate sends for a request; a passed one is answered by a stub behind it."""
-    sent: list[dict[str, object]] = []
-
-    async def behind(_scope: object, _receive: object, send: object) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"X-Frame-Options", b"ALLOW")]})  # type: ignore[operator]
-
-    async def receive() -> dict[str, object]:
-        return {"type": "websocket.connect"}
-
-    async def send(message: dict[str, object]) -> None:
-        sent.append(message)
-
-    asyncio.run(gate.LoopbackGate(behind)(scope(kind, client, host), receive, send))  # type: ignore[arg-type]
-    return sent
-
-
-@pytest.mark.parametrize(
-    ("client", "host", "passes"),
-    [
-        ("127.0.0.1", "127.0.0.1:8501", True),
-        ("127.0.0.1", "localhost:8501", True),
-        ("::1", "[::1]:8501", True),
-        ("192.168.1.9", "127.0.0.1:8501", False),
-        ("127.0.0.1", "evil.example:8501", False),
-        ("127.0.0.1", "127.0.0.1.evil.example", False),
-        ("127.0.0.1", "", False),
-    ],
-)
-def test_the_gate_answers_only_this_machine_under_its_own_name(client: str, host: str, passes: bool) -> None:
-    assert answers_of("http", client, host)[0]["status"] == (200 if passes else 403)
-    websocket = answers_of("websocket", client, host)[0]
-    assert (websocket["type"] == "websocket.close") is not passes
-
-
-def test_the_gates_headers_win_over_others() -> None:
-    headers = answers_of("http", "127.0.0.1", "localhost")[0]["headers"]
-    assert dict(headers)[b"x-frame-options"] == b"DENY"  # type: ignore[arg-type]
-    assert b"X-Frame-Options" not in dict(headers)  # type: ignore[arg-type]
+def test_an_open_address_is_taken_behind_a_proxy_that_speaks_tls() -> None:
+    web = WebSettings(hosts=("review.example",), tls_proxy="10.0.0.5")
+    options = launch.settings(8501, address="0.0.0.0", web=web)
+    assert options["server.address"] == "0.0.0.0"
+    assert options["server.allowedHosts"] == ["127.0.0.1", "localhost", "[::1]", "::1", "review.example"]
 
 
 def test_no_module_of_the_dashboard_is_named_like_one_of_the_standard_library() -> None:
@@ -128,29 +93,70 @@ def test_the_logo_is_outlines_and_no_file_of_the_theme_names_another_host() -> N
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text) == []
 
 
-def test_streamlit_run_serves_with_the_protecting_settings_from_any_folder(tmp_path: Path) -> None:
+def status_of(url: str) -> tuple[int, dict[str, str], bytes]:
+    """Ask without a cookie, and follow nothing."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_given: object) -> None:
+            return None
+
+    try:
+        with urllib.request.build_opener(Stay).open(url, timeout=30) as answer:
+            return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
+
+
+def routes_of_streamlit() -> set[str]:
+    """Paths that Streamlit itself says it answers under."""
+    named = {value for name, value in vars(starlette_routes).items() if re.match(r"(BASE_)?ROUTE_", name)}
+    return {"/" + route.strip("/") for route in named if isinstance(route, str)}
+
+
+@pytest.mark.checklist("B4", "B5")
+@pytest.mark.parametrize("starter", ["streamlit", "uvicorn"])
+def test_however_it_is_started_nobody_passes_who_is_not_signed_in(starter: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    subprocess.run([sys.executable, "-m", "alertreview", "init", "--home", str(home)], cwd=ROOT, check=True, timeout=60)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "dashboard" / "app.py")]
-    # Told otherwise on the command line, the gate's settings hold all the same.
-    command += [f"--server.port={port}", "--client.showErrorDetails=full", "--browser.gatherUsageStats=true"]
+    commands = {
+        # Told otherwise on the command line, the gate's settings hold all the same.
+        "streamlit": [
+            "run",
+            str(ROOT / "dashboard" / "app.py"),
+            f"--server.port={port}",
+            "--client.showErrorDetails=full",
+        ],
+        "uvicorn": ["dashboard.app:app", f"--port={port}", f"--app-dir={ROOT}"],
+    }
+    environment = {**os.environ, "ALERTREVIEW_HOME": str(home), "ALERTREVIEW_DATABASE": ""}
     log = tmp_path / "log"
     with log.open("wb") as output:
-        server = subprocess.Popen(command, cwd=tmp_path, stdout=output, stderr=output)
+        command = [sys.executable, "-m", starter, *commands[starter]]
+        server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output)
     try:
         url = f"http://127.0.0.1:{port}"
-        for _ in range(150):
+        for _ in range(200):
             try:
-                with urllib.request.urlopen(f"{url}/_stcore/host-config", timeout=1) as answer:
-                    body, headers = answer.read(), answer.headers
+                if status_of(f"{url}/_stcore/health")[0] == 200:
                     break
             except OSError:
                 time.sleep(0.2)
         else:
             pytest.fail(log.read_text())
-        assert "default-src 'self'" in headers["content-security-policy"]
-        assert b"enableCustomParentMessages" in body
+        routes = routes_of_streamlit()
+        assert {"/_stcore/stream", "/media", "/_stcore/host-config"} <= routes | {"/_stcore/stream"}
+        pages = {f"/{path}" for path in ("", "worklist", "alert?alert=1", "review", "admin", "export")}
+        for path in (routes | pages | {f"{route}/x" for route in routes}) - gate.OPEN_PATHS:
+            status, headers, body = status_of(url + path)
+            assert status in {303, 401}, path
+            assert "default-src 'self'" in headers["content-security-policy"], path
+            assert b"script" not in body, path
+        status, headers, body = status_of(f"{url}/login")
+        assert status == 200
+        assert b"alertreview account create" in body
     finally:
         server.terminate()
         server.wait(timeout=15)
@@ -160,5 +166,5 @@ def test_streamlit_run_on_an_open_address_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "dashboard" / "app.py"), "--server.address=0.0.0.0"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == SettingsError.exit_code
-    assert "no sign-in yet" in done.stderr
+    assert "listens only behind TLS" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr

@@ -227,7 +227,8 @@ def test_undo_takes_back_the_choice_first_and_the_saved_answer_after_it(open_pag
     assert nothing_failed(page)
     assert mine(double)[first] == [3, 1]
     reasons = [values[5] for name, values in double.calls if name == "submit_judgment"]
-    assert reasons == ["", "Corrected right after saving"]
+    assert reasons == ["", ""], "what was taken back is open again: a new answer needs no reason"
+    assert [values[3] for name, values in double.calls if name == "undo"] == [1], "taken back once, in the application"
 
 
 def test_changing_a_saved_answer_needs_a_reason(open_page: OpenPage) -> None:

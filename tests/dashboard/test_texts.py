@@ -1,6 +1,7 @@
 """Words and numbers, and links that hold nothing of a person."""
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alertreview.read_models import FilterChoices, WorklistFilters
+from alertreview.triage_models import Grouping, ListOrder, TriageChoice
 from core.estimate import Estimate, not_computable
 from core.vocabulary import Decision, Kind
 from dashboard.components import links, texts
@@ -111,8 +113,36 @@ def test_filters_survive_the_address(given_filters: WorklistFilters) -> None:
 
 
 def test_default_filters_leave_the_address_empty() -> None:
-    assert links.params_of(WorklistFilters(run_id=2), CHOICES, latest_run=2) == {}
-    assert links.params_of(WorklistFilters(run_id=1), CHOICES, latest_run=2) == {"run": "1"}
+    assert links.params_of(replace(links.PAGE_DEFAULTS, run_id=2), CHOICES, latest_run=2) == {}
+    assert links.params_of(replace(links.PAGE_DEFAULTS, run_id=1), CHOICES, latest_run=2) == {"run": "1"}
+
+
+def test_every_filter_but_the_patient_survives_the_address() -> None:
+    choices = replace(CHOICES, days=(date(2026, 1, 1), date(2026, 12, 31)), scores=(0.304, 0.981))
+    filters = replace(
+        links.PAGE_DEFAULTS,
+        run_id=2,
+        scorer="pair",
+        triage=TriageChoice.SNOOZED,
+        first_day=date(2026, 3, 1),
+        last_day=date(2026, 3, 2),
+        lowest_score=0.5,
+        highest_score=0.75,
+        grouping=Grouping.EPISODE,
+        order=ListOrder.NEWEST,
+        include_cut_windows=True,
+        patient_id="canary",
+    )
+    params = links.params_of(filters, choices, latest_run=2)
+    assert "canary" not in str(params)
+    read = links.filters_from(params, choices, 2, patient="canary", scorers=("softhad", "pair"))
+    assert read == filters
+
+
+def test_days_and_scores_that_the_run_does_not_have_are_not_filtered_by() -> None:
+    choices = replace(CHOICES, days=(date(2026, 1, 1), date(2026, 12, 31)), scores=(0.3, 0.9))
+    wild = {"from": "2025-12-31", "to": "soon", "least": "0.2", "most": "nan", "group": "x", "scorer": "magic"}
+    assert links.filters_from(wild, choices, 2, scorers=("softhad",)) == replace(links.PAGE_DEFAULTS, run_id=2)
 
 
 @given(st.text(min_size=1, max_size=30))
@@ -124,7 +154,7 @@ def test_a_search_text_stands_in_the_address_only_when_it_is_part_of_a_tasks_nam
 
 def test_what_the_widgets_do_not_offer_is_not_filtered_by() -> None:
     wild = {"decision": "both", "kind": "x", "unit": "Elsewhere", "task": "lab:none", "budget": "nan", "cut": "yes"}
-    assert links.filters_from(wild, CHOICES, 2) == WorklistFilters(run_id=2)
+    assert links.filters_from(wild, CHOICES, 2) == replace(links.PAGE_DEFAULTS, run_id=2)
     assert links.filters_from({"budget": "0.3"}, CHOICES, 2).alerts_per_patient_day == 0.25
     assert links.filters_from({"budget": "many"}, CHOICES, 2).alerts_per_patient_day == 0.25
 

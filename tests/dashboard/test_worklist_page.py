@@ -19,7 +19,7 @@ def test_the_first_page_shows_thirteen_alerts_and_previews_the_first(open_page: 
     assert len(rows(page)) == 13
     assert "**62 alerts** for 612 patient-days" in words(page)
     assert "### Troponin I not ordered" in words(page)
-    assert "1–13 of 62" in words(page)
+    assert "Lines 1–13, 62 alerts" in words(page)
 
 
 def test_filters_from_a_link_show_in_the_widgets_and_in_the_rows(open_page: OpenPage) -> None:
@@ -96,16 +96,25 @@ def test_the_next_key_moves_the_selection_by_alert_id(open_page: OpenPage) -> No
 def test_after_the_last_row_comes_the_next_page_and_back_again(open_page: OpenPage) -> None:
     page = open_page("worklist", FakeApplication(), alert="1012")
     page.button(key="wl_next").click().run()
-    assert "14–26 of 62" in words(page)
+    assert "Lines 14–26, 62 alerts" in words(page)
     assert "# Vancomycin trough not ordered" in words(page)
     page.button(key="wl_previous").click().run()
-    assert "1–13 of 62" in words(page)
+    assert "Lines 1–13, 62 alerts" in words(page)
     assert address(page)["alert"] == "1012"
 
 
-def test_an_alert_that_is_not_on_the_page_selects_the_first_row_instead(open_page: OpenPage) -> None:
+def test_an_alert_that_is_not_on_the_page_is_shown_all_the_same_and_no_row_is_selected(open_page: OpenPage) -> None:
     page = open_page("worklist", FakeApplication(), alert="1050")
-    assert "### Troponin I not ordered" in words(page)
+    assert "### Insulin, IV not given" in words(page)
+    key, _, _ = page.session_state["worklist_shown"]
+    assert page.session_state[key]["selection"]["rows"] == []
+
+
+def test_an_alert_that_does_not_exist_selects_nothing(open_page: OpenPage) -> None:
+    page = open_page("worklist", FakeApplication(), alert="9999")
+    assert nothing_failed(page)
+    assert "This alert is not here" in words(page)
+    assert "### " not in words(page)
 
 
 def test_a_click_is_read_from_the_rows_that_were_shown(open_page: OpenPage) -> None:

@@ -1,7 +1,9 @@
 """Alerts: pages by key equal a plain sort, whatever the filters; nothing is counted or sorted at length."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,10 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import InvalidInputError, NotFoundError
-from core.vocabulary import Decision, Kind
-from db.rows import AlertRecord
+from core.vocabulary import Decision, Kind, TriageState
+from db.rows import AlertRecord, NewTriageAct
 from db.session import Database
-from tests.stored_site import StoredSite
+from tests.stored_site import EPOCH, StoredSite
+
+NOW = EPOCH + timedelta(days=40)
+OPEN = (TriageState.NEW, TriageState.IN_REVIEW)
+CLOSED = (TriageState.ACTIONED, TriageState.DISMISSED)
+SNOOZES = {3: NOW - timedelta(hours=1), 4: NOW + timedelta(hours=1)}
+"""Row of the instance -> end of the snooze of its decisions on the first task: one is over, one is not."""
+STATES = {5: TriageState.IN_REVIEW, 6: TriageState.ACTIONED, 7: TriageState.DISMISSED, 8: TriageState.NEW}
 
 FILTERS = st.fixed_dictionaries(
     {},
@@ -24,9 +33,14 @@ FILTERS = st.fixed_dictionaries(
         "text": st.sampled_from(["", "na", "NATRIUM (NA⁺)", "%", "in"]),
         "patient_id": st.sampled_from(["", "canary-1"]),
         "max_ranks": st.dictionaries(st.sampled_from(list(Decision)), st.sampled_from([0, 3, 11]), max_size=2),
+        "min_ranks": st.dictionaries(st.sampled_from(list(Decision)), st.sampled_from([0, 2, 9, 99]), max_size=2),
+        "since": st.sampled_from([None, EPOCH + timedelta(days=3)]),
+        "before": st.sampled_from([None, EPOCH + timedelta(days=8), EPOCH]),
+        "within": st.sampled_from([None, (), ("Ward A",), ("Ward A", "")]),
+        "triage": st.sampled_from([tuple(TriageState), OPEN, (TriageState.NEW,), CLOSED, (TriageState.SNOOZED,)]),
         "include_cut_windows": st.booleans(),
     },
-)
+).map(lambda filters: filters | {"now": NOW})
 
 
 @pytest.fixture
@@ -53,8 +67,42 @@ def filled(site: StoredSite) -> tuple[StoredSite, int]:
     alerts = omissions + commissions
     chance.shuffle(alerts)
     run_id = site.publish(alerts)
+    triage(site)
     site.publish([site.alert(0, 0, 1, Decision.OMISSION)])
     return site, run_id
+
+
+def triage(site: StoredSite) -> None:
+    """Triage the decisions of some instances on the first two tasks."""
+    person = site.person("Anna")
+    acts = [
+        NewTriageAct(
+            patient_id=site.instances[row].patient_id,
+            snapshot_at=site.instances[row].snapshot_at,
+            task_key=site.tasks[task].task_key,
+            version=1,
+            former_state=TriageState.NEW,
+            state=STATES.get(row, TriageState.SNOOZED),
+            snoozed_until=SNOOZES.get(row),
+            reason="because",
+            person_id=person,
+            acted_at=EPOCH,
+            form_key=f"{row}",
+        )
+        for row in (*SNOOZES, *STATES)
+        for task in (0, 1)
+    ]
+    with site.database.write() as uow:
+        uow.triage.append(acts)
+        uow.commit()
+
+
+def stands(alert: AlertRecord) -> TriageState:
+    """Where an alert stands at `NOW`, the obvious way."""
+    row = alert.row_index
+    if alert.column_index > 1 or row not in {*SNOOZES, *STATES} or SNOOZES.get(row, NOW) < NOW:
+        return TriageState.NEW
+    return STATES.get(row, TriageState.SNOOZED)
 
 
 def everything(site: StoredSite, run_id: int) -> list[AlertRecord]:
@@ -75,6 +123,11 @@ def plainly(alerts: list[AlertRecord], filters: dict[str, Any]) -> list[AlertRec
                 filters.get("text", "").casefold() in alert.task_name.casefold(),
                 not filters.get("patient_id") or alert.patient_id == filters["patient_id"],
                 alert.rank <= filters.get("max_ranks", {}).get(alert.decision, 1_000),
+                alert.rank >= filters.get("min_ranks", {}).get(alert.decision, 0),
+                not filters.get("since") or alert.snapshot_at >= filters["since"],
+                not filters.get("before") or alert.snapshot_at < filters["before"],
+                filters.get("within") is None or alert.unit in filters["within"],
+                stands(alert) in filters.get("triage", tuple(TriageState)),
                 filters.get("include_cut_windows", False)
                 or alert.decision is Decision.COMMISSION
                 or alert.window_hours >= 24,
@@ -109,6 +162,16 @@ def test_pages_put_together_are_the_sorted_list(
     with site.database.read() as uow:
         assert uow.alerts.count(run_id, **filters) == len(expected)
         lowest = uow.alerts.lowest_scaled_score(run_id, **filters)
+        units = uow.alerts.units(run_id, **filters)
+        by_day = uow.alerts.page_by_day(run_id, limit=100, **filters).rows
+        if "triage" in filters:
+            whatever = {name: value for name, value in filters.items() if name != "triage"}
+            n_hidden = uow.alerts.count_hidden_by_triage(run_id, **filters)
+            assert n_hidden == uow.alerts.count(run_id, **whatever) - len(expected)
+    assert {(unit, one): n for unit, counts in units.items() for one, n in counts.items()} == Counter(
+        (alert.unit, alert.decision) for alert in expected
+    )
+    assert list(by_day) == sorted(expected, key=lambda alert: alert.snapshot_at, reverse=True)
     assert lowest == (expected[-1].scaled_score if expected else None)
 
 
@@ -143,6 +206,37 @@ def test_the_rank_of_the_nth_alert_is_where_the_budget_ends(
             assert rank == (0 if n == 0 else alerts[n - 1].rank if n <= len(alerts) else None)
             if rank is not None:
                 assert uow.alerts.count(run_id, **filters, max_ranks={decision: rank}) == n  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("decision", list(Decision))
+def test_the_rank_at_a_score_counts_the_alerts_at_or_above_it(
+    listed: tuple[StoredSite, int], decision: Decision
+) -> None:
+    site, run_id = listed
+    scores = [alert.scaled_score for alert in everything(site, run_id) if alert.decision is decision]
+    with site.database.read() as uow:
+        for score in (0.0, 0.5, min(scores), max(scores), 1.0, 2.0):
+            found = uow.alerts.rank_at_score(run_id, score, decision)
+            assert found == sum(one >= score for one in scores)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 7])
+def test_pages_by_day_put_together_are_the_newest_first(listed: tuple[StoredSite, int], limit: int) -> None:
+    site, run_id = listed
+    shown: list[AlertRecord] = []
+    cursor = None
+    while True:
+        with site.database.read() as uow:
+            page = uow.alerts.page_by_day(run_id, after=cursor, limit=limit, include_cut_windows=True)
+        shown += page.rows
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert shown == sorted(everything(site, run_id), key=lambda alert: alert.snapshot_at, reverse=True)
+    with site.database.read() as uow:
+        for damaged in ("", "x-3-omission", "9" * 30 + "-3-omission", "1-omission"):
+            with pytest.raises(InvalidInputError, match="Open the first page"):
+                uow.alerts.page_by_day(run_id, after=damaged)
 
 
 def test_both_decisions_together_take_turns(listed: tuple[StoredSite, int]) -> None:
@@ -209,6 +303,7 @@ def test_a_damaged_cursor_is_refused(listed: tuple[StoredSite, int], cursor: str
 
 
 @pytest.mark.parametrize("attack", ["' OR 1=1 --", "%'; DROP TABLE alert; --", "_", "\\", "\x00"])
+@pytest.mark.checklist("D5")
 def test_filters_are_values_never_sql(listed: tuple[StoredSite, int], attack: str) -> None:
     site, run_id = listed
     with site.database.read() as uow:
@@ -237,6 +332,8 @@ def test_an_alert_that_does_not_exist_is_said_to_be_missing(listed: tuple[Stored
         {"text": "in"},
         {"unit": "Ward A", "decision": Decision.COMMISSION},
         {"max_ranks": dict.fromkeys(Decision, 20)},
+        {"triage": OPEN, "now": NOW},
+        {"min_ranks": dict.fromkeys(Decision, 3)},
     ],
 )
 def test_no_page_sorts_and_no_count_leaves_its_index(

@@ -38,6 +38,7 @@ def tamper(file: Path, *statements: str) -> None:
     raw.close()
 
 
+@pytest.mark.checklist("A1")
 def test_rows_follow_each_other_without_gap(database: Database) -> None:
     append(database, 3)
     append(database, 2)
@@ -85,6 +86,7 @@ def test_an_empty_trail_is_whole(database: Database) -> None:
         ),
     ],
 )
+@pytest.mark.checklist("A3")
 def test_tampering_is_found_and_named(
     sqlite_database: Database, database_file: Path, statements: list[str], words: str
 ) -> None:
@@ -94,6 +96,7 @@ def test_tampering_is_found_and_named(
         uow.audit.require_whole()
 
 
+@pytest.mark.checklist("A3")
 def test_a_cut_tail_is_found_with_a_head_printed_before(sqlite_database: Database, database_file: Path) -> None:
     append(sqlite_database, 5)
     with sqlite_database.read() as uow:
@@ -114,6 +117,7 @@ def test_a_cut_tail_is_found_with_a_head_printed_before(sqlite_database: Databas
         lambda: sa.update(AuditEvent).values(actor="somebody else"),
     ],
 )
+@pytest.mark.checklist("A2")
 def test_the_database_refuses_to_change_the_trail(database: Database, act: Callable[[], sa.Executable]) -> None:
     append(database, 1)
     with pytest.raises(RefusedError, match="never changed"), database.write() as uow:
@@ -122,6 +126,7 @@ def test_the_database_refuses_to_change_the_trail(database: Database, act: Calla
         assert uow.audit.require_whole().n_events == 1
 
 
+@pytest.mark.checklist("A1")
 def test_a_lost_act_leaves_no_row(database: Database) -> None:
     with database.write() as uow:
         uow.audit.append(EPOCH, "person 1", "acted", "thing", {})
@@ -139,12 +144,14 @@ def test_no_two_rows_share_a_seal(one: tuple[str, ...], other: tuple[str, ...]) 
     assert (seals[0] == seals[1]) == (one == other)
 
 
+@pytest.mark.checklist("A3")
 def test_text_cannot_be_shifted_between_fields() -> None:
     fields = ["ab", "c", "", "", ""]
     shifted = [["a", "bc", "", "", ""], ["abc", "", "", "", ""], ["", "abc", "", "", ""]]
     assert len({_seal(1, MOMENT, *values) for values in [fields, *shifted]}) == 4
 
 
+@pytest.mark.checklist("A3")
 def test_a_long_trail_is_verified_quickly(sqlite_database: Database) -> None:
     """Twenty thousand rows here; the bound of 2 s for 200,000 is scaled, with room for a busy machine."""
     rows, previous = [], GENESIS

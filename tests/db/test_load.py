@@ -10,19 +10,23 @@ from db.session import Database
 from tests.stored_site import StoredSite, child
 
 N_READERS = 6
-N_ALERTS = 40_000
+N_ALERTS = 30_000
 
 
-@pytest.fixture
-def durable(database_file: object) -> Database:
-    """A database as a site has it, waiting for the disk."""
-    return Database(f"sqlite:///{database_file}")
+@pytest.fixture(params=["sqlite", "postgresql"])
+def durable(request: pytest.FixtureRequest) -> Database:
+    """A database as a site has it: an SQLite file that waits for the disk, or one of a server."""
+    if request.param == "sqlite":
+        return Database(f"sqlite:///{request.getfixturevalue('database_file')}")
+    server: Database = request.getfixturevalue("postgresql_database")
+    return server
 
 
+@pytest.mark.checklist("C1")
 def test_no_vote_is_lost_while_another_process_writes_many_rows(durable: Database) -> None:
     site = StoredSite(durable, n_instances=60, n_tasks=4)
     readers = site.study(200, N_READERS, n_slots=N_READERS)
-    writer = child("score", durable.engine.url.render_as_string(), N_ALERTS)
+    writer = child("score", durable.url, N_ALERTS)
     acknowledged: list[list[int]] = [[] for _ in readers]
     seconds: list[float] = []
     failures: list[BaseException] = []

@@ -78,6 +78,7 @@ def test_only_what_stands_under_another_content_is_superseded_and_only_once(site
     ],
     ids="+".join,
 )
+@pytest.mark.checklist("A5")
 def test_the_database_refuses_to_change_a_signature(site: StoredSite, reader: int, change: dict[str, object]) -> None:
     append(site, signature(1, reader))
     with pytest.raises(sa.exc.IntegrityError, match="append-only"), site.database.engine.begin() as connection:

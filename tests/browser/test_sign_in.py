@@ -1,0 +1,138 @@
+"""Signing in in a real browser: deep link, hostile texts in every field, log-out in another tab."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from alertreview.bootstrap import open_application
+from core.vocabulary import Role
+from tests.browser.conftest import OpenVisit, Visit, free_port, serving, stopped
+
+pytestmark = pytest.mark.browser
+
+PASSWORD = "four boats in winter"
+CORPUS = (
+    '<img src=x onerror="window.pwned=1">',
+    "<script>window.pwned=1</script>",
+    '"><svg onload=window.pwned=1>',
+    "[link](javascript:window.pwned=1)",
+    "<iframe srcdoc='<script>parent.pwned=1</script>'>",
+    "{{constructor.constructor('window.pwned=1')()}}",
+    "$\\href{javascript:window.pwned=1}{x}$ :red[x] `x`",
+)
+
+
+@pytest.fixture(scope="module")
+def real_home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the demonstration in which people have accounts: it is none any more."""
+    home = Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("real") / "home"))
+    with open_application(home) as site:
+        for login, role, name in (
+            ("rita", Role.REVIEWER, "You (demonstration)"),
+            ("root", Role.ADMINISTRATOR, CORPUS[0]),
+            ("cora", Role.COORDINATOR, CORPUS[1]),
+        ):
+            site.sign_in.with_code(login, site.accounts.create(name, role, login=login), PASSWORD)
+    return home
+
+
+@pytest.fixture(scope="module")
+def real_url(real_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the dashboard on that site."""
+    port = free_port()
+    log = tmp_path_factory.mktemp("real-server") / "server.log"
+    environment = {"ALERTREVIEW_HOME": str(real_home), "ALERTREVIEW_DATABASE": ""}
+    server = serving(["-m", "dashboard", "--port", str(port)], port, environment, log)
+    yield f"http://127.0.0.1:{port}"
+    stopped(server)
+
+
+def enter(opened: Visit, login: str, path: str = "") -> Page:
+    """Go somewhere, be asked who one is, sign in, and be there."""
+    page = opened.page
+    page.goto(f"{opened.url}/{path}")
+    page.fill("#login", login)
+    page.fill("#password", PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector(".ar-who", timeout=60_000)
+    opened.settle()
+    return page
+
+
+def unharmed(page: Page) -> bool:
+    return page.evaluate("window.pwned === undefined && document.querySelector('iframe') === null") is True
+
+
+@pytest.mark.checklist("B3", "B5", "D4", "D6")
+def test_a_reader_signs_in_at_a_deep_link_judges_with_hostile_words_and_is_out_in_every_tab(
+    visit: OpenVisit, real_url: str, real_home: Path
+) -> None:
+    opened = visit(real_url)
+    page = enter(opened, "rita", "review?study=demo")
+    expect(page.get_by_text(re.compile(r"^Case \d+ of \d+"))).to_be_visible()
+    assert page.url.startswith(f"{real_url}/review?study=demo")
+    assert page.locator("[data-testid=stSelectbox]", has_text="You (demonstration)").count() == 0
+    for text in CORPUS[:2]:
+        opened.key("3")
+        page.get_by_label("Comment", exact=True).fill(text)
+        before = page.url
+        opened.key("Control+Enter")
+        page.wait_for_function("before => location.href !== before", arg=before, timeout=20_000)
+        opened.settle()
+    page = opened.open("my-judgments")
+    assert unharmed(page)
+    opened.open("worklist?find=" + "%3Cimg%20src%3Dx%20onerror%3Dwindow.pwned%3D1%3E&unit=%27%3B--")
+    assert unharmed(page)
+    field = page.get_by_placeholder(re.compile("heparin"))
+    if field.count():
+        for text in CORPUS:
+            field.first.fill(text)
+            field.first.press("Enter")
+            opened.settle()
+            assert unharmed(page)
+            assert "pwned" not in page.url, "what a person typed does not go into the address"
+    other = page.context.new_page()
+    other.goto(f"{real_url}/logout")
+    other.get_by_role("button", name="Sign out", exact=True).click()
+    expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.wait_for_url("**/login?next=**", timeout=20_000)
+    assert "You (demonstration)" not in page.content()
+    other.close()
+    assert opened.page.context.cookies() == [] or not any(
+        cookie["name"].startswith("alertreview_") and cookie["name"] != "alertreview_form"
+        for cookie in page.context.cookies()
+    )
+
+
+@pytest.mark.checklist("B5", "D4")
+def test_hostile_names_are_text_on_every_page_and_on_the_sign_in_pages(visit: OpenVisit, real_url: str) -> None:
+    opened = visit(real_url)
+    page = enter(opened, "root", "admin")
+    expect(page.get_by_role("tab", name="People")).to_be_visible()
+    page.get_by_label("Name, as printed under signatures").fill(CORPUS[2])
+    page.get_by_label("Login", exact=True).fill("eve")
+    page.get_by_role("button", name="Create account").click()
+    expect(page.get_by_text("has an account")).to_be_visible()
+    assert unharmed(page)
+    for name in ("Sessions", "Failed sign-ins", "Audit"):
+        page.get_by_role("tab", name=name).click()
+        opened.settle()
+        assert unharmed(page)
+    page.goto(f"{real_url}/logout")
+    expect(page.get_by_text(CORPUS[0])).to_be_visible()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    for text in CORPUS:
+        page.fill("#login", text)
+        page.fill("#password", text)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_contain_text("Login or password is wrong")
+        assert unharmed(page)
+    page = enter(opened, "cora", "studies")
+    for path in ("studies", "reports", "export", "runs", ""):
+        opened.open(path)
+        assert page.locator(".ar-who").inner_text().startswith(CORPUS[1])
+        assert unharmed(page)

