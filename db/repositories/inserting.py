@@ -32,7 +32,7 @@ def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, A
     )
     if connection.dialect.name != "postgresql":
         marks = ", ".join("?" * len(columns))
-        statement = f"INSERT INTO {preparer.format_table(table)} ({names}) VALUES ({marks})"
+        statement = f"INSERT INTO {preparer.format_table(table)} ({names}) VALUES ({marks})"  # noqa: S608 - names of our own tables
         connection.exec_driver_sql(statement, [tuple(row) for row in bound])
         return
     driver: Any = connection.connection.driver_connection
