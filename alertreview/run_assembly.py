@@ -110,5 +110,6 @@ def _histogram(values: Vector) -> dict[str, Any]:
     elif low >= -_ROUNDING and high <= 2.0 + _ROUNDING:
         low, high = 0.0, 2.0
     edges = np.linspace(low, high, N_BINS + 1)
-    counts = np.histogram(np.clip(values, low, high), bins=edges)[0]
+    # Told as a number and a range, bins are found by arithmetic; told as edges, by sorting, ten times as slow.
+    counts = np.histogram(np.clip(values, low, high), bins=N_BINS, range=(low, high))[0]
     return {"edges": edges.round(6).tolist(), "counts": counts.tolist()}

@@ -134,12 +134,17 @@ def _newton(evidence: Any, positive: Any, start: Any, slope_mean: float, precisi
 def _loss(evidence: Any, positive: Any, intercept: float, slope: float, slope_mean: float, precision: float) -> Any:
     """Penalised negative log likelihood, its gradient and its Hessian, in one pass."""
     gradient, hessian = np.zeros(2), np.zeros((2, 2))
-    total, h0, h1, h2 = 0.0, 1e-12, 0.0, 1e-12
+    total, factor, h0, h1, h2 = 0.0, 1.0, 1e-12, 0.0, 1e-12
     for i in range(len(evidence)):
         e = evidence[i]
         z = intercept + slope * e
         small = np.exp(-abs(z))
-        total += max(z, 0.0) + np.log1p(small) - positive[i] * z
+        total += max(z, 0.0) - positive[i] * z
+        # One logarithm for several factors, none of which is above 2.
+        factor *= 1.0 + small
+        if i % 64 == 63:
+            total += np.log(factor)
+            factor = 1.0
         chance = (1.0 if z >= 0 else small) / (1.0 + small)
         residual, weight = chance - positive[i], small / (1.0 + small) ** 2
         gradient[0] += residual
@@ -149,6 +154,7 @@ def _loss(evidence: Any, positive: Any, intercept: float, slope: float, slope_me
         h2 += weight * e * e
     gradient[1] += precision * (slope - slope_mean)
     hessian[0, 0], hessian[0, 1], hessian[1, 0], hessian[1, 1] = h0, h1, h1, h2 + precision
+    total += np.log(factor)
     return total + 0.5 * precision * (slope - slope_mean) ** 2, gradient, hessian
 
 

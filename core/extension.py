@@ -143,19 +143,20 @@ def _query(kind: Any, is_local: bool, usual_scale: float) -> tuple[Any, Any, Any
     return kind.type(tolerance), kind.type(0 if is_local else usual_scale), kind.type(usual_scale), infinity
 
 
-def workspace(n_nodes: int, k: int, kind: Any) -> tuple[NDArray[Any], ...]:
+def workspace(n_nodes: int, k: int, kind: Any) -> tuple[Any, ...]:
     """Arrays that `core.kernels.extend_row` works in, some of them read as integers as well."""
     near, powers = np.zeros(k + 1, dtype=kind), np.zeros(k, dtype=kind)
     whole = f"i{np.dtype(kind).itemsize}"
     return (
-        np.zeros(5 * k, dtype=kind),
+        tuple(_aligned_zeros(k, kind) for _ in range(5)),
         _aligned_zeros(n_nodes, kind),
-        np.zeros(k, dtype=kind),
+        _aligned_zeros(k, kind),
         near,
         near.view(whole),
         powers,
         powers.view(whole),
         np.zeros(n_nodes + 1, dtype=np.uint32),
+        np.ones((2, 2), dtype=np.int64),
     )
 
 
@@ -172,10 +173,9 @@ def _extend_distances(
     conductance: Any,
     inflow: Any,
 ) -> None:
-    guess = (bits[0], bits[0])
     for i in range(len(distances)):
         row[:] = distances[i]
-        conductance[i], inflow[i], guess = extend_row(row, bits, guess, query, nodes, left, -1, k, work)
+        conductance[i], inflow[i] = extend_row(row, bits, query, nodes, left, -1, k, work)
 
 
 @compiled
@@ -196,11 +196,12 @@ def _extend_sparse(
 ) -> None:
     starts, all_places, all_values = rows
     n_nodes, two = len(norms), np.float32(2)
-    guess = (bits[0], bits[0])
     for i in range(len(blocks)):
         values = all_values[starts[i] : starts[i + 1]]
         combine_rows(by_feature, all_places[starts[i] : starts[i + 1]], values, row)
-        norm = (values * values).sum()
+        norm = np.float32(0)
+        for value in values:
+            norm += value * value
         for j in range(n_nodes):
             row[j] = norm + norms[j] - two * row[j]
         k, block = n_neighbors, blocks[i]
@@ -210,4 +211,4 @@ def _extend_sparse(
                 row[node] = np.inf
             k = min(k, n_nodes - (end - first))
         if k > 0:
-            conductance[i], inflow[i], guess = extend_row(row, bits, guess, query, nodes, left, block, k, work)
+            conductance[i], inflow[i] = extend_row(row, bits, query, nodes, left, block, k, work)

@@ -21,7 +21,6 @@ FLOAT32_RESIDUAL: Final = 0.01
 FLOAT64_RESIDUAL: Final = 1e-13
 _ROWS_PER_NEIGHBOUR: Final = 6
 """Up to this many nodes per neighbour whole rows are read; beyond, the entries of the k x k block alone."""
-_NEARLY_ENOUGH: Final = 3
 
 
 def compiled(function: F) -> F:
@@ -148,45 +147,63 @@ def largest_below(bits: Any, limit: Any) -> Any:
 
 
 @compiled
-def kth_smallest(bits: Any, k: int, guess: Any, infinity: Any) -> Any:
-    """Give the k-th smallest entry, by halving; `guess` is where to look first and changes no result.
+def limit_of(bits: Any, k: int, infinity: Any, search: Any) -> Any:
+    """Give a number with k entries up to it; where ties leave none, the number that the k-th entry and others share.
 
-    Floats that are not negative have the order of their bits read as integers, and integers compare fast.
+    Floats that are not negative have the order of their bits read as integers, and integers compare fast. The search
+    begins where that for another instance ended; that changes how long it takes, not which entries are chosen.
+
+    Parameters
+    ----------
+    bits : int array of shape (n,)
+    k : int
+        At most the number of entries below `infinity`.
+    infinity : int
+        Bits of infinity.
+    search : int64 array of shape (2,)
+        Where the last search ended, and how far entries lay from each other there; overwritten.
     """
-    low, high = bits[0] - 1, largest_below(bits, infinity)
-    for j in range(len(bits)):
-        low = min(low, bits[j] - 1)
-    middle = guess if low < guess < high else low + (high - low) // 2
+    low, below = np.int64(-1), np.float32(0)
+    high, up_to = np.int64(infinity), np.float32(len(bits))
+    middle, width, n_steps = search[0], search[1], 0
     while high - low > 1:
+        if not low < middle < high:
+            middle = low + (high - low) // 2
         count = n_up_to(bits, middle)
-        if count >= k:
+        if count == k:
             high = middle
-            if count < k + _NEARLY_ENOUGH:
-                break
+            break
+        if count < k:
+            low, below = middle, count
         else:
-            low = middle
-        middle = low + (high - low) // 2
-    found = largest_below(bits, high + 1)
-    while True:
-        below = largest_below(bits, found)
-        if below < 0 or n_up_to(bits, below) < k:
-            return found
-        found = below
+            high, up_to = middle, count
+        n_steps += 1
+        if low < 0 or high == infinity:
+            # Nothing is known of one side yet: go there by the distance between entries, each time farther.
+            middle += np.int64((k + np.float32(0.5) - count) * width)
+            width *= 2
+        elif n_steps % 3:
+            search[1] = 1 + np.int64((high - low) / (up_to - below))
+            middle = low + np.int64((high - low) * (k + np.float32(0.5) - below) / (up_to - below))
+        else:
+            middle = low + (high - low) // 2
+    search[0] = high
+    return high
 
 
 @compiled
 def choose_neighbours(bits: Any, limit: Any, k: int, chosen: Any) -> None:
-    """Write the places of the `k` smallest entries, the largest of them being `limit`; ties by lower place.
+    """Write the places of the `k` smallest entries, with `limit` from `limit_of`; ties by lower place.
 
     `chosen` has one more place than there are entries, so that every place can be written before it is known to stay.
     """
-    n_ties = k - int(n_up_to(bits, limit - 1))
-    count = 0
-    if int(n_up_to(bits, limit)) == k:
-        for j in range(len(bits)):
-            chosen[count] = j
-            count += bits[j] <= limit
+    top, count = bits.dtype.type(limit), 0
+    for j in range(len(bits)):
+        chosen[count] = j
+        count += bits[j] <= top
+    if count == k:
         return
+    n_ties, count = k - int(n_up_to(bits, limit - 1)), 0
     for j in range(len(bits)):
         if bits[j] < limit or (bits[j] == limit and n_ties > 0):
             chosen[count] = j
@@ -195,21 +212,21 @@ def choose_neighbours(bits: Any, limit: Any, k: int, chosen: Any) -> None:
 
 
 @compiled
-def query_scale(near: Any, near_bits: Any, guess: Any, usual_scale: Any, infinity: Any) -> Any:
+def query_scale(near: Any, near_bits: Any, search: Any, usual_scale: Any, infinity: Any) -> Any:
     """Distance to the 7th neighbour; with duplicates to the first that is none, else the usual scale.
 
     `near` has one place more than there are neighbours, in which bits become a float again.
     """
     k = len(near) - 1
-    found = kth_smallest(near_bits[:k], min(LOCAL_NEIGHBOUR, k), guess, infinity)
-    near_bits[k] = found
+    limit = limit_of(near_bits[:k], min(LOCAL_NEIGHBOUR, k), infinity, search)
+    near_bits[k] = largest_below(near_bits[:k], limit + 1)
     if near[k] > 0:
-        return np.sqrt(near[k]), found
+        return np.sqrt(near[k])
     nearest = near.dtype.type(np.inf)
     for l in range(k):  # noqa: E741
         if 0 < near[l] < nearest:
             nearest = near[l]
-    return (np.sqrt(nearest) if nearest < np.inf else usual_scale), found
+    return np.sqrt(nearest) if nearest < np.inf else usual_scale
 
 
 @compiled
@@ -270,24 +287,33 @@ def multiply_inverse(nodes: Any, left: Any, block: int, chosen: Any, values: Any
 def solve_extension(
     nodes: Any, left: Any, block: int, chosen: Any, d: Any, tolerance: Any, work: Any, full: Any
 ) -> Any:
-    """Solve (I + D G_NN D) z = d by conjugate gradients, in `work` of shape (5 k,).
+    """Solve (I + D G_NN D) z = d by conjugate gradients, in `work`, five arrays.
 
     Its eigenvalues lie close together but for the first, which the first step takes care of: the curvature of the last
-    step is estimated from the mean diagonal instead of computed, which spares a product.
+    step is estimated from the mean diagonal instead of computed, which spares a product. Most often one is enough.
     """
     k = len(chosen)
-    z, r, p = work[:k], work[k : 2 * k], work[2 * k : 3 * k]
-    scaled, product = work[3 * k : 4 * k], work[4 * k : 5 * k]
+    z, r, p, scaled, product = work
     zero = d.dtype.type(0)
     norm, mean = zero, zero
     for l in range(k):  # noqa: E741
-        z[l] = zero
-        r[l] = d[l]
-        p[l] = d[l]
-        norm += d[l] * d[l]
-        mean += d[l] * d[l] * nodes.diagonal[chosen[l]]
+        scaled[l] = d[l] * d[l]
+        norm += scaled[l]
+        mean += scaled[l] * nodes.diagonal[chosen[l]]
     mean = d.dtype.type(1) + mean / d.dtype.type(k)
-    residual, curvature, turn = norm, zero, zero
+    multiply_inverse(nodes, left, block, chosen, scaled, full, product)
+    curvature, residual = zero, zero
+    for l in range(k):  # noqa: E741
+        product[l] = d[l] + d[l] * product[l]
+        curvature += d[l] * product[l]
+    step = norm / curvature if curvature > zero else zero
+    for l in range(k):  # noqa: E741
+        r[l] = d[l] - step * product[l]
+        residual += r[l] * r[l]
+    turn = residual / norm if norm > zero else zero
+    for l in range(k):  # noqa: E741
+        z[l] = step * d[l]
+        p[l] = r[l] + turn * d[l]
     for _ in range(k + 20):
         if residual <= tolerance * tolerance * norm:
             break
@@ -317,9 +343,7 @@ def solve_extension(
 
 
 @compiled
-def extend_row(
-    row: Any, bits: Any, guess: Any, query: Any, nodes: Any, left: Any, block: int, k: int, work: Any
-) -> Any:
+def extend_row(row: Any, bits: Any, query: Any, nodes: Any, left: Any, block: int, k: int, work: Any) -> Any:
     """Tie one instance to the graph.
 
     Parameters
@@ -328,8 +352,6 @@ def extend_row(
         Squared distances; infinite where a node may be no neighbour.
     bits : int array of shape (n_nodes,)
         The same memory as `row`, read as integers.
-    guess : pair of int
-        Bits of the largest and of the 7th distance to a neighbour of another instance: where to look first.
     query : tuple
         Tolerance, scale that takes the place of local ones (0 = local), usual scale, bits of infinity.
     block : int
@@ -342,23 +364,21 @@ def extend_row(
     Returns
     -------
     conductance, inflow : float
-    guess : pair of int
-        For the next instance.
     """
     tolerance, common_scale, usual_scale, infinity = query
-    steps, full, all_d, all_near, all_near_bits, powers, power_bits, places = work
+    steps, full, all_d, all_near, all_near_bits, powers, power_bits, places, searches = work
     zero = bits.dtype.type(0)
     for j in range(len(bits)):
         # Distances from sums of products may fall a little below zero for duplicates; so do their bits.
         bits[j] = max(bits[j], zero)
-    limit = kth_smallest(bits, k, guess[0], infinity)
+    limit = limit_of(bits, k, infinity, searches[0])
     choose_neighbours(bits, limit, k, places)
     chosen, d, near = places[:k], all_d[:k], all_near[: k + 1]
     for l in range(k):  # noqa: E741
         near[l] = row[chosen[l]]
-    own, seventh = common_scale, guess[1]
+    own = common_scale
     if common_scale <= 0:
-        own, seventh = query_scale(near, all_near_bits[: k + 1], guess[1], usual_scale, infinity)
+        own = query_scale(near, all_near_bits[: k + 1], searches[1], usual_scale, infinity)
     # The root of v w takes half the exponent.
     half = row.dtype.type(-0.5) / own
     for l in range(k):  # noqa: E741
@@ -376,4 +396,4 @@ def extend_row(
         for l in range(k):  # noqa: E741
             for i in range(left.starts[block], left.starts[block + 1]):
                 q += d[l] * z[l] * left.pulls[i] * nodes.inverse[left.nodes[i], chosen[l]]
-    return a, q, (limit, seventh)
+    return a, q

@@ -159,7 +159,7 @@ def calibrate_tasks(
         if name in needed:
 
             def past(place: int, name: str = name) -> FloatArray:
-                return _evidence_values(evidence[tasks[place]], name)[: prepared.n_past]
+                return _evidence_values(evidence[tasks[place]], name, prepared.n_past)
 
             calibrations[name] = calibrate(past, positive, len(tasks), n_jobs)
     return calibrations
@@ -216,10 +216,11 @@ def score_by_scale(evidence: Evidence, y: FloatArray, scorer: str, scale: Mappin
     return ScaledScores(score, score, expected)
 
 
-def _evidence_values(evidence: Evidence, name: str) -> FloatArray:
+def _evidence_values(evidence: Evidence, name: str, n_first: int | None = None) -> FloatArray:
+    """Evidence of all instances, or of the first ones."""
     if name == SOFTHAD:
-        return soft_label_evidence(evidence["left_out_soft_label"])
-    return evidence["logistic_log_odds" if name == LOGISTIC else "day_adjusted_log_odds"].astype(np.float64)
+        return soft_label_evidence(evidence["left_out_soft_label"][:n_first])
+    return evidence["logistic_log_odds" if name == LOGISTIC else "day_adjusted_log_odds"][:n_first].astype(np.float64)
 
 
 def _raw_scores(evidence: Evidence, y: FloatArray, scorer: str) -> tuple[FloatArray, FloatArray | None]:

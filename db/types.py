@@ -39,12 +39,19 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+_BYTES_TRIED = 4096
+_WORTH_DEFLATING = 0.8
+
+
 class Deflated(bytes):
     """A vector that was deflated before it is bound, where nobody waits for it."""
 
 
 def deflate(value: npt.ArrayLike, number: str) -> Deflated:
-    """Deflate a vector of one number type; level 1, because scores hardly shrink and time counts.
+    """Deflate a vector of one number type, where that makes it smaller: level 1, else the bytes as they are.
+
+    Scores of a whole run hardly shrink, and deflating them costs ten times what writing them does; vectors with many
+    gaps or equal values do shrink. The beginning of a vector tells.
 
     Raises
     ------
@@ -55,7 +62,10 @@ def deflate(value: npt.ArrayLike, number: str) -> Deflated:
     if array.ndim != 1:
         raise InvalidInputError(f"A stored vector has one dimension; this array has {array.ndim}.")
     stored = array.astype(np.dtype(number).newbyteorder("<"), casting="same_kind")
-    return Deflated(zlib.compress(stored.tobytes(), level=1))
+    raw = stored.tobytes()
+    beginning = raw[:_BYTES_TRIED]
+    shrinks = len(zlib.compress(beginning, level=1)) < _WORTH_DEFLATING * len(beginning)
+    return Deflated(zlib.compress(raw, level=1 if shrinks else 0))
 
 
 class CompressedVector(TypeDecorator[npt.NDArray[Any]]):

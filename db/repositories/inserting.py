@@ -1,6 +1,7 @@
 """Inserts many rows of one table: by COPY on PostgreSQL, by one prepared statement on SQLite."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,7 +24,7 @@ def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, A
         return
     connection = session.connection()
     columns = [table.c[name] for name in rows[0]]
-    processors = [column.type.dialect_impl(connection.dialect).bind_processor(connection.dialect) for column in columns]
+    processors = [_processor(column.type, connection.dialect) for column in columns]
     preparer = connection.dialect.identifier_preparer
     names = ", ".join(preparer.format_column(column) for column in columns)
     bound = (
@@ -42,3 +43,9 @@ def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, A
     ):
         for row in bound:
             copy.write_row(row)
+
+
+def _processor(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Any:
+    """Give what makes a value ready for the driver, or None; the few words of an enumeration are looked up once."""
+    process = kind.dialect_impl(dialect).bind_processor(dialect)
+    return cache(process) if process is not None and isinstance(kind, sa.Enum) else process

@@ -5,11 +5,10 @@ import pytest
 
 from core.backbone import sample_balanced_nodes
 from core.feature_rows import FeatureRows
-from core.kernels import choose_neighbours, kth_smallest
+from core.kernels import choose_neighbours, limit_of
 from core.task_graph import NOBODY, build_task_graph, extend
 
 K = 9
-INFINITY = int(np.array(np.inf, dtype=np.float32).view(np.int32))
 
 
 def brute_force(graph, x, group, c, g):
@@ -86,15 +85,16 @@ def test_duplicates_and_more_neighbours_than_nodes_are_tied_in():
     assert (np.abs(found.inflow) <= found.conductance + 1e-6).all()
 
 
-@pytest.mark.parametrize("guess", [0, 1 << 20, 1 << 30])
-def test_the_kth_smallest_is_that_of_a_sort_whatever_the_guess(guess):
+@pytest.mark.parametrize("begin", [0, 1 << 20, 1 << 30, (1 << 31) - 1])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_nearest_are_those_of_a_stable_sort_wherever_the_search_begins(begin, kind):
     random = np.random.default_rng(3)
-    for _ in range(200):
-        row = random.integers(0, 6, random.integers(2, 40)).astype(np.float32) * np.float32(0.7)
+    infinity = int(np.array(np.inf, dtype=kind).view(f"i{np.dtype(kind).itemsize}"))
+    for _ in range(150):
+        row = random.integers(0, random.integers(2, 30), random.integers(2, 60)).astype(kind) * kind(0.7)
         row[1:][random.random(len(row) - 1) < 0.2] = np.inf
         k = int(random.integers(1, np.isfinite(row).sum() + 1))
-        limit = kth_smallest(row.view(np.int32), k, guess, INFINITY)
-        assert limit == np.sort(row)[k - 1].view(np.int32)
-        chosen = np.empty(len(row) + 1, dtype=np.uint32)
-        choose_neighbours(row.view(np.int32), limit, k, chosen)
+        bits = row.view(f"i{row.itemsize}")
+        chosen = np.zeros(len(row) + 1, dtype=np.uint32)
+        choose_neighbours(bits, limit_of(bits, k, infinity, np.array([begin, 1])), k, chosen)
         assert sorted(chosen[:k]) == sorted(np.argsort(row, kind="stable")[:k])

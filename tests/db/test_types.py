@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from core.errors import InvalidInputError
 from core.vocabulary import Answer, Kind
-from db.types import AnswerCode, CompressedVector, UtcDateTime, words
+from db.types import AnswerCode, CompressedVector, UtcDateTime, deflate, words
 
 EARLIEST, LATEST = datetime.fromisoformat("1900-01-02"), datetime.fromisoformat("2300-01-01")
 SQLITE = sqlite.dialect()
@@ -70,3 +70,17 @@ def test_an_answer_is_stored_as_its_number(answer: Answer) -> None:
 @pytest.mark.parametrize("dialect", [sqlite.dialect(), postgresql.dialect()])
 def test_a_vocabulary_is_text_in_every_database(dialect: object) -> None:
     assert words(Kind, "kind").compile(dialect) == "VARCHAR(20)"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["noise", "gaps"])
+def test_vectors_are_deflated_only_where_that_makes_them_smaller(name: str) -> None:
+    values = np.random.default_rng(0).random(20_000).astype(np.float32)
+    if name == "gaps":
+        values[::2] = np.nan
+        values[1::4] = 0.5
+    stored = deflate(values, "float32")
+    kind = CompressedVector("float32")
+    assert (len(stored) < 0.8 * values.nbytes) == (name == "gaps")
+    assert kind.process_bind_param(stored, SQLITE) is stored
+    np.testing.assert_array_equal(kind.process_result_value(stored, SQLITE), values)
+    np.testing.assert_array_equal(kind.process_result_value(kind.process_bind_param(values, SQLITE), SQLITE), values)
