@@ -187,7 +187,8 @@ def _serve(settings: Settings, port: int, browser: bool | None) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or another with one line on standard error."""
     try:
-        cli.main(args=arguments, prog_name="alertreview", standalone_mode=False)
+        # Without its own end of the program, click hands the exit code of a command back instead of raising it.
+        ended = cli.main(args=arguments, prog_name="alertreview", standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
@@ -204,4 +205,4 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return EXIT_UNEXPECTED
-    return 0
+    return ended if isinstance(ended, int) else 0

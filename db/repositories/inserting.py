@@ -37,12 +37,17 @@ def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, A
         connection.exec_driver_sql(statement, [tuple(row) for row in bound])
         return
     driver: Any = connection.connection.driver_connection
-    with (
-        driver.cursor() as cursor,
-        cursor.copy(f"COPY {preparer.format_table(table)} ({names}) FROM STDIN") as copy,
-    ):
-        for row in bound:
-            copy.write_row(row)
+    statement = f"COPY {preparer.format_table(table)} ({names}) FROM STDIN"
+    errors: Any = connection.dialect.loaded_dbapi.Error
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in bound:
+                copy.write_row(row)
+    except errors as error:
+        # COPY goes past SQLAlchemy, whose errors the session turns into ours; the driver's own text holds values of rows.
+        raise sa.exc.DBAPIError.instance(
+            statement, None, error, errors, hide_parameters=True, dialect=connection.dialect
+        ) from None
 
 
 def _processor(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Any:

