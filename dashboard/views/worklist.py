@@ -1,6 +1,7 @@
 """Worklist: the alerts of a run, most unusual first, with a preview of the selected one."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -338,21 +339,20 @@ def _empty(listing: Listing, found: WorklistPage) -> None:
         sentence or "No alert of this run lies within the budget.",
         ":material/filter_alt_off:",
     ):
+        # Pressed inside the fragment, a button reruns the fragment alone; the filter row above must follow as well.
         for position, name in enumerate(hidden):
-            st.button(
-                FILTER_WORDS[name][1],
-                key=f"undo_{name}",
-                type="primary" if position == 0 else "secondary",
-                on_click=apply,
-                args=(links.without(listing.filters, name), listing.choices, listing.latest_run),
-            )
-        if higher is not None and listing.run.n_alerts:
-            st.button(
-                f"Raise the budget to {higher:g}",
-                key="raise_budget",
-                on_click=apply,
-                args=(replace(listing.filters, alerts_per_patient_day=higher), listing.choices, listing.latest_run),
-            )
+            kind: Literal["primary", "secondary"] = "primary" if position == 0 else "secondary"
+            if st.button(FILTER_WORDS[name][1], key=f"undo_{name}", type=kind):
+                apply(links.without(listing.filters, name), listing.choices, listing.latest_run)
+                st.rerun()
+        if (
+            higher is not None
+            and listing.run.n_alerts
+            and st.button(f"Raise the budget to {higher:g}", key="raise_budget")
+        ):
+            wider = replace(listing.filters, alerts_per_patient_day=higher)
+            apply(wider, listing.choices, listing.latest_run)
+            st.rerun()
 
 
 page()

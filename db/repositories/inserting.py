@@ -44,7 +44,7 @@ def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, A
             for row in bound:
                 copy.write_row(row)
     except errors as error:
-        # COPY goes past SQLAlchemy, whose errors the session turns into ours; the driver's own text holds values of rows.
+        # COPY goes past SQLAlchemy, whose errors become ours; the text of the driver holds values of rows.
         raise sa.exc.DBAPIError.instance(
             statement, None, error, errors, hide_parameters=True, dialect=connection.dialect
         ) from None

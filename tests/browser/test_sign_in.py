@@ -87,6 +87,7 @@ def test_a_reader_signs_in_at_a_deep_link_judges_with_hostile_words_and_is_out_i
     assert unharmed(page)
     opened.open("worklist?find=" + "%3Cimg%20src%3Dx%20onerror%3Dwindow.pwned%3D1%3E&unit=%27%3B--")
     assert unharmed(page)
+    opened.open("worklist")
     field = page.get_by_placeholder(re.compile("heparin"))
     if field.count():
         for text in CORPUS:
