@@ -1,6 +1,5 @@
 """The example for nginx, in a real nginx on loopback: path, headers and websocket come through."""
 
-import asyncio
 import json
 import shutil
 import socket
@@ -17,6 +16,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
+from tests.apart import run_apart
 from tests.conftest import require
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "deploy" / "nginx.conf"
@@ -111,7 +111,7 @@ def test_the_websocket_comes_through(nginx: tuple[int, int]) -> None:
                 await link.send(word)
             return [str(await link.recv()) for _ in range(2)]
 
-    assert asyncio.run(talk()) == ["one", "two"]
+    assert run_apart(talk()) == ["one", "two"]
 
 
 async def _echo(link: object) -> None:

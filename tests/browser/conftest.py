@@ -47,6 +47,13 @@ expect.set_options(timeout=20_000)
 DESKTOP_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
 PHONE_AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
 
+CASE_IS_DRAWN = """() => {
+    const shown = new URL(location.href).searchParams.get("case");
+    const bars = [...document.querySelectorAll("[class*='st-key-rv_answer_']")];
+    return !document.querySelector("[data-stale=true]")
+        && bars.every(bar => !shown || [...bar.classList].some(name => name.endsWith("_" + shown)));
+}"""
+
 
 @dataclass
 class Visit:
@@ -85,6 +92,12 @@ class Visit:
 
 
 OpenVisit = Callable[..., Visit]
+
+
+def wait_for_case(page: Page) -> None:
+    """Wait until the answers on the screen are the shown case's: a key in the moment of drawing finds no button."""
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
+    page.wait_for_function(CASE_IS_DRAWN, timeout=30_000)
 
 
 @pytest.fixture(scope="session")

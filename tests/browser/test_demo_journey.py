@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenVisit, Visit
+from tests.browser.conftest import OpenVisit, Visit, wait_for_case
 
 pytestmark = pytest.mark.browser
 
@@ -24,8 +24,10 @@ def judge(opened: Visit, key: str, name: str) -> None:
     title = page.get_by_role("heading", level=1)
     before = page.url
     assert title.count() == 1
+    wait_for_case(page)
     opened.key(key)
     expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]", has_text=name)).to_have_count(1)
+    wait_for_case(page)
     opened.key("s")
     page.wait_for_function("before => location.href !== before", arg=before, timeout=20_000)
     opened.settle()

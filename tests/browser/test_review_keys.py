@@ -6,7 +6,7 @@ import uuid
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenVisit
+from tests.browser.conftest import OpenVisit, wait_for_case
 
 pytestmark = pytest.mark.browser
 
@@ -19,33 +19,19 @@ def answer(page: Page, name: str) -> object:
     return page.get_by_role("button", name=re.compile(rf"^(check )?{name}"))
 
 
-DRAWN = """() => {
-    const shown = new URL(location.href).searchParams.get("case");
-    const bars = [...document.querySelectorAll("[class*='st-key-rv_answer_']")];
-    return !document.querySelector("[data-stale=true]")
-        && bars.every(bar => !shown || [...bar.classList].some(name => name.endsWith("_" + shown)));
-}"""
-
-
-def wait_until_drawn(page: Page) -> None:
-    """Wait until the answers on the screen are the shown case's: a key in the moment of drawing finds no button."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
-    page.wait_for_function(DRAWN, timeout=30_000)
-
-
 def expect_chosen(page: Page, name: str) -> None:
     expect(page.locator("[data-testid=stBaseButton-primary]", has_text=name)).to_have_count(1)
-    wait_until_drawn(page)
+    wait_for_case(page)
 
 
 def expect_nothing_chosen(page: Page) -> None:
     expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]:not([disabled])")).to_have_count(0)
-    wait_until_drawn(page)
+    wait_for_case(page)
 
 
 def expect_case(page: Page, number: int) -> None:
     expect(page.get_by_text(f"Case {number} of 24")).to_be_visible()
-    wait_until_drawn(page)
+    wait_for_case(page)
 
 
 def judgments(page: Page) -> str:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from alertreview.bootstrap import open_application
 from core.vocabulary import Role
-from tests.browser.conftest import OpenVisit, Visit, free_port, serving, stopped
+from tests.browser.conftest import OpenVisit, Visit, free_port, serving, stopped, wait_for_case
 
 pytestmark = pytest.mark.browser
 
@@ -77,7 +77,12 @@ def test_a_reader_signs_in_at_a_deep_link_judges_with_hostile_words_and_is_out_i
     assert page.url.startswith(f"{real_url}/review?study=demo")
     assert page.locator("[data-testid=stSelectbox]", has_text="You (demonstration)").count() == 0
     for text in CORPUS[:2]:
+        wait_for_case(page)
         opened.key("3")
+        expect(
+            page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]", has_text="relevant")
+        ).to_be_visible()
+        wait_for_case(page)
         page.get_by_label("Comment", exact=True).fill(text)
         before = page.url
         opened.key("Control+Enter")

@@ -1,6 +1,5 @@
 """The two routes that answer without a sign-in: one word each, whatever happens behind them."""
 
-import asyncio
 import json
 from collections.abc import MutableMapping
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.health import HealthRoutes
+from tests.apart import run_apart
 
 
 class Site:
@@ -31,7 +31,7 @@ def ask(routes: HealthRoutes, path: str, method: str = "GET") -> tuple[int, byte
     async def receive() -> MutableMapping[str, Any]:
         return {"type": "http.request", "body": b""}
 
-    asyncio.run(routes({"type": "http", "path": path, "method": method}, receive, send))
+    run_apart(routes({"type": "http", "path": path, "method": method}, receive, send))
     return sent[0]["status"], sent[1]["body"], dict(sent[0]["headers"])
 
 
