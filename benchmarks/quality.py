@@ -3,10 +3,13 @@
 Decisions are flipped in past and recent instances alike: uniformly (3 % of all), or so that rarity gives nothing away
 (5 % of each task's positives dropped, as many added). Pooled = AUC of finding flips over all decisions. td = AUC inside
 (task, decision), weighted by flips: the only one without the base rate in it. P@k = flips among the k highest, for
-omissions and commissions apart. Planted flips are not clinical errors.
+omissions and commissions apart. Planted flips are not clinical errors. With ``--keep FOLDER`` every fold is written down
+when it is done, and the same command goes on where it was interrupted.
 """
 
 import argparse
+import hashlib
+import json
 import os
 import time
 import warnings
@@ -171,6 +174,29 @@ def measure_fold(records, kind, options, seed, fold):
     return measured, time.process_time() - started
 
 
+def kept_fold(records, kind, options, seed, fold):
+    """Take the figures of a fold from the folder of kept ones, or measure and keep them."""
+    if options.keep is None:
+        return measure_fold(records, kind, options, seed, fold)
+    asked = {
+        "data": hashlib.sha256(records.features.data.tobytes() + records.decisions.tobytes()).hexdigest()[:16],
+        "folds": options.folds,
+        "graphs": options.graphs,
+        "nodes": options.nodes,
+        "peers": sorted(options.peers),
+    }
+    name = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    path = options.keep / name / f"{kind}-{seed}-{fold}.json"
+    if path.is_file():
+        return tuple(json.loads(path.read_text()))
+    found = measure_fold(records, kind, options, seed, fold)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(found))
+    unfinished.rename(path)
+    return found
+
+
 def show(table):
     """Print mean and standard error over folds and seeds, in per cent."""
     columns = list(next(iter(table.values()))[0])
@@ -200,6 +226,7 @@ def parse(arguments=None):
     parser.add_argument(
         "--peers", nargs="*", default=None, choices=BASELINE_SCORERS, help="peers to measure beside; without names: all"
     )
+    parser.add_argument("--keep", type=Path, default=None, help="folder for the figures of each fold, to go on from")
     parser.add_argument("--jobs", type=int, default=2, help="folds side by side, each in a process with one thread")
     options = parser.parse_args(arguments)
     options.peers = () if options.peers is None else tuple(options.peers) or BASELINE_SCORERS
@@ -217,7 +244,7 @@ def main(arguments=None):
     for kind in options.flips:
         work = [(seed, fold) for seed in range(options.seeds) for fold in range(n_folds)]
         parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator", batch_size=1)
-        found = parallel(joblib.delayed(measure_fold)(records, kind, options, *place) for place in work)
+        found = parallel(joblib.delayed(kept_fold)(records, kind, options, *place) for place in work)
         table, seconds = {}, []
         for measured, cpu in tqdm(found, desc=kind, total=len(work), disable=None, leave=False):
             seconds.append(cpu)
