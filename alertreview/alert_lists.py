@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from alertreview.blinding import refuse_withheld
 from alertreview.expected_rate import ExpectedRate, expected_rate, judged_study
 from alertreview.explanations import Explanations
 from alertreview.read_models import Timeline, WorklistFilters, WorklistLine
@@ -71,10 +72,13 @@ class AlertLists:
         ------
         NotFoundError
             If there is no such alert.
+        RefusedError
+            If the reader of the filters has still to judge the decision without knowing its score.
         """
         now = self._clock()
         with self._database.read() as uow:
             record = uow.alerts.get(alert_id)
+            refuse_withheld(uow, record, filters.reader)
             run = uow.runs.get(record.run_id)
             zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
             listed = replace(filters, run_id=run.id, scorer=record.scorer)
@@ -82,7 +86,7 @@ class AlertLists:
             line = members_of(uow, run.id, listed.grouping, listed.order, record, restriction)
             return lines_in_words(uow, [line], listed.grouping, zone, now)[0]
 
-    def past_instance(self, alert_id: int, position: int) -> Timeline:
+    def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
         """Give the time line of one of the nearest past instances that an alert page lists.
 
         Parameters
@@ -90,14 +94,19 @@ class AlertLists:
         alert_id : int
         position : int
             In `AlertDetail.neighbours`.
+        person_id : int or None
+            Who looks.
 
         Raises
         ------
         NotFoundError
             If there is no such alert or past instance.
+        RefusedError
+            If the person has still to judge the decision without knowing its score.
         """
         with self._database.read() as uow:
             record = uow.alerts.get(alert_id)
+            refuse_withheld(uow, record, person_id)
             run = uow.runs.get(record.run_id)
             snapshot = uow.snapshots.get(run.snapshot_id)
             result = uow.runs.task_result(run.id, record.task_id, record.scorer)

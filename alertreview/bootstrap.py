@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,7 @@ from alertreview.accounts import AccountService
 from alertreview.adjudication import AdjudicationService
 from alertreview.alert_lists import AlertLists
 from alertreview.audit_trail import AuditTrailService
-from alertreview.blinding import is_blinded
+from alertreview.blinding import JUDGE_FIRST, is_blinded
 from alertreview.explanations import Explanations
 from alertreview.export import Exports
 from alertreview.health import Health
@@ -203,12 +204,10 @@ class Application:
         """
         if person_id is not None:
             if not self._review.may_see_score(person_id, alert_id):
-                raise RefusedError(
-                    "You have still to judge this decision in a study, without knowing its score. "
-                    "The alert opens once you have."
-                )
+                raise RefusedError(JUDGE_FIRST)
             self._review.note_score_seen(person_id, alert_id)
-        return self._worklist.alert(alert_id, filters)
+        listed = replace(filters or WorklistFilters(), reader=person_id) if person_id is not None else filters
+        return self._worklist.alert(alert_id, listed)
 
     def studies(self) -> tuple[StudyView, ...]:
         """Give the studies, newest first."""

@@ -85,6 +85,7 @@ class Door:
             _check(rule, actor)
             given = inspect.signature(use_case).bind(*args, **kwargs)
             _sign(given, actor)
+            _read_as(rule, given, actor)
             self._keep_to_units(rule, given, actor)
             if rule.fresh:
                 self._spend(actor)
@@ -149,6 +150,13 @@ def _sign(given: inspect.BoundArguments, actor: Actor) -> None:
         given.arguments[ACTING] = actor.person_id
     if names_actor:
         given.arguments[NAMED_ACTOR] = f"person {actor.person_id}"
+
+
+def _read_as(rule: Rule, given: inspect.BoundArguments, actor: Actor) -> None:
+    """Put into the filters of a list whose unjudged cases it leaves out; the visitor of a demonstration says whose."""
+    if rule.filters and not actor.is_demo:
+        asked = given.arguments.get(rule.filters) or WorklistFilters()
+        given.arguments[rule.filters] = replace(asked, reader=actor.person_id)
 
 
 def _within(answer: Any, actor: Actor) -> Any:

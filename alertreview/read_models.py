@@ -53,7 +53,7 @@ class RunView:
 
 @dataclass(frozen=True)
 class WorklistFilters:
-    """What the worklist shows; every field but `within` and `patient_id` is in the URL.
+    """What the worklist shows; every field but `within`, `reader` and `patient_id` is in the URL.
 
     None or an empty text means no restriction.
     """
@@ -74,6 +74,9 @@ class WorklistFilters:
     """Whose lists: one of `RunView.scorers`; the run's first when empty."""
     within: tuple[str, ...] | None = None
     """Units that the person may see, None for all; set by the application, never read from an address."""
+    reader: int | None = None
+    """Whose cases still to be judged are left out, None for nobody's; whoever is signed in, and never read from an
+    address."""
     triage: TriageChoice = TriageChoice.ANY
     first_day: date | None = None
     """Instances of this day or later, in the site's zone."""
@@ -152,6 +155,9 @@ class WorklistPage:
     lines: tuple[WorklistLine, ...] = ()
     n_in_lists: int = 0
     """As `n_within_budget`, but whatever the ward has done with them."""
+    n_to_judge_first: int = 0
+    """Decisions that the reader has still to judge without knowing their score. They are in no list of this reader;
+    the number is the same whatever the filters, since a number that followed them would tell the score."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,9 @@ class RunComparisons:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def compare(self, before_id: int, after_id: int, n_first: int = 100) -> tuple[ListComparison, ...]:
+    def compare(
+        self, before_id: int, after_id: int, n_first: int = 100, person_id: int | None = None
+    ) -> tuple[ListComparison, ...]:
         """Compare the first alerts of two published runs; patient, time and task say which are the same.
 
         Parameters
@@ -69,6 +71,8 @@ class RunComparisons:
             Numbers of the runs.
         n_first : int
             Length of each list.
+        person_id : int or None
+            Who looks; decisions that this reader has still to judge without knowing their score are left out.
 
         Raises
         ------
@@ -85,10 +89,12 @@ class RunComparisons:
             for run_id in (before_id, after_id):
                 if uow.runs.get(run_id).status is not RunStatus.PUBLISHED:
                     raise RefusedError(f"Scoring run {run_id} is not published, so it has no list to compare.")
-            lists = {
-                decision: (uow.runs.ranked(before_id, decision, n_first), uow.runs.ranked(after_id, decision, n_first))
-                for decision in Decision
-            }
+            awaited = uow.cases.awaited_of(person_id) if person_id is not None else set()
+
+            def ranked(run_id: int, decision: Decision) -> list[RankedAlert]:
+                return [one for one in uow.runs.ranked(run_id, decision, n_first) if _key(one) not in awaited]
+
+            lists = {decision: (ranked(before_id, decision), ranked(after_id, decision)) for decision in Decision}
         return tuple(_compare(decision, before, after) for decision, (before, after) in lists.items())
 
 

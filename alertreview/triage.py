@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from alertreview.blinding import refuse_withheld
 from alertreview.triage_models import (
     NoteEntry,
     Standing,
@@ -177,16 +178,26 @@ class TriageService:
             if uow.triage.note_of_form(form_key) is None:
                 raise StoreError("The note is not in the database after saving. It is NOT saved; please try again.")
 
-    def story(self, alert_id: int) -> TriageStory:
+    def story(self, alert_id: int, person_id: int | None = None) -> TriageStory:
         """Give everything the ward has done with and said about the decision of an alert.
+
+        Parameters
+        ----------
+        alert_id : int
+        person_id : int or None
+            Who looks.
 
         Raises
         ------
         NotFoundError
             If there is no such alert.
+        RefusedError
+            If the person has still to judge the decision: what others thought of it must not be known before.
         """
         with self._database.read() as uow:
             key = _key(uow, alert_id)
+            if person_id is not None:
+                refuse_withheld(uow, uow.alerts.get(alert_id), person_id)
             zone = ZoneInfo(uow.triage.site_timezone(key))
             standing = standing_of(uow.triage.standing([key]).get(key), self._clock(), zone)
             return TriageStory(

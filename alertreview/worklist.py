@@ -110,7 +110,7 @@ class Worklist:
             restriction = restriction_of(uow, run, filters, zone, now)
             found, cursor = lines_after(uow, run.id, filters.grouping, filters.order, after, limit, restriction)
             lines = lines_in_words(uow, found, filters.grouping, zone, now)
-            end = self._budget_end(run.id, _whatever_was_done(filters, run))
+            end = self._end_without_withheld(uow, run, filters, restriction)
             n_alerts = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction)
             return WorklistPage(
                 rows=tuple(line.first for line in lines),
@@ -121,6 +121,7 @@ class Worklist:
                 n_hidden_by_filter={} if n_alerts else self._hidden_by(uow, run, filters, zone, now),
                 lines=lines,
                 n_in_lists=end.n_alerts,
+                n_to_judge_first=len(uow.cases.awaited_of(filters.reader)) if filters.reader is not None else 0,
             )
 
     def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
@@ -207,14 +208,40 @@ class Worklist:
         """For each filter in use: how many alerts would be seen without it."""
         hidden = {}
         for name, relaxed in relaxed_one_by_one(filters):
-            end = self._budget_end(run.id, _whatever_was_done(relaxed, run))
-            hidden[name] = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction_of(uow, run, relaxed, zone, now))
+            restriction = restriction_of(uow, run, relaxed, zone, now)
+            end = self._end_without_withheld(uow, run, relaxed, restriction)
+            hidden[name] = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction)
         return hidden
+
+    def _end_without_withheld(
+        self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters, restriction: AlertFilters
+    ) -> BudgetEnd:
+        """Say where the budget ends for the reader of the filters; what is kept for everybody knows no reader.
+
+        The lowest score is taken anew where a withheld alert is among those counted: it might be that alert's own.
+        """
+        end = self._budget_end(run.id, _whatever_was_done(filters, run))
+        withheld = restriction["without"]
+        if not withheld:
+            return end
+        everybodys: AlertFilters = {**restriction, "triage": tuple(TriageState), "without": ()}
+        n_withheld = uow.alerts.count_among(run.id, withheld, **everybodys)
+        if not n_withheld:
+            return end
+        readers: AlertFilters = {**everybodys, "without": withheld}
+        return BudgetEnd(end.n_alerts - n_withheld, uow.alerts.lowest_scaled_score(run.id, **readers))
 
 
 def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters:
     """Leave out what changes while a run does not, and what only arranges the list."""
-    return replace(filters, run_id=run.id, triage=TriageChoice.ANY, grouping=Grouping.ALERT, order=ListOrder.RANK)
+    return replace(
+        filters,
+        run_id=run.id,
+        triage=TriageChoice.ANY,
+        grouping=Grouping.ALERT,
+        order=ListOrder.RANK,
+        reader=None,
+    )
 
 
 def _n_hidden_by_triage(uow: UnitOfWork, run_id: int, restriction: AlertFilters) -> int:

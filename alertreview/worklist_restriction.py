@@ -12,7 +12,7 @@ from core.vocabulary import Decision
 from db.rows import AlertFilters, RunRow
 from db.unit_of_work import UnitOfWork
 
-NO_FILTERS = frozenset({"run_id", "scorer", "within", "grouping", "order"})
+NO_FILTERS = frozenset({"run_id", "scorer", "within", "reader", "grouping", "order"})
 """Fields that choose what the list is and how it looks, not which alerts of it are shown."""
 
 
@@ -33,6 +33,7 @@ def restriction_of(
     return AlertFilters(
         scorer=filters.scorer,
         within=filters.within,
+        without=withheld_alerts(uow, run, filters.reader),
         decision=filters.decision,
         kind=filters.kind,
         unit=filters.unit,
@@ -47,6 +48,15 @@ def restriction_of(
         triage=filters.triage.states,
         now=now,
     )
+
+
+def withheld_alerts(uow: UnitOfWork, run: RunRow, reader: int | None) -> list[int]:
+    """Give the alerts of a run that a reader must not meet in any list: the decisions still to be judged blindly.
+
+    Left out whole, not blanked: the place of a row in a list by rank tells its score as well.
+    """
+    awaited = uow.cases.awaited_of(reader) if reader is not None else set()
+    return uow.alerts.of_decisions(run.id, awaited) if awaited else []
 
 
 def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, WorklistFilters]]:

@@ -172,6 +172,12 @@ def acting_person() -> PersonView | None:
     return next((p for p in people if p.person_id == chosen), people[0] if people else None)
 
 
+def acting_id() -> int | None:
+    """Return the number of who is reading in this session; None when nobody may judge yet."""
+    person = acting_person()
+    return person.person_id if person else None
+
+
 def people_who_look() -> tuple[PersonView, ...]:
     """Return whom this session may look at reports as; in a demonstration those who judge no cases first."""
     me = signed_in()

@@ -27,8 +27,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import aliased
 
-from core.vocabulary import Answer, SlotState
-from db.models import Assignment, Draft, Judgment, StudyCase
+from core.vocabulary import Answer, SlotState, StudyStatus
+from db.models import Assignment, Draft, Judgment, Study, StudyCase, StudyReader
 from db.types import UtcDateTime
 
 
@@ -109,6 +109,30 @@ def slots_with_state() -> Select[*tuple[Any, ...]]:
         .where(StudyCase.study_id == bindparam("study_id", type_=Integer()))
         .where(or_(case_id.is_(None), StudyCase.id == case_id))
         .order_by(StudyCase.number, Assignment.slot)
+    )
+
+
+def awaited_decisions(person_id: int) -> Select[*tuple[Any, ...]]:
+    """Select patient, time and task of the cases that somebody has still to judge as a reader of open studies.
+
+    A case whose slots all have a judgment, by others, is no longer to be judged by him.
+    """
+    own, others = aliased(Judgment), aliased(Judgment)
+    judged = exists().where(
+        own.case_id == StudyCase.id, own.reviewer_id == person_id, own.answer.is_not(None), is_current(own)
+    )
+    taken = exists().where(
+        others.case_id == Assignment.case_id,
+        others.reviewer_id == Assignment.reviewer_id,
+        others.answer.is_not(None),
+        is_current(others),
+    )
+    has_room = exists().where(Assignment.case_id == StudyCase.id, ~taken)
+    return (
+        select(StudyCase.patient_id, StudyCase.snapshot_at, StudyCase.task_key)
+        .join(Study, Study.id == StudyCase.study_id)
+        .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == person_id))
+        .where(Study.status == StudyStatus.OPEN, ~judged, has_room)
     )
 
 

@@ -7,7 +7,7 @@ from alertreview.read_models import AlertDetail
 from core.vocabulary import Kind
 from dashboard.components import cards, texts
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
-from dashboard.context import application, colours, is_phone, shown_errors
+from dashboard.context import acting_id, application, colours, is_phone, shown_errors
 
 
 @st.fragment
@@ -67,7 +67,7 @@ def _grid(detail: AlertDetail) -> int | None:
 
 
 def _past_instance(detail: AlertDetail, position: int) -> None:
-    past = application().alert_lists.past_instance(detail.row.alert_id, position)
+    past = application().alert_lists.past_instance(detail.row.alert_id, position, acting_id())
     neighbour = detail.neighbours[position]
     verb = "Ordered" if detail.row.kind is Kind.LAB_ORDER else "Given"
     what = _after(verb, neighbour.decided, neighbour.hours_to_decision)

@@ -8,7 +8,7 @@ from alertreview.access import Action
 from alertreview.triage_models import TriageEntry
 from core.errors import AlertReviewError
 from dashboard.components import cards, texts
-from dashboard.context import acting_person, application, may
+from dashboard.context import acting_id, acting_person, application, may
 
 MOST_ACTS = 6
 _PROBLEM = "note_problem"
@@ -16,7 +16,7 @@ _PROBLEM = "note_problem"
 
 def story_card(alert_id: int) -> None:
     """Draw notes and history of an alert, and the field for another note."""
-    story = application().triage.story(alert_id)
+    story = application().triage.story(alert_id, acting_id())
     with cards.card("Notes and history", "seen by all who can open this alert", height="stretch", key="story"):
         for note in story.notes:
             who = texts.joined(texts.plain(note.person, 40), texts.short_time(note.written_at))

@@ -6,7 +6,7 @@ import streamlit as st
 from alertreview.read_models import RunView
 from alertreview.run_comparison import ListComparison, MovedAlert
 from dashboard.components import cards, texts
-from dashboard.context import application
+from dashboard.context import acting_id, application
 
 LENGTHS = (20, 50, 100, 500)
 SHOWN = 50
@@ -28,7 +28,7 @@ def comparison(runs: tuple[RunView, ...], run: RunView) -> None:
                 format_func=lambda i: f"Run {i}, {texts.day_time(others[i].published_at)}" if i in others else "–",
             )
             n_first = st.segmented_control("First alerts of each list", LENGTHS, default=100, required=True, key="rc_n")
-        for one in application().run_comparisons.compare(other_id, run.run_id, n_first or LENGTHS[-2]):
+        for one in application().run_comparisons.compare(other_id, run.run_id, n_first or LENGTHS[-2], acting_id()):
             _list(one)
 
 

@@ -205,6 +205,13 @@ def guideline(line: str) -> str:
     return plain(line, 600).replace(r"\*\*", "**").replace(r"\- ", "- ", 1)
 
 
+def judge_first(n_cases: int) -> str:
+    """Say why decisions are missing from a list of somebody who has still to judge them."""
+    these = "The decision" if n_cases == 1 else f"The {n_cases:,} decisions"
+    come = "it comes back once you have" if n_cases == 1 else "each comes back once you have"
+    return f"{these} that you have still to judge in a study, without knowing their score, stand in no list; {come}."
+
+
 def bold_only(sentence: str) -> str:
     """Keep **bold** in a sentence of a report, and nothing else of Markdown."""
     return plain(sentence, 600).replace(r"\*\*", "**")

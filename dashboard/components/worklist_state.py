@@ -1,12 +1,13 @@
 """Where somebody is in the worklist and what it shows: the address, and what must stay out of it in the session."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from alertreview.read_models import FilterChoices, RunView, WorklistFilters
 from dashboard.components import links
 from dashboard.components.links import params_of
+from dashboard.context import acting_id
 
 TYPED = "worklist_typed"
 """Session key of a search text that does not stand in the address."""
@@ -72,9 +73,9 @@ def apply(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> 
 
 
 def filters_now(run: RunView, choices: FilterChoices) -> WorklistFilters:
-    """Return the filters of the address and of this session."""
+    """Return the filters of the address and of this session, for whoever reads."""
     state = st.session_state
-    return links.filters_from(
+    found = links.filters_from(
         st.query_params.to_dict(),
         choices,
         run.run_id,
@@ -82,6 +83,7 @@ def filters_now(run: RunView, choices: FilterChoices) -> WorklistFilters:
         patient=state.get(PATIENT, ""),
         scorers=run.scorers,
     )
+    return replace(found, reader=acting_id())
 
 
 def show(values: dict[str, object]) -> None:

@@ -13,7 +13,7 @@ from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
 from dashboard.components.triage_bar import draw_bar, draw_said, forget
 from dashboard.components.worklist_state import PATIENT, filters_now
-from dashboard.context import acting_person, application, colours, has_arrived, is_phone
+from dashboard.context import acting_id, application, colours, has_arrived, is_phone
 
 
 def page() -> None:
@@ -34,8 +34,7 @@ def page() -> None:
         _no_alert("No alert is named in this address", "Open one from the worklist.")
         return
     try:
-        person = acting_person()
-        detail = app.alert(alert_id, filters, person.person_id if person else None)
+        detail = app.alert(alert_id, filters, acting_id())
     except NotFoundError as error:
         _no_alert("This alert is not here", texts.plain(str(error), 400))
         return

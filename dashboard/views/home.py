@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from alertreview.read_models import PersonView, QueueView, RunView, StudyView, WorklistFilters, WorklistLine
+from alertreview.read_models import PersonView, QueueView, RunView, StudyView, WorklistFilters, WorklistPage
 from core.vocabulary import StudyStatus
 from dashboard.components import cards, links, texts
 from dashboard.components.charts_bars import alerts_by_unit
 from dashboard.components.links import PAGE_DEFAULTS
-from dashboard.context import acting_person, application, colours, is_phone
+from dashboard.context import acting_id, acting_person, application, colours, is_phone
 
 MOST_UNITS = 8
 TOP = 5
@@ -42,7 +42,7 @@ def page() -> None:
     with right:
         filters, words = _shown(run, now)
         _units_card(filters, words)
-        _highest_card(app.worklist(filters, limit=TOP).lines, links.params_of(filters, latest_run=run.run_id), words)
+        _highest_card(app.worklist(filters, limit=TOP), links.params_of(filters, latest_run=run.run_id), words)
     if app.simulated:
         st.markdown(
             f":small[:gray[All patients, scores and readers marked as simulated on this site are made up with seed "
@@ -149,16 +149,16 @@ def _units_card(filters: WorklistFilters, words: str) -> None:
 
 def _shown(run: RunView, now: datetime) -> tuple[WorklistFilters, str]:
     """Open alerts of today where the site's record reaches today, of the whole run where it only looks back."""
-    filters = replace(PAGE_DEFAULTS, run_id=run.run_id)
+    filters = replace(PAGE_DEFAULTS, run_id=run.run_id, reader=acting_id())
     days = application().filter_choices(run.run_id).days
     if days is None or run.calendar_is_shifted or days[1] != now.date():
         return filters, ""
     return replace(filters, first_day=days[1]), "today"
 
 
-def _highest_card(lines: tuple[WorklistLine, ...], address: dict[str, str], words: str) -> None:
+def _highest_card(found: WorklistPage, address: dict[str, str], words: str) -> None:
     with cards.card("Highest ranked", texts.joined(words, "open, omissions and commissions in turn")):
-        for line in lines:
+        for line in found.lines:
             row = line.first
             with _line([2, 7, 4]) as cells:
                 next(cells).markdown(f"**{texts.score(row.scaled_score)}**", width="content")
@@ -170,8 +170,10 @@ def _highest_card(lines: tuple[WorklistLine, ...], address: dict[str, str], word
                     )
                 if not is_phone():
                     next(cells).markdown(f":small[{texts.plain(row.unit, 30)}]")
-        if not lines:
+        if not found.lines:
             st.markdown(cards.muted("No open alert lies within the budget."))
+        if found.n_to_judge_first:
+            st.markdown(f":small[{cards.muted(texts.judge_first(found.n_to_judge_first))}]")
         st.page_link(
             "views/worklist.py", label="Open the worklist", icon=":material/arrow_forward:", query_params=address
         )

@@ -17,7 +17,7 @@ from dashboard.components.worklist_filters import draw_filters
 from dashboard.components.worklist_header import header_tools
 from dashboard.components.worklist_preview import preview
 from dashboard.components.worklist_state import TRAIL, Place, apply, filters_now, kept_place, move, place
-from dashboard.context import acting_person, application, has_arrived, is_phone, shown_errors
+from dashboard.context import acting_id, application, has_arrived, is_phone, shown_errors
 
 PAGE_SIZE = 13
 SHOWN = "worklist_shown"
@@ -78,6 +78,7 @@ def page() -> None:
     _patient_line(filters, choices, latest.run_id)
     found = app.worklist(filters, after=place().after or None, limit=PAGE_SIZE)
     budget_card(filters, choices, latest.run_id, found)
+    _withheld_line(found)
     _list(listing, [found])
 
 
@@ -136,6 +137,12 @@ def _patient_line(filters: WorklistFilters, choices: FilterChoices, latest_run: 
             on_click=apply,
             args=(links.without(filters, "patient_id"), choices, latest_run),
         )
+
+
+def _withheld_line(found: WorklistPage) -> None:
+    """Say that decisions the reader has still to judge blindly are in no list; how many, whatever the filters."""
+    if found.n_to_judge_first:
+        st.markdown(f":small[:material/visibility_off: {cards.muted(texts.judge_first(found.n_to_judge_first))}]")
 
 
 def _grid(found: WorklistPage, selected: WorklistLine | None) -> None:
@@ -298,10 +305,9 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
         st.info("This alert is not here. Choose another one.", icon=":material/search_off:")
         return
     st.session_state[SELECTED] = line.first.alert_id
-    person = acting_person()
     row = next((one for one in line.members if one.alert_id == at.alert), line.first)
     try:
-        detail = application().alert(row.alert_id, listing.filters, person.person_id if person else None)
+        detail = application().alert(row.alert_id, listing.filters, acting_id())
     except RefusedError as error:
         st.info(texts.plain(str(error), 400), icon=":material/visibility_off:")
         return

@@ -48,6 +48,8 @@ def matching(session: Session, run_id: int, filters: AlertFilters) -> Select[int
         statement = statement.where(_in_days(session, run_id, filters.get("since"), filters.get("before")))
     if filters.get("task_key") or filters.get("text"):
         statement = statement.where(_of_tasks(session, run_id, filters.get("task_key", ""), filters.get("text", "")))
+    if without := filters.get("without"):
+        statement = statement.where(Alert.id.not_in(without))
     states, now = filters.get("triage"), filters.get("now")
     if states is not None and now is not None and set(states) != set(TriageState):
         statement = statement.where(_stands_at(session, run_id, states, now))

@@ -241,6 +241,43 @@ class Alerts:
                     found[row_index, task_key] = alert_id
         return found
 
+    def of_decisions(self, run_id: int, decisions: Collection[DecisionKey]) -> list[int]:
+        """Give the alerts of a run that are about these decisions, in the lists of every scorer."""
+        of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
+        keys = sorted({key.task_key for key in decisions})
+        tasks: dict[str, int] = {}
+        for start in range(0, len(keys), ROWS_AT_ONCE):
+            some = Task.task_key.in_(keys[start : start + ROWS_AT_ONCE])
+            rows = self._session.execute(select(Task.task_key, Task.id).where(Task.snapshot_id == of_run, some))
+            tasks |= {row.task_key: row.id for row in rows}
+        found: list[int] = []
+        known = sorted(key for key in decisions if key.task_key in tasks)
+        for start in range(0, len(known), ROWS_AT_ONCE):
+            some_known = known[start : start + ROWS_AT_ONCE]
+            instances = {
+                (patient_id, snapshot_at): id_
+                for id_, patient_id, snapshot_at in self._session.execute(
+                    select(Instance.id, Instance.patient_id, Instance.snapshot_at).where(
+                        Instance.snapshot_id == of_run,
+                        Instance.patient_id.in_({key.patient_id for key in some_known}),
+                    )
+                )
+            }
+            pairs = [
+                (instances[key.patient_id, key.snapshot_at], tasks[key.task_key])
+                for key in some_known
+                if (key.patient_id, key.snapshot_at) in instances
+            ]
+            if pairs:
+                about_them = tuple_(Alert.instance_id, Alert.task_id).in_(pairs)
+                found += self._session.execute(select(Alert.id).where(about_them, Alert.run_id == run_id)).scalars()
+        return found
+
+    def count_among(self, run_id: int, alert_ids: Collection[int], **filters: Unpack[AlertFilters]) -> int:
+        """Count those of some alerts that the filters let through."""
+        statement = self._matching(run_id, filters).where(Alert.id.in_(alert_ids)).subquery()
+        return self._session.execute(select(func.count()).select_from(statement)).scalar_one()
+
     def neighbours(self, alert_id: int, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
         """Give the alerts before and after this one in the list of the filters, whether it is in that list or not.
 

@@ -3,24 +3,22 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from sqlalchemy import exists, insert, select
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from core.vocabulary import Answer, StudyStatus
+from core.vocabulary import Answer
 from db.models import (
     Assignment,
     CaseScore,
     Instance,
-    Judgment,
     ReferenceAnswer,
     ScoreSeen,
-    Study,
     StudyCase,
-    StudyReader,
     Task,
 )
+from db.queries import awaited_decisions
 from db.repositories.reading import columns, read_all, run, values
-from db.rows import BlindedRow, CaseRow, CaseScoreRow, NewCase
+from db.rows import BlindedRow, CaseRow, CaseScoreRow, DecisionKey, NewCase
 from db.vote_queries import blinded_cases, case_of_study, score_seen_of_case, zone_of_case
 
 
@@ -99,23 +97,18 @@ class Cases:
         return read_all(self._session, BlindedRow, blinded_cases(one=case_id is not None), **given)
 
     def awaits_judgment_of(self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str) -> bool:
-        """Tell whether somebody is a reader of an open study in which this instance x task is not yet judged by him."""
-        judged = exists().where(
-            Judgment.case_id == StudyCase.id, Judgment.reviewer_id == person_id, Judgment.answer.is_not(None)
+        """Tell whether an instance x task is among `awaited_of` somebody."""
+        statement = awaited_decisions(person_id).where(
+            StudyCase.patient_id == patient_id, StudyCase.snapshot_at == snapshot_at, StudyCase.task_key == task_key
         )
-        statement = (
-            select(StudyCase.id)
-            .join(Study, Study.id == StudyCase.study_id)
-            .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == person_id))
-            .where(
-                Study.status == StudyStatus.OPEN,
-                StudyCase.patient_id == patient_id,
-                StudyCase.snapshot_at == snapshot_at,
-                StudyCase.task_key == task_key,
-                ~judged,
-            )
-        )
-        return self._session.execute(statement).first() is not None
+        return self._session.execute(statement.limit(1)).first() is not None
+
+    def awaited_of(self, person_id: int) -> set[DecisionKey]:
+        """Give the decisions that somebody has still to judge as a reader of open studies.
+
+        One that all slots of its case have a judgment of, all by others, is no longer to be judged.
+        """
+        return {DecisionKey(*row) for row in self._session.execute(awaited_decisions(person_id).distinct())}
 
     def belongs(self, study_id: int, case_id: int) -> bool:
         """Tell whether a case is one of the study."""

@@ -214,6 +214,8 @@ class AlertFilters(TypedDict, total=False):
     """When the question is asked: a snooze that is over stands at "new"."""
     within: Collection[str] | None
     """Only units that the person may see; None for all."""
+    without: Collection[int]
+    """Alerts left out by number: decisions that whoever asks has still to judge without knowing the score."""
     include_cut_windows: bool
     """False hides omissions on decision windows shorter than 24 h."""
 

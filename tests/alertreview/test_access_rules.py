@@ -283,14 +283,15 @@ def test_on_a_stored_site_roles_and_units_hold_through_the_whole_way(site: Store
     application._review = site.review
     opened = behind_door(application, token)
     seen = WorklistFilters(run_id=run_id, alerts_per_patient_day=float("inf"), include_cut_windows=True)
-    assert {row.unit for row in opened.worklist(seen).rows} == {"Ward A"}
     assert {row.unit for row in application.worklist(seen).rows} == {"Ward A", "Ward B"}
+    assert opened.worklist(seen).rows == (), "all of them are still to be judged blindly"
     met = set()
     while (case := opened.next_case("demo", readers[0])) is not None:
         opened.submit_judgment(
             "demo", readers[0], case.case_id, answer=Answer.USUAL, version_seen=0, form_key=case.form_key
         )
         met.add(case.case_id)
+    assert {row.unit for row in opened.worklist(seen).rows} == {"Ward A"}
     with site.database.read() as uow:
         study = uow.studies.by_slug("demo")
         assert met == uow.units.cases_within(study.id, ["Ward A"])

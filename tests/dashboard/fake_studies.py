@@ -93,7 +93,9 @@ class FakeStudiesService:
 class FakeRunComparisons:
     """Two lists of which one alert entered the first."""
 
-    def compare(self, before_id: int, after_id: int, n_first: int = 100) -> tuple[ListComparison, ...]:
+    def compare(
+        self, before_id: int, after_id: int, n_first: int = 100, person_id: int | None = None
+    ) -> tuple[ListComparison, ...]:
         del before_id, after_id
         new = MovedAlert("Troponin I", Kind.LAB_ORDER, Decision.OMISSION, 1000, None, 3, None, 0.9)
         first = ListComparison(Decision.OMISSION, n_first, n_first, n_first - 1, (new,), (), (), 0.5)

@@ -76,7 +76,7 @@ class FakeTriage:
             raise RefusedError("The note is empty.")
         self.said.setdefault(alert_id, []).append(NoteEntry(f"person {person_id}", self.clock(), text))
 
-    def story(self, alert_id: int) -> TriageStory:
+    def story(self, alert_id: int, person_id: int | None = None) -> TriageStory:
         acts = tuple(reversed(self.acts.get(alert_id, [])))
         return TriageStory(self.standing(alert_id), acts, tuple(self.said.get(alert_id, [])))
 
@@ -132,7 +132,7 @@ class FakeLists:
             for unit, rows in sorted(counts.items(), key=lambda item: -len(item[1]))
         )
 
-    def past_instance(self, alert_id: int, position: int) -> Timeline:
+    def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
         return self.application.alert(alert_id).timeline
 
     def expected_rate(self, filters: WorklistFilters) -> None:
