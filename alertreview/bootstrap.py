@@ -46,6 +46,7 @@ from alertreview.sign_in import SignIn
 from alertreview.signing import ReportSigning
 from alertreview.studies import StudyService
 from alertreview.study_desk import StudyDesk
+from alertreview.task_views import TaskPages
 from alertreview.triage import TriageService
 from alertreview.unit_lookup import UnitLookup
 from alertreview.upgrading import upgrade_site
@@ -114,6 +115,7 @@ class Application:
         self.adjudication = AdjudicationService(database, self._explanations, now)
         self.study_desk = StudyDesk(database, self.studies_service, self._explanations.snapshot, self.is_blinded)
         self.run_comparisons = RunComparisons(database)
+        self.tasks = TaskPages(settings, database, now)
         self._reports = ReportCache(database, self.studies_service, self._explanations.snapshot)
         self._signing = ReportSigning(database, self.report, now)
         self.exports = Exports(database, self.studies_service, self._explanations.snapshot, now, settings.home)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from alertreview.triage_models import Grouping, ListOrder
-from db.repositories.alerts import ROWS_AT_ONCE, cursor_of, day_cursor_of
+from db.repositories.alert_cursors import cursor_of, day_cursor_of
+from db.repositories.alerts import ROWS_AT_ONCE
 from db.rows import AlertFilters, AlertRecord
 from db.unit_of_work import UnitOfWork
 

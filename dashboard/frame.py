@@ -92,6 +92,7 @@ def pages(me: Actor) -> dict[str, list[st.Page]]:
                 visibility=shown(Action.MANAGE_PEOPLE),
             ),
             st.Page("views/alert.py", title="Alert", url_path="alert", visibility="hidden"),
+            st.Page("views/task.py", title="Task", url_path="task", visibility="hidden"),
             st.Page("views/study_setup.py", title="New study", url_path="study-setup", visibility="hidden"),
             st.Page("views/adjudication.py", title="Disagreements", url_path="adjudication", visibility="hidden"),
         ]

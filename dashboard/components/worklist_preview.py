@@ -7,6 +7,7 @@ import streamlit as st
 from alertreview.read_models import AlertDetail, AlertRow, WorklistLine
 from dashboard.components import cards, texts
 from dashboard.components.charts_histogram import histogram
+from dashboard.components.task_link import task_link
 from dashboard.context import colours, is_phone
 
 MOST_MEMBERS = 8
@@ -57,6 +58,7 @@ def preview(
             height=150,
         )
         cards.figure(chart, "preview-histogram", colours())
+        task_link(row, detail.run.run_id)
         if st.button("Open alert", key="wl_open", type="primary", shortcut=None if is_phone() else "O"):
             st.switch_page("views/alert.py", query_params=address(row.alert_id))
 

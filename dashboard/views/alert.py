@@ -11,6 +11,7 @@ from dashboard.components.alert_story import story_card
 from dashboard.components.charts_bars import features
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
+from dashboard.components.task_link import task_link
 from dashboard.components.triage_bar import draw_bar, draw_said, forget
 from dashboard.components.worklist_state import PATIENT, filters_now
 from dashboard.context import acting_id, application, colours, has_arrived, is_phone
@@ -222,6 +223,7 @@ def _histograms(detail: AlertDetail, budget: float | None) -> None:
         ):
             chart = histogram(data, value, row.decision, colours(), title=name, task_name=row.task_name, budget=limit)
             cards.figure(chart, f"histogram-{name.split()[0].lower()}", colours())
+        task_link(row, detail.run.run_id)
 
 
 page()

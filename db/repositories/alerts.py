@@ -1,16 +1,19 @@
 """Alerts by rank: pages by key, never by offset, and counts that touch no wide column."""
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Select, exists, func, literal, or_, select, tuple_
 from sqlalchemy.orm import Session
 
-from core.errors import InvalidInputError, NotFoundError
+from core.errors import NotFoundError
 from core.vocabulary import Decision, TriageState
 from db.models import Alert, Instance, ScoringRun, Task
+from db.repositories.alert_cursors import cursor_of, day_cursor_of, read_cursor, read_day_cursor
 from db.repositories.alert_lists import of_scorer
 from db.repositories.alert_matching import matching, triaged
 from db.repositories.reading import read_all, read_one
@@ -56,10 +59,9 @@ _RECORD = (
 )
 
 
+Scores: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""Scores and scaled scores of the same alerts."""
 _BY_RANK = (Alert.rank, Alert.decision)
-MOST_DIGITS = 11
-"""Of a moment in a cursor, in seconds."""
-
 ROWS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""
 
@@ -97,7 +99,7 @@ class Alerts:
         """
         statement = self._matching(run_id, filters)
         if after is not None:
-            statement = statement.where(_key() > _position(*_read_cursor(after)))
+            statement = statement.where(_key() > _position(*read_cursor(after)))
         chosen = statement.order_by(*_BY_RANK).limit(limit + 1)
         found = self._records(chosen, *_BY_RANK)
         more = len(found) > limit
@@ -109,7 +111,7 @@ class Alerts:
         """Give a page of alerts by day, newest first, and by rank within a day; parameters as those of `page`."""
         statement = self._matching(run_id, filters).join(Instance, Instance.id == Alert.instance_id)
         if after is not None:
-            moment, rank, decision = _read_day_cursor(after)
+            moment, rank, decision = read_day_cursor(after)
             later = (Instance.snapshot_at == moment) & (_key() > _position(rank, decision))
             statement = statement.where(or_(Instance.snapshot_at < moment, later))
         order = (Instance.snapshot_at.desc(), *_BY_RANK)
@@ -159,6 +161,16 @@ class Alerts:
         for unit, decision, n in self._session.execute(statement):
             found.setdefault(unit, {})[decision] = n
         return found
+
+    def scores(self, run_id: int, **filters: Unpack[AlertFilters]) -> dict[Decision, Scores]:
+        """Give (scores, scaled scores) of the alerts that the filters let through, by decision and rank."""
+        inside = self._matching(run_id, filters).with_only_columns(Alert.decision, Alert.score, Alert.scaled_score)
+        rows = self._session.execute(inside.order_by(Alert.rank)).all()
+        of_decision = {one: [row for row in rows if row.decision is one] for one in Decision}
+        return {
+            one: (np.array([row.score for row in own]), np.array([row.scaled_score for row in own]))
+            for one, own in of_decision.items()
+        }
 
     def count(self, run_id: int, **filters: Unpack[AlertFilters]) -> int:
         """Count the alerts that the filters let through; reads nothing but an index."""
@@ -356,32 +368,3 @@ def _key() -> Any:
 
 def _position(rank: int, decision: Decision) -> Any:
     return tuple_(literal(rank), literal(decision, Alert.decision.type))
-
-
-def cursor_of(record: AlertRecord) -> str:
-    """Name an alert's place in the order of ranks, for the page after it."""
-    return f"{record.rank}-{record.decision.value}"
-
-
-def day_cursor_of(record: AlertRecord) -> str:
-    """Name an alert's place in the order of days, for the page after it."""
-    return f"{record.snapshot_at.timestamp():.0f}-{cursor_of(record)}"
-
-
-def _read_day_cursor(cursor: str) -> tuple[datetime, int, Decision]:
-    moment, _, place = cursor.partition("-")
-    rank, decision = _read_cursor(place)
-    if not moment.isdigit() or len(moment) > MOST_DIGITS:
-        _read_cursor("")
-    return datetime.fromtimestamp(int(moment), UTC), rank, decision
-
-
-def _read_cursor(cursor: str) -> tuple[int, Decision]:
-    rank, _, decision = cursor.partition("-")
-    try:
-        return int(rank), Decision(decision)
-    except ValueError:
-        raise InvalidInputError(
-            "The link to this page of the worklist is damaged: its place in the list cannot be read. "
-            "Open the first page."
-        ) from None

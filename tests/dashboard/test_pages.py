@@ -9,7 +9,7 @@ from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.fake_application import HOSTILE, FakeApplication
 
-PAGES = ("home", "worklist", "alert", "review", "my_judgments", "studies", "reports", "runs", "export")
+PAGES = ("home", "worklist", "alert", "task", "review", "my_judgments", "studies", "reports", "runs", "export")
 EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
 ADDRESS = {"alert": {"alert": "1003"}}
 
@@ -86,6 +86,9 @@ def test_any_other_error_is_one_neutral_sentence_and_the_log_does_not_repeat_it(
         ("alert", {"alert": "1000", "run": "99"}, "no run 99"),
         ("alert", {}, "Open one from the worklist"),
         ("alert", {"alert": "<script>"}, "Open one from the worklist"),
+        ("task", {"run": "99"}, "no run 99"),
+        ("task", {"task": "lab:none"}, "knows no such task"),
+        ("task", {"task": "<script>"}, "knows no such task"),
         ("review", {"study": "nowhere"}, "no study 'nowhere'"),
         ("review", {"study": "demo", "case": "9999"}, "no case 9999"),
         ("studies", {"study": "nowhere"}, "no study 'nowhere'"),

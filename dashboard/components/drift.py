@@ -1,0 +1,78 @@
+"""Drift: how ordering, alerts and scores changed from stored run to stored run."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from alertreview.task_models import RunPoint
+from core.vocabulary import Decision, Kind
+from dashboard.components import cards, texts
+from dashboard.components.charts_task import over_runs
+from dashboard.context import colours
+
+
+def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) -> None:
+    """Draw three figures over runs: of a task when `kind` is given, of the whole runs otherwise.
+
+    Parameters
+    ----------
+    points
+        Oldest first.
+    name
+        For keys of the figures.
+    kind
+        Of the task.
+    """
+    second = f"the newest {len(points)} stored runs" if len(points) > 1 else "one stored run so far"
+    with cards.card("Drift over runs", second, key=f"drift-{name}"):
+        if not points:
+            st.markdown(
+                cards.muted("No stored run of this scorer knows it. Score again, and the runs stand side by side.")
+            )
+            return
+        runs = [f"Run {point.run_id}, {texts.day(point.published_at)}" for point in points]
+        verb = {Kind.LAB_ORDER: "ordered", Kind.MEDICATION: "given"}.get(kind, "taken") if kind else "taken"
+        with st.grid(3, min_column_width=280):
+            with st.container(gap="xsmall"):
+                what = f"Share {verb}" if kind else "Share of decisions taken, mean over tasks"
+                st.markdown(cards.muted(what))
+                series = {
+                    "in scored instances": [point.recent_share for point in points],
+                    "in past instances": [point.past_share for point in points],
+                }
+                cards.figure(
+                    over_runs(runs, series, colours(), what=what, percentage=True), f"drift-share-{name}", colours()
+                )
+            with st.container(gap="xsmall"):
+                what = "Alerts within the budget" if kind else "Alerts listed, per scored instance"
+                st.markdown(cards.muted(what))
+                cards.figure(
+                    over_runs(
+                        runs,
+                        {
+                            f"{texts.DECISION_TEXTS[one]}s": [_alerts(point, one, kind) for point in points]
+                            for one in Decision
+                        },
+                        colours(),
+                        what=what,
+                        paints={f"{texts.DECISION_TEXTS[one]}s": colours().decision_text(one) for one in Decision},
+                    ),
+                    f"drift-alerts-{name}",
+                    colours(),
+                )
+            with st.container(gap="xsmall"):
+                what = "Scaled scores" if kind else "Scaled score where the alert budget ends"
+                st.markdown(cards.muted(what))
+                names = list(dict.fromkeys(one for point in points for one in point.scores))
+                scores = {one: [point.scores.get(one) for point in points] for one in names}
+                if scores:
+                    cards.figure(over_runs(runs, scores, colours(), what=what), f"drift-scores-{name}", colours())
+                else:
+                    st.markdown(cards.muted("No score is stored, or the lists are shorter than the budget."))
+
+
+def _alerts(point: RunPoint, decision: Decision, kind: Kind | None) -> float | None:
+    n_alerts = point.n_alerts.get(decision)
+    if n_alerts is None or kind is not None:
+        return n_alerts
+    return n_alerts / point.n_scored if point.n_scored else None
