@@ -299,7 +299,8 @@ class ReviewService:
         first = candidates[0]
         if first.holds_slot and (first.held_until is None or first.held_until > now + timedelta(hours=1)):
             return first.case_id
-        with self._database.write() as uow:
+        # A hold promises nothing that a power failure could break: lost, it is taken again at the next look.
+        with self._database.write(lasting=False) as uow:
             study = uow.studies.by_slug(slug)
             for place in candidates:
                 if _may_open(uow, study, person_id, place, now):

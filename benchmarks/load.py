@@ -1,4 +1,8 @@
-"""Thirty reviewers vote while another process writes a million scores, on SQLite and PostgreSQL."""
+"""Thirty reviewers vote while another process writes a million scores, on SQLite and PostgreSQL.
+
+It ends with 0 when all held, with 1 when a vote was lost or failed or, on a quiet machine, the bound was missed, and
+with 3 when nothing was lost but other work on the machine makes the times say nothing.
+"""
 
 import argparse
 import contextlib
@@ -13,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks._machine import Surroundings, Watch
 from core.vocabulary import Answer
 from db.engine import pass_on_sooner
 from db.session import Database
@@ -26,6 +31,10 @@ PANEL = 3
 """Readers of a case."""
 
 BOUND_MS = 300.0
+"""Within which 99 of 100 votes are saved, on a machine that does nothing else."""
+
+LOST, UNDECIDED = 1, 3
+"""Exit codes."""
 
 
 @dataclass
@@ -63,8 +72,8 @@ def review(
         found.acknowledged.add((reader, case.case_id))
 
 
-def measure(url: str, n_readers: int, n_rows: int, pause_seconds: float) -> bool:
-    """Let them vote while a scoring run is written; print what came of it and tell whether all was well."""
+def measure(url: str, n_readers: int, n_rows: int, pause_seconds: float) -> int:
+    """Let them vote while a scoring run is written; print what came of it and give the exit code."""
     with Database(url) as database:
         database.upgrade()
         site = StoredSite(database, n_instances=75, n_tasks=4)
@@ -80,7 +89,7 @@ def measure(url: str, n_readers: int, n_rows: int, pause_seconds: float) -> bool
             for slug, readers in panels.items()
             for reader in readers
         ]
-        cpu, began = time.process_time(), time.perf_counter()
+        watch, cpu, began = Watch(url), time.process_time(), time.perf_counter()
         writer = child("score", url, n_rows)
         for thread in threads:
             thread.start()
@@ -90,7 +99,24 @@ def measure(url: str, n_readers: int, n_rows: int, pause_seconds: float) -> bool
             thread.join()
         seconds = time.perf_counter() - began
         cpu = time.process_time() - cpu
-        return report(database, found, printed, errors, n_rows, n_before, seconds, cpu)
+        around = watch.stop()
+        if not report(database, found, printed, errors, n_rows, n_before, seconds, cpu):
+            print("  LOST: see above")
+            return LOST
+        return verdict(float(np.percentile(found.saved_ms, 99)), around)
+
+
+def verdict(p99_ms: float, around: Surroundings) -> int:
+    """Say whether the bound holds, and whether this machine could tell; give the exit code."""
+    print(f"  the machine: {around}")
+    if p99_ms <= BOUND_MS:
+        print(f"  HOLDS: nothing lost, p99 {p99_ms:.0f} ms is within {BOUND_MS:.0f} ms")
+        return 0
+    if around.is_quiet:
+        print(f"  TOO SLOW: nothing lost, p99 {p99_ms:.0f} ms is above {BOUND_MS:.0f} ms")
+        return LOST
+    print(f"  UNDECIDED: nothing lost, p99 {p99_ms:.0f} ms; the bound of {BOUND_MS:.0f} ms is for a machine at rest")
+    return UNDECIDED
 
 
 def report(
@@ -148,20 +174,20 @@ def databases(kinds: list[str]) -> Iterator[Iterator[tuple[str, str]]]:
 
 
 def main() -> int:
-    """Run it and return 0 when no vote failed, nothing differs and the bound holds."""
+    """Run it and return the exit code."""
     parser = argparse.ArgumentParser(prog="./dev bench load", description=__doc__)
     parser.add_argument("--readers", type=int, default=30, help="a multiple of 3")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between two votes of a reviewer")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], action="append")
     options = parser.parse_args()
-    good = True
+    codes = []
     pass_on_sooner()  # as `alertreview.bootstrap.open_application` does
     with databases(options.database or ["sqlite", "postgresql"]) as prepared:
         for kind, url in prepared:
             print(f"{kind}: {options.readers} reviewers, one vote each {options.pause:g} s, {options.rows} rows")
-            good &= measure(url, options.readers, options.rows, options.pause)
-    return 0 if good else 1
+            codes.append(measure(url, options.readers, options.rows, options.pause))
+    return LOST if LOST in codes else max(codes)
 
 
 if __name__ == "__main__":

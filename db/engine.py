@@ -1,9 +1,14 @@
 """Opens connections the way that was measured to lose no vote: WAL, writers take the lock at once, an own lock poll.
 
 SQLite does not honour its busy timeout when a read transaction becomes a write, and its own poll sleeps up to 100 ms.
-So a writer begins with BEGIN IMMEDIATE and tries again every 2 to 6 ms, and a reader never waits for a writer. Writers
-of one process queue up in it first, in the order in which they came: thirty threads that all poll would spend the
-processor on polling.
+So a writer begins with BEGIN IMMEDIATE and tries again every millisecond or two, and a reader never waits for a writer.
+Writers of one process queue up in it first, in the order in which they came: thirty threads that all poll would spend
+the processor on polling.
+
+A commit that promises something waits for the disk while it holds the lock. One that promises nothing (a hold of a
+case, rows of a run that nobody can see yet) does not: should the power fail it may be gone, and nothing else with it.
+Whoever commits when the log is long moves it into the file, so writers of many rows do that themselves, between their
+transactions, and the voters' own limit is a last resort.
 """
 
 import json
@@ -26,8 +31,12 @@ APPLICATION_ID = 0x416C5276
 """Marks an SQLite file as ours ("AlRv")."""
 
 LOCK_WAIT_SECONDS = 30.0
-_POLL_SECONDS = (0.002, 0.006)
+_POLL_SECONDS = (0.0005, 0.002)
+_LOG_PAGES = 8_000
+"""Length of SQLite's log at which a commit moves it into the file by itself: 32 MB."""
 _SWITCH_SECONDS = 0.0005
+_NORMAL = 1
+"""SQLite's number for a commit that does not wait for the disk and that no kill of a process can undo."""
 _WRITER_KEY = 0x416C5276
 """PostgreSQL's advisory lock by which deciding writers take turns, as SQLite makes them."""
 
@@ -116,18 +125,29 @@ class QueuedConnection(sqlite3.Connection):
     """A connection that passes the turn on as soon as its transaction has ended, however it ended."""
 
     turns: Turns | None = None
+    lasting: int | None = None
+    """SQLite's number for waiting for the disk as this connection otherwise does, while it does not wait."""
+
+    def wait_for_disk(self, wanted: bool) -> None:
+        """Let the next commit wait for the disk, or not."""
+        if wanted and self.lasting is not None:
+            self.execute(f"PRAGMA synchronous = {self.lasting}")
+            self.lasting = None
+        elif not wanted and self.lasting is None:
+            self.lasting = self.execute("PRAGMA synchronous").fetchone()[0]
+            self.execute(f"PRAGMA synchronous = {min(_NORMAL, self.lasting)}")
 
     def commit(self) -> None:
         """Commit; a refused COMMIT leaves the transaction open, and the turn with it, until the rollback."""
         super().commit()
-        self.give_turn()
+        self.end_turn()
 
     def rollback(self) -> None:
         """Roll back."""
         try:
             super().rollback()
         finally:
-            self.give_turn()
+            self.end_turn()
 
     def close(self) -> None:
         """Close."""
@@ -135,6 +155,11 @@ class QueuedConnection(sqlite3.Connection):
             super().close()
         finally:
             self.give_turn()
+
+    def end_turn(self) -> None:
+        """Pass the turn on, and wait for the disk again from now on."""
+        self.give_turn()
+        self.wait_for_disk(True)
 
     def give_turn(self) -> None:
         """Pass the turn on, if this connection has it."""
@@ -179,6 +204,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None
     poll(lambda: connection.execute("PRAGMA foreign_keys = ON"))
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
     if connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
         poll(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
 
@@ -203,6 +229,7 @@ def _begin_sqlite(connection: Connection, turns: Turns) -> None:
         raise _locked()
     driver.turns = turns
     try:
+        driver.wait_for_disk(bool(connection.get_execution_options().get("lasting", True)))
         poll(lambda: driver.execute("BEGIN IMMEDIATE"))
     except BaseException:
         driver.give_turn()
@@ -246,5 +273,8 @@ def _begin_postgresql(connection: Connection) -> None:
     options = connection.get_execution_options()
     if options.get("readonly", False):
         connection.exec_driver_sql("SELECT 1")  # the snapshot is taken at the first look: take it now
-    elif options.get("exclusive", True):
+        return
+    if not options.get("lasting", True):
+        connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+    if options.get("exclusive", True):
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_KEY})")

@@ -1,10 +1,11 @@
 """The database of a site: one object, made by the composition root, from which every unit of work begins."""
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from sqlalchemy.engine import Engine
 
@@ -71,7 +72,7 @@ class Database:
         """Begin a unit of work that sees one state of the database and can change nothing."""
         return UnitOfWork(self._engine, readonly=True)
 
-    def write(self, *, exclusive: bool = True) -> UnitOfWork:
+    def write(self, *, exclusive: bool = True, lasting: bool = True) -> UnitOfWork:
         """Begin a unit of work that is kept by `UnitOfWork.commit` and otherwise leaves no trace.
 
         Parameters
@@ -79,8 +80,20 @@ class Database:
         exclusive : bool
             Take turns with other deciding writers. False is for bulk rows of a run that nobody can see yet; SQLite
             has a single writer anyway.
+        lasting : bool
+            Let the commit wait until the disk has it. False is for what nobody was promised: no killed process can
+            undo it, a power failure can, alone or with what was committed in the same way before it.
         """
-        return UnitOfWork(self._engine, readonly=False, exclusive=exclusive)
+        return UnitOfWork(self._engine, readonly=False, exclusive=exclusive, lasting=lasting)
+
+    def shorten_log(self) -> None:
+        """Move SQLite's log into the file as far as nobody still reads it; nobody waits for it, no lock is held."""
+        if sqlite_file(self._url) is None:
+            return
+        with readable_errors(), contextlib.closing(self._engine.raw_connection()) as connection:
+            cast("sqlite3.Connection", connection.driver_connection).execute(
+                "PRAGMA wal_checkpoint(PASSIVE)"
+            ).fetchone()
 
     @property
     def url(self) -> str:

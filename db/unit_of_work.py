@@ -40,10 +40,12 @@ class UnitOfWork:
         See one state of the database and refuse to change it.
     exclusive : bool
         Take turns with other deciding writers.
+    lasting : bool
+        Wait at the commit until the disk has it.
     """
 
-    def __init__(self, engine: Engine, *, readonly: bool, exclusive: bool = True) -> None:
-        options: dict[str, Any] = {"readonly": readonly, "exclusive": exclusive}
+    def __init__(self, engine: Engine, *, readonly: bool, exclusive: bool = True, lasting: bool = True) -> None:
+        options: dict[str, Any] = {"readonly": readonly, "exclusive": exclusive, "lasting": lasting}
         if readonly and engine.dialect.name == "postgresql":
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._readonly = readonly

@@ -2,10 +2,45 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Session
+
+
+class Bound(NamedTuple):
+    """Rows as the driver of one kind of database takes them."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+def bind(dialect: sa.Dialect, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> Bound:
+    """Make rows that all have the same columns ready for the driver; best done before the lock is taken.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        Of the database.
+    table : Table
+        Where they will go.
+    rows : sequence of mapping
+        Values by column, as Python has them.
+    """
+    if not rows:
+        return Bound((), [])
+    columns = [table.c[name] for name in rows[0]]
+    processors = [_processor(column.type, dialect) for column in columns]
+    return Bound(
+        tuple(column.name for column in columns),
+        [
+            tuple(
+                value if process is None else process(value)
+                for process, value in zip(processors, row.values(), strict=True)
+            )
+            for row in rows
+        ],
+    )
 
 
 def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -20,28 +55,27 @@ def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, A
     rows : sequence of mapping
         Values by column, as Python has them.
     """
-    if not rows:
+    insert_bound(session, table, bind(session.connection().dialect, table, rows))
+
+
+def insert_bound(session: Session, table: sa.Table, bound: Bound) -> None:
+    """Insert rows that `bind` has made ready; the database refuses all of them or none."""
+    if not bound.rows:
         return
     connection = session.connection()
-    columns = [table.c[name] for name in rows[0]]
-    processors = [_processor(column.type, connection.dialect) for column in columns]
     preparer = connection.dialect.identifier_preparer
-    names = ", ".join(preparer.format_column(column) for column in columns)
-    bound = (
-        [value if process is None else process(value) for process, value in zip(processors, row.values(), strict=True)]
-        for row in rows
-    )
+    names = ", ".join(preparer.format_column(table.c[name]) for name in bound.columns)
     if connection.dialect.name != "postgresql":
-        marks = ", ".join("?" * len(columns))
+        marks = ", ".join("?" * len(bound.columns))
         statement = f"INSERT INTO {preparer.format_table(table)} ({names}) VALUES ({marks})"  # noqa: S608 - names of our own tables
-        connection.exec_driver_sql(statement, [tuple(row) for row in bound])
+        connection.exec_driver_sql(statement, bound.rows)
         return
     driver: Any = connection.connection.driver_connection
     statement = f"COPY {preparer.format_table(table)} ({names}) FROM STDIN"
     errors: Any = connection.dialect.loaded_dbapi.Error
     try:
         with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in bound:
+            for row in bound.rows:
                 copy.write_row(row)
     except errors as error:
         # COPY goes past SQLAlchemy, whose errors become ours; the text of the driver holds values of rows.

@@ -7,13 +7,13 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Table, delete, func, insert, select, update
+from sqlalchemy import Dialect, Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Decision, RunStatus
 from db.models import Alert, Instance, ScoringRun, Task, TaskResult
-from db.repositories.inserting import insert_many
+from db.repositories.inserting import Bound, bind, insert_bound
 from db.repositories.reading import change, columns, read_all, read_one, values
 from db.rows import NewAlert, NewRun, NewTaskResult, RankedAlert, RunRow, TaskResultRow, TaskSummary
 from db.rows.scoring import Histograms
@@ -22,9 +22,9 @@ from db.types import CompressedVector, deflate
 VectorName = Literal["score", "scaled_score", "soft_label", "support"]
 
 
-def prepare_alerts(run_id: int, rows: Iterable[NewAlert]) -> list[dict[str, Any]]:
+def prepare_alerts(dialect: Dialect, run_id: int, rows: Iterable[NewAlert]) -> Bound:
     """Make alerts ready for the database; a matter of milliseconds that need not be spent under its lock."""
-    return [values(row) | {"run_id": run_id} for row in rows]
+    return bind(dialect, cast(Table, Alert.__table__), [values(row) | {"run_id": run_id} for row in rows])
 
 
 def prepare_task_results(run_id: int, rows: Iterable[NewTaskResult]) -> list[dict[str, Any]]:
@@ -91,12 +91,12 @@ class Runs:
 
     def add_alerts(self, run_id: int, rows: Iterable[NewAlert]) -> None:
         """Add alerts to a running run; see `db.bulk` for many."""
-        self.add_prepared_alerts(run_id, prepare_alerts(run_id, rows))
+        self.add_prepared_alerts(run_id, prepare_alerts(self._session.connection().dialect, run_id, rows))
 
-    def add_prepared_alerts(self, run_id: int, prepared: list[dict[str, Any]]) -> None:
+    def add_prepared_alerts(self, run_id: int, prepared: Bound) -> None:
         """Add alerts that `prepare_alerts` has made ready before the lock was taken."""
         self._require_running(run_id)
-        insert_many(self._session, cast(Table, Alert.__table__), prepared)
+        insert_bound(self._session, cast(Table, Alert.__table__), prepared)
 
     def publish(
         self,

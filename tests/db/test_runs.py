@@ -1,5 +1,6 @@
 """Scoring runs: out of sight until published, one at a time, swept when their job has died."""
 
+import itertools
 from datetime import timedelta
 
 import numpy as np
@@ -195,11 +196,33 @@ def test_between_chunks_the_lock_is_free_as_long_as_it_was_held_counting_the_tim
         clock[0] += 3
         chunks.append(chunk)
 
+    moved: list[float] = []
+    monkeypatch.setattr(bulk, "HELD_SECONDS", 3)
+    monkeypatch.setattr(bulk, "LOG_SECONDS", 5)
+    monkeypatch.setattr(site.database, "shorten_log", lambda: moved.append(clock[0]))
     monkeypatch.setattr(bulk.time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(bulk.time, "sleep", sleep)
-    assert bulk.in_chunks(site.database, iter(range(7)), 3, prepare, write) == 7
+    assert bulk.in_chunks(site.database, iter(range(7)), 12, prepare, write) == 7
     assert chunks == [[0, 1, 2], [3, 4, 5], [6]]
     assert pauses == [0, 2, 2, 3]
+    assert moved == [110.0], "once after two chunks that held the lock for 3 s each"
+
+
+def test_a_chunk_has_as_many_rows_as_the_lock_may_be_held_for() -> None:
+    pace = bulk.Pace(4_000)
+    sizes = [pace.size]
+    for rows_in_a_second in [200_000] * 3 + [1_000] * 8 + [10_000_000] * 5:
+        pace.learn(sizes[-1], sizes[-1] / rows_in_a_second)
+        sizes.append(pace.size)
+    assert sizes[0] == 1_000
+    assert sizes[3] == 4_000 == 200_000 * bulk.HELD_SECONDS
+    assert sizes[11] == 400, "a tenth of the most, on a machine that does much else"
+    assert max(sizes) == sizes[-1] == 4_000
+    assert all(former // 2 <= size <= 2 * former for former, size in itertools.pairwise(sizes))
+    lonely = bulk.Pace(1)
+    lonely.learn(1, 60)
+    lonely.learn(1, 0)
+    assert lonely.size == 1
 
 
 def test_a_study_needs_a_run_that_exists(site: StoredSite) -> None:

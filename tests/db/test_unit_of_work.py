@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from db import engine, failures
 from db.engine import poll
 from db.models import Person
 from db.session import Database
+from db.unit_of_work import UnitOfWork
 from tests.stored_site import EPOCH
 
 
@@ -26,6 +28,12 @@ def add_people(database: Database, n: int) -> None:
     with database.write() as uow:
         for number in range(n):
             uow.people.add(f"Person {number}", Role.REVIEWER, created_at=EPOCH)
+        uow.commit()
+
+
+def add_people_named(database: Database, name: str) -> None:
+    with database.write() as uow:
+        uow.people.add(name, Role.REVIEWER, created_at=EPOCH)
         uow.commit()
 
 
@@ -111,9 +119,81 @@ def test_the_settings_are_those_that_lost_no_vote(database_file: Path) -> None:
     with Database(f"sqlite:///{database_file}") as database, database.engine.connect() as connection:
         found = {
             pragma: connection.exec_driver_sql(f"PRAGMA {pragma}").scalar()
-            for pragma in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+            for pragma in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "wal_autocheckpoint")
         }
-    assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 0}
+    assert found == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "busy_timeout": 0,
+        "wal_autocheckpoint": 8000,
+    }
+
+
+def waits_for_disk(database: Database, uow: UnitOfWork) -> bool:
+    question = "SHOW synchronous_commit" if database.engine.dialect.name == "postgresql" else "PRAGMA synchronous"
+    return uow._session.execute(sa.text(question)).scalar_one() in {"on", 2}
+
+
+@pytest.fixture
+def patient(request: pytest.FixtureRequest, database_file: Path) -> Iterator[Database]:
+    """A database that waits for the disk as a site's does, with one connection that every unit of work gets."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{database_file}"
+    else:
+        url = request.getfixturevalue("postgresql_database").url
+    with Database(url) as database:
+        if request.param == "postgresql":
+            listen = sa.event.listen
+            listen(database.engine, "connect", lambda raw, _: raw.execute("SET synchronous_commit = on"))
+        yield database
+
+
+@pytest.mark.parametrize("patient", ["sqlite", "postgresql"], indirect=True)
+def test_only_what_promises_nothing_does_not_wait_for_the_disk(patient: Database) -> None:
+    def found(*, lasting: bool, ended: str) -> bool:
+        with patient.write(lasting=lasting) as uow:
+            waits = waits_for_disk(patient, uow)
+            if ended == "committed":
+                uow.commit()
+            elif ended == "refused":
+                with pytest.raises(ConflictError):
+                    uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+        return waits
+
+    add_people_named(patient, "Ada")
+    for ended in ("committed", "left", "refused"):
+        assert not found(lasting=False, ended=ended)
+        assert found(lasting=True, ended=ended), f"after one that was {ended}"
+    with patient.write(lasting=False) as uow:
+        uow.people.add("Emmy", Role.REVIEWER, created_at=EPOCH)
+        uow.commit()
+    assert names(patient) == ["Ada", "Emmy"]
+
+
+def test_the_log_is_moved_into_the_file_while_others_read_and_write(database_file: Path) -> None:
+    log = database_file.with_name(database_file.name + "-wal")
+    with Database(f"sqlite:///{database_file}") as database:
+        add_people(database, 50)
+        before = database_file.read_bytes()
+        with database.write() as writer:
+            writer.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+            database.shorten_log()
+            writer.commit()
+        assert database_file.read_bytes() != before
+        with database.read() as reader:
+            n_seen = len(reader.people.all())
+            database.shorten_log()
+            add_people_named(database, "late")
+            database.shorten_log()
+            assert len(reader.people.all()) == n_seen
+        database.shorten_log()
+        length = log.stat().st_size
+        for number in range(20):
+            add_people_named(database, f"later {number}")
+            database.shorten_log()
+        assert log.stat().st_size == length, "a log that was moved is written anew from its beginning"
+        assert len(names(database)) == n_seen + 21
 
 
 def test_a_lock_that_is_never_given_back_is_reported_in_words(
