@@ -257,8 +257,8 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
                 row += batch.num_rows
     except UnicodeError:
         raise SourceError(
-            f"{file.name}: after row {row:,} comes what is no {layout.encoding.upper()}; the file is cut short or damaged. "
-            "Export it again, best in UTF-8."
+            f"{file.name}: after row {row:,} comes what is no {layout.encoding.upper()}; the file is cut short or "
+            "damaged. Export it again, best in UTF-8."
         ) from None
     except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if wrong:

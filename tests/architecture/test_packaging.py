@@ -1,37 +1,176 @@
 """What is shipped: four packages and the presets, pinned requirements without hosts, no module that is not ours."""
 
 import re
+import shutil
+import subprocess
+import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-from hatchling.builders.wheel import WheelBuilder
+
+from tests import installed
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("core", "db", "alertreview", "dashboard")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """Build the wheel from this checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
-    path = next(WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"]))
-    return zipfile.ZipFile(path)
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder in which the program is built and installed once for the whole run."""
+    return installed.shared_folder(tmp_path_factory)
 
 
-def test_the_wheel_holds_exactly_four_packages(wheel: zipfile.ZipFile) -> None:
-    top = {name.split("/")[0] for name in wheel.namelist()}
-    assert {name for name in top if not name.endswith(".dist-info")} == {"core", "db", "alertreview", "dashboard"}
+@pytest.fixture(scope="module")
+def wheel(shared: Path) -> set[str]:
+    """Names of the files in the wheel, which is built from the sdist."""
+    return set(zipfile.ZipFile(installed.built_distributions(shared)[1]).namelist())
 
 
-def test_the_wheel_carries_every_module_and_data_file(wheel: zipfile.ZipFile) -> None:
-    names = set(wheel.namelist())
-    for package in ("core", "db", "alertreview", "dashboard"):
-        for path in (ROOT / package).rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
-                assert path.relative_to(ROOT).as_posix() in names
-    for path in (ROOT / "data").rglob("*.yaml"):
-        assert f"alertreview/{path.relative_to(ROOT).as_posix()}" in names
+def files_below(folder: Path) -> list[str]:
+    """Files of the checkout, without what Python or a system leaves behind."""
+    return [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def test_the_wheel_holds_exactly_four_packages(wheel: set[str]) -> None:
+    top = {name.split("/")[0] for name in wheel}
+    assert {name for name in top if not name.endswith(".dist-info")} == set(PACKAGES)
+
+
+def test_the_wheel_carries_every_module_and_data_file(wheel: set[str]) -> None:
+    for package in PACKAGES:
+        assert set(files_below(ROOT / package)) <= wheel
+    for name in files_below(ROOT / "data"):
+        assert f"alertreview/{name}" in wheel
+
+
+def test_the_sdist_carries_everything_that_its_documents_point_to(shared: Path) -> None:
+    with tarfile.open(installed.built_distributions(shared)[0]) as archive:
+        held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    for folder in (*PACKAGES, "data", "docs", "tests", "requirements", "benchmarks"):
+        assert set(files_below(ROOT / folder)) <= held
+    for name in ("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "pyproject.toml", "dev"):
+        assert name in held
+
+
+def test_nothing_that_is_required_is_missing_where_the_wheel_is_installed(shared: Path) -> None:
+    checked = installed.pip_check(installed.installed_program(shared))
+    assert checked.returncode == 0, checked.stdout
+    assert "No broken requirements" in checked.stdout
+
+
+def test_the_installed_program_knows_nothing_of_the_checkout(shared: Path, tmp_path: Path) -> None:
+    """Modules, presets, dictionary, migrations, theme: all of them come out of the environment."""
+    environment = installed.installed_program(shared)
+    script = """
+import importlib, pathlib, sys
+from alertreview.data_files import data_folder, preset_paths
+from alertreview.export_schema import table_schemas
+from db.schema import head
+for name in ("core", "db", "alertreview", "dashboard"):
+    print(importlib.import_module(name).__file__)
+print(data_folder())
+print(pathlib.Path(importlib.import_module("dashboard").__file__).parent / "theme" / "logo.svg")
+assert len(preset_paths()) >= 7 and len(table_schemas()) >= 10 and head()
+"""
+    ended = subprocess.run(
+        [str(environment / "bin" / "python"), "-c", script],
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    for line in ended.stdout.splitlines():
+        assert Path(line).is_relative_to(environment), line
+        assert Path(line).exists(), line
+
+
+@pytest.mark.slow
+def test_the_installed_program_builds_the_demonstration_in_an_empty_home(shared: Path) -> None:
+    person = installed.built_demonstration(shared)
+    printed = (person / "printed.txt").read_text(encoding="utf-8")
+    assert "no real patient" in printed
+    assert "is published" in printed
+    assert {path.name for path in person.iterdir()} == {".local", "printed.txt"}
+    listed = installed.run_installed(
+        installed.installed_program(shared), person, "alerts", "--top", "3", "--home", str(installed.DEMONSTRATION)
+    )
+    assert listed.returncode == 0, listed.stderr
+    assert "SIM-" in listed.stdout
+
+
+@pytest.mark.parametrize("name", ["core", "db", "dashboard"])
+def test_a_package_of_the_same_name_from_elsewhere_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text("", encoding="utf-8")
+    environment = {"HOME": str(tmp_path), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "alertreview", "--version"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"alertreview: The package '{name}' comes from {tmp_path / name}, not from")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_package_whose_beginning_was_taken_away_is_refused(tmp_path: Path) -> None:
+    """As when another program of the same name was uninstalled, and took `core/__init__.py` with it."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "core" / "__init__.py").unlink()
+    ended = subprocess.run(
+        [sys.executable, "-S", "-m", "alertreview", "--version"],
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "The package 'core' is missing" in ended.stderr
+
+
+def test_every_python_at_hand_that_is_promised_reads_every_module(tmp_path: Path) -> None:
+    """The newest syntax stays that of the oldest Python."""
+    promised = re.findall(
+        r"Programming Language :: Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    )
+    assert promised
+    found = [program for version in promised if (program := shutil.which(f"python{version}"))]
+    read = 0
+    for program in [*found, sys.executable]:
+        ended = subprocess.run(
+            [program, "-W", "error", "-c", READ_ALL, *(str(ROOT / package) for package in PACKAGES)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "not found" in ended.stderr and ended.returncode == 127:
+            continue  # a placeholder for a Python that is not installed
+        assert ended.returncode == 0, ended.stderr
+        read += 1
+    assert read >= 1
+
+
+READ_ALL = """
+import ast, pathlib, sys
+for folder in sys.argv[1:]:
+    for path in pathlib.Path(folder).rglob("*.py"):
+        compile(path.read_text(encoding="utf-8"), str(path), "exec")
+"""
 
 
 @pytest.mark.checklist("E1")

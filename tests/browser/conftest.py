@@ -1,6 +1,5 @@
 """Chromium, a dashboard over doubles, a dashboard over a real demonstration site, and watching what leaves the page."""
 
-import fcntl
 import os
 import shutil
 import socket
@@ -28,6 +27,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests import installed
 from tests.conftest import require
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,30 +162,15 @@ def double_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Home of a real demonstration site, made by the command line once."""
+    """Home of a real demonstration site, made once by the program as it is installed from its wheel."""
     ready = os.environ.get("ALERTREVIEW_DEMO_HOME")
     home = tmp_path_factory.mktemp("demo") / "home"
     if ready:
         shutil.copytree(ready, home)
         return home
-    shutil.copytree(_built_once(tmp_path_factory), home)
+    shared = installed.shared_folder(tmp_path_factory)
+    shutil.copytree(installed.built_demonstration(shared) / installed.DEMONSTRATION, home)
     return home
-
-
-def _built_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the demonstration in the folder that all workers of a test run share; the first one builds, others wait."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    built = shared / "built-demonstration"
-    with (shared / "built-demonstration.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not built.is_dir():
-            making = shared / "demonstration-being-built"
-            command = [sys.executable, "-m", "alertreview", "demo", "--no-serve", "--home", str(making)]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
-            making.rename(built)
-    return built
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,118 @@
+"""The program as its users get it: a wheel made from the sdist, installed where the checkout is not to be seen.
+
+What costs time is made once for a whole test run, whichever worker comes first: :func:`installed_program` and the
+demonstration that it builds, :func:`built_demonstration`.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+from tests.conftest import require
+
+ROOT = Path(__file__).resolve().parent.parent
+DEMONSTRATION = Path(".local/share/alertreview-demo")
+"""Where `alertreview demo` builds without --home, below the person's home folder."""
+
+
+def built_distributions(shared: Path) -> tuple[Path, Path]:
+    """The sdist of this checkout, and the wheel that is made from that sdist alone."""
+    folder = _once(shared, "distributions", _build)
+    return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
+
+
+def installed_program(shared: Path) -> Path:
+    """Folder of an environment in which the wheel is installed, and of the checkout nothing."""
+    _, wheel = built_distributions(shared)
+    return _once(shared, "environment", lambda folder: _install(wheel, folder))
+
+
+def built_demonstration(shared: Path) -> Path:
+    """Home folder of a person who has installed the wheel and said `alertreview demo --no-serve`, and nothing else."""
+    environment = installed_program(shared)
+
+    def build(home: Path) -> None:
+        home.mkdir()
+        ended = run_installed(environment, home, "demo", "--no-serve")
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        (home / "printed.txt").write_text(ended.stdout, encoding="utf-8")
+
+    return _once(shared, "person", build)
+
+
+def run_installed(environment: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the console script as a person in an otherwise empty home folder."""
+    return subprocess.run(
+        [str(environment / "bin" / "alertreview"), *arguments],
+        cwd=home,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+
+
+def pip_check(environment: Path) -> subprocess.CompletedProcess[str]:
+    """Ask pip whether all that is required is there in a version that fits."""
+    return _pip(environment, "check")
+
+
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """Folder that all workers of a test run share."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+def _once(shared: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """Make a folder where it stays, because scripts of an environment hold its path; under a lock, others wait."""
+    made = shared / f"installed-{name}"
+    whole = shared / f"installed-{name}.whole"
+    with (shared / f"installed-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.exists():
+            shutil.rmtree(made, ignore_errors=True)
+            make(made)
+            whole.touch()
+    return made
+
+
+def _build(folder: Path) -> None:
+    folder.mkdir()
+    sdist = Path(next(SdistBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])))
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    unpacked = next((folder / "unpacked").iterdir())
+    next(WheelBuilder(str(unpacked)).build(directory=str(folder), versions=["standard"]))
+
+
+def _install(wheel: Path, folder: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    ours = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    # Its requirements are those of the tests' environment, without the line that puts the checkout on the path:
+    # files of the kind .pth are read in the first folder only.
+    (ours / "requirements.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    done = _pip(
+        folder, "install", "--quiet", "--no-index", "--no-deps", "--no-compile", "--ignore-installed", str(wheel)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _pip(environment: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    base = getattr(sys, "_base_executable", sys.executable)
+    for python in (sys.executable, base):
+        command = [python, "-m", "pip", "--disable-pip-version-check", "--python", str(environment / "bin" / "python")]
+        if subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
+            return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    require(False, "pip")
+    raise AssertionError
