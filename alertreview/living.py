@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from alertreview.data_files import preset_paths
 from alertreview.importing import read_records, second_half
 from alertreview.snapshots import Snapshot
 from core.build import About, Progress, build
@@ -68,7 +69,7 @@ def extend_snapshot(
         When the source or the mapping cannot be used, or the mapping is another one than the snapshot's.
     """
     tell: Progress = progress or (lambda what, share: None)
-    chosen = mapping if mapping is not None else str(snapshot.manifest["mapping"])
+    chosen = mapping if mapping is not None else _preset_of(snapshot)
     old = snapshot.cohort
     read = read_records(
         source,
@@ -90,6 +91,16 @@ def extend_snapshot(
     cohort, report = build(merged.events, read.counts, read.mapping, about, second_half(tell))
     trail = pd.concat([snapshot.trail, merged.trail], ignore_index=True)
     return Extended(cohort, report, trail, merged.n_added)
+
+
+def _preset_of(snapshot: Snapshot) -> str:
+    """Name of the snapshot's mapping, which must be one of the program's when nobody names a file again."""
+    name = str(snapshot.manifest["mapping"])
+    if name not in preset_paths():
+        raise MappingError(
+            f"The last import used the mapping {name!r} from a file of your own. Name that file again with --mapping."
+        )
+    return name
 
 
 def _units(events: pd.DataFrame) -> dict[str, str]:

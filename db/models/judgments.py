@@ -30,14 +30,21 @@ class Judgment(Base):
     reviewer_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"))
     version: Mapped[int]
     answer: Mapped[Answer | None] = mapped_column(AnswerCode)
+    """The answer; empty when the version takes the former ones back."""
     certainty: Mapped[Certainty | None] = mapped_column(words(Certainty, "certainty"))
+    """How sure the reader was; empty when not said."""
     comment: Mapped[str]
     reason: Mapped[str]
+    """Why the case cannot be judged, or why the answer was changed."""
     form_key: Mapped[str] = mapped_column(unique=True)
     judged_at: Mapped[datetime]
+    """When it was saved."""
     active_seconds: Mapped[float | None]
+    """Time for which the case was worked on, in seconds, without pauses."""
     saw_score_before: Mapped[bool]
+    """The reader had seen the score or the votes of this decision before."""
     rubric_version: Mapped[int]
+    """Version of the rubric that the reader saw."""
 
 
 class Adjudication(Base):
@@ -50,7 +57,10 @@ class Adjudication(Base):
     version: Mapped[int] = mapped_column(primary_key=True)
     adjudicator_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
     answer: Mapped[Answer] = mapped_column(AnswerCode)
+    """The consensus."""
     comment: Mapped[str]
     reason: Mapped[str]
+    """Why a former consensus was changed; empty for a first one."""
     form_key: Mapped[str] = mapped_column(unique=True)
     adjudicated_at: Mapped[datetime]
+    """When it was saved."""

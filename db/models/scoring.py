@@ -43,22 +43,38 @@ class ScoringRun(Base):
     scorers: Mapped[JsonObject]
     """Further scorers of the run by name; once published, each with the floors and lengths of its lists."""
     parameters: Mapped[JsonObject]
+    """Parameters of the scorers: graph, neighbours, regularisation, scaling."""
     seed: Mapped[int] = mapped_column(sa.BigInteger)
+    """Seed of everything drawn at random."""
     code_version: Mapped[str]
+    """Version of the program that scored."""
     split: Mapped[Split] = mapped_column(words(Split, "split"))
+    """How past and recent were told apart."""
     status: Mapped[RunStatus] = mapped_column(words(RunStatus, "status"))
+    """Where the run stands; readers only see published ones."""
     created_at: Mapped[datetime]
     published_at: Mapped[datetime | None]
+    """When its alerts were published; empty before."""
     n_past: Mapped[int]
+    """Instances it learned from."""
     n_recent: Mapped[int]
+    """Instances it scored."""
     n_patient_days: Mapped[int]
+    """Days on which a patient was scored: what alert rates are counted per."""
     fold_of_row: Mapped[npt.NDArray[np.int16]] = mapped_column(CompressedVector("int16"))
+    """Fold of each instance of the snapshot, by row; see above."""
     floor_omission: Mapped[float | None]
+    """Scaled score of the last omission that is kept as an alert."""
     floor_commission: Mapped[float | None]
+    """Scaled score of the last commission that is kept as an alert."""
     n_omissions: Mapped[int]
+    """Omissions kept as alerts."""
     n_commissions: Mapped[int]
+    """Commissions kept as alerts."""
     n_tasks_scored: Mapped[int]
+    """Tasks with scores."""
     n_tasks_left_out: Mapped[int]
+    """Tasks without, each with its reason in `task_result`."""
     base_run_id: Mapped[int | None] = mapped_column(sa.ForeignKey("scoring_run.id"), index=True)
     model_folder: Mapped[str]
     """Name of the folder inside the home that keeps what the run learned; empty when it was not kept."""
@@ -72,20 +88,33 @@ class TaskResult(Base):
     run_id: Mapped[int] = mapped_column(sa.ForeignKey("scoring_run.id"), primary_key=True)
     task_id: Mapped[int] = mapped_column(sa.ForeignKey("task.id"), primary_key=True, index=True)
     scorer: Mapped[str] = mapped_column(primary_key=True)
+    """Scorer whose result this is."""
     reason: Mapped[str]
     """Why the task was not scored; empty when it was."""
     n_past: Mapped[int]
+    """Past instances it learned from."""
     n_past_positive: Mapped[int]
+    """Past instances in which the task was done."""
     score: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    """Anomaly score of each recent instance, by row; higher = more unusual."""
     scaled_score: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    """The same made comparable between tasks."""
     soft_label: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    """The decision that the past lets expect, from -1 (not done) to 1 (done), by row."""
     support: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    """How strongly each recent instance is tied to past ones, 0 to 1, by row."""
     feature_columns: Mapped[npt.NDArray[np.int32] | None] = mapped_column(CompressedVector("int32"))
+    """Columns of the features that were compared."""
     feature_weights: Mapped[npt.NDArray[np.float32] | None] = mapped_column(CompressedVector("float32"))
+    """Their weights (psi), in the same order."""
     score_histogram: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    """Histogram of the scores, with its edges."""
     scaled_histogram: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    """Histogram of the scaled scores, with its edges."""
     scaling: Mapped[JsonObject]
+    """How scores were scaled: method and its figures."""
     diagnostics: Mapped[JsonObject]
+    """What somebody should know of the task's graph and calibration."""
 
 
 class Alert(Base):
@@ -112,13 +141,22 @@ class Alert(Base):
     task_id: Mapped[int] = mapped_column(sa.ForeignKey("task.id"), index=True)
     instance_id: Mapped[int] = mapped_column(sa.ForeignKey("instance.id"))
     scorer: Mapped[str]
+    """Scorer whose list this is."""
     rank: Mapped[int]
+    """1 for the most unusual of its list."""
     decision: Mapped[Decision] = mapped_column(words(Decision, "decision"))
+    """Which way the alert points."""
     kind: Mapped[Kind] = mapped_column(words(Kind, "kind"))
+    """Kind of the task."""
     unit: Mapped[str]
+    """Care unit of the patient at the instance."""
     window_cut: Mapped[bool]
     """The decision window is shorter than 24 h: discharge, death or the end of the data."""
     score: Mapped[float]
+    """The scorer's anomaly score; higher = more unusual."""
     scaled_score: Mapped[float]
+    """Score made comparable between tasks; higher = more unusual."""
     soft_label: Mapped[float]
+    """The decision that the past lets expect, from -1 (not done) to 1 (done)."""
     support: Mapped[float]
+    """How strongly the instance is tied to past ones, 0 to 1; 0 = isolated."""

@@ -27,14 +27,19 @@ class Account(Base):
 
     person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
     source: Mapped[SignInSource] = mapped_column(words(SignInSource, "source"))
+    """Who vouches for the person."""
     login: Mapped[str]
     """Without difference between capital and small letters: stored case-folded."""
     password_hash: Mapped[str | None]
     """Argon2id with its parameters and salt; None until the one-time code was used, and for outside sources."""
     code_hash: Mapped[str | None]
+    """Hash of the one-time code; empty when there is none."""
     code_expires_at: Mapped[datetime | None]
+    """Until when the one-time code is good."""
     failures: Mapped[int]
+    """Failed attempts since the last success."""
     locked_until: Mapped[datetime | None]
+    """Until when too many failures close the account."""
     created_at: Mapped[datetime]
 
 
@@ -49,14 +54,18 @@ class SignInSession(Base):
     """SHA-256 of the token, in hexadecimal digits."""
     person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
     source: Mapped[SignInSource] = mapped_column(words(SignInSource, "source"))
+    """Who vouched for the person."""
     created_at: Mapped[datetime]
     last_seen_at: Mapped[datetime]
+    """Last act; the idle limit counts from here."""
     expires_at: Mapped[datetime]
     """However busy, a session ends then."""
     confirmed_at: Mapped[datetime | None]
     """When fresh credentials were given for a signature; empty again once it is used."""
     ended_at: Mapped[datetime | None]
+    """When it ended; empty while it lasts."""
     end_reason: Mapped[str]
+    """Why it ended."""
     browser: Mapped[str]
     """What the browser says it is, shortened, so that a person recognises her sessions."""
 
@@ -67,8 +76,11 @@ class SignInFlow(Base):
     __tablename__ = "sign_in_flow"
 
     state_hash: Mapped[str] = mapped_column(primary_key=True)
+    """Hash of what the browser has to bring back."""
     nonce: Mapped[str]
+    """Number that the provider's answer has to repeat."""
     code_verifier: Mapped[str]
+    """Secret half of the proof that the same browser comes back (PKCE)."""
     target: Mapped[str]
     """Page to open afterwards."""
     confirms_session_id: Mapped[int | None] = mapped_column(sa.ForeignKey("sign_in_session.id"), index=True)
@@ -83,3 +95,4 @@ class UnitScope(Base):
 
     person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
     unit: Mapped[str] = mapped_column(primary_key=True)
+    """Name of the unit, as imported."""

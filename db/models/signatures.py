@@ -23,7 +23,10 @@ class ReportSignature(Base):
     signer_name: Mapped[str]
     """As it was at signing."""
     meaning: Mapped[str]
+    """What the signature says, such as approval."""
     signed_at: Mapped[datetime]
+    """When it was given."""
     content_hash: Mapped[str]
     """SHA-256 of the report's canonical JSON, in hexadecimal digits."""
     superseded_at: Mapped[datetime | None]
+    """When the report changed or the study was reopened; empty while the signature holds."""

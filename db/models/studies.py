@@ -18,21 +18,30 @@ class Study(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     slug: Mapped[str] = mapped_column(unique=True)
+    """Short name, in commands and addresses."""
     title: Mapped[str]
+    """Name for people."""
     run_id: Mapped[int] = mapped_column(sa.ForeignKey("scoring_run.id"))
     status: Mapped[StudyStatus] = mapped_column(words(StudyStatus, "status"))
+    """Where the study stands."""
     rubric_version: Mapped[int]
+    """Version of the rubric that holds now."""
     n_slots: Mapped[int]
+    """Readers each case needs."""
     order_seed: Mapped[int] = mapped_column(sa.BigInteger)
+    """Seed of the order in which each reader meets the cases."""
     hold_hours: Mapped[float]
     """A case that was opened and not judged becomes free again after this time."""
     simulated: Mapped[bool]
     is_calibration: Mapped[bool]
     """For training with feedback; never enters a report."""
     selection_design: Mapped[JsonObject]
+    """How cases were chosen: strata, sizes, seed."""
     created_at: Mapped[datetime]
     opened_at: Mapped[datetime | None]
+    """When readers could begin."""
     locked_at: Mapped[datetime | None]
+    """When it took no more judgments; empty while it does."""
 
 
 class Rubric(Base):
@@ -43,8 +52,11 @@ class Rubric(Base):
     study_id: Mapped[int] = mapped_column(sa.ForeignKey("study.id"), primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)
     question: Mapped[str]
+    """What readers are asked."""
     guidelines: Mapped[str]
+    """What readers are told, in Markdown."""
     answer_texts: Mapped[JsonObject]
+    """Text of each answer, by its code."""
     created_at: Mapped[datetime]
 
 
@@ -77,6 +89,7 @@ class StudyCase(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     study_id: Mapped[int] = mapped_column(sa.ForeignKey("study.id"))
     number: Mapped[int]
+    """1, 2, ... within the study."""
     instance_id: Mapped[int] = mapped_column(sa.ForeignKey("instance.id"), index=True)
     task_id: Mapped[int] = mapped_column(sa.ForeignKey("task.id"), index=True)
     repeat_number: Mapped[int]
@@ -85,9 +98,13 @@ class StudyCase(Base):
     snapshot_at: Mapped[datetime]
     task_key: Mapped[str]
     decision: Mapped[Decision] = mapped_column(words(Decision, "decision"))
+    """Which way the alert points."""
     stratum: Mapped[str]
+    """Range of scores it was chosen from."""
     stratum_size: Mapped[int]
+    """Candidates in the stratum."""
     inclusion_probability: Mapped[float]
+    """Chance with which it was chosen, above 0 to 1; its inverse is the weight."""
 
 
 class CaseScore(Base):
@@ -97,10 +114,15 @@ class CaseScore(Base):
 
     case_id: Mapped[int] = mapped_column(sa.ForeignKey("study_case.id"), primary_key=True)
     scorer: Mapped[str] = mapped_column(primary_key=True)
+    """Scorer whose score this is."""
     score: Mapped[float]
+    """The scorer's anomaly score; higher = more unusual."""
     scaled_score: Mapped[float]
+    """Score made comparable between tasks; higher = more unusual."""
     soft_label: Mapped[float | None]
+    """The decision that the past lets expect, from -1 (not done) to 1 (done)."""
     support: Mapped[float | None]
+    """How strongly the instance is tied to past ones, 0 to 1."""
 
 
 class ReferenceAnswer(Base):
@@ -110,6 +132,7 @@ class ReferenceAnswer(Base):
 
     case_id: Mapped[int] = mapped_column(sa.ForeignKey("study_case.id"), primary_key=True)
     answer: Mapped[Answer] = mapped_column(AnswerCode)
+    """Answer that a calibration study tells after the own judgment."""
     comment: Mapped[str]
 
 
@@ -121,6 +144,7 @@ class Assignment(Base):
 
     case_id: Mapped[int] = mapped_column(sa.ForeignKey("study_case.id"), primary_key=True)
     slot: Mapped[int] = mapped_column(primary_key=True)
+    """1, 2, ... up to the number of readers each case needs."""
     reviewer_id: Mapped[int | None] = mapped_column(sa.ForeignKey("person.id"))
     held_until: Mapped[datetime | None]
     """When the hold lapses; null while free and for good once judged."""
@@ -136,9 +160,12 @@ class Draft(Base):
     case_id: Mapped[int] = mapped_column(sa.ForeignKey("study_case.id"), primary_key=True)
     reviewer_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), primary_key=True, index=True)
     answer: Mapped[Answer | None] = mapped_column(AnswerCode)
+    """Answer that is chosen and not saved."""
     certainty: Mapped[Certainty | None] = mapped_column(words(Certainty, "certainty"))
+    """Certainty that is chosen and not saved."""
     comment: Mapped[str]
     written_at: Mapped[datetime]
+    """When it was last changed."""
 
 
 class ScoreSeen(Base):
@@ -151,3 +178,4 @@ class ScoreSeen(Base):
     snapshot_at: Mapped[datetime] = mapped_column(primary_key=True)
     task_key: Mapped[str] = mapped_column(primary_key=True)
     first_seen_at: Mapped[datetime]
+    """When the score was first seen."""

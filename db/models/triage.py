@@ -32,11 +32,16 @@ class TriageAct(Base):
     task_key: Mapped[str]
     version: Mapped[int]
     former_state: Mapped[TriageState] = mapped_column(words(TriageState, "former_state"))
+    """State before the act."""
     state: Mapped[TriageState] = mapped_column(words(TriageState, "state"))
+    """State after the act."""
     snoozed_until: Mapped[datetime | None]
+    """When it comes back; empty unless snoozed."""
     reason: Mapped[str]
+    """Why; needed for a dismissal."""
     person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"))
     acted_at: Mapped[datetime]
+    """When it was done."""
     form_key: Mapped[str]
     """Shared by all decisions of one press: what makes a repeated press harmless and what an undo takes back."""
 
@@ -55,7 +60,9 @@ class Triage(Base):
     task_key: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[int]
     state: Mapped[TriageState] = mapped_column(words(TriageState, "state"))
+    """What the ward did last."""
     snoozed_until: Mapped[datetime | None]
+    """When it comes back; empty unless snoozed."""
     act_id: Mapped[int] = mapped_column(sa.ForeignKey("triage_act.id"), index=True)
 
 
@@ -73,8 +80,10 @@ class TriageNote(Base):
     snapshot_at: Mapped[datetime]
     task_key: Mapped[str]
     text: Mapped[str]
+    """The note."""
     person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
     written_at: Mapped[datetime]
+    """When it was written."""
     form_key: Mapped[str] = mapped_column(unique=True)
 
 
@@ -90,7 +99,10 @@ class SavedView(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     owner_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"))
     name: Mapped[str]
+    """Name of the view, unique for its owner."""
     is_shared: Mapped[bool] = mapped_column(index=True)
+    """Everybody may use it."""
     address: Mapped[JsonObject]
     """Parameters of the worklist's address."""
     saved_at: Mapped[datetime]
+    """When it was last saved."""

@@ -1,6 +1,7 @@
 import pandas as pd
 import pytest
 
+from alertreview.data_files import preset_paths
 from alertreview.importing import build_cohort
 from alertreview.living import extend_snapshot
 from alertreview.snapshot_writer import write_snapshot
@@ -63,9 +64,17 @@ def test_a_correction_is_in_the_next_snapshot_s_trail(sim, days, early, tmp_path
     assert (again.n_added, len(again.trail)) == (0, 1)
 
 
-def test_another_mapping_is_refused(days, early, tmp_path):
-    from alertreview.data_files import preset_paths
+def test_a_mapping_of_one_s_own_is_to_be_named_again(days, tmp_path):
+    own = tmp_path / "own.yaml"
+    text = preset_paths()["simulated"].read_text(encoding="utf-8")
+    own.write_text(text.replace("name: simulated", "name: our-ward"), encoding="utf-8")
+    kept = read_snapshot(write_snapshot(*build_cohort(days["early"], mapping=own, min_positive=5), tmp_path / "home"))
+    with pytest.raises(MappingError, match=r"'our-ward' from a file of your own\. Name that file again with --mapping"):
+        extend_snapshot(kept, days["late"], min_positive=5)
+    assert extend_snapshot(kept, days["late"], mapping=own, min_positive=5).n_added > 100
 
+
+def test_another_mapping_is_refused(days, early, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(preset_paths()["simulated"].read_text().replace("name: simulated", "name: other"))
     with pytest.raises(MappingError, match="'simulated', not with 'other'"):

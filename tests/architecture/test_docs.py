@@ -1,4 +1,4 @@
-"""The documents say what is true: links lead somewhere, commands and options exist, nothing of this machine leaks."""
+"""The documents say what is true: links lead somewhere, nothing is left unsaid, nothing of this machine leaks."""
 
 import re
 import shlex
@@ -9,9 +9,11 @@ import click
 import pytest
 
 from alertreview.cli import cli
+from tests import generated_docs
+from tests.documents import DOCUMENTS, ROOT, anchors, commands_in, identify, links_in
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "data").rglob("*.md")])
+COMMANDS = [(identify(document), line) for document in DOCUMENTS for line in commands_in(document)]
+BY_HAND = [path for path in DOCUMENTS if path.name not in generated_docs.PAGES]
 
 
 def committed_files() -> list[Path]:
@@ -27,41 +29,100 @@ def committed_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
-def identify(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+def written_by_hand() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in BY_HAND)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=identify)
-def test_links_lead_somewhere(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
-        if "://" not in target:
-            assert (document.parent / target).exists(), target
+def test_links_and_anchors_lead_somewhere(document: Path) -> None:
+    for target, anchor in links_in(document):
+        there = document.parent / target if target else document
+        assert there.exists(), target
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), f"{target}#{anchor}"
 
 
-def command_lines() -> list[tuple[str, str]]:
-    found = []
-    for document in DOCUMENTS:
-        text = document.read_text(encoding="utf-8")
-        lines = [
-            line
-            for block in re.findall(r"```(?:sh|console)?\n(.*?)```", text, re.DOTALL)
-            for line in block.splitlines()
-        ]
-        lines += re.findall(r"`((?:alertreview|\./dev) [^`]+)`", text)
-        for line in lines:
-            line = line.split(" #")[0].strip()
-            if line.startswith(("alertreview ", "./dev ")):
-                found.append((identify(document), line))
-    return found
+def test_every_document_picture_and_example_is_reached_from_the_readme() -> None:
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        document = waiting.pop()
+        if document in reached:
+            continue
+        reached.add(document)
+        if document.suffix == ".md":
+            waiting += [(document.parent / target).resolve() for target, _ in links_in(document) if target]
+    for path in [*DOCUMENTS, *(ROOT / "docs" / "pictures").glob("*"), *(ROOT / "docs" / "examples").glob("*.py")]:
+        assert path in reached, f"nothing leads to {identify(path)}"
 
 
-@pytest.mark.parametrize(("document", "line"), command_lines())
+@pytest.mark.parametrize("document", BY_HAND, ids=identify)
+def test_every_picture_has_words_for_those_who_do_not_see_it(document: Path) -> None:
+    for words in re.findall(r"!\[([^\]]*)\]", document.read_text(encoding="utf-8")):
+        assert len(words.split()) >= 3, words
+
+
+@pytest.mark.parametrize("page", generated_docs.PAGES)
+def test_pages_written_from_the_program_are_current(page: str) -> None:
+    written = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert written == generated_docs.PAGES[page](), "run: python -m tests.generated_docs"
+
+
+def test_every_column_of_every_table_says_what_it_holds() -> None:
+    for model in generated_docs.models():
+        said = generated_docs.column_texts(model)
+        for column in model.__table__.columns:
+            meaning = generated_docs.column_meaning(column, said)
+            assert meaning, f"{model.__tablename__}.{column.name}"
+            assert not meaning.startswith("One of"), f"{model.__tablename__}.{column.name}"
+
+
+def test_every_command_stands_in_a_guide_and_every_option_in_the_list_of_commands() -> None:
+    guides, page = written_by_hand(), (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    for path, command in generated_docs.commands(cli):
+        if isinstance(command, click.Group):
+            continue
+        assert f"alertreview {' '.join(path)}" in guides, path
+        section = page.split(f"## alertreview {' '.join(path)}\n")[1].split("\n## ")[0]
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert all(f"{name}" in section for name in [*parameter.opts, *parameter.secondary_opts]), path
+
+
+def test_every_setting_is_explained() -> None:
+    text = written_by_hand()
+    named: set[str] = set()
+    for path in [ROOT / "dev", *ROOT.rglob("*.py")]:
+        if ".venv" not in path.parts:
+            named |= set(re.findall(r"\bALERTREVIEW_[A-Z][A-Z_]+[A-Z]\b", path.read_text(encoding="utf-8")))
+    assert len(named) > 12
+    assert sorted(name for name in named if f"`{name}" not in text) == []
+
+
+def test_every_kind_of_error_and_warning_is_explained() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert len(generated_docs.errors()) > 12
+    for error in generated_docs.errors():
+        assert f"| `{error.__name__}` | {error.exit_code} |" in page
+
+
+def test_every_word_of_a_state_a_role_or_an_answer_is_in_the_glossary_or_a_guide() -> None:
+    from core import vocabulary
+
+    text = written_by_hand().lower()
+    for words in (vocabulary.Role, vocabulary.TriageState, vocabulary.Decision, vocabulary.Kind, vocabulary.Split):
+        for word in words:
+            assert word.value.lower().replace("_", " ") in text.replace("_", " "), word
+
+
+@pytest.mark.parametrize(("document", "line"), COMMANDS)
 def test_commands_and_options_exist(document: str, line: str) -> None:
     words = shlex.split(line)
     if words[0] == "./dev":
         script = (ROOT / "dev").read_text(encoding="utf-8")
         assert re.search(rf"^    {re.escape(words[1])}[ )]", script, re.MULTILINE), f"{document}: {line}"
+        if words[1] == "bench" and len(words) > 2:
+            names = {path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
+            assert any(name.startswith(words[2]) for name in names), f"{document}: {line}"
         return
     command: click.Command = cli
     rest = words[1:]
@@ -78,6 +139,14 @@ def test_every_decision_is_listed() -> None:
     listing = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
     for path in (ROOT / "docs" / "adr").glob("0*.md"):
         assert path.name in listing
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:core|db|alertreview|dashboard|data|tests|benchmarks)/[\w/*.-]*)`", text)
+    assert len(named) > 40
+    for name in named:
+        assert list(ROOT.glob(name.rstrip("/").replace("TABLE", "*"))), name
 
 
 def test_no_committed_file_names_a_registry_or_a_path_of_a_machine() -> None:

@@ -163,13 +163,8 @@ def double_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Home of a real demonstration site, made once by the program as it is installed from its wheel."""
-    ready = os.environ.get("ALERTREVIEW_DEMO_HOME")
     home = tmp_path_factory.mktemp("demo") / "home"
-    if ready:
-        shutil.copytree(ready, home)
-        return home
-    shared = installed.shared_folder(tmp_path_factory)
-    shutil.copytree(installed.built_demonstration(shared) / installed.DEMONSTRATION, home)
+    shutil.copytree(installed.demonstration(installed.shared_folder(tmp_path_factory)), home)
     return home
 
 

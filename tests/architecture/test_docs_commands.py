@@ -1,0 +1,153 @@
+"""What the documents show is done: commands of each document one after the other on a small site, and the examples."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from alertreview.bootstrap import open_application
+from alertreview.cli import main
+from core import simulate
+from core.simulate import simulate_cohort, write_meds
+from tests import installed
+from tests.documents import DOCUMENTS, ROOT, identify, shown_commands
+from tests.generated_docs import PAGES
+
+NOT_RUN = {
+    r"^\./dev ": "sets an environment up; continuous integration does it",
+    r"^alertreview demo\b": "tests of packaging do it with the installed program",
+    r"^alertreview dashboard\b": "serves until it is stopped; the browser tests start it",
+    r"^alertreview reproduce\b": "takes hours; tests of reproduce do it with few runs",
+    r"--cluster tcp://HOST:PORT": "needs a cluster; tests of the cluster start one",
+    r"postgresql\+psycopg://": "needs a server; tests of roles start one",
+}
+"""Commands that only have to exist, and why."""
+MAY_REFUSE = {r"^alertreview doctor": {0, 1}, r"^alertreview db downgrade": {0, 2}}
+"""Exit codes of commands whose answer may be no: findings, or rows that would be lost."""
+
+TOLD = [
+    document
+    for document in DOCUMENTS
+    if document.name not in PAGES and any(line.startswith("alertreview ") for line in shown_commands(document))
+]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of a hospital so small that a whole story takes seconds."""
+    folder = tmp_path_factory.mktemp("records") / "source"
+    write_meds(simulate_cohort(n_patients=40, seed=7), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scored_site(records: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with one import and one published run, for documents that begin in the middle."""
+    home = tmp_path_factory.mktemp("site") / "home"
+    for command in (["import", str(records)], ["score", "--scorer", "softhad"]):
+        assert main([*command, "--home", str(home)]) == 0
+    return home
+
+
+class Story:
+    """A person who does what a document shows, in a folder of her own."""
+
+    def __init__(self, folder: Path, site: Path, records: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys, self.printed = folder, capsys, ""
+        self.named = {
+            "SITE": site,
+            "SOURCE": records,
+            "FOLDER": records,
+            "NEXT_DAY": records,
+            "DIR": folder / "DIR",
+            "NEW": folder / "NEW",
+        }
+
+    def does(self, line: str) -> None:
+        words = [self._meant(word) for word in shlex.split(line)[1:]]
+        code = main(words)
+        ended = self.capsys.readouterr()
+        self.printed += ended.out
+        allowed = next((codes for pattern, codes in MAY_REFUSE.items() if re.search(pattern, line)), {0})
+        assert code in allowed, f"{line}: {ended.out}{ended.err}"
+        for before, word in pairwise(words):
+            if before in {"--out", "--report"}:
+                assert (self.folder / word).exists(), f"{line}: {word} was not written"
+        if words[:2] == ["db", "downgrade"]:
+            assert main(["db", "upgrade"]) == 0
+
+    def _meant(self, word: str) -> str:
+        """What a word in capitals stands for."""
+        if word.startswith("DIR/"):
+            return str(max((self.folder / "DIR").iterdir()))
+        if word == "HASH":
+            return re.findall(r"head ([0-9a-f]{64})", self.printed)[-1]
+        return str(self.named.get(word, word))
+
+
+@pytest.mark.parametrize("document", TOLD, ids=identify)
+def test_what_a_document_shows_works_from_its_first_line_to_its_last(
+    document: Path,
+    records: Path,
+    scored_site: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = [line for line in shown_commands(document) if not any(re.search(why, line) for why in NOT_RUN)]
+    site = tmp_path / "site"
+    if not any(line.startswith(("alertreview import", "alertreview init")) for line in lines):
+        shutil.copytree(scored_site, site)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ALERTREVIEW_HOME", str(site))
+    monkeypatch.setitem(simulate.SIZES, "small", simulate.SIZES["small"] | {"n_patients": 40})
+    story = Story(tmp_path, site, records, capsys)
+    capsys.readouterr()
+    for line in lines:
+        story.does(line)
+
+
+def test_every_command_that_is_not_run_is_still_shown_somewhere() -> None:
+    shown = [line for document in DOCUMENTS for line in shown_commands(document)]
+    for pattern in NOT_RUN:
+        assert any(re.search(pattern, line) for line in shown), pattern
+
+
+@pytest.mark.parametrize(("name", "promised"), [("estimator", "turned_around"), ("own_features", "blood culture")])
+def test_an_example_runs_as_it_is(name: str, promised: str, tmp_path: Path) -> None:
+    assert promised in _printed([f"{name}.py"], tmp_path)
+
+
+def test_the_example_that_compares_scorers_gives_what_the_report_gives(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = shutil.copytree(installed.demonstration(installed.shared_folder(tmp_path_factory)), tmp_path / "home")
+    exported = tmp_path / "exported"
+    with open_application(home) as application:
+        application.exports.study("demo", ("csv",), exported)
+        result = application.report("demo").results[0]
+    printed = _printed(["compare_scorers.py", str(exported), "softhad", "logistic"], tmp_path)
+    for scorer in result.scorers:
+        if scorer.scorer in {"softhad", "logistic"}:
+            found = scorer.auc_weighted
+            assert f"AUC of {scorer.scorer}: {found.value:.3f} ({found.low:.3f} to {found.high:.3f})" in printed
+    assert re.search(r"^difference: -?0\.\d{3} \(.*, p = 0\.\d{3}$", printed, re.MULTILINE)
+
+
+def _printed(arguments: list[str], folder: Path) -> str:
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "docs" / "examples" / arguments[0]), *arguments[1:]],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
