@@ -10,6 +10,7 @@ from pathlib import Path
 from core.errors import SettingsError
 
 ADDRESS = "ALERTREVIEW_ADDRESS"
+BASE_PATH = "ALERTREVIEW_BASE_PATH"
 HOSTS = "ALERTREVIEW_HOSTS"
 TLS_PROXY = "ALERTREVIEW_TLS_PROXY"
 WITHOUT_TLS = "ALERTREVIEW_LISTEN_WITHOUT_TLS"
@@ -77,6 +78,8 @@ class WebSettings:
         Address of the proxy that speaks TLS; only it and this machine may then connect.
     without_tls : bool
         Whether other machines may connect without TLS.
+    base_path : str
+        Path under which a proxy shows the site on a host that it shares, as ``/alertreview``; empty for none.
     proxy : ProxySignIn or None
     oidc : OidcSettings or None
     """
@@ -85,6 +88,7 @@ class WebSettings:
     hosts: tuple[str, ...] = ()
     tls_proxy: str = ""
     without_tls: bool = False
+    base_path: str = ""
     proxy: ProxySignIn | None = None
     oidc: OidcSettings | None = None
 
@@ -140,6 +144,7 @@ def load_web_settings(environment: Mapping[str, str] | None = None) -> WebSettin
         hosts=hosts,
         tls_proxy=_address(TLS_PROXY, found.get(TLS_PROXY, "")),
         without_tls=without_tls == "yes",
+        base_path=_base_path(found.get(BASE_PATH, "")),
         proxy=_proxy(found),
         oidc=_oidc(found),
     )
@@ -175,6 +180,15 @@ def _oidc(found: Mapping[str, str]) -> OidcSettings | None:
         raise SettingsError(f"{OIDC_ISSUER} is set, so {OIDC_CLIENT} must name this site as registered there.")
     secret = _secret(OIDC_SECRET, found.get(OIDC_SECRET, ""))
     return OidcSettings(issuer, found[OIDC_CLIENT], secret, found.get(OIDC_CLAIM) or "preferred_username")
+
+
+def _base_path(text: str) -> str:
+    inside = text.strip("/")
+    if not inside:
+        return ""
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*", inside):
+        raise SettingsError(f"{BASE_PATH} is {text!r}; a path like /alertreview is needed, as the proxy has it.")
+    return f"/{inside}"
 
 
 def _address(name: str, text: str) -> str:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from alertreview.access import Action, Actor
 from dashboard.context import colours, keep_apart, note_arrival, shown_errors, signed_in
+from dashboard.gate import base_path
 
 HERE = Path(__file__).resolve().parent
 
@@ -128,8 +129,7 @@ def _who(me: Actor) -> None:
         return
     units = "all units" if me.units is None else ", ".join(sorted(me.units)) or "no unit"
     words = html.escape(f"{me.name} · {me.role.value} · {units}")
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    leave = f"/{base}/logout" if base else "/logout"
+    leave = f"{base_path()}/logout"
     st.html(
         f'<div class="ar-who"><span title="{words}">{words}</span> <a href="{leave}" target="_self">Sign out</a></div>'
     )

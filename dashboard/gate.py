@@ -76,7 +76,15 @@ def check_settings() -> WebSettings:
     for name, value in {**SETTINGS, "server.allowedHosts": allowed_hosts(web)}.items():
         if config.get_option(name) != value:
             config.set_option(name, value, "alertreview")
+    if web.base_path and base_path() != web.base_path:
+        config.set_option("server.baseUrlPath", web.base_path.strip("/"), "alertreview")
     return web
+
+
+def base_path() -> str:
+    """Give the path under which a proxy shows the site, as ``/alertreview``; empty for none."""
+    inside = str(config.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{inside}" if inside else ""
 
 
 def allowed_hosts(web: WebSettings) -> list[str]:
@@ -148,8 +156,7 @@ class Gate:
         if not self.web.answers(client, host_name(connection)):
             await self._refuse(scope, receive, protecting(scope, send), PlainTextResponse(REFUSAL, 403))
             return
-        base = "/" + str(config.get_option("server.baseUrlPath") or "").strip("/")
-        visit = Visit(connection, self.web, base.rstrip("/"))
+        visit = Visit(connection, self.web, base_path())
         if scope["type"] == "http" and _first(visit.path) in SIGN_IN_PATHS:
             inner = {**scope, "path": visit.path, "root_path": "", "raw_path": visit.path.encode(), "base": visit.base}
             await self.sign_in(inner, receive, protecting(scope, send))
@@ -191,7 +198,7 @@ class Gate:
         if scope["type"] == "websocket" or not visit.is_page:
             return PlainTextResponse("Sign in first.", 401)
         if visit.is_from_elsewhere:
-            return bounce(visit.target)
+            return bounce(visit.target, visit.base)
         if proxy_identity(visit.connection, self.web):
             return await sign_in_by_proxy(visit, self.site)
         return RedirectResponse(f"{visit.base}/login?next={quote(visit.target, safe='')}", 303)

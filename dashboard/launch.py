@@ -41,6 +41,8 @@ def settings(
     if not 1 <= port <= 65535:
         raise SettingsError(f"Port {port} is not between 1 and 65535. Give for example --port {DEFAULT_PORT}.")
     options = {**SETTINGS, "server.allowedHosts": allowed_hosts(web)}
+    if web.base_path:
+        options["server.baseUrlPath"] = web.base_path.strip("/")
     return {**options, "server.address": address, "server.port": port, "server.headless": not open_browser}
 
 

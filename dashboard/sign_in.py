@@ -45,9 +45,9 @@ def site_of_process() -> Any:
     return context.opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
 
 
-def bounce(target: str) -> HTMLResponse:
+def bounce(target: str, base: str) -> HTMLResponse:
     """Let the browser ask once more from this site itself: only then does it send the session's cookie."""
-    return pages.go_on(target, "One moment", base="")
+    return pages.go_on(target, "One moment", base=base)
 
 
 def unavailable(text: str, base: str) -> HTMLResponse:

@@ -45,7 +45,7 @@ class Visit:
     def path(self) -> str:
         """Path inside the site."""
         path = str(self.connection.scope.get("path", "/"))
-        return path.removeprefix(self.base) or "/" if path.startswith(self.base) else path
+        return path.removeprefix(self.base) or "/" if f"{path}/".startswith(f"{self.base}/") else path
 
     @property
     def target(self) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from alertreview.web_settings import WebSettings, load_web_settings
 from core.errors import SettingsError
+from dashboard import launch
 
 
 def test_without_any_setting_only_this_machine_is_answered() -> None:
@@ -28,6 +29,17 @@ def test_without_any_setting_only_this_machine_is_answered() -> None:
 )
 def test_an_open_address_needs_a_name_and_tls_or_the_wish_to_go_without(given: dict[str, str], may: bool) -> None:
     assert load_web_settings(given).may_listen_on("0.0.0.0") is may
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [("", ""), ("/", ""), ("review", "/review"), ("/review/", "/review"), ("/wards/review.2", "/wards/review.2")],
+)
+def test_a_base_path_is_read_in_every_spelling(given: str, path: str) -> None:
+    web = load_web_settings({"ALERTREVIEW_BASE_PATH": given})
+    assert web.base_path == path
+    options = launch.settings(8501, web=web)
+    assert options.get("server.baseUrlPath", "") == path.removeprefix("/")
 
 
 def test_all_settings_are_read(tmp_path: Path) -> None:
@@ -57,6 +69,13 @@ def test_all_settings_are_read(tmp_path: Path) -> None:
     [
         ({"ALERTREVIEW_HOSTS": "https://review.example"}, "names like review.hospital.example"),
         ({"ALERTREVIEW_HOSTS": "review.example:443"}, "without port"),
+        (
+            {"ALERTREVIEW_BASE_PATH": "https://host/review"},
+            "is 'https://host/review'; a path like",
+        ),
+        ({"ALERTREVIEW_BASE_PATH": "/a/../b"}, "a path like /alertreview"),
+        ({"ALERTREVIEW_BASE_PATH": "/a b"}, "a path like /alertreview"),
+        ({"ALERTREVIEW_BASE_PATH": "//a//b"}, "a path like /alertreview"),
         ({"ALERTREVIEW_TLS_PROXY": "proxy.example"}, "ALERTREVIEW_TLS_PROXY is 'proxy.example'; an IP address"),
         ({"ALERTREVIEW_LISTEN_WITHOUT_TLS": "perhaps"}, "'yes' or 'no'"),
         ({"ALERTREVIEW_PROXY_HEADER": "X-Remote-User"}, "ALERTREVIEW_PROXY_PEER must be"),
