@@ -35,11 +35,13 @@ class Pace:
     most : int
         Never more; the first chunk has a quarter of them. Never fewer than a tenth either: on a machine that is slow
         because it does much else, smaller chunks take hardly less time.
+    has_one_writer : bool
+        Whether others wait for a chunk, as on SQLite; if not, chunks are as large as they may be.
     """
 
-    def __init__(self, most: int) -> None:
-        self._least, self._most = max(1, most // 10), most
-        self.size = max(1, most // 4)
+    def __init__(self, most: int, *, has_one_writer: bool = True) -> None:
+        self._least, self._most = max(1, most // 10) if has_one_writer else most, most
+        self.size = max(self._least, most // 4)
 
     def learn(self, n_rows: int, seconds: float) -> None:
         """Take the next chunk larger or smaller, by half or double at most: one slow moment says little."""
@@ -90,7 +92,7 @@ def in_chunks(
         Number of rows written.
     """
     remaining = iter(rows)
-    pace, log = Pace(most), Log(database)
+    pace, log = Pace(most, has_one_writer=database.has_one_writer), Log(database)
     n_written = 0
     free_until = 0.0
     while chunk := list(islice(remaining, pace.size)):
@@ -145,7 +147,7 @@ def discard_abandoned(database: Database) -> int:
         Number of rows deleted.
     """
     n_deleted = 0
-    pace, log = Pace(ALERTS_AT_ONCE), Log(database)
+    pace, log = Pace(ALERTS_AT_ONCE, has_one_writer=database.has_one_writer), Log(database)
     while True:
         with database.write(exclusive=False, lasting=False) as uow:
             began = time.perf_counter()

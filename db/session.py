@@ -86,9 +86,14 @@ class Database:
         """
         return UnitOfWork(self._engine, readonly=False, exclusive=exclusive, lasting=lasting)
 
+    @property
+    def has_one_writer(self) -> bool:
+        """Whether a transaction that writes keeps all others from writing, as SQLite's do."""
+        return sqlite_file(self._url) is not None
+
     def shorten_log(self) -> None:
         """Move SQLite's log into the file as far as nobody still reads it; nobody waits for it, no lock is held."""
-        if sqlite_file(self._url) is None:
+        if not self.has_one_writer:
             return
         with readable_errors(), contextlib.closing(self._engine.raw_connection()) as connection:
             cast("sqlite3.Connection", connection.driver_connection).execute(

@@ -197,12 +197,13 @@ def test_between_chunks_the_lock_is_free_as_long_as_it_was_held_counting_the_tim
         chunks.append(chunk)
 
     moved: list[float] = []
+    most = 12 if site.database.has_one_writer else 3
     monkeypatch.setattr(bulk, "HELD_SECONDS", 3)
     monkeypatch.setattr(bulk, "LOG_SECONDS", 5)
     monkeypatch.setattr(site.database, "shorten_log", lambda: moved.append(clock[0]))
     monkeypatch.setattr(bulk.time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(bulk.time, "sleep", sleep)
-    assert bulk.in_chunks(site.database, iter(range(7)), 12, prepare, write) == 7
+    assert bulk.in_chunks(site.database, iter(range(7)), most, prepare, write) == 7
     assert chunks == [[0, 1, 2], [3, 4, 5], [6]]
     assert pauses == [0, 2, 2, 3]
     assert moved == [110.0], "once after two chunks that held the lock for 3 s each"
@@ -219,6 +220,9 @@ def test_a_chunk_has_as_many_rows_as_the_lock_may_be_held_for() -> None:
     assert sizes[11] == 400, "a tenth of the most, on a machine that does much else"
     assert max(sizes) == sizes[-1] == 4_000
     assert all(former // 2 <= size <= 2 * former for former, size in itertools.pairwise(sizes))
+    free = bulk.Pace(4_000, has_one_writer=False)
+    free.learn(4_000, 60)
+    assert free.size == 4_000
     lonely = bulk.Pace(1)
     lonely.learn(1, 60)
     lonely.learn(1, 0)
