@@ -1,9 +1,7 @@
 """The composition root: opens a site and hands out the one object that pages and commands talk to."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,51 +42,22 @@ from alertreview.sessions import SessionService
 from alertreview.settings import Settings, load_settings
 from alertreview.sign_in import SignIn
 from alertreview.signing import ReportSigning
+from alertreview.site_database import now, open_database
 from alertreview.studies import StudyService
 from alertreview.study_desk import StudyDesk
 from alertreview.task_views import TaskPages
 from alertreview.triage import TriageService
 from alertreview.unit_lookup import UnitLookup
-from alertreview.upgrading import upgrade_site
 from alertreview.worklist import Worklist
 from core.blinded_report import blinded_report
 from core.errors import NotFoundError, RefusedError
-from core.planning import PlannedStudy, required_cases
+from core.planning import required_cases
 from core.reporting import StudyReport
 from core.vocabulary import Answer, CaseState, Certainty
 from db.engine import pass_on_sooner
 from db.session import Database
 
-
-def now() -> datetime:
-    """Give the time, aware, in UTC: the one clock of the application."""
-    return datetime.now(UTC)
-
-
-@contextmanager
-def open_database(settings: Settings, *, upgrade: bool = False) -> Iterator[Database]:
-    """Open the site's database and make sure that it is ours.
-
-    Parameters
-    ----------
-    settings : Settings
-        The site.
-    upgrade : bool
-        Make or renew its tables.
-
-    Raises
-    ------
-    ForeignDatabaseError
-        If it belongs to another program or a newer version.
-    """
-    database = Database(settings.database_url)
-    try:
-        if upgrade:
-            upgrade_site(settings, database, now())
-        database.check()
-        yield database
-    finally:
-        database.dispose()
+__all__ = ["Application", "now", "open_application", "open_database"]
 
 
 class Application:
@@ -373,33 +342,8 @@ class Application:
         with self.database.read() as uow:
             return past_exports(uow, slug, limit)
 
-    def plan_study(
-        self,
-        auc: float,
-        positive_share: float,
-        half_width: float,
-        *,
-        design_effect: float = 1.0,
-        undecided_share: float = 0.05,
-        n_readers: int = 3,
-        minutes_per_judgment: float | None = None,
-    ) -> PlannedStudy:
-        """Say how many cases a next study needs; see `core.planning.required_cases`.
-
-        Raises
-        ------
-        InvalidInputError
-            If an expectation lies outside its range.
-        """
-        return required_cases(
-            auc,
-            positive_share,
-            half_width,
-            design_effect=design_effect,
-            undecided_share=undecided_share,
-            n_readers=n_readers,
-            minutes_per_judgment=minutes_per_judgment,
-        )
+    plan_study = staticmethod(required_cases)
+    """Say how many cases a next study needs."""
 
     def _refuse_blinded(self, slug: str, person_id: int | None) -> None:
         if self.is_blinded(slug, person_id):

@@ -3,8 +3,8 @@
 Decisions are flipped in past and recent instances alike: uniformly (3 % of all), or so that rarity gives nothing away
 (5 % of each task's positives dropped, as many added). Pooled = AUC of finding flips over all decisions. td = AUC inside
 (task, decision), weighted by flips: the only one without the base rate in it. P@k = flips among the k highest, for
-omissions and commissions apart. Planted flips are not clinical errors. With ``--keep FOLDER`` every fold is written down
-when it is done, and the same command goes on where it was interrupted.
+omissions and commissions apart. Planted flips are not clinical errors. With ``--keep FOLDER`` every fold is written
+down when it is done, and the same command goes on where it was interrupted.
 """
 
 import argparse

@@ -14,7 +14,6 @@ from core.shelves import Shelf
 
 TEXT_COLUMNS = ("item", "name", "text", "unit")
 """Columns whose categories are the same in every part."""
-STORED_COLUMNS = ("patient", "time", "known_at", "kind", "item", "value", "text", "unit", "is_decision", "stay")
 
 
 class EventStream(Protocol):
@@ -114,7 +113,8 @@ class StoredStream:
     Parameters
     ----------
     shelf : Shelf
-        Parts with `STORED_COLUMNS`, sorted as `core.events.finish_events` sorts.
+        Parts with patient, time, known_at, kind, item, value, text, unit, is_decision and stay, sorted as
+        `core.events.finish_events` sorts.
     vocabulary : Vocabulary
     kinds : frozenset of EventKind
     n_events : int

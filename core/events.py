@@ -11,7 +11,6 @@ from core.vocabulary import Kind
 
 IntArray = npt.NDArray[np.int64]
 
-SECONDS_PER_HOUR = 3600
 EVENT_COLUMNS = ("patient_id", "time", "known_at", "kind", "item", "name", "value", "text", "unit", "is_decision")
 """Columns of `core.cohort.Cohort.events`, in this order."""
 

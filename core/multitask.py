@@ -113,11 +113,7 @@ def score_tasks(
     with threadpool_limits(1):
         prepared = prepare_instances(X, Y, flags, groups, past_rows, recent_rows, parameters, elapsed, n_jobs)
         prepared = replace(prepared, day=day, keep_graphs=keep_graphs)
-        names = [f"number {t}" for t in range(prepared.n_tasks)] if task_names is None else list(task_names)
-        if len(names) != prepared.n_tasks:
-            raise InvalidInputError(
-                f"task_names has {len(names)} names for {prepared.n_tasks} tasks. Pass one for each."
-            )
+        names = _names(task_names, prepared.n_tasks)
         not_scored = _too_few_decisions(prepared, parameters, names)
         wanted = [task for task in range(prepared.n_tasks) if task not in not_scored]
         evidence: MutableMapping[int, Evidence] = {} if store is None else store
@@ -144,6 +140,13 @@ def score_tasks(
         calibrations = calibrate_tasks(prepared, tasks, evidence, chosen, n_jobs)
     reasons = dict(sorted(not_scored.items()))
     return ScoredTasks(tasks, reasons, chosen, parameters, seed, calibrations, evidence, prepared)
+
+
+def _names(task_names: Sequence[str] | None, n_tasks: int) -> list[str]:
+    names = [f"number {task}" for task in range(n_tasks)] if task_names is None else list(task_names)
+    if len(names) != n_tasks:
+        raise InvalidInputError(f"task_names has {len(names)} names for {n_tasks} tasks. Pass one for each.")
+    return names
 
 
 def _check_scorers(scorers: Sequence[str]) -> tuple[str, ...]:

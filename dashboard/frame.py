@@ -24,80 +24,48 @@ CSS = """<style>
 DARK_CSS = "[data-testid=stBaseButton-primary]{color:#10181C}\n"
 
 
+OFFERED = (
+    ("home", "Home", ":material/home:", None),
+    ("worklist", "Worklist", ":material/format_list_numbered:", Action.SEE_ALERTS),
+    ("review", "Review", ":material/rate_review:", Action.JUDGE),
+    ("my_judgments", "My judgments", ":material/history:", Action.JUDGE),
+    ("studies", "Studies", ":material/groups:", Action.SEE_STUDIES),
+    ("reports", "Reports", ":material/query_stats:", Action.SEE_RESULTS),
+    ("runs", "Runs", ":material/play_circle:", Action.SEE_RUNS),
+    ("export", "Export", ":material/download:", Action.EXPORT),
+    ("admin", "Admin", ":material/admin_panel_settings:", Action.MANAGE_PEOPLE),
+)
+"""File, title and icon of the pages in the navigation, in its order, and what a person must be allowed to do there."""
+REACHED_FROM_OTHERS = (
+    ("alert", "Alert"),
+    ("task", "Task"),
+    ("study_setup", "New study"),
+    ("adjudication", "Disagreements"),
+)
+"""File and title of the pages that only other pages lead to."""
+
+
 def pages(me: Actor) -> dict[str, list[st.Page]]:
     """Return the pages in the order of the navigation; an alert is reached from the lists only.
 
     A page that a role has no use for is not offered; whoever goes there all the same is told so by the use cases.
     """
-
-    def shown(action: Action) -> str:
-        return "visible" if me.may(action) else "hidden"
-
-    return {
-        "": [
-            st.Page("views/home.py", title="Home", icon=":material/home:", url_path="home", default=True),
-            st.Page(
-                "views/worklist.py",
-                title="Worklist",
-                icon=":material/format_list_numbered:",
-                url_path="worklist",
-                visibility=shown(Action.SEE_ALERTS),
-            ),
-            st.Page(
-                "views/review.py",
-                title="Review",
-                icon=":material/rate_review:",
-                url_path="review",
-                visibility=shown(Action.JUDGE),
-            ),
-            st.Page(
-                "views/my_judgments.py",
-                title="My judgments",
-                icon=":material/history:",
-                url_path="my-judgments",
-                visibility=shown(Action.JUDGE),
-            ),
-            st.Page(
-                "views/studies.py",
-                title="Studies",
-                icon=":material/groups:",
-                url_path="studies",
-                visibility=shown(Action.SEE_STUDIES),
-            ),
-            st.Page(
-                "views/reports.py",
-                title="Reports",
-                icon=":material/query_stats:",
-                url_path="reports",
-                visibility=shown(Action.SEE_RESULTS),
-            ),
-            st.Page(
-                "views/runs.py",
-                title="Runs",
-                icon=":material/play_circle:",
-                url_path="runs",
-                visibility=shown(Action.SEE_RUNS),
-            ),
-            st.Page(
-                "views/export.py",
-                title="Export",
-                icon=":material/download:",
-                url_path="export",
-                visibility=shown(Action.EXPORT),
-            ),
-            st.Page(
-                "views/admin.py",
-                title="Admin",
-                icon=":material/admin_panel_settings:",
-                url_path="admin",
-                visibility=shown(Action.MANAGE_PEOPLE),
-            ),
-            st.Page("views/alert.py", title="Alert", url_path="alert", visibility="hidden"),
-            st.Page("views/task.py", title="Task", url_path="task", visibility="hidden"),
-            st.Page("views/study_setup.py", title="New study", url_path="study-setup", visibility="hidden"),
-            st.Page("views/adjudication.py", title="Disagreements", url_path="adjudication", visibility="hidden"),
-        ]
-    }
+    offered = [
+        st.Page(
+            f"views/{name}.py",
+            title=title,
+            icon=icon,
+            url_path=name.replace("_", "-"),
+            default=action is None,
+            visibility="visible" if action is None or me.may(action) else "hidden",
+        )
+        for name, title, icon, action in OFFERED
+    ]
+    hidden = [
+        st.Page(f"views/{name}.py", title=title, url_path=name.replace("_", "-"), visibility="hidden")
+        for name, title in REACHED_FROM_OTHERS
+    ]
+    return {"": [*offered, *hidden]}
 
 
 def draw() -> None:

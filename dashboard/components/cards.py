@@ -66,11 +66,6 @@ def tile(label: str, value: str, line: str) -> None:
         st.markdown(f":small[:gray[{line}]]")
 
 
-def decision_badge(decision: Decision) -> None:
-    """Omission or commission: colour, icon and the word."""
-    st.badge(DECISION_TEXTS[decision], icon=DECISION_ICONS[decision], color=DECISION_COLOURS[decision])
-
-
 def decision_badge_text(decision: Decision) -> str:
     """Return the same badge for inside a line of Markdown."""
     return f":{DECISION_COLOURS[decision]}-badge[{DECISION_ICONS[decision]} {DECISION_TEXTS[decision]}]"

@@ -119,37 +119,14 @@ def alert_rate(curve: AlertRateCurve, chosen: float, colours: Palette) -> Chart 
     if not points:
         return None
     at = [point.alerts_per_patient_day for point in points]
-    banded = [point for point in points if point.rate.has_interval]
-    data: list[Json] = []
-    if banded:
-        data.append(
-            _polygon(
-                [point.alerts_per_patient_day for point in banded],
-                [100 * (point.rate.low or 0.0) for point in banded],
-                [100 * (point.rate.high or 0.0) for point in banded],
-                colours,
-            )
-        )
-    data.append(
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": at,
-            "y": [round(100 * (point.rate.value or 0.0), 2) for point in points],
-            "line": {"color": colours.accent, "width": 2.5},
-            "marker": {"size": 5, "color": colours.accent},
-            "hovertemplate": "%{y:.0f}% relevant at %{x} alerts per patient-day<extra></extra>",
-        }
-    )
     mark = nearest_budget(points, chosen)
-    data.append(_mark(mark, colours))
     ticks = [
         t
         for t in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
         if min(at) * 0.9 <= t <= max(at) * 1.1
     ]
     figure: Json = {
-        "data": data,
+        "data": [*_rate_curve(points, colours), _mark(mark, colours)],
         "layout": layout(
             colours,
             330,
@@ -179,6 +156,33 @@ def alert_rate(curve: AlertRateCurve, chosen: float, colours: Palette) -> Chart 
         f"True-alert rate by alert budget, 95% interval as a band. At {mark.alerts_per_patient_day:g} alerts per "
         f"patient-day {mark.rate.text(percent=True)} of the alerts are relevant.",
     )
+
+
+def _rate_curve(points: Sequence[BudgetPoint], colours: Palette) -> list[Json]:
+    """Return the band, where there are intervals, and the line of a curve."""
+    banded = [point for point in points if point.rate.has_interval]
+    data: list[Json] = []
+    if banded:
+        data.append(
+            _polygon(
+                [point.alerts_per_patient_day for point in banded],
+                [100 * (point.rate.low or 0.0) for point in banded],
+                [100 * (point.rate.high or 0.0) for point in banded],
+                colours,
+            )
+        )
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "x": [point.alerts_per_patient_day for point in points],
+            "y": [round(100 * (point.rate.value or 0.0), 2) for point in points],
+            "line": {"color": colours.accent, "width": 2.5},
+            "marker": {"size": 5, "color": colours.accent},
+            "hovertemplate": "%{y:.0f}% relevant at %{x} alerts per patient-day<extra></extra>",
+        }
+    )
+    return data
 
 
 def nearest_budget(points: Sequence[BudgetPoint], chosen: float) -> BudgetPoint:
@@ -270,17 +274,7 @@ def dots(
         for row, y in zip(shown, positions, strict=True)
         if row.estimate.has_interval
     ]
-    words = [
-        note(
-            f"<b>{row.estimate.text()}</b>" if row.ours else row.estimate.text(),
-            1,
-            y,
-            colours.text if row.ours else colours.muted,
-            xref="paper",
-            xanchor="right",
-        )
-        for row, y in zip(shown, positions, strict=True)
-    ]
+    words = [_dot_word(row, y, colours) for row, y in zip(shown, positions, strict=True)]
     if reference is not None:
         shapes.append(line(reference, reference, -0.6, len(shown) - 0.4, colours.muted, dash="dot"))
         words.append(note(reference_word, reference, len(shown) - 0.4, colours.muted, yanchor="bottom", size=12))
@@ -318,6 +312,12 @@ def dots(
     }
     parts = "; ".join(f"{shorten(row.name, 40)} {row.estimate.text()}" for row in shown)
     return Chart(figure, f"{what} with 95% intervals: {parts}.")
+
+
+def _dot_word(row: DotRow, y: float, colours: Palette) -> Json:
+    """Return the value of a row, written at the right."""
+    written = f"<b>{row.estimate.text()}</b>" if row.ours else row.estimate.text()
+    return note(written, 1, y, colours.text if row.ours else colours.muted, xref="paper", xanchor="right")
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -191,26 +191,31 @@ def over_runs(
                 range=[0, top * 1.1],
                 tickformat=".0%" if percentage else "",
             ),
-            annotations=[
-                note(
-                    f"{('●', '◆', '■')[place % 3]} {safe(name)}",
-                    0,
-                    1,
-                    colour_of[name],
-                    xref="paper",
-                    yref="paper",
-                    xanchor="left",
-                    yanchor="bottom",
-                    yshift=17 * (len(names) - 1 - place),
-                    size=12,
-                )
-                for place, name in enumerate(names)
-            ],
+            annotations=_names_above(colour_of),
         ),
     }
     return Chart(
         figure, f"{what} over {plural(len(runs), 'run')}, oldest first. {_series_words(runs, series, percentage)}"
     )
+
+
+def _names_above(colour_of: Mapping[str, str]) -> list[Json]:
+    """Return the names of the lines, one below the other, each with its mark."""
+    return [
+        note(
+            f"{('●', '◆', '■')[place % 3]} {safe(name)}",
+            0,
+            1,
+            colour,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            yshift=17 * (len(colour_of) - 1 - place),
+            size=12,
+        )
+        for place, (name, colour) in enumerate(colour_of.items())
+    ]
 
 
 def _few(n: int) -> list[int]:

@@ -393,8 +393,7 @@ def _sentence(frame: _Frame) -> str:
         f"{shorten(data.decision_name)}: {before} before, {inside} in the window.",
     ]
     for lab in frame.labs:
-        flag = _flag(lab, lab.values[-1])
-        about = f", {flag}" if flag else ""
+        about = f", {flag}" if (flag := _flag(lab, lab.values[-1])) else ""
         parts.append(f"{shorten(lab.name)}: last value {number(lab.values[-1])} {lab.unit}{about}.")
     if frame.drugs:
         parts.append("Drugs before: " + ", ".join(shorten(drug.name, 40) for drug in frame.drugs) + ".")

@@ -7,7 +7,7 @@ from datetime import datetime
 from alertreview.read_models import AlertRow
 from alertreview.triage_models import Standing, TriageChoice
 from core.estimate import Estimate
-from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus, TriageState
+from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus, TriageState
 
 ANSWER_TEXTS = {
     Answer.USUAL: "Usual",
@@ -22,14 +22,6 @@ CASE_TEXTS = {
     CaseState.DISPUTED: "Disputed",
     CaseState.UNDETERMINED: "Undetermined",
     CaseState.OPEN: "Open",
-}
-SLOT_TEXTS = {
-    SlotState.FREE: "not opened",
-    SlotState.OPENED: "opened",
-    SlotState.DRAFT: "draft",
-    SlotState.LATER: "later",
-    SlotState.SUBMITTED: "submitted",
-    SlotState.CANNOT_JUDGE: "cannot judge",
 }
 STATUS_TEXTS = {StudyStatus.DRAFT: "Draft", StudyStatus.OPEN: "Open", StudyStatus.LOCKED: "Locked"}
 STATUS_COLOURS = {StudyStatus.DRAFT: "yellow", StudyStatus.OPEN: "green", StudyStatus.LOCKED: "gray"}
@@ -66,7 +58,6 @@ TRIAGE_CHOICES = {
     TriageChoice.DISMISSED: "Dismissed",
     TriageChoice.SNOOZED: "Snoozed",
 }
-KIND_TEXTS = {Kind.LAB_ORDER: "Labs", Kind.MEDICATION: "Drugs"}
 
 # What Markdown makes a link of without being asked; an invisible joiner before it keeps it text.
 _LINK = re.compile(r"(://|\.(?<=www\.)|@)", re.IGNORECASE)

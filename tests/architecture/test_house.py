@@ -1,0 +1,109 @@
+"""Reading the house: small functions and modules, each of which says what it is for, and nothing that nobody uses."""
+
+import ast
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("core", "db", "alertreview", "dashboard", "benchmarks")
+MOST_LINES_OF_A_MODULE = 400
+MOST_LINES_OF_A_FUNCTION = 60
+"""Without its docstring, which may be long: shapes, units, errors and sources belong there."""
+LONG_FOR_A_REASON = {
+    "db/migrations/versions/0001_first_schema.py": "all tables as they stood at first; a migration is never changed",
+}
+USED_FROM_ELSEWHERE = re.compile(
+    r"^(revision|down_revision|branch_labels|depends_on|upgrade|downgrade|model_config|cache_ok|impl|scores_|support_)$"
+)
+"""Names that Alembic, pydantic, SQLAlchemy and scikit-learn's users read."""
+
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function from its name to its end, without the docstring."""
+    first = function.body[0]
+    has_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    text = (first.end_lineno or 0) - first.lineno + 1 if has_text else 0
+    return (function.end_lineno or 0) - function.lineno + 1 - text
+
+
+def test_no_module_is_long_without_a_stated_reason() -> None:
+    long = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    too_long = {name for name, lines in long.items() if lines > MOST_LINES_OF_A_MODULE}
+    assert too_long == set(LONG_FOR_A_REASON)
+
+
+def test_no_function_is_long() -> None:
+    found = [
+        f"{name_of(path)}: {node.name}, {lines_of(node)} lines"
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and lines_of(node) > MOST_LINES_OF_A_FUNCTION
+        and "versions" not in path.parts
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_first_line_of_each_module_says_what_it_is_for(package: str) -> None:
+    said: dict[str, str] = {}
+    for path in (path for path in MODULES if path.is_relative_to(ROOT / package)):
+        first = (ast.get_docstring(parsed(path)) or "").split("\n")[0]
+        assert len(first.split()) >= 3, name_of(path)
+        assert first.endswith((".", ":")) or "versions" in path.parts, name_of(path)
+        assert first not in said, f"{name_of(path)} and {said.get(first)}"
+        said[first] = name_of(path)
+
+
+@pytest.mark.parametrize("package", ["core", "db", "alertreview", "dashboard"])
+def test_every_name_of_a_module_is_used_somewhere(package: str) -> None:
+    """Also in a test or a measurement: a slow, obvious version that a fast one is held to is of use."""
+    everywhere = _words()
+    unused = [
+        f"{name_of(path)}: {name}"
+        for path in MODULES
+        if path.is_relative_to(ROOT / package)
+        for name in _named(parsed(path))
+        if everywhere[name] < 2 and not USED_FROM_ELSEWHERE.match(name) and not name.startswith("__")
+    ]
+    assert unused == []
+
+
+def _named(module: ast.Module) -> list[str]:
+    """Functions, classes and constants of a module; not commands and listeners, which a decorator hands on."""
+    names = []
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not any(isinstance(decorator, ast.Call) for decorator in node.decorator_list):
+                names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+    return names
+
+
+@cache
+def _words() -> Counter[str]:
+    """How often each name stands in the code of the whole repository, docstrings left out."""
+    words: Counter[str] = Counter()
+    for folder in (*PACKAGES, "tests", "docs"):
+        for path in (ROOT / folder).rglob("*.py"):
+            code = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text(encoding="utf-8"))
+            words.update(re.findall(r"\w+", code))
+    return words
