@@ -92,6 +92,7 @@ RULES: Mapping[str, Rule] = {
     "adjudication.case": Rule(Action.ADJUDICATE, case="case_id"),
     "adjudication.adjudicate": Rule(Action.ADJUDICATE, case="case_id"),
     "run_comparisons.compare": Rule(Action.SEE_RUNS),
+    "sensitivity.of_run": Rule(Action.SEE_RUNS),
     "studies_service.view": Rule(Action.SEE_STUDIES),
     "studies_service.create_study": Rule(Action.MANAGE_STUDIES, all_units=True),
     "studies_service.add_cases": Rule(Action.MANAGE_STUDIES, all_units=True),

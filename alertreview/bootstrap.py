@@ -38,6 +38,7 @@ from alertreview.report_signing import Signature, content_hash
 from alertreview.review import ReviewService
 from alertreview.run_comparison import RunComparisons
 from alertreview.saved_views import SavedViewService
+from alertreview.sensitivity_curves import SensitivityCurves
 from alertreview.sessions import SessionService
 from alertreview.settings import Settings, load_settings
 from alertreview.sign_in import SignIn
@@ -85,6 +86,7 @@ class Application:
         self.study_desk = StudyDesk(database, self.studies_service, self._explanations.snapshot, self.is_blinded)
         self.run_comparisons = RunComparisons(database)
         self.tasks = TaskPages(settings, database, now)
+        self.sensitivity = SensitivityCurves(database)
         self._reports = ReportCache(database, self.studies_service, self._explanations.snapshot)
         self._signing = ReportSigning(database, self.report, now)
         self.exports = Exports(database, self.studies_service, self._explanations.snapshot, now, settings.home)

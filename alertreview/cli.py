@@ -12,6 +12,7 @@ from alertreview.cli_operations import OPERATIONS
 from alertreview.cli_options import EXIT_UNEXPECTED, file_or_url, site_options
 from alertreview.cli_reproduce import reproduce
 from alertreview.cli_score import score
+from alertreview.cli_sensitivity import sensitivity
 from alertreview.cli_simulate import simulate
 from alertreview.cli_study import export, recompute, report, sign_report, study
 from alertreview.settings import Settings, load_settings
@@ -170,7 +171,7 @@ def dashboard(port: int, browser: bool | None, home: Path | None, database: str 
     _serve(settings, port, browser)
 
 
-for command in (score, study, report, sign_report, export, recompute, mapping_commands, simulate):
+for command in (score, sensitivity, study, report, sign_report, export, recompute, mapping_commands, simulate):
     cli.add_command(command)
 for command in OPERATIONS:
     cli.add_command(command)

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 import streamlit as st
 
-from alertreview.read_models import RunView
+from alertreview.read_models import RunView, WorklistFilters
 from dashboard.components import cards, links, run_compare, texts
-from dashboard.context import application
+from dashboard.components.drift import drift_card
+from dashboard.components.sensitivity import sensitivity_card
+from dashboard.context import acting_id, application
 
 SPLITS = {
     "time": "everything before a date is past",
@@ -54,9 +56,8 @@ def page() -> None:
     with right, cards.card("Import", "counts of what was read"):
         _facts(run.import_summary, "This run stored no import summary.")
     run_compare.comparison(runs, run)
-    with cards.card("Sensitivity to graph size and regularisation"):
-        st.markdown(cards.muted("The curves of a published method's figures are computed at the command line:"))
-        st.code("alertreview reproduce sensitivity", language=None)
+    sensitivity_card(run)
+    drift_card(app.tasks.drift(WorklistFilters(run_id=run.run_id, reader=acting_id())), "runs")
 
 
 def _table(runs: tuple[RunView, ...], shown: RunView) -> None:

@@ -5,7 +5,7 @@ from db.models.base import Base
 from db.models.judgments import Adjudication, Judgment
 from db.models.people import Person
 from db.models.records import CohortSnapshot, Instance, Task
-from db.models.scoring import Alert, ScoringRun, TaskResult
+from db.models.scoring import Alert, RunSensitivity, ScoringRun, TaskResult
 from db.models.sessions import Account, SignInFlow, SignInSession, UnitScope
 from db.models.signatures import ReportSignature
 from db.models.studies import (
@@ -37,6 +37,7 @@ __all__ = [
     "ReferenceAnswer",
     "ReportSignature",
     "Rubric",
+    "RunSensitivity",
     "SavedView",
     "ScoreSeen",
     "ScoringRun",

@@ -80,6 +80,17 @@ class ScoringRun(Base):
     """Name of the folder inside the home that keeps what the run learned; empty when it was not kept."""
 
 
+class RunSensitivity(Base):
+    """How much a run's lists depend on graph size and regularisation; see `core.sensitivity`."""
+
+    __tablename__ = "run_sensitivity"
+
+    run_id: Mapped[int] = mapped_column(sa.ForeignKey("scoring_run.id"), primary_key=True)
+    computed_at: Mapped[datetime]
+    code_version: Mapped[str]
+    curves: Mapped[JsonObject]
+
+
 class TaskResult(Base):
     """What one scorer made of one task: vectors over the run's recent instances, or the reason why there are none."""
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Decision, RunStatus
-from db.models import Alert, Instance, ScoringRun, Task, TaskResult
+from db.models import Alert, Instance, RunSensitivity, ScoringRun, Task, TaskResult
 from db.repositories.inserting import Bound, bind, insert_bound
 from db.repositories.reading import change, columns, read_all, read_one, values
 from db.rows import NewAlert, NewRun, NewTaskResult, RankedAlert, RunRow, TaskResultRow, TaskSummary
@@ -296,6 +296,21 @@ class Runs:
             .order_by(Alert.rank)
         )
         return read_all(self._session, RankedAlert, statement)
+
+    def put_sensitivity(self, run_id: int, curves: dict[str, Any], code_version: str, computed_at: datetime) -> None:
+        """Keep the sensitivity curves of a run in place of former ones."""
+        self._session.execute(delete(RunSensitivity).where(RunSensitivity.run_id == run_id))
+        self._session.execute(
+            insert(RunSensitivity).values(
+                run_id=run_id, curves=curves, code_version=code_version, computed_at=computed_at
+            )
+        )
+
+    def sensitivity(self, run_id: int) -> tuple[dict[str, Any], datetime] | None:
+        """Give the sensitivity curves of a run and when they were computed, None when there are none."""
+        statement = select(RunSensitivity.curves, RunSensitivity.computed_at).where(RunSensitivity.run_id == run_id)
+        row = self._session.execute(statement).one_or_none()
+        return None if row is None else (row.curves, row.computed_at)
 
     def _published(self) -> Any:
         return (

@@ -41,7 +41,7 @@ from tests.dashboard.fake_exports import FakeExports
 from tests.dashboard.fake_report import simulated_report
 from tests.dashboard.fake_sign_in import FakeSessions, NoUnits
 from tests.dashboard.fake_studies import FakeAdjudication, FakeDesk, FakeRunComparisons, FakeStudiesService
-from tests.dashboard.fake_tasks import FakeTasks
+from tests.dashboard.fake_tasks import FakeSensitivity, FakeTasks
 from tests.dashboard.fake_triage import FakeLists, FakeTriage, FakeViews
 
 ZONE = ZoneInfo("Europe/Vienna")
@@ -133,6 +133,7 @@ class FakeApplication(FakeExports):
         self.adjudication = FakeAdjudication(self._timeline)
         self.run_comparisons = FakeRunComparisons()
         self.tasks = FakeTasks(self)
+        self.sensitivity = FakeSensitivity(self)
         self.studies_service = FakeStudiesService(self.queue, self.people, self.study)
         self._rows = self._alert_rows()
         self.triage, self.saved_views, self.alert_lists = FakeTriage(self.clock), FakeViews(), FakeLists(self)

@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from alertreview.read_models import Histogram, WorklistFilters
+from alertreview.sensitivity_curves import StoredSensitivity
 from alertreview.task_models import AlertMarks, JudgedTask, RunPoint, TaskChoice, TaskView
 from alertreview.triage_models import TriageChoice
 from core.errors import NotFoundError
 from core.estimate import Estimate, not_computable
+from core.sensitivity import Sensitivity, SensitivityPoint, Varied
 from core.vocabulary import Decision, Kind, TriageState
 
 if TYPE_CHECKING:
@@ -78,3 +80,28 @@ class FakeTasks:
             )
             for place, run in enumerate(reversed(self.application.runs()[: self.n_runs]))
         )
+
+
+@dataclass
+class FakeSensitivity:
+    """Curves of the newest run only."""
+
+    application: "FakeApplication"
+    is_judged: bool = True
+
+    def of_run(self, run_id: int) -> StoredSensitivity | None:
+        run = self.application.run(run_id)
+        if run is None or run_id != 2:
+            return None
+        points = tuple(
+            SensitivityPoint(
+                varied,
+                setting,
+                "softhad",
+                0.6 + 0.05 * place,
+                Estimate(0.7 + 0.02 * place, 0.6, 0.9, n=60) if self.is_judged else not_computable("no study"),
+            )
+            for varied, settings in ((Varied.GRAPH_SIZE, (50.0, 200.0)), (Varied.REGULARIZATION, (0.0, 1.0, 10.0)))
+            for place, setting in enumerate(settings)
+        )
+        return StoredSensitivity(Sensitivity(points, 50, 8, "Ward panel", 200.0, 0.0), run.published_at)

@@ -94,3 +94,20 @@ def test_the_page_leads_to_the_tasks_alerts(open_page: OpenPage) -> None:
     page.button(key="task_worklist").click().run()
     assert address(page) == {"task": "lab:amylase", "budget": "0.5"}
     assert set(page.dataframe[0].value["decision"]) == {"Amylase ordered"}
+
+
+def test_the_runs_page_draws_stored_curves_or_names_the_command(open_page: OpenPage) -> None:
+    page = open_page("runs", FakeApplication(), run="2")
+    assert nothing_failed(page)
+    curves = [alt for alt in alts(page) if "regulariser" in alt or "nodes in the graph" in alt]
+    assert len(curves) == 4
+    assert "Found again by nodes in the graph. softhad: 50 60%; 200 65%." in curves
+    assert "AUC on judged cases by regulariser γ_g. softhad: 0 0.70 (0.60–0.90)" in "".join(curves)
+    assert len([alt for alt in alts(page) if "oldest first" in alt]) == 3
+    double = FakeApplication()
+    double.sensitivity.is_judged = False
+    page = open_page("runs", double, run="2")
+    assert sum("Found again" in alt for alt in alts(page)) == 2
+    page = open_page("runs", FakeApplication(), run="1")
+    assert "No curves are stored for this run" in words(page)
+    assert any(code.value == "alertreview sensitivity --run 1" for code in page.code)
