@@ -87,8 +87,11 @@ class RunSensitivity(Base):
 
     run_id: Mapped[int] = mapped_column(sa.ForeignKey("scoring_run.id"), primary_key=True)
     computed_at: Mapped[datetime]
+    """When the curves were computed."""
     code_version: Mapped[str]
+    """Version of the program that computed them."""
     curves: Mapped[JsonObject]
+    """What is shared with the run's lists, and the AUC, by scorer and setting."""
 
 
 class TaskResult(Base):
