@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from alertreview.read_models import PersonView, QueueView, RunView, StudyView, WorklistFilters, WorklistPage
 from core.vocabulary import StudyStatus
-from dashboard.components import cards, links, texts
+from dashboard.components import cards, first_steps, links, texts
 from dashboard.components.charts_bars import alerts_by_unit
 from dashboard.components.links import PAGE_DEFAULTS
 from dashboard.context import acting_id, acting_person, application, colours, is_phone
@@ -33,6 +33,7 @@ def page() -> None:
     line = texts.joined(f"{now:%A} {texts.day(now)}", f"scoring run finished {texts.day_time(run.published_at)}")
     with cards.header(_greeting(now, person), line, simulated=app.simulated):
         pass
+    first_steps.draw()
     studies = app.studies()
     left, right = st.columns([7, 5])
     with left:
