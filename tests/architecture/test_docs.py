@@ -149,6 +149,17 @@ def test_files_that_the_architecture_names_are_there() -> None:
         assert list(ROOT.glob(name.rstrip("/").replace("TABLE", "*"))), name
 
 
+@pytest.mark.parametrize("name", ["method.md", "failures-elsewhere.md"])
+def test_tests_that_a_document_calls_on_are_there(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    called = re.findall(r"`((?:core|db|alertreview|dashboard|browser)/test_\w+\.py)`([\w, ]*)", text)
+    assert len(called) > 15
+    for file, words in called:
+        there = re.findall(r"def (test_\w+)", (ROOT / "tests" / file).read_text(encoding="utf-8"))
+        for part in re.findall(r"\w+", words):
+            assert any(part in test for test in there), f"{file}: {part}"
+
+
 def test_no_committed_file_names_a_registry_or_a_path_of_a_machine() -> None:
     # Written in pieces, so that this file does not find itself.
     forbidden = [
