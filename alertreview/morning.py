@@ -1,7 +1,6 @@
 """Morning mode: score new instances against the past that an earlier run learned, without learning anew."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from alertreview import __version__
 from alertreview.learned import Learned, feature_keys, open_learned
 from alertreview.run_writing import ScoredImport, last_import, write_run
-from alertreview.scoring import Progress, ScoringOutcome, StoredPast, peak_memory_mib
+from alertreview.scoring import Progress, ScoringOutcome, StoredPast, outcome_of
 from alertreview.settings import Settings
 from alertreview.snapshots import Snapshot
 from alertreview.splits import LEARNED_FROM, LEFT_OUT, FoldOfRow
@@ -156,24 +155,9 @@ def score_new_instances(
         discard_abandoned(database)
         results = _Results(site, base, rows, n_jobs, progress)
         written = write_run(database, site, _new_run(site, base, folds, since), results)
-    run = written.run
     left_out = tuple(scorer for scorer in base.run.all_scorers if scorer not in base.scorers)
-    return ScoringOutcome(
-        run_id=run.id,
-        scorer=run.scorer,
-        split=run.split,
-        n_folds=1,
-        n_past=run.n_past,
-        n_recent=run.n_recent,
-        n_tasks_scored=run.n_tasks_scored,
-        left_out={site.tasks[column].name: reason for column, reason in written.reasons.items()},
-        n_alerts=run.n_alerts(),
-        n_tasks_of_kind=Counter(task.kind for task in site.tasks if task.column_index not in written.reasons),
-        seconds=time.monotonic() - started,
-        peak_memory_mib=peak_memory_mib(),
-        other_scorers=tuple(run.scorers),
-        against=StoredPast(base.run.id, f"{base.learned.past_end:%Y-%m-%d}", left_out),
-    )
+    against = StoredPast(base.run.id, f"{base.learned.past_end:%Y-%m-%d}", left_out)
+    return outcome_of(site, written, started, against=against)
 
 
 def _folds(snapshot: Snapshot, learned: Learned, since: pd.Timestamp) -> FoldOfRow:

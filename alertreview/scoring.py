@@ -13,7 +13,7 @@ import pandas as pd
 from alertreview import __version__
 from alertreview.learned import RUNS_KEPT, discard_old, keep_learned
 from alertreview.run_assembly import assemble_tasks
-from alertreview.run_writing import ScoredImport, last_import, write_run
+from alertreview.run_writing import ScoredImport, WrittenRun, last_import, write_run
 from alertreview.scorers import is_retrospective
 from alertreview.settings import Settings
 from alertreview.snapshots import elapsed_features
@@ -101,6 +101,29 @@ class ScoringOutcome:
         yield f"It took {self.seconds:.1f} s and {self.peak_memory_mib:.0f} MiB at the peak."
 
 
+def outcome_of(
+    site: ScoredImport, written: WrittenRun, started: float, *, n_folds: int = 1, against: StoredPast | None = None
+) -> ScoringOutcome:
+    """Say what a run came to that began at `started` on the monotonic clock."""
+    run = written.run
+    return ScoringOutcome(
+        run_id=run.id,
+        scorer=run.scorer,
+        split=run.split,
+        n_folds=n_folds,
+        n_past=run.n_past,
+        n_recent=run.n_recent,
+        n_tasks_scored=run.n_tasks_scored,
+        left_out={site.tasks[column].name: reason for column, reason in written.reasons.items()},
+        n_alerts=run.n_alerts(),
+        n_tasks_of_kind=Counter(task.kind for task in site.tasks if task.column_index not in written.reasons),
+        seconds=time.monotonic() - started,
+        peak_memory_mib=peak_memory_mib(),
+        other_scorers=tuple(run.scorers),
+        against=against,
+    )
+
+
 def _marked(scorer: str) -> str:
     return f"{scorer} (looks back only)" if is_retrospective(scorer) else scorer
 
@@ -155,22 +178,7 @@ def score_site(
         written = write_run(database, site, run, _results(site, folds, request, scored))
         cache.discard()
         _discard_old(settings, database)
-    published = written.run
-    return ScoringOutcome(
-        run_id=published.id,
-        scorer=published.scorer,
-        split=split,
-        n_folds=len(scored),
-        n_past=published.n_past,
-        n_recent=published.n_recent,
-        n_tasks_scored=published.n_tasks_scored,
-        left_out={site.tasks[column].name: reason for column, reason in written.reasons.items()},
-        n_alerts=published.n_alerts(),
-        n_tasks_of_kind=Counter(task.kind for task in site.tasks if task.column_index not in written.reasons),
-        seconds=time.monotonic() - started,
-        peak_memory_mib=peak_memory_mib(),
-        other_scorers=tuple(published.scorers),
-    )
+    return outcome_of(site, written, started, n_folds=len(scored))
 
 
 def _score_folds(

@@ -32,14 +32,7 @@ def alerts_by_unit(rows: Sequence[tuple[str, int, int]], colours: Palette) -> Ch
             barmode="stack",
             bargap=0.42,
             xaxis=bare_axis(range=[0, longest * 1.02]),
-            yaxis=axis(
-                colours,
-                autorange="reversed",
-                showline=False,
-                ticks="",
-                ticklabelstandoff=6,
-                tickfont={"size": 13, "color": colours.text},
-            ),
+            yaxis=_axis_of_names(colours),
             annotations=[
                 note(
                     "■ Omission",
@@ -175,15 +168,14 @@ def features(rows: Sequence[tuple[str, float]], colours: Palette, *, limit: int 
             margin={"r": 40},
             bargap=0.42,
             xaxis=bare_axis(rangemode="tozero"),
-            yaxis=axis(
-                colours,
-                autorange="reversed",
-                showline=False,
-                ticks="",
-                ticklabelstandoff=6,
-                tickfont={"size": 13, "color": colours.text},
-            ),
+            yaxis=_axis_of_names(colours),
         ),
     }
     parts = "; ".join(f"{shorten(name)} {percent(share)}" for name, share in rows)
     return Chart(figure, f"Features that made the past instances near, by share of the similarity: {parts or 'none'}.")
+
+
+def _axis_of_names(colours: Palette) -> Json:
+    """Return the axis of lines that have names, the first one at the top."""
+    font = {"size": 13, "color": colours.text}
+    return axis(colours, autorange="reversed", showline=False, ticks="", ticklabelstandoff=6, tickfont=font)

@@ -13,6 +13,7 @@ from alertreview.read_models import ExportPreview, PersonView, StudyView
 from core.vocabulary import CaseState
 from dashboard.components import cards, texts
 from dashboard.components.acting import looking_as
+from dashboard.components.study_choice import choose_study
 from dashboard.context import application, looking_person
 
 if TYPE_CHECKING:
@@ -78,23 +79,8 @@ def _head(app: "Application", study: StudyView, studies: dict[str, StudyView]) -
         texts.plain(study.title, 60), texts.STATUS_TEXTS[study.status].lower(), texts.plural(study.n_cases, "case")
     )
     with cards.header("Export", line, simulated=app.simulated):
-        if len(studies) > 1:
-            if st.session_state.get("ex_study") != study.slug:
-                st.session_state["ex_study"] = study.slug
-            st.selectbox(
-                "Study",
-                list(studies),
-                key="ex_study",
-                width=220,
-                label_visibility="collapsed",
-                format_func=lambda slug: texts.shorten(studies[slug].title if slug in studies else slug, 40),
-                on_change=_choose,
-            )
+        choose_study(study.slug, {slug: one.title for slug, one in studies.items()}, key="ex_study")
         looking_as()
-
-
-def _choose() -> None:
-    st.query_params["study"] = st.session_state["ex_study"]
 
 
 def _blinded(study: StudyView, person: PersonView) -> None:

@@ -12,6 +12,7 @@ from core.study_report import AlertRateCurve, ResultSet, StudyReport
 from dashboard.components import cards, planner, texts
 from dashboard.components.acting import confirm_link, looking_as
 from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
+from dashboard.components.study_choice import choose_study
 from dashboard.context import application, colours, looking_person, may, shown_errors
 
 CHOSEN_BUDGET = 0.25
@@ -116,18 +117,7 @@ def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
         f"{texts.plural(report.n_slots, 'reader')} each",
     )
     with cards.header("How good are the alerts?", line, simulated=simulated):
-        if len(titles) > 1:
-            if st.session_state.get("rp_study") != report.slug:
-                st.session_state["rp_study"] = report.slug
-            st.selectbox(
-                "Study",
-                list(titles),
-                key="rp_study",
-                width=220,
-                label_visibility="collapsed",
-                format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
-                on_change=_choose,
-            )
+        choose_study(report.slug, titles, key="rp_study")
         looking_as()
         with st.popover("Download", icon=":material/download:", key="rp_downloads"):
             _downloads(report)
@@ -151,10 +141,6 @@ def _downloads(report: StudyReport) -> None:
             on_click="ignore",
             width="stretch",
         )
-
-
-def _choose() -> None:
-    st.query_params["study"] = st.session_state["rp_study"]
 
 
 def _chosen_result(report: StudyReport) -> ResultSet:

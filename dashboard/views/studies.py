@@ -8,6 +8,7 @@ from alertreview.read_models import QueueView, StudyView
 from core.vocabulary import CaseState, SlotState, StudyStatus
 from dashboard.components import cards, study_acts, texts
 from dashboard.components.charts_bars import case_states
+from dashboard.components.study_choice import choose_study
 from dashboard.context import acting_person, application, colours, may, people_who_read
 
 
@@ -74,28 +75,13 @@ def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> 
         f"{texts.plural(study.n_cases, 'case')} × {texts.plural(study.n_slots, 'reader')}",
     )
     with cards.header(texts.plain(study.title, 80), line, simulated=simulated):
-        if st.session_state.get("st_study") != study.slug:
-            st.session_state["st_study"] = study.slug
-        if len(studies) > 1:
-            st.selectbox(
-                "Study",
-                list(titles),
-                key="st_study",
-                width=220,
-                label_visibility="collapsed",
-                format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
-                on_change=_choose,
-            )
+        choose_study(study.slug, titles, key="st_study")
         _new_study()
         if study.status is StudyStatus.OPEN and acting_person() is not None:
             if st.button("Review", key="st_review", type="primary", icon=":material/rate_review:"):
                 st.switch_page("views/review.py", query_params={"study": study.slug})
         elif st.button("Report", key="st_report", icon=":material/query_stats:"):
             st.switch_page("views/reports.py", query_params={"study": study.slug})
-
-
-def _choose() -> None:
-    st.query_params["study"] = st.session_state["st_study"]
 
 
 def _tiles(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
