@@ -6,19 +6,38 @@ from pathlib import Path
 
 import pytest
 
+from alertreview import demo
 from alertreview.bootstrap import Application, open_application
 from alertreview.demo import DemoSize, build_demo
 from alertreview.settings import load_settings
+from tests.built_once import built_once, shared_folder
 
 SMALL = DemoSize(n_patients=60, n_cases=36, n_waiting=6)
 
 
+def _build(folder: Path) -> None:
+    """Build the demonstration; what had been stored when the votes were about to be is kept beside it."""
+    record_votes = demo.record_votes
+
+    def keep_and_record(*given: object) -> object:
+        shutil.copytree(folder / "home", folder / "before-the-votes")
+        return record_votes(*given)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "record_votes", keep_and_record)
+        list(build_demo(load_settings(folder / "home", create=True), SMALL))
+
+
 @pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that is copied: "home", and "before-the-votes", as a build leaves it that is stopped there."""
+    return built_once(shared_folder(tmp_path_factory), "small-demonstration", _build)
+
+
+@pytest.fixture(scope="session")
+def demo_home(built_demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Home of a small demonstration; tests must not change it."""
-    home = tmp_path_factory.mktemp("demo") / "home"
-    list(build_demo(load_settings(home, create=True), SMALL))
-    return home
+    return Path(shutil.copytree(built_demo / "home", tmp_path_factory.mktemp("demo") / "home"))
 
 
 @pytest.fixture

@@ -4,20 +4,17 @@ What costs time is made once for a whole test run, whichever worker comes first:
 demonstration that it builds, :func:`built_demonstration`.
 """
 
-import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
+from tests.built_once import built_once
 from tests.conftest import require
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,14 +24,14 @@ DEMONSTRATION = Path(".local/share/alertreview-demo")
 
 def built_distributions(shared: Path) -> tuple[Path, Path]:
     """The sdist of this checkout, and the wheel that is made from that sdist alone."""
-    folder = _once(shared, "distributions", _build)
+    folder = built_once(shared, "installed-distributions", _build)
     return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
 
 
 def installed_program(shared: Path) -> Path:
     """Folder of an environment in which the wheel is installed, and of the checkout nothing."""
     _, wheel = built_distributions(shared)
-    return _once(shared, "environment", lambda folder: _install(wheel, folder))
+    return built_once(shared, "installed-environment", lambda folder: _install(wheel, folder))
 
 
 def built_demonstration(shared: Path) -> Path:
@@ -47,7 +44,7 @@ def built_demonstration(shared: Path) -> Path:
         assert ended.returncode == 0, ended.stdout + ended.stderr
         (home / "printed.txt").write_text(ended.stdout, encoding="utf-8")
 
-    return _once(shared, "person", build)
+    return built_once(shared, "installed-person", build)
 
 
 def demonstration(shared: Path) -> Path:
@@ -72,25 +69,6 @@ def run_installed(environment: Path, home: Path, *arguments: str) -> subprocess.
 def pip_check(environment: Path) -> subprocess.CompletedProcess[str]:
     """Ask pip whether all that is required is there in a version that fits."""
     return _pip(environment, "check")
-
-
-def shared_folder(factory: pytest.TempPathFactory) -> Path:
-    """Folder that all workers of a test run share."""
-    base = factory.getbasetemp()
-    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-def _once(shared: Path, name: str, make: Callable[[Path], None]) -> Path:
-    """Make a folder where it stays, because scripts of an environment hold its path; under a lock, others wait."""
-    made = shared / f"installed-{name}"
-    whole = shared / f"installed-{name}.whole"
-    with (shared / f"installed-{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not whole.exists():
-            shutil.rmtree(made, ignore_errors=True)
-            make(made)
-            whole.touch()
-    return made
 
 
 def _build(folder: Path) -> None:

@@ -4,9 +4,11 @@ Each function makes its own site below a folder, kills a process in the middle o
 says what was lost.
 """
 
+import functools
 import json
 import random
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,13 +24,23 @@ Act = Callable[[Path, random.Random], int]
 
 def made(folder: Path) -> str:
     """URL of a new site with one published run and an open study."""
-    url = f"sqlite:///{folder / 'site.db'}"
-    with Database(url) as database:
-        database.upgrade()
-        site = StoredSite(database)
-        site.publish([site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(12)])
-        site.study(40, 3)
-    return url
+    file = folder / "site.db"
+    file.write_bytes(_new_site())
+    return f"sqlite:///{file}"
+
+
+@functools.cache
+def _new_site() -> bytes:
+    """The file of such a site, made once: it is as it was before anything happened."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "site.db"
+        with Database(f"sqlite:///{file}") as database:
+            database.upgrade()
+            site = StoredSite(database)
+            site.publish([site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(12)])
+            site.study(40, 3)
+        assert not file.with_name("site.db-wal").exists(), "rows stand outside of the file"
+        return file.read_bytes()
 
 
 def _require_sound(database: Database) -> None:

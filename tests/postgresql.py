@@ -56,12 +56,16 @@ def _hurry(url: sa.URL) -> None:
 @contextlib.contextmanager
 def connected() -> Iterator[sa.Connection]:
     """A connection to the server's own database, each statement for itself."""
+    with _engine().connect() as connection:
+        yield connection
+
+
+@functools.cache
+def _engine() -> sa.Engine:
+    """Connections that stay open, because every test makes and drops a database."""
     engine = sa.create_engine(parse_url(server_url()), isolation_level="AUTOCOMMIT")
-    try:
-        with engine.connect() as connection:
-            yield connection
-    finally:
-        engine.dispose()
+    atexit.register(engine.dispose)
+    return engine
 
 
 def url_of(name: str) -> str:

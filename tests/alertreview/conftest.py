@@ -1,6 +1,6 @@
 """Databases and small stored sites for the tests in this folder."""
 
-from tests.demo_site import application, demo_home, own_home
+from tests.demo_site import application, built_demo, demo_home, own_home
 from tests.stored_site_fixtures import (
     database,
     database_file,
@@ -12,6 +12,7 @@ from tests.stored_site_fixtures import (
 
 __all__ = [
     "application",
+    "built_demo",
     "database",
     "database_file",
     "demo_home",

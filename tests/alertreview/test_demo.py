@@ -1,20 +1,14 @@
 """The demonstration: honest about being simulated, finds what was planted, can be built twice or after a stop."""
 
 import re
+import shutil
 from pathlib import Path
 
-import pytest
-
-from alertreview import demo
 from alertreview.bootstrap import Application, open_application
 from alertreview.demo import READERS, STUDY, build_demo, demo_home
 from alertreview.settings import default_home, load_settings
 from core.vocabulary import Answer, StudyStatus
 from tests.demo_site import SMALL
-
-
-class Stopped(Exception):  # noqa: N818 - stands for Ctrl+C in the middle of the work
-    """The person stops the command."""
 
 
 def test_everything_says_that_it_is_simulated(application: Application) -> None:
@@ -63,19 +57,17 @@ def test_building_again_adds_nothing(own_home: Path) -> None:
         assert (own.runs(), own.studies(), own.studies_service.votes(STUDY)) == before
 
 
-def test_a_build_that_was_stopped_before_the_votes_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object) -> None:
-        raise Stopped
-
-    settings = load_settings(tmp_path / "home", create=True)
-    monkeypatch.setattr(demo, "record_votes", stop)
-    with pytest.raises(Stopped):
-        list(build_demo(settings, SMALL))
-    monkeypatch.undo()
-    list(build_demo(settings, SMALL))
-    with open_application(settings.home) as own:
+def test_a_build_that_was_stopped_before_the_votes_goes_on(built_demo: Path, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(built_demo / "before-the-votes", tmp_path / "home"))
+    with open_application(home) as own:
+        before = own.runs()
+        assert len(before) == 1
+        assert own.study(STUDY).status is StudyStatus.OPEN
+        assert own.studies_service.votes(STUDY) == ()
+    list(build_demo(load_settings(home), SMALL))
+    with open_application(home) as own:
         assert own.study(STUDY).n_complete == SMALL.n_cases - SMALL.n_waiting
-        assert len(own.runs()) == 1
+        assert own.runs() == before, "nothing is scored a second time"
 
 
 def test_the_demonstration_never_lands_in_a_real_home() -> None:

@@ -16,6 +16,7 @@ from alertreview.cli import main
 from core import simulate
 from core.simulate import simulate_cohort, write_meds
 from tests import installed
+from tests.built_once import shared_folder
 from tests.documents import DOCUMENTS, ROOT, identify, shown_commands
 from tests.generated_docs import PAGES
 
@@ -145,7 +146,7 @@ def test_an_example_runs_as_it_is(name: str, promised: str, printed_by: Callable
 def test_the_example_that_compares_scorers_gives_what_the_report_gives(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, printed_by: Callable[..., str]
 ) -> None:
-    home = shutil.copytree(installed.demonstration(installed.shared_folder(tmp_path_factory)), tmp_path / "home")
+    home = shutil.copytree(installed.demonstration(shared_folder(tmp_path_factory)), tmp_path / "home")
     exported = tmp_path / "exported"
     with open_application(home) as application:
         application.exports.study("demo", ("csv",), exported)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import installed
+from tests.built_once import shared_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("core", "db", "alertreview", "dashboard")
@@ -20,7 +21,7 @@ PACKAGES = ("core", "db", "alertreview", "dashboard")
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder in which the program is built and installed once for the whole run."""
-    return installed.shared_folder(tmp_path_factory)
+    return shared_folder(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,12 @@ pytest_plugins = ("pytester",)
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(autouse=True)
+def only_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plugins that have nothing to do with this would take most of the time of these runs."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def suite(pytester: pytest.Pytester, *, left_out: str = "", workers: str = "") -> pytest.Pytester:
     """A suite with one passing test for each id but one."""
     pytester.makeini(f"[pytest]\ntestpaths = tests\npythonpath = {ROOT}\naddopts = --strict-markers {workers}")
@@ -27,7 +33,7 @@ def suite(pytester: pytest.Pytester, *, left_out: str = "", workers: str = "") -
     return pytester
 
 
-@pytest.mark.parametrize("workers", ["", "-n 1"])
+@pytest.mark.parametrize("workers", ["", "-p xdist -n 1"])
 def test_a_whole_run_fails_without_a_passing_test_for_an_id(pytester: pytest.Pytester, workers: str) -> None:
     result = suite(pytester, left_out="C7", workers=workers).runpytest_subprocess()
     assert result.ret == pytest.ExitCode.TESTS_FAILED

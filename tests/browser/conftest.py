@@ -28,6 +28,7 @@ from playwright.sync_api import (
 )
 
 from tests import installed
+from tests.built_once import shared_folder
 from tests.conftest import require
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,7 +165,7 @@ def double_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Home of a real demonstration site, made once by the program as it is installed from its wheel."""
     home = tmp_path_factory.mktemp("demo") / "home"
-    shutil.copytree(installed.demonstration(installed.shared_folder(tmp_path_factory)), home)
+    shutil.copytree(installed.demonstration(shared_folder(tmp_path_factory)), home)
     return home
 
 

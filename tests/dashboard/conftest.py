@@ -9,9 +9,9 @@ from streamlit.util import calc_hash
 
 from dashboard import context
 from tests.dashboard.fake_application import FakeApplication
-from tests.demo_site import application, demo_home, own_home
+from tests.demo_site import application, built_demo, demo_home, own_home
 
-__all__ = ["application", "demo_home", "own_home"]
+__all__ = ["application", "built_demo", "demo_home", "own_home"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
