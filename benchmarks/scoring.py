@@ -5,11 +5,15 @@ of the patient, which the features show.
 """
 
 import argparse
+import multiprocessing
 import os
 import resource
+import sqlite3
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +38,9 @@ DENSITY = 0.048
 PAST_SHARE = 30_828 / 51_492
 DAYS_PER_PATIENT = 51_492 / 4_486
 MOST_GIB = 1.5
-QUICK_STEP = 19
+SIZES = {"paper": (51_492, 9_282, 749), "medium": (12_000, 3_000, 120), "small": (2_000, 400, 20)}
+"""Instances, features and tasks."""
+RANKED, STORED, PUBLISHED = "features standardised and ranked", "scores put together and stored", "alerts published"
 
 
 def simulate(n_instances, n_features, n_tasks, seed):
@@ -52,20 +58,25 @@ def simulate(n_instances, n_features, n_tasks, seed):
     patients = np.sort(random.integers(0, n_patients, n_instances))
     state = random.normal(size=(n_patients, N_STATES)).astype(np.float32)[patients]
     state += random.normal(scale=0.6, size=state.shape).astype(np.float32)
+    by_state = np.ascontiguousarray(state.T)
     popularity = 1 / (1 + np.arange(n_features)) ** 0.6
     popularity = np.minimum(popularity * DENSITY * n_features / popularity.sum(), 0.9)
     random.shuffle(popularity)
     is_flag = random.random(n_features) < 0.5
     rows, counts, data = [], np.zeros(n_features, dtype=np.int64), []
     for feature in range(n_features):
-        loading = random.normal(size=N_STATES) * (random.random(N_STATES) < 0.15)
-        signal = state @ loading.astype(np.float32)
-        present = np.flatnonzero(
-            random.random(n_instances) < popularity[feature] * np.exp(0.3 * np.clip(signal, -3, 3))
-        )
+        shown = np.flatnonzero(random.random(N_STATES) < 0.15)
+        loading = random.normal(size=len(shown)).astype(np.float32)
+        # Thinned: only instances that may have the feature are looked at, one in eight.
+        most = popularity[feature] * np.exp(0.9)
+        present = np.flatnonzero(random.random(n_instances, dtype=np.float32) < most)
+        signal = loading @ by_state[shown[:, None], present]
+        share = popularity[feature] * np.exp(0.3 * np.clip(signal, -3, 3)) / min(most, 1.0)
+        stays = random.random(len(present)) < share
+        present, signal = present[stays], signal[stays]
         rows.append(present.astype(np.int32))
         counts[feature] = len(present)
-        values = np.ones(len(present)) if is_flag[feature] else signal[present] + random.normal(size=len(present))
+        values = np.ones(len(present)) if is_flag[feature] else signal + random.normal(size=len(present))
         data.append(values.astype(np.float32))
     indptr = np.r_[0, np.cumsum(counts)]
     X = sparse.csc_matrix((np.concatenate(data), np.concatenate(rows), indptr), shape=(n_instances, n_features)).tocsr()
@@ -83,17 +94,70 @@ def simulate(n_instances, n_features, n_tasks, seed):
 def parse(arguments):
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--instances", type=int, default=51_492, help="patient-state instances (default: the paper's)")
-    parser.add_argument("--features", type=int, default=9_282, help="features (default: the paper's)")
-    parser.add_argument("--tasks", type=int, default=749, help="tasks (default: the paper's)")
+    parser.add_argument("--size", choices=SIZES, default="paper", help="instances, features and tasks simulated")
+    parser.add_argument("--tasks", type=int, help="score a slice of this many tasks only, and project the rest")
     parser.add_argument("--nodes", type=int, default=200, help="nodes of a graph")
     parser.add_argument("--graphs", type=int, default=1, help="graphs averaged")
     parser.add_argument("--kept", type=int, default=200, help="features kept per task")
     parser.add_argument("--scorers", nargs="+", default=["softhad"], choices=SCORERS)
     parser.add_argument("--jobs", type=int, default=2, help="workers")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="run every 19th task and project the rest")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.instances, options.features, options.all_tasks = SIZES[options.size]
+    options.tasks = min(options.tasks or options.all_tasks, options.all_tasks)
+    if options.tasks < 1:
+        parser.error("--tasks must be 1 or more")
+    return options
+
+
+def simulate_apart(options, folder):
+    """Simulate in a process of its own, whose memory is not counted, and read the result as a run reads its import."""
+    file = folder / "simulated.npz"
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        pool.submit(_simulate_into, file, options.instances, options.features, options.all_tasks, options.seed).result()
+    with np.load(file) as arrays:
+        shape = options.instances, options.features
+        X = sparse.csr_matrix((arrays["values"], arrays["columns"], arrays["starts"]), shape=shape)
+        ones = np.ones(len(arrays["taken"]), dtype=bool)
+        Y = sparse.csc_matrix(
+            (ones, arrays["taken"], arrays["task_starts"]), shape=(options.instances, options.all_tasks)
+        )
+        return X, arrays["is_flag"], Y, arrays["patients"]
+
+
+def _simulate_into(file, n_instances, n_features, n_tasks, seed):
+    X, is_flag, Y, patients = simulate(n_instances, n_features, n_tasks, seed)
+    np.savez(
+        file,
+        values=X.data,
+        columns=X.indices,
+        starts=X.indptr,
+        taken=Y.indices,
+        task_starts=Y.indptr,
+        is_flag=is_flag,
+        patients=patients,
+    )
+
+
+def compile_kernels(options):
+    """Score a few instances, so that the machine code of the loops is there; gives the seconds that took.
+
+    The code is kept on disk: only the first run after an installation waits for it.
+    """
+    started = time.perf_counter()
+    X, is_flag, Y, patients = simulate(600, 60, 2, 0)
+    rows = np.arange(600)
+    score_tasks(
+        X,
+        Y,
+        is_flag=is_flag,
+        patients=patients,
+        past=rows[:400],
+        recent=rows[400:],
+        scorers=options.scorers,
+        parameters=ScoringParameters(n_nodes=50, n_graphs=1, min_past_positives=2),
+    )
+    return time.perf_counter() - started
 
 
 @dataclass
@@ -172,7 +236,7 @@ def run(data, folds, site, database, folder, options):
     def progress(done, n_all):
         nonlocal ranked, calibrating
         if not ranked:
-            watch.lap("features standardised and ranked")
+            watch.lap(RANKED)
             ranked = True
         if done == n_all and not calibrating:
             watch.lap("tasks scored")
@@ -212,15 +276,22 @@ def run(data, folds, site, database, folder, options):
         n_patient_days=n_recent,
         created_at=datetime.now(UTC),
     )
-    results = assemble_tasks([scored], folds, site.tasks, options.scorers, options.jobs)
     with database.scoring_job():
-        write_run(database, site, new_run, results)
-    watch.lap("scores put together, stored and published")
+        write_run(database, site, new_run, timed_results(scored, folds, site, options, watch))
+    watch.lap(PUBLISHED)
     return scored, watch
+
+
+def timed_results(scored, folds, site, options, watch):
+    """Hand task results on; once the last one is stored, alerts are what remains."""
+    yield from assemble_tasks([scored], folds, site.tasks, options.scorers, options.jobs)
+    watch.lap(STORED)
 
 
 def bound_seconds(options):
     """Wall seconds that a run of the paper's size may take, or None where no bound was set."""
+    if options.size != "paper":
+        return None
     if options.nodes <= 200:
         return 120 if options.graphs == 1 else 300 if options.graphs <= 3 else None
     return 420 if options.nodes <= 1000 and options.graphs == 1 else None
@@ -231,30 +302,48 @@ def time_ranking(X, Y, is_flag, patients, folds, options):
     watch, past, recent = Stopwatch(), np.flatnonzero(folds < 0), np.flatnonzero(folds >= 0)
     with threadpool_limits(1):
         prepare_instances(X, Y, is_flag, patients, past, recent, ScoringParameters(), n_jobs=options.jobs)
-    watch.lap("features standardised and ranked")
+    watch.lap(RANKED)
     return watch.stages[0]
 
 
-def project(watch, ranking, n_run, n_all):
-    """Scale the stages after the first with the number of tasks: a projection, not a measurement."""
-    factor = n_all / n_run
-    others = watch.stages[1:]
-    watch.stages = [ranking, *(Stage(stage.name, stage.wall * factor, stage.cpu * factor) for stage in others)]
+def project(watch, ranking, factor):
+    """Scale the stages that grow with the number of tasks: a projection, not a measurement."""
+    watch.stages = [
+        stage
+        if stage.name == PUBLISHED
+        else ranking
+        if stage.name == RANKED
+        else Stage(stage.name, stage.wall * factor, stage.cpu * factor)
+        for stage in watch.stages
+    ]
 
 
-def report(options, scored, watch, before, database_bytes, n_run):
+def rows_written(database_file):
+    """Count the rows of the run, task results and alerts."""
+    with closing(sqlite3.connect(database_file)) as connection:
+        return [connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in ("task_result", "alert")]
+
+
+def peak_gib(who=resource.RUSAGE_SELF):
+    """Give the most memory held so far, in GiB."""
+    return resource.getrusage(who).ru_maxrss / 1024**2
+
+
+def report(options, scored, watch, before, disk):
     """Print what it took beside what it may take."""
-    total, peak = watch.total(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    word = "PROJECTED" if options.quick else "measured"
-    scorers = ", ".join(options.scorers)
-    print(f"{options.graphs} graph(s) of {options.nodes} nodes, scorers {scorers}, {os.cpu_count()} cores")
-    print(f"{len(scored)} of {n_run} tasks scored, {len(scored.not_scored)} left out")
-    if options.quick:
-        print(f"PROJECTION: every stage after the first took {n_run} tasks and is scaled to {options.tasks}.")
+    total, peak, cores = watch.total(), peak_gib(), os.cpu_count() or 1
+    word = "PROJECTED" if options.tasks < options.all_tasks else "measured"
+    print(f"{options.graphs} graph(s) of {options.nodes} nodes, scorers {', '.join(options.scorers)}")
+    print(f"{len(scored)} of {options.tasks} tasks scored, {len(scored.not_scored)} left out")
+    if options.tasks < options.all_tasks:
+        print(f"PROJECTION to {options.all_tasks} tasks; ranking was timed for all, alerts do not grow with tasks.")
     for stage in (*watch.stages, total):
         print(f"{stage.name:45} wall {stage.wall:7.1f} s   CPU {stage.cpu:7.1f} s")
-    print(f"CPU per task, all in: {total.cpu / options.tasks:.3f} s ({word})")
-    print(f"database {database_bytes / 1024**2:.0f} MiB for {n_run} tasks; memory before scoring {before:.2f} GiB")
+    print(f"CPU per task, all in: {total.cpu / options.all_tasks:.3f} s; CPU / {cores} cores {total.cpu / cores:.0f} s")
+    n_results, n_alerts, database_bytes = disk
+    print(f"written: {n_results} task results, {n_alerts} alerts, database {database_bytes / 1024**2:.0f} MiB")
+    print(f"memory: {before:.2f} GiB with the features read, peak {peak:.2f} GiB; workers are threads of this process")
+    print(f"machine: {cores} cores, load average {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
     limit = bound_seconds(options)
     if limit is not None:
         print(f"{'met' if total.wall <= limit else 'MISSED'}: wall {total.wall:.0f} s of {limit} s allowed ({word})")
@@ -264,24 +353,28 @@ def report(options, scored, watch, before, database_bytes, n_run):
 def main(arguments=None):
     """Simulate, score, store, print figures."""
     options = parse(arguments)
-    started = time.perf_counter()
-    X, is_flag, Y, patients = simulate(options.instances, options.features, options.tasks, options.seed)
-    share = X.nnz / np.prod(X.shape)
-    seconds = time.perf_counter() - started
-    print(f"simulated {X.shape[0]} x {X.shape[1]} ({share:.1%} stored) x {Y.shape[1]} tasks in {seconds:.0f} s")
-    folds = np.where(patients <= np.quantile(patients, PAST_SHARE), -1, 0).astype(np.int16)
-    if options.quick:
-        ranking = time_ranking(X, Y, is_flag, patients, folds, options)
-        Y = sparse.csc_matrix(Y[:, ::QUICK_STEP])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        started = time.perf_counter()
+        X, is_flag, Y, patients = simulate_apart(options, folder)
+        share = X.nnz / np.prod(X.shape)
+        seconds = time.perf_counter() - started
+        print(f"simulated {X.shape[0]} x {X.shape[1]} ({share:.1%} stored) x {Y.shape[1]} tasks in {seconds:.0f} s")
+        print(f"machine code compiled or read in {compile_kernels(options):.0f} s", flush=True)
+        folds = np.where(patients <= np.quantile(patients, PAST_SHARE), -1, 0).astype(np.int16)
+        ranking = None
+        if options.tasks < options.all_tasks:
+            ranking = time_ranking(X, Y, is_flag, patients, folds, options)
+            chosen = np.linspace(0, options.all_tasks - 1, options.tasks).astype(int)
+            Y = sparse.csc_matrix(Y[:, chosen])
         database, site = prepare_site(folder, Y, patients)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+        before = peak_gib()
         scored, watch = run((X, is_flag, Y, patients), folds, site, database, folder, options)
         database_bytes = sum(file.stat().st_size for file in folder.glob("site.sqlite*"))
-    if options.quick:
-        project(watch, ranking, Y.shape[1], options.tasks)
-    report(options, scored, watch, before, database_bytes, Y.shape[1])
+        disk = (*rows_written(folder / "site.sqlite"), database_bytes)
+    if ranking is not None:
+        project(watch, ranking, options.all_tasks / options.tasks)
+    report(options, scored, watch, before, disk)
 
 
 if __name__ == "__main__":
