@@ -42,6 +42,12 @@ MATRIX: Mapping[Role, frozenset[Action]] = {
 }
 """What each role may do; an action that is not listed is refused."""
 
+
+def roles_that_may(action: Action) -> frozenset[Role]:
+    """Give the roles that the matrix allows an action: the one rule for pages and use cases alike."""
+    return frozenset(role for role, actions in MATRIX.items() if action in actions)
+
+
 NOT_IN_DEMONSTRATION = frozenset({Action.MANAGE_PEOPLE})
 """The demonstration asks for no password, so it must not hand any out."""
 

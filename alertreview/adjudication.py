@@ -7,19 +7,19 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from alertreview.access import Action, roles_that_may
 from alertreview.patient_views import OpenPatientViews
 from alertreview.read_models import LastValue, Timeline
 from alertreview.review import Clock
 from alertreview.review_rules import check_comment, no_case
 from alertreview.study_views import state_of_case, states_of_cases
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
-from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, Role, StudyStatus
+from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus
 from db.rows import AdjudicationRow, StudyRow, VoteRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
 UNDECIDED = frozenset({CaseState.DISPUTED, CaseState.UNDETERMINED})
-_MAY_ADJUDICATE = frozenset({Role.ADJUDICATOR, Role.COORDINATOR, Role.ADMINISTRATOR})
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,10 @@ class AdjudicationService:
 
 def _require_adjudicator(uow: UnitOfWork, slug: str, person_id: int) -> StudyRow:
     person = uow.people.get(person_id)
-    if not person.active or person.role not in _MAY_ADJUDICATE:
-        raise RefusedError("Only adjudicators, coordinators and administrators settle disagreements.")
+    roles = roles_that_may(Action.ADJUDICATE)
+    if not person.active or person.role not in roles:
+        who = " or ".join(sorted(role.value for role in roles))
+        raise RefusedError(f"Disagreements are settled by an active {who}. Ask an administrator to name one.")
     return uow.studies.by_slug(slug)
 
 

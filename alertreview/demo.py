@@ -26,7 +26,7 @@ from db.session import Database
 
 STUDY = "demo"
 TITLE = "Demonstration panel"
-SCORERS = ("softhad", "softhad-paper", "logistic", "pair")
+SCORERS = ("softhad", "softhad-paper", "logistic", "pair", "day-adjusted")
 SEED = 7
 RELEVANT_FROM = 0.9
 """The simulated readers find relevant what was planted, and what the hospital's own rule does once in ten at most."""
@@ -39,6 +39,8 @@ READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)
 VISITOR = "You (demonstration)"
 RESEARCHER = "Researcher (demonstration)"
 """Judges nothing, so that no result has to be hidden from this person."""
+ADJUDICATOR = "Adjudicator (demonstration)"
+"""Settles the cases that the votes of the simulated readers leave open."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ def _people(database: Database) -> dict[str, PersonRow]:
     wanted = [(name, Role.REVIEWER, True) for name in READERS] + [
         (VISITOR, Role.REVIEWER, False),
         (RESEARCHER, Role.RESEARCHER, False),
+        (ADJUDICATOR, Role.ADJUDICATOR, False),
     ]
     with database.write() as uow:
         known = {person.name: person for person in uow.people.all()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
-from alertreview.access import Action, Actor
+from alertreview.access import Action, Actor, roles_that_may
 from alertreview.door import behind_door
 from alertreview.read_models import PersonView
 from core.errors import AlertReviewError
@@ -157,7 +157,7 @@ def people_who_read() -> tuple[PersonView, ...]:
     me = signed_in()
     if not me.is_demo:
         return (_view_of(me),) if me.may(Action.JUDGE) else ()
-    readers = [p for p in application().people() if p.role in {Role.REVIEWER, Role.COORDINATOR, Role.ADMINISTRATOR}]
+    readers = [p for p in application().people() if p.role in roles_that_may(Action.JUDGE)]
     return tuple(sorted(readers, key=lambda p: (p.simulated, p.role is not Role.REVIEWER)))
 
 

@@ -4,16 +4,16 @@ import uuid
 
 import streamlit as st
 
+from alertreview.access import Action, roles_that_may
 from alertreview.adjudication import AdjudicationCase
 from alertreview.read_models import PersonView, StudyView
 from core.errors import AlertReviewError
-from core.vocabulary import Answer, Kind, Role
+from core.vocabulary import Answer, Kind
 from dashboard.components import cards, links, texts
 from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
 from dashboard.context import application, colours, is_phone, signed_in
 
 ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
-ROLES = frozenset({Role.ADJUDICATOR, Role.COORDINATOR, Role.ADMINISTRATOR})
 _FORM = "adj_form"
 
 
@@ -59,7 +59,11 @@ def _acting() -> PersonView | None:
     me = signed_in()
     if not me.is_demo:
         return PersonView(me.person_id, me.name, me.role, simulated=False)
-    people = {person.person_id: person for person in application().people() if person.role in ROLES}
+    people = {
+        person.person_id: person
+        for person in application().people()
+        if person.role in roles_that_may(Action.ADJUDICATE)
+    }
     if not people:
         return None
     chosen = st.selectbox(

@@ -35,8 +35,6 @@ class Study(Base):
     simulated: Mapped[bool]
     is_calibration: Mapped[bool]
     """For training with feedback; never enters a report."""
-    is_open_panel: Mapped[bool]
-    """Judged with the score in sight, while browsing alerts."""
     selection_design: Mapped[JsonObject]
     """How cases were chosen: strata, sizes, seed."""
     created_at: Mapped[datetime]

@@ -21,8 +21,6 @@ class NewStudy:
     is_calibration: bool
     selection_design: dict[str, Any]
     created_at: datetime
-    is_open_panel: bool = False
-    """Judged with the score in sight, while browsing alerts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 import sqlalchemy as sa
 
+from alertreview.access import MATRIX, Action
 from alertreview.adjudication import AdjudicationService
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Answer, CaseState, Role
@@ -93,7 +94,7 @@ def test_a_decided_case_is_refused(site: StoredSite, settling: AdjudicationServi
 def test_an_adjudication_is_saved_once_and_changed_with_a_reason(
     site: StoredSite, settling: AdjudicationService, disputed: list[int]
 ) -> None:
-    judge, other = site.person("Judge", Role.ADJUDICATOR), site.person("Other", Role.COORDINATOR)
+    judge, other = site.person("Judge", Role.ADJUDICATOR), site.person("Other", Role.ADJUDICATOR)
     case_id = disputed[0]
     first = settling.adjudicate("demo", judge, case_id, answer=Answer.USUAL, version_seen=0, form_key="a")
     again = settling.adjudicate("demo", judge, case_id, answer=Answer.RELEVANT, version_seen=0, form_key="a")
@@ -117,10 +118,10 @@ def test_an_adjudication_is_saved_once_and_changed_with_a_reason(
     assert actions == ["case adjudicated"] * 2
 
 
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER, Role.RESEARCHER])
+@pytest.mark.parametrize("role", [role for role in Role if Action.ADJUDICATE not in MATRIX[role]])
 def test_other_roles_settle_nothing(site: StoredSite, settling: AdjudicationService, role: Role) -> None:
     site.study(1, 3)
-    with pytest.raises(RefusedError, match="Only adjudicators"):
+    with pytest.raises(RefusedError, match="settled by an active adjudicator"):
         settling.disagreements("demo", site.person("Somebody", role))
 
 

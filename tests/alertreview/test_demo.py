@@ -6,8 +6,9 @@ from pathlib import Path
 
 from alertreview.bootstrap import Application, open_application
 from alertreview.demo import READERS, STUDY, build_demo, demo_home
+from alertreview.read_models import WorklistFilters
 from alertreview.settings import default_home, load_settings
-from core.vocabulary import Answer, StudyStatus
+from core.vocabulary import Answer, Role, StudyStatus
 from tests.demo_site import SMALL
 
 
@@ -73,3 +74,17 @@ def test_a_build_that_was_stopped_before_the_votes_goes_on(built_demo: Path, tmp
 def test_the_demonstration_never_lands_in_a_real_home() -> None:
     assert demo_home() != default_home()
     assert demo_home().parent == default_home().parent
+
+
+def test_an_adjudicator_has_an_open_case_to_settle_and_the_lens_another_list(application: Application) -> None:
+    person = next(one for one in application.people() if one.role is Role.ADJUDICATOR)
+    waiting = application.adjudication.disagreements(STUDY, person.person_id)
+    assert waiting
+    case = application.adjudication.case(STUDY, person.person_id, waiting[0])
+    assert len({vote.answer for vote in case.votes}) > 1
+    run = application.run()
+    assert run is not None
+    assert "day-adjusted" in run.retrospective_scorers
+    independent, adjusted = (application.worklist(WorklistFilters(scorer=one)).rows for one in ("", "day-adjusted"))
+    assert adjusted
+    assert [row.task_key for row in independent] != [row.task_key for row in adjusted]

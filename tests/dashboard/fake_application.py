@@ -77,6 +77,7 @@ PEOPLE = (
     PersonView(3, "Reader 2 (simulated)", Role.REVIEWER, simulated=True),
     PersonView(4, "Reader 3 (simulated)", Role.REVIEWER, simulated=True),
     PersonView(5, "Coordinator", Role.COORDINATOR, simulated=False),
+    PersonView(6, "Adjudicator", Role.ADJUDICATOR, simulated=False),
 )
 ANSWERS = {1: "Usual", 2: "Unusual, not relevant", 3: "Unusual and relevant", 0: "Cannot judge"}
 HOSTILE = '<img src=x onerror="window.pwned=1"> **bold** [link](http://example.org) $x^2$ :red[red] ' + "ä" * 500

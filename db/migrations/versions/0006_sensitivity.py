@@ -1,4 +1,4 @@
-"""Sensitivity curves beside a run; studies that are judged with the score in sight
+"""Sensitivity curves beside a run
 
 Revision: 0006, after 0005
 """
@@ -22,14 +22,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["scoring_run.id"], name=op.f("fk_run_sensitivity_run_id_scoring_run")),
         sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run_sensitivity")),
     )
-    # Every study so far was blinded.
-    with op.batch_alter_table("study", schema=None) as batch_op:
-        batch_op.add_column(sa.Column("is_open_panel", sa.Boolean(), nullable=False, server_default=sa.false()))
-    with op.batch_alter_table("study", schema=None) as batch_op:
-        batch_op.alter_column("is_open_panel", existing_type=sa.Boolean(), existing_nullable=False, server_default=None)
 
 
 def downgrade() -> None:
-    with op.batch_alter_table("study", schema=None) as batch_op:
-        batch_op.drop_column("is_open_panel")
     op.drop_table("run_sensitivity")
