@@ -48,7 +48,7 @@ def task_histogram(
         "layout": layout(
             colours,
             height,
-            margin={"r": 14, "t": 22},
+            margin={"r": 14, "t": 6 + 17 * len(shown)},
             xaxis=axis(colours, title, range=[edges[0], edges[-1] + (edges[-1] - edges[0]) * 0.01], nticks=6),
             yaxis=axis(
                 colours, grid=True, nticks=4, rangemode="tozero", range=[0, max(peak, 1) * 1.22], showline=False
@@ -92,8 +92,8 @@ def _marked(data: Histogram, marks: AlertMarks, decision: Decision, peak: int, c
 
 
 def _budget_words(shown: Mapping[Decision, float], edges: Sequence[float], colours: Palette) -> list[Json]:
-    """Name the dotted lines above the figure: the lower one to its left, the higher one to its right."""
-    lowest = min(shown.values(), default=0.0)
+    """Name the dotted lines above the figure, one row for each, on the side where the words have room."""
+    middle = (edges[0] + edges[-1]) / 2
     return [
         note(
             f"{DECISION_TEXTS[one].lower()}s from {score:.2f}",
@@ -102,12 +102,11 @@ def _budget_words(shown: Mapping[Decision, float], edges: Sequence[float], colou
             colours.decision_text(one),
             yref="paper",
             yanchor="bottom",
-            xanchor="right"
-            if score == lowest and (len(shown) > 1 or score > sum(edges[:: len(edges) - 1]) / 2)
-            else "left",
+            xanchor="right" if score > middle else "left",
+            yshift=15 * place,
             size=12,
         )
-        for one, score in shown.items()
+        for place, (one, score) in enumerate(shown.items())
     ]
 
 

@@ -44,22 +44,17 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
                     over_runs(runs, series, colours(), what=what, percentage=True), f"drift-share-{name}", colours()
                 )
             with st.container(gap="xsmall"):
-                what = "Alerts within the budget" if kind else "Alerts listed, per scored instance"
+                what = "Alerts within the budget" if kind else "Instances scored"
                 st.markdown(cards.muted(what))
-                cards.figure(
-                    over_runs(
-                        runs,
-                        {
-                            f"{texts.DECISION_TEXTS[one]}s": [_alerts(point, one, kind) for point in points]
-                            for one in Decision
-                        },
-                        colours(),
-                        what=what,
-                        paints={f"{texts.DECISION_TEXTS[one]}s": colours().decision_text(one) for one in Decision},
-                    ),
-                    f"drift-alerts-{name}",
-                    colours(),
+                named = {f"{texts.DECISION_TEXTS[one]}s": one for one in Decision}
+                counts = (
+                    {label: [point.n_alerts.get(one) for point in points] for label, one in named.items()}
+                    if kind
+                    else {"recent instances": [point.n_scored for point in points]}
                 )
+                paints = {label: colours().decision_text(one) for label, one in named.items()}
+                chart = over_runs(runs, counts, colours(), what=what, paints=paints)
+                cards.figure(chart, f"drift-counts-{name}", colours())
             with st.container(gap="xsmall"):
                 what = "Scaled scores" if kind else "Scaled score where the alert budget ends"
                 st.markdown(cards.muted(what))
@@ -69,10 +64,3 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
                     cards.figure(over_runs(runs, scores, colours(), what=what), f"drift-scores-{name}", colours())
                 else:
                     st.markdown(cards.muted("No score is stored, or the lists are shorter than the budget."))
-
-
-def _alerts(point: RunPoint, decision: Decision, kind: Kind | None) -> float | None:
-    n_alerts = point.n_alerts.get(decision)
-    if n_alerts is None or kind is not None:
-        return n_alerts
-    return n_alerts / point.n_scored if point.n_scored else None

@@ -25,7 +25,8 @@ def sensitivity_card(run: RunView) -> None:
         curves = found.curves
         own = {Varied.GRAPH_SIZE: curves.n_nodes, Varied.REGULARIZATION: curves.regularization}
         reasons = {point.auc.reason for point in curves.points if point.auc.value is None}
-        with st.grid(4, min_column_width=270):
+        n_figures = 2 if reasons and all(point.auc.value is None for point in curves.points) else 4
+        with st.grid(n_figures, min_column_width=270):
             for varied in Varied:
                 for auc in (False, True):
                     name = f"sensitivity-{varied.name}-{'auc' if auc else 'shared'}"

@@ -53,7 +53,7 @@ def page() -> None:
     judged = app.tasks.judged(filters)
     _tiles(task, judged)
     _threshold(task, filters)
-    left, right = st.columns(2)
+    left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         _histograms(task, "task")
     with right:
@@ -211,8 +211,8 @@ def _other(task: TaskView, filters: WorklistFilters, choices: dict[str, TaskChoi
         return
     asked = st.query_params.get("other", "")
     chosen = asked if asked in others else _first(others)
-    _histograms(application().tasks.view(replace(filters, task_key=chosen)), "other")
     _chooser("Beside it", "other", chosen, others)
+    _histograms(application().tasks.view(replace(filters, task_key=chosen)), "other")
 
 
 page()
