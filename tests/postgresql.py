@@ -10,9 +10,11 @@ import functools
 import importlib.util
 import itertools
 import os
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -91,6 +93,20 @@ def own_database(*, empty: bool = False) -> Iterator[str]:
     finally:
         with connected() as connection:
             connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@functools.cache
+def programs() -> str:
+    """Folder of pg_dump and pg_restore of the server's version; empty when those on the PATH will have to do."""
+    with connected() as connection:
+        version = str(connection.exec_driver_sql("SHOW server_version").scalar_one()).split(".")[0]
+    package = importlib.util.find_spec(_PACKAGE)
+    for place in package.submodule_search_locations or () if package else ():
+        for program in sorted(Path(place).glob("*/bin/pg_dump")):
+            said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+            if said.split()[-1].split(".")[0] == version:
+                return str(program.parent)
+    return ""
 
 
 @functools.cache
