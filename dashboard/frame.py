@@ -21,7 +21,7 @@ CSS = """<style>
 .ar-who span{max-width:15rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 @media(max-width:1000px){.ar-who span{display:none}}
 %s</style>"""
-DARK_CSS = "[data-testid=stBaseButton-primary]{color:#10181C}\n"
+DARK_CSS = "[data-testid=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}\n"
 
 
 OFFERED = (

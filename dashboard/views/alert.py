@@ -69,6 +69,8 @@ def page() -> None:
 
 
 def _no_alert(title: str, sentence: str) -> None:
+    with cards.header("Alert", "", simulated=application().simulated):
+        pass
     with cards.empty_state(title, sentence, ":material/search_off:"):
         st.button("To the worklist", key="to_worklist", type="primary", on_click=_go_to_worklist)
     if st.session_state.pop("go_to_worklist", False):

@@ -26,6 +26,7 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests import installed
 from tests.built_once import shared_folder
@@ -55,6 +56,10 @@ CASE_IS_DRAWN = """() => {
         && bars.every(bar => !shown || [...bar.classList].some(name => name.endsWith("_" + shown)));
 }"""
 
+# What a click on a link inside the dashboard does: the program stays, only the page is another.
+GO = """path => { history.pushState({}, "", "/" + path); dispatchEvent(new PopStateEvent("popstate", {state: {}})); }"""
+DRAWN = "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 50))"
+
 
 @dataclass
 class Visit:
@@ -72,11 +77,29 @@ class Visit:
         self.settle()
         return self.page
 
+    def go(self, path: str = "") -> Page:
+        """Go to a page as a link of the dashboard does, without loading the program again, and wait until it is drawn.
+
+        The session goes on, with everything it holds: a test of arriving from outside opens the page instead.
+        """
+        if not self.page.url.startswith(self.url) or not self.page.locator("[data-testid=stApp]").count():
+            return self.open(path)
+        n_before = len(self.frames)
+        self.page.evaluate(GO, path)
+        deadline = time.monotonic() + 30
+        # A quick page comes and is over between two looks at the state of the script, but its last frame stays.
+        while not any(_is_end_of_run(frame) for frame in self.frames[n_before:]):
+            assert time.monotonic() < deadline, f"{path} did not come"
+            self.page.wait_for_timeout(20)
+        self.page.evaluate(DRAWN)
+        self.settle()
+        return self.page
+
     def settle(self) -> None:
         """Wait until the script has run and every figure is drawn."""
         page = self.page
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
-        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p)", timeout=30_000)
+        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p):visible", timeout=30_000)
         page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=30_000)
         page.wait_for_function(
             "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
@@ -93,6 +116,15 @@ class Visit:
 
 
 OpenVisit = Callable[..., Visit]
+
+
+def _is_end_of_run(frame: bytes) -> bool:
+    """Whether the server says in this frame that the page is whole."""
+    if len(frame) > 200:
+        return False
+    message = ForwardMsg.FromString(frame)
+    is_end = message.WhichOneof("type") == "script_finished"
+    return is_end and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
 
 
 def wait_for_case(page: Page) -> None:

@@ -72,7 +72,7 @@ def test_from_the_worklist_to_the_auc(visit: OpenVisit, demo_url: str) -> None:
 def test_every_page_of_the_demonstration_draws_without_an_error(visit: OpenVisit, demo_url: str, dark: bool) -> None:
     opened = visit(demo_url, dark=dark)
     for path in PAGES:
-        page = opened.open(path)
+        page = opened.go(path)
         assert page.locator("[data-testid=stAlert], [data-testid=stException]").count() == 0, path
         assert page.evaluate(SIDEWAYS) <= 0, path
         expect(page.get_by_text("Simulated data").first).to_be_visible()

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from alertreview.bootstrap import open_application
 from core.vocabulary import Role
 from tests.browser.conftest import OpenVisit, Visit, free_port, serving, stopped, wait_for_case
+from tests.browser.page_checks import grave_findings
 
 pytestmark = pytest.mark.browser
 
@@ -124,11 +125,15 @@ def test_hostile_names_are_text_on_every_page_and_on_the_sign_in_pages(visit: Op
     page.get_by_role("button", name="Create account").click()
     expect(page.get_by_text("has an account")).to_be_visible()
     assert unharmed(page)
+    assert grave_findings(page) == []
     for name in ("Sessions", "Failed sign-ins", "Audit"):
         page.get_by_role("tab", name=name).click()
         opened.settle()
         assert unharmed(page)
-    page.goto(f"{real_url}/logout")
+        assert grave_findings(page) == [], name
+    for path in ("password", "confirm?next=%2F", "logout"):
+        page.goto(f"{real_url}/{path}")
+        assert grave_findings(page) == [], path
     expect(page.get_by_text(CORPUS[0])).to_be_visible()
     page.get_by_role("button", name="Sign out", exact=True).click()
     for text in CORPUS:
@@ -137,6 +142,11 @@ def test_hostile_names_are_text_on_every_page_and_on_the_sign_in_pages(visit: Op
         page.get_by_role("button", name="Sign in").click()
         expect(page.get_by_role("alert")).to_contain_text("Login or password is wrong")
         assert unharmed(page)
+    for mode in ("dark", "light"):
+        page.emulate_media(color_scheme=mode)
+        for path in ("login", "login/code"):
+            page.goto(f"{real_url}/{path}")
+            assert grave_findings(page) == [], path
     page = enter(opened, "cora", "studies")
     for path in ("studies", "reports", "export", "runs", ""):
         opened.open(path)

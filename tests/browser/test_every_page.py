@@ -1,0 +1,158 @@
+"""Every page, light and dark, full and empty, as drawn first and after an act: one window for each mode."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard import frame
+from tests.browser.conftest import OpenVisit, Visit, wait_for_case
+from tests.browser.page_checks import OF_STREAMLIT, faults
+
+pytestmark = pytest.mark.browser
+
+# Where a page needs more than its name to have something to show.
+QUERIES = {"home": "", "alert": "alert?alert=1003", "reports": "reports?study=ward-2025"}
+NAMES = [page[0].replace("_", "-") for page in (*frame.OFFERED, *frame.REACHED_FROM_OTHERS)]
+PAGES = tuple(QUERIES.get(name, name) for name in NAMES)
+MODES = [("full", False), ("full", True), ("empty", False), ("empty", True), ("no-alerts", False)]
+PHONE_PAGES = (
+    "",
+    "worklist",
+    "alert?alert=1003",
+    "review",
+    "my-judgments",
+    "studies",
+    "reports?study=ward-2025",
+    "runs",
+)
+
+
+def test_the_pages_are_read_from_the_frame() -> None:
+    assert len(PAGES) >= 12
+    assert {"", "worklist", "review", "study-setup", "adjudication", "admin"} <= set(PAGES)
+
+
+@pytest.mark.checklist("B5")
+@pytest.mark.parametrize(("state", "dark"), MODES, ids=[f"{s}-{'dark' if d else 'light'}" for s, d in MODES])
+def test_every_page_is_whole_readable_and_accessible(visit: OpenVisit, state: str, dark: bool) -> None:
+    opened = visit(state=state, dark=dark)
+    found = []
+    for path in PAGES:
+        page = opened.go(path)
+        assert page.get_by_text("Simulated data").first.is_visible(), path
+        found += [f"{path or 'home'}: {fault}" for fault in faults(page)]
+    assert found == [], "\n".join(found)
+
+
+def test_every_page_is_whole_readable_and_accessible_on_a_phone(visit: OpenVisit) -> None:
+    opened = visit(phone=True)
+    found = []
+    for path in PHONE_PAGES:
+        found += [f"{path or 'home'}: {fault}" for fault in faults(opened.go(path))]
+    assert found == [], "\n".join(found)
+
+
+def choose_an_answer(opened: Visit) -> None:
+    wait_for_case(opened.page)
+    opened.key("3")
+    expect(opened.page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]").first).to_be_visible()
+    wait_for_case(opened.page)
+
+
+def ask_why_it_is_dismissed(opened: Visit) -> None:
+    opened.key("d")
+    expect(opened.page.get_by_text("Dismiss it because")).to_be_visible()
+
+
+def open_more_filters(opened: Visit) -> None:
+    opened.page.get_by_role("button", name="More", exact=True).click()
+    expect(opened.page.get_by_role("textbox", name="Patient identifier")).to_be_visible()
+
+
+def begin_a_bulk_act(opened: Visit) -> None:
+    opened.page.get_by_role("button", name=re.compile("^Triage all")).click()
+    expect(opened.page.get_by_role("button", name="Not now")).to_be_visible()
+
+
+def filter_everything_out(opened: Visit) -> None:
+    opened.page.get_by_label("Part of a task's name").fill("zzz")
+    opened.page.keyboard.press("Enter")
+    expect(opened.page.get_by_text("No alert matches these filters")).to_be_visible()
+
+
+def design_by_oneself(opened: Visit) -> None:
+    opened.page.get_by_label("Design", exact=True).click()
+    opened.page.get_by_role("option", name="Own choice").click()
+    expect(opened.page.get_by_role("textbox", name="Borders of the strata")).to_be_visible()
+
+
+def open_the_planner(opened: Visit) -> None:
+    opened.page.get_by_text("How many cases would a next study need?").click()
+    expect(
+        opened.page.get_by_role("spinbutton", name="Expected AUC")
+        .or_(opened.page.get_by_label("Expected AUC", exact=True))
+        .first
+    ).to_be_visible()
+
+
+OPENED: dict[str, tuple[str, Callable[[Visit], None]]] = {
+    "an answer is chosen": ("review", choose_an_answer),
+    "a dismissal asks why": ("worklist", ask_why_it_is_dismissed),
+    "more filters": ("worklist", open_more_filters),
+    "an act on all": ("worklist", begin_a_bulk_act),
+    "nothing is left": ("worklist", filter_everything_out),
+    "an own design": ("study-setup", design_by_oneself),
+    "the planner": ("reports?study=ward-2025", open_the_planner),
+    "an alert that is not there": ("alert?alert=999", lambda _: None),
+    "a study that is not there": ("studies?study=none", lambda _: None),
+}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_what_is_opened_on_a_page_is_readable_and_accessible_too(visit: OpenVisit, dark: bool) -> None:
+    opened = visit(dark=dark)
+    found = []
+    for name, (path, act) in OPENED.items():
+        page = opened.go(path)
+        act(opened)
+        opened.settle()
+        found += [f"{name}: {fault}" for fault in faults(page)]
+    assert found == [], "\n".join(found)
+
+
+BROKEN = {
+    "image-alt": "<img src='/favicon.png'>",
+    "button-name": "<button></button>",
+    "label": "<input type=text>",
+    "color-contrast": "<p style='color:#999;background:#fff'>hard to read</p>",
+    "without words": "<div data-testid=stElementContainer><div data-testid=stPlotlyChart></div></div>",
+    "scrolls sideways": "<div style='width:3000px;height:1px'></div>",
+    "an error is shown": "<div data-testid=stException>Traceback</div>",
+}
+
+
+def test_each_kind_of_fault_is_found_when_it_is_there(visit: OpenVisit) -> None:
+    page = visit(state="empty").go("studies")
+    assert faults(page) == []
+    for name, markup in BROKEN.items():
+        put(page, markup)
+        assert any(name in fault for fault in faults(page)), name
+        page.evaluate("document.querySelector('#broken').remove()")
+    assert faults(page) == []
+
+
+def put(page: Page, markup: str) -> None:
+    page.evaluate(
+        """markup => { const box = document.createElement('div'); box.id = 'broken'; box.innerHTML = markup;
+        document.querySelector('[data-testid=stMainBlockContainer]').append(box); }""",
+        markup,
+    )
+
+
+def test_what_is_left_to_streamlit_is_named_with_a_reason() -> None:
+    for (rule, selector), reason in OF_STREAMLIT.items():
+        assert rule
+        assert "stApp" not in selector
+        assert len(reason) > 20
