@@ -1,102 +1,18 @@
 """Signing in at an identity provider: the whole way over a small one on loopback, and tokens that do not hold."""
 
-import base64
-import hashlib
-import json
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
-from joserfc import jwt
-from joserfc.jwk import RSAKey
 
-from alertreview.oidc import Away, Provider
+from alertreview.oidc import Provider
 from alertreview.web_settings import OidcSettings
 from core.errors import ProviderUnavailableError, RefusedError, SignedOutError
 from core.vocabulary import Role, SignInSource
 from tests.sign_in_desk import SignInDesk
+from tests.small_provider import CALLBACK, OTHER_KEY, SmallProvider
 from tests.stored_site import StoredSite
-
-KEY = RSAKey.generate_key(2048, {"kid": "one"})
-OTHER_KEY = RSAKey.generate_key(2048, {"kid": "one"})
-CALLBACK = "http://127.0.0.1:8501/login/oidc/callback"
-
-
-class SmallProvider:
-    """Discovery, keys and tokens of one client; tests bend the claims."""
-
-    def __init__(self) -> None:
-        self.claims: dict[str, Any] = {}
-        self.key = KEY
-        self.header: dict[str, Any] = {"alg": "RS256", "kid": "one"}
-        self.asked: dict[str, str] = {}
-        provider = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if self.path.endswith("openid-configuration"):
-                    self.answer(provider.metadata())
-                else:
-                    self.answer({"keys": [KEY.as_dict(private=False)]})
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
-                answer = provider.token({name: values[0] for name, values in parse_qs(body).items()})
-                self.answer(answer, 200 if "id_token" in answer else 400)
-
-            def answer(self, content: dict[str, Any], status: int = 200) -> None:
-                body = json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_arguments: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def metadata(self) -> dict[str, str]:
-        return {
-            "issuer": self.url,
-            "authorization_endpoint": f"{self.url}/authorize",
-            "token_endpoint": f"{self.url}/token",
-            "jwks_uri": f"{self.url}/keys",
-        }
-
-    def authorize(self, away: Away) -> dict[str, str]:
-        """Do what the person does there: sign in, and be led back with these parameters."""
-        self.asked = dict(parse_qsl(urlsplit(away.address).query))
-        return {"state": self.asked["state"], "code": "a code"}
-
-    def token(self, form: dict[str, str]) -> dict[str, Any]:
-        challenge = (
-            base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
-        )
-        if form["code"] != "a code" or challenge != self.asked["code_challenge"] or form["redirect_uri"] != CALLBACK:
-            return {"error": "invalid_grant"}
-        now = int(time.time())
-        claims = {
-            "iss": self.url,
-            "aud": "alertreview",
-            "sub": "1",
-            "iat": now,
-            "exp": now + 60,
-            "auth_time": now,
-            "nonce": self.asked["nonce"],
-            "preferred_username": "Vera@clinic",
-            **self.claims,
-        }
-        kept = {name: value for name, value in claims.items() if value is not None}
-        token = jwt.encode(self.header, kept, self.key, algorithms=["RS256", "HS256", "none"])
-        return {"access_token": "x", "token_type": "Bearer", "id_token": token}
 
 
 @pytest.fixture
@@ -124,7 +40,7 @@ def test_the_whole_way_with_a_deep_link_opens_a_session(
     provider: SmallProvider, desk: SignInDesk, client: Provider
 ) -> None:
     away = client.begin("/alert?alert=17", CALLBACK)
-    query = provider.authorize(away)
+    query = provider.authorize(away.address)
     assert provider.asked["code_challenge_method"] == "S256"
     assert (provider.asked["response_type"], provider.asked["redirect_uri"]) == ("code", CALLBACK)
     back = client.returned(query, away.state, CALLBACK, "Browser")
@@ -157,7 +73,7 @@ def test_a_token_that_does_not_hold_opens_nothing(
     provider.claims = claims
     away = client.begin("/", CALLBACK)
     with pytest.raises(RefusedError):
-        client.returned(provider.authorize(away), away.state, CALLBACK)
+        client.returned(provider.authorize(away.address), away.state, CALLBACK)
     assert desk.accounts.sessions() == ()
 
 
@@ -165,7 +81,7 @@ def test_a_token_signed_by_another_key_opens_nothing(provider: SmallProvider, cl
     provider.key = OTHER_KEY
     away = client.begin("/", CALLBACK)
     with pytest.raises(RefusedError, match="does not hold"):
-        client.returned(provider.authorize(away), away.state, CALLBACK)
+        client.returned(provider.authorize(away.address), away.state, CALLBACK)
 
 
 def test_another_browser_a_wrong_code_or_a_refusal_opens_nothing(
@@ -173,7 +89,7 @@ def test_another_browser_a_wrong_code_or_a_refusal_opens_nothing(
 ) -> None:
     for bend in ("cookie", "code", "refusal", "late", "no state"):
         away = client.begin("/", CALLBACK)
-        query = provider.authorize(away)
+        query = provider.authorize(away.address)
         if bend == "code":
             query["code"] = "guessed"
         elif bend == "refusal":
@@ -198,18 +114,18 @@ def test_fresh_credentials_are_asked_for_there_and_must_be_fresh_and_the_same_pe
         provider.claims = claims
         away = client.begin("/reports", CALLBACK, number)
         with pytest.raises(RefusedError):
-            client.returned(provider.authorize(away), away.state, CALLBACK)
+            client.returned(provider.authorize(away.address), away.state, CALLBACK)
         assert (provider.asked["prompt"], provider.asked["max_age"]) == ("login", "0")
     assert desk.sessions.who(token).confirmed_at is None
     provider.claims = {}
     away = client.begin("/reports", CALLBACK, number)
-    back = client.returned(provider.authorize(away), away.state, CALLBACK)
+    back = client.returned(provider.authorize(away.address), away.state, CALLBACK)
     assert (back.target, back.token) == ("/reports", "")
     desk.sessions.use_confirmation(desk.sessions.who(token))
     desk.sessions.log_out(token)
     away = client.begin("/reports", CALLBACK, number)
     with pytest.raises(SignedOutError):
-        client.returned(provider.authorize(away), away.state, CALLBACK)
+        client.returned(provider.authorize(away.address), away.state, CALLBACK)
 
 
 def test_a_provider_that_is_away_or_calls_itself_otherwise_is_named(desk: SignInDesk, provider: SmallProvider) -> None:

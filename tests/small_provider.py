@@ -1,0 +1,90 @@
+"""A small identity provider on loopback: discovery, keys and tokens of one client, which tests bend."""
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+KEY = RSAKey.generate_key(2048, {"kid": "one"})
+OTHER_KEY = RSAKey.generate_key(2048, {"kid": "one"})
+CALLBACK = "http://127.0.0.1:8501/login/oidc/callback"
+
+
+class SmallProvider:
+    """Discovery, keys and tokens of one client; tests bend the claims."""
+
+    def __init__(self) -> None:
+        self.claims: dict[str, Any] = {}
+        self.key = KEY
+        self.header: dict[str, Any] = {"alg": "RS256", "kid": "one"}
+        self.asked: dict[str, str] = {}
+        provider = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.path.endswith("openid-configuration"):
+                    self.answer(provider.metadata())
+                else:
+                    self.answer({"keys": [KEY.as_dict(private=False)]})
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"])).decode()
+                answer = provider.token({name: values[0] for name, values in parse_qs(body).items()})
+                self.answer(answer, 200 if "id_token" in answer else 400)
+
+            def answer(self, content: dict[str, Any], status: int = 200) -> None:
+                body = json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_arguments: object) -> None:
+                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def metadata(self) -> dict[str, str]:
+        return {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "jwks_uri": f"{self.url}/keys",
+        }
+
+    def authorize(self, address: str) -> dict[str, str]:
+        """Do what the person does there: sign in, and be led back with these parameters."""
+        self.asked = dict(parse_qsl(urlsplit(address).query))
+        return {"state": self.asked["state"], "code": "a code"}
+
+    def token(self, form: dict[str, str]) -> dict[str, Any]:
+        challenge = (
+            base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
+        )
+        if form["code"] != "a code" or challenge != self.asked["code_challenge"] or form["redirect_uri"] != CALLBACK:
+            return {"error": "invalid_grant"}
+        now = int(time.time())
+        claims = {
+            "iss": self.url,
+            "aud": "alertreview",
+            "sub": "1",
+            "iat": now,
+            "exp": now + 60,
+            "auth_time": now,
+            "nonce": self.asked["nonce"],
+            "preferred_username": "Vera@clinic",
+            **self.claims,
+        }
+        kept = {name: value for name, value in claims.items() if value is not None}
+        token = jwt.encode(self.header, kept, self.key, algorithms=["RS256", "HS256", "none"])
+        return {"access_token": "x", "token_type": "Bearer", "id_token": token}
