@@ -48,7 +48,7 @@ def test_a_preview_is_what_the_study_then_has_and_stores_nothing(site: Applicati
     chance = {stratum.name: stratum.inclusion_probability for stratum in preview.strata}
     for case in site.studies_service.case_rows("pilot"):
         assert case.inclusion_probability == pytest.approx(chance[case.stratum])
-        assert set(case.scores) == {"softhad", "softhad-paper", "logistic", "pair"}
+        assert set(case.scores) == {"softhad", "softhad-paper", "logistic", "pair", "day-adjusted"}
 
 
 def test_strata_may_lie_over_another_scorer_of_the_run(site: Application) -> None:

@@ -10,8 +10,10 @@ from playwright.sync_api import Page, expect
 
 from alertreview.bootstrap import open_application
 from core.vocabulary import Role
+from tests import installed
 from tests.browser.conftest import OpenVisit, Visit, free_port, serving, stopped, wait_for_case
 from tests.browser.page_checks import grave_findings
+from tests.built_once import shared_folder
 
 pytestmark = pytest.mark.browser
 
@@ -28,9 +30,10 @@ CORPUS = (
 
 
 @pytest.fixture(scope="module")
-def real_home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the demonstration in which people have accounts: it is none any more."""
-    home = Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("real") / "home"))
+def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the demonstration, as nobody has touched it, in which people have accounts: it is none any more."""
+    built = installed.demonstration(shared_folder(tmp_path_factory))
+    home = Path(shutil.copytree(built, tmp_path_factory.mktemp("real") / "home"))
     with open_application(home) as site:
         for login, role, name in (
             ("rita", Role.REVIEWER, "You (demonstration)"),
