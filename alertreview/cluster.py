@@ -19,8 +19,7 @@ def cluster_workers(address: str) -> Iterator[Workers]:
 
     Every worker gets the prepared instances once; a task is then only a number. A task whose worker dies is run by
     another one. Workers need this version of alertreview and the same processors and libraries as this machine for
-    results that are equal to the last bit; and the process that compiles the inner loops, once after an installation,
-    may round sums of float32 otherwise than those that find them compiled, by about 1e-7 of a value.
+    results that are equal to the last bit.
 
     Parameters
     ----------
