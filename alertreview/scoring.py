@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
 
@@ -16,7 +17,7 @@ from alertreview.run_assembly import assemble_tasks
 from alertreview.run_writing import ScoredImport, WrittenRun, last_import, write_run
 from alertreview.scorers import is_retrospective
 from alertreview.settings import Settings
-from alertreview.snapshots import elapsed_features
+from alertreview.snapshots import Snapshot, elapsed_features
 from alertreview.splits import LEFT_OUT, FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.unfinished import UnfinishedScoring
 from core.errors import InvalidInputError
@@ -181,6 +182,42 @@ def score_site(
     return outcome_of(site, written, started, n_folds=len(scored))
 
 
+def score_fold(snapshot: Snapshot, folds: FoldOfRow, fold: int, split: Split, **options: Any) -> ScoredTasks:
+    """Score the recent instances of one fold against its past ones.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Features, decisions, patients.
+    folds : int array of shape (n_instances,)
+        As `alertreview.splits.fold_of_row` gives them.
+    fold : int
+        Which one.
+    split : Split
+        What the folds come from.
+    **options
+        Whatever else `core.multitask.score_tasks` takes.
+
+    Returns
+    -------
+    ScoredTasks
+        Higher score = more unusual.
+    """
+    past, recent = rows_of_fold(folds, fold)
+    return score_tasks(
+        snapshot.features,
+        snapshot.decisions,
+        is_flag=snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool),
+        is_elapsed=elapsed_features(snapshot),
+        patients=pd.factorize(snapshot.instances["patient_id"].astype(str))[0],
+        past=past,
+        recent=recent,
+        # By time, a patient's former days are fair evidence; where patients are split, they are none.
+        exclude_same_patient=split is not Split.TIME,
+        **options,
+    )
+
+
 def _score_folds(
     site: ScoredImport,
     folds: FoldOfRow,
@@ -191,22 +228,14 @@ def _score_folds(
     progress: Progress | None,
     workers: Workers | None,
 ) -> list[ScoredTasks]:
-    snapshot = site.snapshot
-    patients = pd.factorize(snapshot.instances["patient_id"].astype(str))[0]
-    is_flag = snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool)
-    is_elapsed = elapsed_features(snapshot)
     n_folds = int(folds.max()) + 1
     scored = []
     for fold in range(n_folds):
-        past, recent = rows_of_fold(folds, fold)
-        found = score_tasks(
-            snapshot.features,
-            snapshot.decisions,
-            is_flag=is_flag,
-            is_elapsed=is_elapsed,
-            patients=patients,
-            past=past,
-            recent=recent,
+        found = score_fold(
+            site.snapshot,
+            folds,
+            fold,
+            split,
             scorers=request.scorers,
             parameters=parameters,
             seed=request.seed,
@@ -215,8 +244,6 @@ def _score_folds(
             store=cache.of_fold(fold),
             workers=workers,
             keep_graphs=_has_one_past(site, split),
-            # By time, a patient's former days are fair evidence; where patients are split, they are none.
-            exclude_same_patient=split is not Split.TIME,
             task_names=[task.name for task in site.tasks],
             kinds=[task.kind for task in site.tasks],
             order_groups=[task.order_group for task in site.tasks],

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from alertreview import __version__
 from alertreview.expected_rate import judged_study
 from alertreview.ranking import TopDecisions
+from alertreview.scoring import score_fold
 from alertreview.settings import Settings
-from alertreview.snapshots import Snapshot, elapsed_features, read_snapshot
+from alertreview.snapshots import Snapshot, read_snapshot
 from alertreview.splits import FoldOfRow, rows_of_fold
 from alertreview.study_results import case_rows, votes
 from alertreview.study_rows import CaseForReport
@@ -21,11 +21,11 @@ from alertreview.worklist_rows import find_run
 from core.consensus import majority_label
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.estimate import Estimate, not_computable
-from core.multitask import ScoringParameters, score_tasks
+from core.multitask import ScoringParameters
 from core.plain import to_plain
 from core.scoring_parameters import SOFTHAD, SOFTHAD_PAPER
 from core.sensitivity import N_TOP, Sensitivity, SensitivityPoint, Varied, share_in_common
-from core.vocabulary import Answer, Decision, Split
+from core.vocabulary import Answer, Decision
 from core.weighted_auc import patient_jackknife
 from db.rows import RunRow, TaskRow
 from db.session import Database
@@ -204,25 +204,20 @@ def _scaled_scores(
     varied: RunToVary, parameters: ScoringParameters, n_jobs: int | None
 ) -> dict[str, npt.NDArray[np.float32]]:
     """Scaled scores of shape (n_instances, n_tasks) by scorer, NaN where nothing was scored."""
-    snapshot, folds = varied.snapshot, varied.folds
+    folds = varied.folds
     found = {scorer: np.full((len(folds), len(varied.tasks)), np.nan, dtype=np.float32) for scorer in varied.scorers}
-    patients = pd.factorize(snapshot.instances["patient_id"].astype(str))[0]
     for fold in range(int(folds.max()) + 1):
-        past, recent = rows_of_fold(folds, fold)
-        scored = score_tasks(
-            snapshot.features,
-            snapshot.decisions,
-            is_flag=snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool),
-            is_elapsed=elapsed_features(snapshot),
-            patients=patients,
-            past=past,
-            recent=recent,
+        scored = score_fold(
+            varied.snapshot,
+            folds,
+            fold,
+            varied.run.split,
             scorers=varied.scorers,
             parameters=parameters,
             seed=varied.run.seed + 1,
             n_jobs=n_jobs or -1,
-            exclude_same_patient=varied.run.split is not Split.TIME,
         )
+        _, recent = rows_of_fold(folds, fold)
         for scorer in varied.scorers:
             for column in scored:
                 found[scorer][recent, column] = scored.scores(column, scorer).scaled_score

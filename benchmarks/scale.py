@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from alertreview.importing import import_snapshot
+from alertreview.scoring import score_fold
 from alertreview.site import write_simulated_source
-from alertreview.snapshots import elapsed_features, read_snapshot
+from alertreview.snapshots import read_snapshot
 from alertreview.splits import choose_split, fold_of_row, rows_of_fold
 from benchmarks.scoring import PAST_SHARE, simulate
 from core.multitask import ScoringParameters, score_tasks
-from core.vocabulary import Split
 
 MODEST = {"instances": 6_000, "features": 1_500, "tasks": 16, "nodes": 200}
 FACTORS = (1, 2, 4)
@@ -103,7 +103,6 @@ def print_stability(options):
         split = choose_split("auto", calendar_is_shifted=snapshot.calendar_is_shifted)
         folds = fold_of_row(split, snapshot.instances, snapshot.patients, since=None, seed=0)
         past, recent = rows_of_fold(folds, 0)
-        patients = snapshot.instances["patient_id"].astype("category").cat.codes.to_numpy()
         decisions = np.asarray(snapshot.decisions.todense(), dtype=bool)[recent]
         print(f"{options.size}: {len(past)} past and {len(recent)} recent instances, {decisions.shape[1]} tasks")
         for setting in options.setting:
@@ -111,18 +110,14 @@ def print_stability(options):
             started = time.process_time()
             tops = []
             for seed in range(options.seeds):
-                scored = score_tasks(
-                    snapshot.features,
-                    snapshot.decisions,
-                    is_flag=snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool),
-                    is_elapsed=elapsed_features(snapshot),
-                    patients=patients,
-                    past=past,
-                    recent=recent,
+                scored = score_fold(
+                    snapshot,
+                    folds,
+                    0,
+                    split,
                     parameters=ScoringParameters(n_nodes=n_nodes, n_graphs=n_graphs),
                     seed=seed,
                     n_jobs=options.jobs,
-                    exclude_same_patient=split is not Split.TIME,
                 )
                 taken = decisions[:, list(scored.tasks)]
                 tops.append({n: top_places(scored, scored.tasks, taken, n) for n in TOPS})
