@@ -44,7 +44,7 @@ def auc(y: ArrayLike, score: ArrayLike) -> Estimate:
     cases = usable_cases(y, [score])
     if why := cases.why_no_auc():
         return not_computable(why, n=cases.n, left_out=cases.left_out, method=method)
-    value = float(_placements(cases.y, cases.scores[0])[0].mean())
+    value = _area(cases.y, cases.scores[0])
     return Estimate(value, n=cases.n, left_out=cases.left_out, method=method)
 
 
@@ -54,11 +54,22 @@ def _placements(y: NDArray[np.bool_], score: Floats) -> tuple[Floats, Floats]:
     return _share_below(score[y], negatives), 1.0 - _share_below(score[~y], positives)
 
 
+def _area(y: NDArray[np.bool_], score: Floats) -> float:
+    """AUC from whole numbers: a sum of shares hangs on the order of the cases, and equal AUCs would differ by it."""
+    positives, negatives = score[y], np.sort(score[~y])
+    return int(_twice_below(positives, negatives).sum()) / (2 * positives.size * negatives.size)
+
+
 def _share_below(at: Floats, ordered: Floats) -> Floats:
     """Share of `ordered` below each entry of `at`, equal ones half: the mid-rank, in O(n log n)."""
-    below, not_above = np.searchsorted(ordered, at, "left"), np.searchsorted(ordered, at, "right")
-    share: Floats = (below + not_above) / (2.0 * ordered.size)
+    share: Floats = _twice_below(at, ordered) / (2.0 * ordered.size)
     return share
+
+
+def _twice_below(at: Floats, ordered: Floats) -> NDArray[np.int64]:
+    """Twice the number of entries of `ordered` below each entry of `at`, equal ones half."""
+    below, not_above = np.searchsorted(ordered, at, "left"), np.searchsorted(ordered, at, "right")
+    return (below + not_above).astype(np.int64)
 
 
 def delong_interval(y: ArrayLike, score: ArrayLike, *, level: float = 0.95) -> Estimate:
@@ -100,7 +111,7 @@ def _delong(cases: UsableCases) -> tuple[Floats, Floats, str]:
     """AUCs of all scorers, their covariance, and a reason when there is no covariance."""
     n_positive, n_negative = int(cases.y.sum()), int((~cases.y).sum())
     placements = [_placements(cases.y, s) for s in cases.scores]
-    values = np.array([v10.mean() for v10, _ in placements])
+    values = np.array([_area(cases.y, s) for s in cases.scores])
     if min(n_positive, n_negative) < 2:
         what = "positive" if n_positive < 2 else "negative"
         return values, np.full((values.size, values.size), np.nan), f"interval not computable: one {what} case only"
@@ -193,7 +204,7 @@ def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
         own = cases.patient == code
         labels = cases.y[own]
         if labels.any() and not labels.all():
-            values.append(float(_placements(labels, cases.scores[0][own])[0].mean()))
+            values.append(_area(labels, cases.scores[0][own]))
         else:
             reason = "0 negative" if labels.any() else "0 positive"
             left_out[reason] = left_out.get(reason, 0) + 1

@@ -112,6 +112,16 @@ class TestInvariance:
         if first.z is not None:
             assert_allclose(first.z, second.z, rtol=1e-6)
 
+    def test_equal_aucs_differ_by_nothing_whatever_the_order_of_cases(self):
+        y = np.array([0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1], float)
+        a = np.array([-2, -1, -2, 0, -1, -2, 0, 0, 0, 1, 1], float)
+        b = np.array([5, 0, 3, 0, 4, 0, -1, 2, 4, 0, 1], float)
+        assert auc(y, a).value == auc(y, b).value
+        for seed in range(200):
+            order = np.random.default_rng(seed).permutation(len(y))
+            found = delong_paired(y[order], a[order], b[order])
+            assert (found.difference.value, found.z, found.p_value) == (0.0, 0.0, 1.0)
+
     @FEW
     @given(labelled_scores)
     def test_swapped_options_turn_the_auc_around(self, rows):
