@@ -24,11 +24,8 @@ _ROWS_PER_NEIGHBOUR: Final = 6
 
 
 def compiled(function: F) -> F:
-    """Compile for threads without the interpreter lock; keep the machine code on disk where there is a place for it.
-
-    Always inlined: otherwise a process that compiles calls the loops inside others as they were compiled alone, and one
-    that finds all on disk as they were compiled there, and sums are rounded in two ways.
-    """
+    """Compile for threads without the interpreter lock; keep the machine code on disk where there is a place for it."""
+    # Always inlined: a process that compiles would otherwise round sums in another way than one that finds all on disk.
     options: dict[str, Any] = {"nogil": True, "fastmath": _FAST, "error_model": "numpy", "forceinline": True}
     try:
         return cast("F", numba.njit(cache=True, **options)(function))
