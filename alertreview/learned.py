@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from alertreview.array_files import arrays_of
 from alertreview.files import sync
 from alertreview.snapshots import Snapshot
 from core.errors import SourceError
@@ -52,8 +53,8 @@ class Learned:
 
     def of_task(self, column: int) -> dict[str, NDArray[Any]]:
         """Read what was learned of one task."""
-        with np.load(self.folder / f"{column}.npz", allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        with arrays_of(self.folder / f"{column}.npz") as arrays:
+            return dict(arrays)
 
 
 def feature_keys(snapshot: Snapshot) -> NDArray[Any]:
@@ -147,8 +148,8 @@ def open_learned(folder: Path, parameters: ScoringParameters) -> Learned:
         If it is not there any more, or damaged.
     """
     try:
-        with np.load(folder / _SHARED, allow_pickle=False) as arrays:
-            shared = {name: arrays[name] for name in arrays.files}
+        with arrays_of(folder / _SHARED) as arrays:
+            shared = dict(arrays)
         standardizer = SparseStandardizer.restored(
             parameters.clip, shared["center"], shared["scale"], shared["is_elapsed"]
         )

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
 
+from alertreview.array_files import array_of
 from alertreview.files import sync
 from alertreview.shelves import DiskShelf
 from core.build import Built
@@ -186,7 +187,7 @@ class SnapshotWriter:
 
     def feature_chunks(self) -> Iterator[npt.NDArray[Any]]:
         """Read the arrays of the matrix back in pieces: where rows begin, columns (both int64), values."""
-        yield np.load(self._folder / "features_indptr.npy", allow_pickle=False).astype(np.int64)
+        yield array_of(self._folder / "features_indptr.npy").astype(np.int64)
         if self._data is not None and self._indices is not None:
             for columns in self._indices.chunks():
                 yield columns.astype(np.int64)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
 
+from alertreview.array_files import array_of
 from core.cohort import Cohort
 from core.errors import SourceError
 from core.events import EventKind
@@ -138,7 +139,7 @@ class Snapshot:
         if self.manifest["format_version"] == 1:
             return sparse.csr_matrix(sparse.load_npz(self._existing("features.npz")))
         data, indices, indptr = (
-            np.asarray(np.load(self._existing(f"features_{part}.npy"), mmap_mode="c", allow_pickle=False))
+            np.asarray(array_of(self._existing(f"features_{part}.npy"), mmap_mode="c"))
             for part in ("data", "indices", "indptr")
         )
         shape = (len(indptr) - 1, int(self.manifest["n_features"]))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alertreview import __version__
+from alertreview.array_files import arrays_of
 from alertreview.splits import FoldOfRow
 from core.multitask import ScoringParameters
 from core.task_evidence import Evidence
@@ -27,13 +28,13 @@ class ArraysInFile(Mapping[str, NDArray[Any]]):
         self._file = file
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        with np.load(self._file, allow_pickle=False) as arrays:
+        with arrays_of(self._file) as arrays:
             array: NDArray[Any] = arrays[name]
         return array
 
     def __iter__(self) -> Iterator[str]:
-        with np.load(self._file, allow_pickle=False) as arrays:
-            return iter(arrays.files)
+        with arrays_of(self._file) as arrays:
+            return iter(list(arrays))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
