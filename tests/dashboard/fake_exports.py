@@ -12,23 +12,15 @@ from core.errors import RefusedError
 from core.planning import PlannedStudy, required_cases
 from core.study_report import StudyReport
 from core.vocabulary import CaseState, StudyStatus
+from tests.dashboard.fake_reading import FakeReading
 
 
 @dataclass
-class FakeExports:
-    """Mixin: the double says who is blinded and what a study holds."""
+class FakeExports(FakeReading):
+    """What the double gives away, and to whom it does not."""
 
     exported: list[PastExport] = field(default_factory=list)
     signed: list[Signature] = field(default_factory=list)
-
-    def study(self, slug: str) -> Any:
-        raise NotImplementedError
-
-    def queue(self, slug: str, person_id: int) -> Any:
-        raise NotImplementedError
-
-    def people(self) -> Any:
-        raise NotImplementedError
 
     def is_blinded(self, slug: str, person_id: int | None) -> bool:
         if person_id is None or self.study(slug).status is not StudyStatus.OPEN:

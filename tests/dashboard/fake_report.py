@@ -80,6 +80,21 @@ def _agreement(name: str, kappa: float) -> AgreementFigures:
     )
 
 
+AGREEMENT = AgreementReport(
+    answers=_agreement("all cases", 0.31),
+    positive=_agreement("all cases", 0.35),
+    by_kind=(_agreement("LAB_ORDER", 0.33), _agreement("MEDICATION", 0.28)),
+    pairs=tuple(
+        PairAgreement(a, b, 200, estimate(0.68), estimate(k))
+        for a, b, k in (
+            ("reader-1", "reader-2", 0.36),
+            ("reader-1", "reader-3", 0.30),
+            ("reader-2", "reader-3", 0.27),
+        )
+    ),
+)
+
+
 def simulated_report(study: StudyView) -> StudyReport:
     """The report that the double answers with; hidden (counts only) while the study is open."""
     hidden = study.status is not StudyStatus.LOCKED
@@ -99,19 +114,6 @@ def simulated_report(study: StudyView) -> StudyReport:
         cases=tuple(_case(number, decided) for number in range(1, n_cases + 1)),
     )
     none = not_computable("the study is not locked; figures stay hidden while readers are blinded")
-    agreement = AgreementReport(
-        answers=_agreement("all cases", 0.31),
-        positive=_agreement("all cases", 0.35),
-        by_kind=(_agreement("LAB_ORDER", 0.33), _agreement("MEDICATION", 0.28)),
-        pairs=tuple(
-            PairAgreement(a, b, 200, estimate(0.68), estimate(k))
-            for a, b, k in (
-                ("reader-1", "reader-2", 0.36),
-                ("reader-1", "reader-3", 0.30),
-                ("reader-2", "reader-3", 0.27),
-            )
-        ),
-    )
     return StudyReport(
         format_version=1,
         slug=study.slug,
@@ -139,7 +141,7 @@ def simulated_report(study: StudyView) -> StudyReport:
         if hidden
         else ("Only 66 cases are positive: intervals are wide.",),
         results=(primary,),
-        agreement=AgreementReport(_hidden(none), _hidden(none)) if hidden else agreement,
+        agreement=AgreementReport(_hidden(none), _hidden(none)) if hidden else AGREEMENT,
         ceiling=Ceiling(none, none, None, 3) if hidden else CEILING,
         readers=() if hidden else tuple(_reader(code, number) for number, code in enumerate(READERS)),
         dawid_skene=DawidSkeneReport(decided, 0.3, {}, {}, 12, converged=True, n_changed=3),

@@ -17,7 +17,8 @@ from dashboard.components.charts_base import Chart
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
 from dashboard.components.palette import DARK, LIGHT, Palette, palette
-from tests.dashboard.fake_application import HOSTILE, SNAPSHOT, FakeApplication
+from tests.dashboard.fake_application import FakeApplication
+from tests.dashboard.fake_records import HOSTILE, SNAPSHOT
 
 MODES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 

@@ -7,7 +7,8 @@ import pytest
 from core.errors import DatabaseUnavailableError, NotFoundError
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
-from tests.dashboard.fake_application import HOSTILE, FakeApplication
+from tests.dashboard.fake_application import FakeApplication
+from tests.dashboard.fake_records import HOSTILE
 
 PAGES = ("home", "worklist", "alert", "task", "review", "my_judgments", "studies", "reports", "runs", "export")
 EVERY_PAGE = pytest.mark.parametrize("name", PAGES)

@@ -10,7 +10,8 @@ from core.errors import ConflictError, DatabaseUnavailableError
 from core.vocabulary import Answer, Certainty
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
-from tests.dashboard.fake_application import HOSTILE, FakeApplication
+from tests.dashboard.fake_application import FakeApplication
+from tests.dashboard.fake_records import HOSTILE
 
 ME = 1
 
