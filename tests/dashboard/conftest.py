@@ -1,4 +1,4 @@
-"""Opens pages of the dashboard over the double, without a browser."""
+"""Pages of the dashboard over the double, without a browser; sites behind the gate; a small demonstration."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +9,10 @@ from streamlit.util import calc_hash
 
 from dashboard import context
 from tests.dashboard.fake_application import FakeApplication
+from tests.dashboard.guarded import browser, clock, desk, site_with_ada
 from tests.demo_site import application, built_demo, demo_home, own_home
 
-__all__ = ["application", "built_demo", "demo_home", "own_home"]
+__all__ = ["application", "browser", "built_demo", "clock", "demo_home", "desk", "own_home", "site_with_ada"]
 
 ROOT = Path(__file__).resolve().parents[2]
 

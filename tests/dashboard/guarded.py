@@ -1,0 +1,108 @@
+"""A gate over a site in which ada has an account, with a small program behind it, and browsers that come to it."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from alertreview.web_settings import ProxySignIn, WebSettings
+from dashboard.gate import Gate
+from db.session import Database
+from tests.sign_in_desk import PASSWORD, SignInDesk
+
+PAGE = (
+    "<html><head><title>x</title></head><body><script>\n window.a = 1\n</script>"
+    "<script src='a.js'></script></body></html>"
+)
+SECRET = "a secret of the proxy, long enough"
+PROXY = WebSettings(
+    hosts=("review.example",), tls_proxy="10.0.0.5", proxy=ProxySignIn("x-remote-user", "10.0.0.5", SECRET)
+)
+
+
+class MovingClock:
+    """The machine's clock, and what a test adds to it."""
+
+    def __init__(self) -> None:
+        self.added = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.added
+
+
+@pytest.fixture
+def clock() -> MovingClock:
+    return MovingClock()
+
+
+@pytest.fixture(scope="session")
+def site_with_ada(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site in which ada has an account, to be copied."""
+    file = tmp_path_factory.mktemp("gate") / "site.db"
+    with Database(f"sqlite:///{file}") as database:
+        database.upgrade()
+        SignInDesk(database, MovingClock()).account("ada")
+    return file
+
+
+@pytest.fixture
+def desk(site_with_ada: Path, tmp_path: Path, clock: MovingClock) -> Iterator[SignInDesk]:
+    with Database(f"sqlite:///{shutil.copy(site_with_ada, tmp_path / 'site.db')}") as database:
+        yield SignInDesk(database, clock)
+
+
+async def shown(request: Request) -> Response:
+    if request.url.path.startswith("/media"):
+        return PlainTextResponse("patient rows")
+    return HTMLResponse(PAGE)
+
+
+async def echo(websocket: WebSocket) -> None:
+    await websocket.accept()
+    try:
+        while True:
+            await websocket.send_text(await websocket.receive_text())
+    except WebSocketDisconnect:
+        return
+
+
+BEHIND = Starlette(
+    routes=[WebSocketRoute("/_stcore/stream", echo), Route("/{path:path}", shown, methods=["GET", "POST"])]
+)
+
+
+@pytest.fixture
+def browser(desk: SignInDesk) -> Callable[..., TestClient]:
+    """Open a browser at a gate over the desk."""
+
+    def opening(
+        web: WebSettings | None = None,
+        *,
+        site: object | None = None,
+        peer: str = "127.0.0.1",
+        url: str = "http://127.0.0.1:8501",
+    ) -> TestClient:
+        guarded = Gate(BEHIND, web or WebSettings(), lambda: site or desk)
+        return TestClient(guarded, base_url=url, client=(peer, 5000), follow_redirects=False)
+
+    return opening
+
+
+def form_key(page: str) -> str:
+    found = re.search(r'name="form_key" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def sign_in(browser: TestClient, login: str = "ada", password: str = PASSWORD, target: str = "/") -> Response:
+    key = form_key(browser.get("/login/code").text)
+    return browser.post("/login", data={"form_key": key, "login": login, "password": password, "next": target})  # type: ignore[return-value]
