@@ -1,4 +1,4 @@
-"""Databases and small stored sites for the tests in this folder."""
+"""Databases, small stored sites and a demonstration for the tests of the use cases."""
 
 from tests.demo_site import application, built_demo, demo_home, own_home
 from tests.stored_site_fixtures import (

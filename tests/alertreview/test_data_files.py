@@ -1,3 +1,5 @@
+"""Presets and dictionary are found in a checkout and in an installed wheel."""
+
 from alertreview.data_files import data_folder, preset_paths
 
 

@@ -1,4 +1,4 @@
-"""MEDS labels."""
+"""Labels as MEDS: the schema, local hours kept, large identifiers exact."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo

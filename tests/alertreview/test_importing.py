@@ -1,3 +1,5 @@
+"""Imports from end to end: what the open record sets give, which preset is taken, and what is refused."""
+
 import time
 
 import pandas as pd

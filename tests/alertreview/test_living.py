@@ -1,3 +1,5 @@
+"""Imports day by day: the same as importing everything at once, with corrections in the trail."""
+
 import pandas as pd
 import pytest
 

@@ -1,3 +1,5 @@
+"""Checks and drafts of a site mapping agree with what the import then does."""
+
 import pytest
 import yaml
 

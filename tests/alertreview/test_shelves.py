@@ -1,3 +1,5 @@
+"""Pieces of an import that are laid aside on disk come back as they were."""
+
 import numpy as np
 import pandas as pd
 import pytest

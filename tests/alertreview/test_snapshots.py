@@ -1,3 +1,5 @@
+"""Snapshots on disk: read back as written, whole or not there at all, never run as code."""
+
 import json
 import shutil
 import time

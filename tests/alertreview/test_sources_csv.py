@@ -1,3 +1,5 @@
+"""Events from CSV files: spellings of one table read alike, a wrong one is refused by file, row and rule."""
+
 import codecs
 import contextlib
 import gzip

@@ -1,3 +1,5 @@
+"""Events from MEDS shards: layouts of the same data read alike, a wrong one is refused by file and column."""
+
 import json
 
 import pandas as pd

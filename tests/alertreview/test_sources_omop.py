@@ -1,3 +1,5 @@
+"""Events from an OMOP CDM, as files and as a database: the same cohort, and refusals by table, row and column."""
+
 import importlib.util
 import os
 import warnings
@@ -53,6 +55,14 @@ def tables(**changes):
                 "concept_code": ["K", "H", "mmol/L"],
             }
         ),
+        **_measurements_and_drugs(),
+        "death": pd.DataFrame({"person_id": [BIG], "death_date": ["2026-02-01"]}),
+    }
+    return {name: table for name, table in {**cdm, **changes}.items() if table is not None}
+
+
+def _measurements_and_drugs():
+    return {
         "measurement": pd.DataFrame(
             {
                 "person_id": [BIG, BIG, BIG - 1, BIG - 1],
@@ -79,9 +89,7 @@ def tables(**changes):
                 "drug_exposure_end_datetime": ["2026-01-03 09:00:00", None],
             }
         ),
-        "death": pd.DataFrame({"person_id": [BIG], "death_date": ["2026-02-01"]}),
     }
-    return {name: table for name, table in {**cdm, **changes}.items() if table is not None}
 
 
 def as_folder(folder: Path, cdm, spelling=str.lower) -> Path:

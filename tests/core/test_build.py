@@ -1,3 +1,5 @@
+"""From events to features, decisions and tasks: parts that belong together, and a hash of exactly what came in."""
+
 import numpy as np
 import pytest
 

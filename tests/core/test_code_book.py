@@ -1,3 +1,5 @@
+"""Which rule of a mapping recognises a code, and what the item is called then."""
+
 import numpy as np
 import pytest
 

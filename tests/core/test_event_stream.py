@@ -1,3 +1,5 @@
+"""Cleaning events: duplicates, times, numbers and delays, however the source is cut into chunks."""
+
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,3 +1,5 @@
+"""The cleaned stream of events: its columns and order, and what counts as a decision."""
+
 import numpy as np
 import pandas as pd
 

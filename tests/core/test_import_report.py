@@ -1,3 +1,5 @@
+"""The report of an import says every count, in the terminal as in HTML."""
+
 import json
 from dataclasses import replace
 

@@ -1,3 +1,5 @@
+"""Adding a day to a cohort: as if all had come at once, corrections in the trail."""
+
 import pandas as pd
 
 from core.living import merge_events

@@ -1,3 +1,5 @@
+"""Site mappings: presets are valid, mistakes are refused by file, key and rule, spellings are brought together."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Labs that are ordered together form groups by the correlation of their decisions."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,3 +1,5 @@
+"""Features of a patient at a snapshot: the record read event by event, and never the future."""
+
 from dataclasses import dataclass
 
 import numpy as np

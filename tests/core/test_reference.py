@@ -1,3 +1,5 @@
+"""Reference bands of values come from earlier periods or from other patients only."""
+
 import numpy as np
 
 from core.reference import Periods, patient_cells, reference_bands

@@ -1,3 +1,5 @@
+"""Rows that differ are counted by their hashes, in memory and on the shelf alike."""
+
 import numpy as np
 import pandas as pd
 import pytest

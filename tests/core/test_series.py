@@ -1,3 +1,5 @@
+"""Figures of series of events against computing each of them alone."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

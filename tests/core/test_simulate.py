@@ -1,3 +1,5 @@
+"""The simulated hospital: reproducible, plausible, and honest about what was planted."""
+
 from datetime import date
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""Pairing admissions with discharges, and the mornings that lie inside a stay."""
+
 import numpy as np
 import pandas as pd
 import pytest

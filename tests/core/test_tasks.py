@@ -1,3 +1,5 @@
+"""Decisions against looking into every window, and which of them become tasks."""
+
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,3 +1,5 @@
+"""Numbers, units and implausible values as records hold them."""
+
 import math
 from dataclasses import dataclass
 

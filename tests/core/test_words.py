@@ -1,3 +1,5 @@
+"""Numbers that stand for texts lead back to the same text in every chunk."""
+
 import numpy as np
 import pandas as pd
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Databases and small stored sites for the tests in this folder."""
+"""Databases and small stored sites for the tests of the store."""
 
 from tests.stored_site_fixtures import (
     database,
