@@ -9,7 +9,7 @@ from alertreview import __version__
 from alertreview.cli_accounts import account
 from alertreview.cli_mapping import mapping as mapping_commands
 from alertreview.cli_operations import OPERATIONS
-from alertreview.cli_options import EXIT_UNEXPECTED, file_or_url, site_options
+from alertreview.cli_options import EXIT_UNEXPECTED, site_options, source_options
 from alertreview.cli_reproduce import reproduce
 from alertreview.cli_score import score
 from alertreview.cli_sensitivity import sensitivity
@@ -63,14 +63,10 @@ def init(home: Path | None, database: str | None) -> None:
 
 
 @cli.command(name="import")
-@click.argument("source")
-@click.option(
-    "--format", "source_format", type=click.Choice(["meds", "omop", "csv"]), default="meds", show_default=True
-)
+@source_options
 @click.option(
     "--mapping", metavar="NAME|FILE", help="Site mapping: a preset's name or a YAML file (default: the best fit)."
 )
-@click.option("--schema", help="Schema of an OMOP CDM that is read from a database.")
 @click.option("--add", is_flag=True, help="Add the records, of another day say, to those of the last import.")
 @click.option(
     "--report",
@@ -80,7 +76,7 @@ def init(home: Path | None, database: str | None) -> None:
 )
 @site_options
 def import_(
-    source: str,
+    source: Path | str,
     source_format: str,
     mapping: str | None,
     schema: str | None,
@@ -100,7 +96,7 @@ def import_(
     settings = load_settings(home, database, create=True)
     with open_database(settings, upgrade=True) as site_database, progress_bar("Importing") as progress:
         outcome = import_records(
-            settings, site_database, file_or_url(source), source_format, mapping, progress, schema=schema, add=add
+            settings, site_database, source, source_format, mapping, progress, schema=schema, add=add
         )
     for line in outcome.report.lines():
         click.echo(line)

@@ -1,12 +1,10 @@
 """Commands on site mappings: what one recognises in a source, and a first draft of a new one."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
-from alertreview.cli_options import file_or_url, site_options
+from alertreview.cli_options import site_options, source_options
 
 
 @click.group()
@@ -14,27 +12,14 @@ def mapping() -> None:
     """Help with site mappings: what one recognises in a source, and a first draft of your own."""
 
 
-def mapping_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command SOURCE, ``--format`` and ``--schema``."""
-    for decorate in (
-        click.option("--schema", help="Schema of an OMOP CDM that is read from a database."),
-        click.option(
-            "--format", "source_format", type=click.Choice(["meds", "omop", "csv"]), default="meds", show_default=True
-        ),
-        click.argument("source"),
-    ):
-        command = decorate(command)
-    return command
-
-
 @mapping.command(name="check")
-@mapping_options
+@source_options
 @click.option("--mapping", "name", metavar="NAME|FILE", help="Preset or YAML file (default: the best fit).")
-def mapping_check(source: str, source_format: str, schema: str | None, name: str | None) -> None:
+def mapping_check(source: Path | str, source_format: str, schema: str | None, name: str | None) -> None:
     """Show what a mapping would recognise in SOURCE, and what an import with it would lack; nothing is imported."""
     from alertreview.mapping_help import check_mapping
 
-    for line in check_mapping(file_or_url(source), format=source_format, mapping=name, schema=schema).lines():
+    for line in check_mapping(source, format=source_format, mapping=name, schema=schema).lines():
         click.echo(line)
 
 
@@ -51,13 +36,13 @@ def mapping_groups(home: Path | None, database: str | None) -> None:
 
 
 @mapping.command(name="suggest")
-@mapping_options
+@source_options
 @click.option("--out", type=click.Path(path_type=Path), help="New YAML file (default: standard output).")
-def mapping_suggest(source: str, source_format: str, schema: str | None, out: Path | None) -> None:
+def mapping_suggest(source: Path | str, source_format: str, schema: str | None, out: Path | None) -> None:
     """Draft a site mapping from the codes found in SOURCE, with remarks on what to look at before using it."""
     from alertreview.mapping_help import save_suggestion, suggest_mapping
 
-    suggestion = suggest_mapping(file_or_url(source), format=source_format, schema=schema)
+    suggestion = suggest_mapping(source, format=source_format, schema=schema)
     if out is None:
         click.echo(suggestion.text, nl=False)
         return

@@ -38,9 +38,29 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def file_or_url(source: str) -> Path | str:
-    """Tell a path from the URL of a database."""
-    return source if "://" in source else Path(source)
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command SOURCE as a path or a URL, with ``--schema``, and ``--format``: told from SOURCE if left out."""
+
+    @log_the_unforeseen
+    @functools.wraps(command)
+    def reading(*, source: str, source_format: str | None, **options: Any) -> Any:
+        from alertreview.sources.told_format import told_format
+
+        place = source if "://" in source else Path(source)
+        return command(source=place, source_format=source_format or told_format(place), **options)
+
+    for decorate in (
+        click.option("--schema", help="Schema of an OMOP CDM that is read from a database."),
+        click.option(
+            "--format",
+            "source_format",
+            type=click.Choice(["meds", "omop", "csv"]),
+            help="What SOURCE is (default: told from its files).",
+        ),
+        click.argument("source"),
+    ):
+        reading = decorate(reading)
+    return reading
 
 
 def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -188,9 +188,7 @@ def _option_row(option: click.Option, context: click.Context) -> str:
     if option.show_default and option.default is not None:
         given = option.default if isinstance(option.default, tuple) else (option.default,)
         default = ", ".join(str(one) for one in given)
-    meaning = (
-        option.help or {"output_format": "What is written.", "source_format": "What SOURCE is."}[option.name or ""]
-    )
+    meaning = option.help or {"output_format": "What is written."}[option.name or ""]
     if option.multiple:
         meaning += "" if "repeat" in meaning else " May be given several times."
     if option.envvar:

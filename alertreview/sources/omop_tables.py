@@ -83,11 +83,16 @@ class CsvTables:
         return self._layouts[table]
 
 
+def table_of(file: TextFile) -> str:
+    """Name of the table that a file holds, without the short prefix of some exports ("2b_concept.csv")."""
+    return re.sub(r"^\d\w?_", "", file.stem)
+
+
 def _tables_of(files: list[TextFile], remarks: list[str]) -> dict[str, TextFile]:
     out: dict[str, TextFile] = {}
     others: list[tuple[str, TextFile]] = []
     for file in files:
-        stem = re.sub(r"^\d\w?_", "", file.stem)
+        stem = table_of(file)
         if stem not in KNOWN_TABLES:
             others.append((stem, file))
         elif stem in out:

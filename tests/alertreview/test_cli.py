@@ -40,7 +40,7 @@ def test_every_command_has_help(path: tuple[str, ...]) -> None:
     assert len(command.help) > 40
     for parameter in command.params:
         if isinstance(parameter, click.Option):
-            described = parameter.help or parameter.name in {"output_format", "source_format", "split"}
+            described = parameter.help or parameter.name in {"output_format", "split"}
             assert described or parameter.type.name == "choice", parameter.name
 
 
