@@ -15,11 +15,12 @@ from alertreview.scoring import ScoringRequest, score_site
 from alertreview.settings import Settings, default_home
 from alertreview.site import import_records
 from alertreview.snapshots import Snapshot, read_snapshot
+from core.consensus import majority_label
 from core.errors import NotFoundError
 from core.evaluation import rank_auc
 from core.selection import SelectionDesign
 from core.simulate import load_truth, simulate_cohort, write_meds
-from core.simulated_readers import SimulatedPanel, simulate_votes
+from core.simulated_readers import SimulatedPanel, SimulatedVotes, simulate_votes
 from core.vocabulary import Answer, Certainty, Role, StudyStatus
 from db.rows import PersonRow, RunRow
 from db.session import Database
@@ -39,6 +40,9 @@ READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)
 VISITOR = "You (demonstration)"
 RESEARCHER = "Researcher (demonstration)"
 """Judges nothing, so that no result has to be hidden from this person."""
+N_LEFT_OPEN = 2
+"""Cases that the simulated readers shall at least leave to the adjudicator."""
+MOST_DRAWS = 50
 ADJUDICATOR = "Adjudicator (demonstration)"
 """Settles the cases that the votes of the simulated readers leave open."""
 
@@ -182,7 +186,7 @@ def _vote(
     column = {key: place for place, key in enumerate(snapshot.tasks["task_key"])}
     rows = [(case.row_index, column[case.task_key]) for case in cases]
     relevant = [bool(planted[place] or true_score[place] >= RELEVANT_FROM) for place in rows]
-    answered = simulate_votes(relevant, [float(true_score[place]) for place in rows], SimulatedPanel(), seed=SEED)
+    answered = _simulate_votes(relevant, [float(true_score[place]) for place in rows], size)
     votes = [
         OutsideVote(
             person_id=people[name].id,
@@ -199,3 +203,13 @@ def _vote(
     ]
     record_votes(database, now(), STUDY, votes)
     return len(votes)
+
+
+def _simulate_votes(relevant: list[bool], true_score: list[float], size: DemoSize) -> SimulatedVotes:
+    """Draw the votes from the first seed that leaves something to the adjudicator, which a small study may not."""
+    draws = (simulate_votes(relevant, true_score, SimulatedPanel(), seed=SEED + number) for number in range(MOST_DRAWS))
+    for answered in draws:
+        all_read = answered.answers[size.n_waiting :]
+        if len(all_read) - majority_label(all_read).n >= N_LEFT_OPEN:
+            break
+    return answered

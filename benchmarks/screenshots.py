@@ -1,117 +1,128 @@
-"""Take pictures of every page, light and dark, at 1280 and 390 pixels, of a dashboard that is already running.
+"""Pictures of every page: light and dark, full and empty, at 1280 and 390 pixels; with --docs those of the documents.
 
-python benchmarks/screenshots.py --url http://127.0.0.1:8501 --out pictures [--only review] [--full]
+Builds the demonstration (kept in the folder of the pictures and used again), starts the real dashboard on it and on a
+site with accounts and a new one, and looks with Chromium (ALERTREVIEW_CHROMIUM names another than /usr/bin/chromium).
 """
 
 import argparse
+import io
 import sys
-import time
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, Error, Page
 
-PAGES = ("home", "worklist", "alert", "review", "my-judgments", "studies", "reports", "runs")
+from benchmarks._browser import ROOT, chromium, serving, settle
+from benchmarks._picture_sites import PASSWORD, build_sites
+from benchmarks._pictures import DOCUMENTED, Picture, pictures
+
+MODES = ("light", "dark")
 WIDTHS = {"1280": (1280, 800), "390": (390, 844)}
 PHONE_AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
-CHROMIUM_ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--no-first-run",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-quic",
-)
+N_COLOURS = 64
+"""Colours of a picture in the documents; enough for its edges to stay smooth, at a third of the bytes."""
 
 
 def main() -> int:
-    """Take the pictures; returns the number of pages that could not be drawn."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", default="http://127.0.0.1:8501", help="Address of the running dashboard.")
-    parser.add_argument("--out", type=Path, required=True, help="Folder for the pictures.")
-    parser.add_argument("--only", choices=PAGES, action="append", help="Only these pages.")
-    parser.add_argument("--mode", choices=("light", "dark"), action="append", help="Only these modes.")
-    parser.add_argument("--width", choices=tuple(WIDTHS), action="append", help="Only these widths.")
-    parser.add_argument("--query", default="", help="Parameters added to every address, like study=ward-2025.")
-    parser.add_argument("--full", action="store_true", help="The whole page, not just the first screen.")
-    parser.add_argument("--chromium", default="/usr/bin/chromium", help="Path of the browser.")
-    options = parser.parse_args()
+    """Take the pictures; returns 1 when a page could not be drawn."""
+    options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    failed = 0
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=options.chromium, args=list(CHROMIUM_ARGUMENTS))
-        for mode in options.mode or ("light", "dark"):
-            for width in options.width or WIDTHS:
-                failed += _pictures(browser, options, mode, width)
-        browser.close()
-    return failed
+    homes = build_sites(options.out / "sites", again=options.again)
+    chosen = [one for one in pictures(homes) if not options.only or any(one.name.startswith(o) for o in options.only)]
+    modes, widths, folder = options.mode or MODES, options.width or tuple(WIDTHS), options.out
+    if options.docs:
+        chosen = [one for one in chosen if one.name in DOCUMENTED]
+        modes, widths, folder = ("light",), ("1280",), ROOT / "docs" / "pictures"
+    failed = []
+    with ExitStack() as stack:
+        browser = stack.enter_context(chromium())
+        urls = {site: stack.enter_context(serving(homes[site])).url for site in dict.fromkeys(p.site for p in chosen)}
+        for mode in modes:
+            for width in widths:
+                for _, group in groupby(chosen, key=lambda one: (one.site, one.login)):
+                    failed += _window(browser, list(group), urls, mode, width, folder, docs=options.docs)
+    print(f"{len(chosen) * len(modes) * len(widths) - len(failed)} pictures in {folder}")
+    for one in failed:
+        print(f"not drawn: {one}", file=sys.stderr)
+    return int(bool(failed))
 
 
-def _pictures(browser: Browser, options: argparse.Namespace, mode: str, width: str) -> int:
-    """Take the pictures of one mode and width; one session for all pages."""
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./dev screenshots", description=__doc__)
+    folder = Path(tempfile.gettempdir()) / "alertreview-screenshots"
+    parser.add_argument("--out", type=Path, default=folder, help=f"folder for pictures and sites (default: {folder})")
+    parser.add_argument("--docs", action="store_true", help="take those of docs/pictures instead, in few bytes")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only pictures whose name begins so")
+    parser.add_argument("--mode", choices=MODES, action="append", help="only this mode")
+    parser.add_argument("--width", choices=tuple(WIDTHS), action="append", help="only this width")
+    parser.add_argument("--again", action="store_true", help="build the demonstration again, as the program now does")
+    return parser.parse_args()
+
+
+def _window(
+    browser: Browser,
+    wanted: Sequence[Picture],
+    urls: dict[str, str],
+    mode: str,
+    width: str,
+    folder: Path,
+    *,
+    docs: bool,
+) -> list[str]:
+    """Take the pictures of one person in one mode and width; gives those that failed, and why."""
     x, y = WIDTHS[width]
-    phone = width == "390"
     context = browser.new_context(
         viewport={"width": x, "height": y},
-        color_scheme=mode,
-        device_scale_factor=2 if phone else 1,
-        user_agent=PHONE_AGENT if phone else None,
+        color_scheme="dark" if mode == "dark" else "light",
+        user_agent=PHONE_AGENT if width == "390" else None,
     )
-    page = context.new_page()
-    failed = 0
-    for name in options.only or PAGES:
-        address = "" if name == "home" else name
-        query = _first_alert(page, options) if name == "alert" else options.query
-        page.goto(f"{options.url}/{address}?{query}")
-        failed += not settled(page)
-        if options.full:
-            _grow(page, x)
-        page.screenshot(path=options.out / f"{name}_{mode}_{width}.png")
-        page.set_viewport_size({"width": x, "height": y})
+    page, url, failed = context.new_page(), urls[wanted[0].site], []
+    if wanted[0].login:
+        _sign_in(page, url, wanted[0].login)
+    for one in wanted:
+        try:
+            page.set_viewport_size({"width": x, "height": y})
+            page.goto(f"{url}/{one.path}")
+            if page.locator("main > .logo").count() == 0:
+                settle(page)
+            if one.act:
+                one.act(page)
+            if docs:
+                _save_small(page, folder / f"{one.name}-{mode}.png")
+            else:
+                _grow(page, x, y)
+                page.screenshot(path=folder / f"{one.name}_{mode}_{width}.png")
+        except Error as error:
+            failed.append(f"{one.name} {mode} {width}: {str(error).splitlines()[0]}")
     context.close()
     return failed
 
 
-def _first_alert(page: Page, options: argparse.Namespace) -> str:
-    """Find an alert the way a person does: through the link on the first page."""
-    page.goto(options.url)
-    settled(page)
-    link = page.locator('a[href*="alert?alert="]').first
-    return str(link.get_attribute("href")).split("?", 1)[1] if link.count() else "alert=1"
+def _sign_in(page: Page, url: str, login: str) -> None:
+    page.goto(f"{url}/login")
+    page.fill("#login", login)
+    page.fill("#password", PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector("[data-testid=stApp]", timeout=60_000)
 
 
-def _grow(page: Page, width: int) -> None:
+def _grow(page: Page, width: int, height: int) -> None:
     """Make the window as tall as the page, which scrolls inside its own box."""
-    height = page.evaluate("document.querySelector('[data-testid=stMain]')?.scrollHeight ?? document.body.scrollHeight")
-    page.set_viewport_size({"width": width, "height": int(height) + 20})
-    page.wait_for_timeout(800)
+    tall = page.evaluate("document.querySelector('[data-testid=stMain]')?.scrollHeight ?? document.body.scrollHeight")
+    bottom = page.evaluate("document.querySelector('[data-testid=stBottom]')?.offsetHeight ?? 0")
+    if tall + bottom > height:
+        page.set_viewport_size({"width": width, "height": int(tall + bottom) + 20})
+        page.wait_for_timeout(600)
 
 
-def until(page: Page, expression: str, timeout: float) -> None:
-    """Wait from outside: waiting in the page makes code from text, which the Content-Security-Policy forbids."""
-    deadline = time.monotonic() + timeout / 1000
-    while not page.evaluate(expression):
-        if time.monotonic() > deadline:
-            raise Error(f"did not come true: {expression}")
-        page.wait_for_timeout(50)
-
-
-def settled(page: Page, timeout: float = 30_000) -> bool:
-    """Wait until the script has run and every figure is drawn; False when that does not happen."""
-    try:
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=timeout)
-        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p)", timeout=timeout)
-        until(page, "!document.querySelector('[data-testid=stSkeleton]')", timeout)
-        until(
-            page,
-            "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
-            timeout,
-        )
-    except Error as error:
-        print(f"{page.url}: {error}", file=sys.stderr)
-        return False
-    page.wait_for_timeout(700)
-    return True
+def _save_small(page: Page, path: Path) -> None:
+    """Save the first screen in few colours."""
+    whole = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    whole.quantize(N_COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,20 @@ from pathlib import Path
 
 import streamlit as st
 
-from alertreview.access import Action, Actor
-from dashboard.context import colours, keep_apart, note_arrival, shown_errors, signed_in
+from alertreview.access import Action, Actor, require
+from dashboard.components import cards
+from dashboard.context import application, colours, keep_apart, note_arrival, shown_errors, signed_in
 from dashboard.gate import base_path
 
 HERE = Path(__file__).resolve().parent
 
 # Side padding has no theme key, and the page must line up with the logo; the answer bar of the review page would
-# leave an empty strip; on the light accent of the dark mode, white button text cannot be read.
+# leave an empty strip, and two answers cut after their first words look the same; on the light accent of the dark mode,
+# white button text cannot be read.
 CSS = """<style>
 .stMainBlockContainer{padding-inline:1.25rem}
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
+[data-testid=stBottom] button .stMarkdownEllipsis,[data-testid=stBottom] button p{white-space:normal;line-height:1.2}
 [data-testid=stElementContainer]:has(.ar-who){position:fixed;top:1.15rem;right:1rem;width:auto;z-index:1000000}
 .ar-who{display:flex;gap:.6rem;font-size:.8rem;line-height:1.3}.ar-who a{color:inherit;white-space:nowrap}
 .ar-who span{max-width:15rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
@@ -37,12 +40,13 @@ OFFERED = (
 )
 """File, title and icon of the pages in the navigation, in its order, and what a person must be allowed to do there."""
 REACHED_FROM_OTHERS = (
-    ("alert", "Alert"),
-    ("task", "Task"),
-    ("study_setup", "New study"),
-    ("adjudication", "Disagreements"),
+    ("alert", "Alert", Action.SEE_ALERTS),
+    ("task", "Task", Action.SEE_ALERTS),
+    ("study_setup", "New study", Action.MANAGE_STUDIES),
+    ("adjudication", "Disagreements", Action.ADJUDICATE),
 )
-"""File and title of the pages that only other pages lead to."""
+"""File and title of the pages that only other pages lead to, and what a person must be allowed to do there."""
+NEEDED = {name.replace("_", "-"): action for name, *_, action in (*OFFERED, *REACHED_FROM_OTHERS)}
 
 
 def pages(me: Actor) -> dict[str, list[st.Page]]:
@@ -63,7 +67,7 @@ def pages(me: Actor) -> dict[str, list[st.Page]]:
     ]
     hidden = [
         st.Page(f"views/{name}.py", title=title, url_path=name.replace("_", "-"), visibility="hidden")
-        for name, title in REACHED_FROM_OTHERS
+        for name, title, _ in REACHED_FROM_OTHERS
     ]
     return {"": [*offered, *hidden]}
 
@@ -88,6 +92,12 @@ def _run(page: st.Page, offered: dict[str, list[st.Page]], me: Actor) -> None:
     """Run a page; somebody who may see no patient has nothing on the first one and begins on the Admin page."""
     if page.url_path == "" and me.may(Action.MANAGE_PEOPLE) and not me.may(Action.SEE_ALERTS):
         st.switch_page(next(one for one in offered[""] if one.url_path == "admin"))
+    action = NEEDED.get(page.url_path)
+    if action is not None and not me.is_demo and not me.may(action):
+        # Before the page draws half of itself and then hears it from the use case.
+        with cards.header(page.title, "", simulated=application().simulated):
+            pass
+        require(me, action)
     page.run()
 
 

@@ -10,6 +10,7 @@ from core.vocabulary import Decision
 from dashboard.components.charts_base import CONFIG, Chart
 from dashboard.components.palette import Palette
 from dashboard.components.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
+from dashboard.context import is_phone
 
 
 def muted(text: str) -> str:
@@ -28,14 +29,22 @@ def header(title: str, line: str, *, simulated: bool, key: str = "header") -> It
     simulated
         Shows the badge "Simulated data".
     """
+    if is_phone():
+        # Beside buttons a long title would be broken in the middle of a word.
+        _title(title, line)
     with st.container(horizontal=True, vertical_alignment="center", key=key):
-        with st.container(gap=None, width="stretch"):
-            st.markdown(f"# {title}", anchors=False)
-            if line:
-                st.markdown(f":small[:gray[{line}]]")
+        if not is_phone():
+            _title(title, line)
         yield
         if simulated:
             simulated_badge()
+
+
+def _title(title: str, line: str) -> None:
+    with st.container(gap=None, width="stretch"):
+        st.markdown(f"# {title}", anchors=False)
+        if line:
+            st.markdown(f":small[:gray[{line}]]")
 
 
 def simulated_badge() -> None:
@@ -81,6 +90,40 @@ def figure(chart: Chart | None, name: str, colours: Palette, *, otherwise: str =
     )
 
 
+MOST_ROWS = 14
+ROW_PIXELS = 33
+
+
+def counts(frame: pd.DataFrame) -> dict[str, object]:
+    """Column settings that write whole numbers as everywhere else on the pages: 11,901."""
+    whole = [str(name) for name in frame.columns if pd.api.types.is_integer_dtype(frame[name])]
+    return {name: st.column_config.NumberColumn(format="%,d") for name in whole}
+
+
+def table(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[str, object] | None = None) -> None:
+    """Rows to look at, whole up to a screenful and scrolled beyond it.
+
+    Parameters
+    ----------
+    frame
+        Column names are what stands above them; texts must be short enough for a cell.
+    key
+        Of the widget.
+    alt
+        Sentence for screen readers, which cannot read the grid.
+    columns
+        Settings of columns that are no plain texts or counts.
+    """
+    st.dataframe(
+        frame,
+        key=key,
+        hide_index=True,
+        height="content" if len(frame) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS + 2,
+        column_config={**counts(frame), **(columns or {})},
+        alt=alt,
+    )
+
+
 def facts(rows: Mapping[str, str], otherwise: str = "") -> None:
     """Names and values as two columns with thin lines (plain text, nothing is read as Markdown)."""
     if not rows:
@@ -114,4 +157,4 @@ def nothing_published(simulated: bool = False) -> None:
         "Import records and score them; the pages fill by themselves.",
         ":material/inbox:",
     ):
-        st.code("alertreview import FOLDER --format meds\nalertreview score", language=None)
+        st.code("alertreview import FOLDER --format meds\nalertreview score", language=None, wrap_lines=True)

@@ -232,11 +232,11 @@ def _rate_words(curve: AlertRateCurve, mark: BudgetPoint, at: Sequence[float], c
         words.append(
             note(
                 f"share of relevant among all candidates, {percent(curve.positive_share.value)}",
-                1,
+                0 if late else 1,  # away from the line under the mark
                 100 * curve.positive_share.value,
                 colours.muted,
                 xref="paper",
-                xanchor="right",
+                xanchor="left" if late else "right",
                 yanchor="bottom",
                 size=12,
             )
@@ -245,7 +245,13 @@ def _rate_words(curve: AlertRateCurve, mark: BudgetPoint, at: Sequence[float], c
 
 
 def dots(
-    rows: Sequence[DotRow], colours: Palette, *, what: str, reference: float | None, reference_word: str = ""
+    rows: Sequence[DotRow],
+    colours: Palette,
+    *,
+    what: str,
+    reference: float | None,
+    reference_word: str = "",
+    narrow: bool = False,
 ) -> Chart | None:
     """Dots with intervals, one line each, the value at the right; None when no row can be computed.
 
@@ -255,6 +261,8 @@ def dots(
         Name of the figure for the sentence, "AUC of methods".
     reference
         Dotted line, 0.5 for an AUC by chance; None draws none.
+    narrow
+        On a phone the values stand under the names: in a column of their own they would cover the dots.
     """
     shown = [row for row in rows if row.estimate.value is not None]
     if not shown:
@@ -267,14 +275,16 @@ def dots(
     ]
     low, high = min(ends), max(ends)
     room = (high - low) or 0.1
-    names = [safe(row.name, 26) for row in shown]
+    names = [safe(row.name, 20 if narrow else 26) for row in shown]
+    if narrow:
+        names = [f"{name}<br>{row.estimate.text()}" for name, row in zip(names, shown, strict=True)]
     positions = list(range(len(shown)))[::-1]
     shapes = [
         line(row.estimate.low, row.estimate.high, y, y, colours.accent if row.ours else colours.bars_strong, width=2)
         for row, y in zip(shown, positions, strict=True)
         if row.estimate.has_interval
     ]
-    words = [_dot_word(row, y, colours) for row, y in zip(shown, positions, strict=True)]
+    words = [] if narrow else [_dot_word(row, y, colours) for row, y in zip(shown, positions, strict=True)]
     if reference is not None:
         shapes.append(line(reference, reference, -0.6, len(shown) - 0.4, colours.muted, dash="dot"))
         words.append(note(reference_word, reference, len(shown) - 0.4, colours.muted, yanchor="bottom", size=12))
@@ -291,11 +301,14 @@ def dots(
         ],
         "layout": layout(
             colours,
-            58 + 31 * len(shown),
+            58 + (42 if narrow else 31) * len(shown),
             margin={"t": 22},
             # The column of figures stands to the right of every dot.
             xaxis=axis(
-                colours, range=[low - 0.12 * room, high + 0.72 * room], tickvals=_ticks(low, high), tickformat=".1f"
+                colours,
+                range=[low - 0.12 * room, high + (0.12 if narrow else 0.72) * room],
+                tickvals=_ticks(low, high, most=5 if narrow else 11),
+                tickformat=".1f",
             ),
             yaxis=axis(
                 colours,
@@ -320,9 +333,11 @@ def _dot_word(row: DotRow, y: float, colours: Palette) -> Json:
     return note(written, 1, y, colours.text if row.ours else colours.muted, xref="paper", xanchor="right")
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Whole tenths inside the data, so that no tick stands under the column of figures."""
-    return [tenth / 10 for tenth in range(-10, 11) if low - 0.05 <= tenth / 10 <= high + 0.05]
+def _ticks(low: float, high: float, most: int) -> list[float]:
+    """Whole tenths inside the data, so that no tick stands under the column of figures; every second if too many."""
+    tenths = [tenth for tenth in range(-10, 11) if low - 0.05 <= tenth / 10 <= high + 0.05]
+    step = -(-len(tenths) // most)
+    return [tenth / 10 for tenth in tenths if tenth % max(step, 1) == 0]
 
 
 def left_out_sentence(left_out: Mapping[str, int]) -> str:

@@ -4,7 +4,25 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from dashboard.components import texts
+from alertreview.read_models import StudyView
+from core.errors import NotFoundError
+from dashboard.components import cards, texts
+from dashboard.context import application
+
+
+def study_asked(slug: str, head: str) -> StudyView | None:
+    """Return a study; for one that is not there, draw under the page's title why and where the others are."""
+    app = application()
+    try:
+        return app.study(slug)
+    except NotFoundError as error:
+        with cards.header(head, "", simulated=app.simulated):
+            pass
+        with cards.empty_state("This study is not here", texts.plain(str(error), 400), ":material/search_off:"):
+            if st.button("To the studies", key="to_studies", type="primary"):
+                st.query_params.clear()
+                st.switch_page("views/studies.py")
+        return None
 
 
 def choose_study(shown: str, titles: Mapping[str, str], *, key: str) -> None:

@@ -31,7 +31,13 @@ def shown_as(name: str, targets: Targets) -> str:
 
 
 def draw_bar(
-    targets: Targets, state: TriageState, *, name: str, then: Callable[[], None] | None = None, keys: bool = True
+    targets: Targets,
+    state: TriageState,
+    *,
+    name: str,
+    then: Callable[[], None] | None = None,
+    keys: bool = True,
+    narrow: bool = False,
 ) -> None:
     """Draw the buttons of triage, or the second question once one was pressed.
 
@@ -47,6 +53,8 @@ def draw_bar(
         Called after an act was kept, to move on.
     keys
         Whether single keys press the buttons; on one page only one bar may have them.
+    narrow
+        The bar stands in a narrow card, where four buttons in a row would leave one alone in a second row.
     """
     if acting_person() is None or not may(Action.TRIAGE):
         return
@@ -55,18 +63,19 @@ def draw_bar(
     if asked is not None and asked[0] == name and asked[1] == tuple(targets):
         _second_question(asked[2], targets, name, then, keys=keys)
         return
-    with st.container(horizontal=True, gap="small", key=f"{name}-triage"):
+    key = f"{name}-triage"
+    with st.grid(2, gap="xsmall", key=key) if narrow else st.container(horizontal=True, gap="small", key=key):
         if state in CLOSED:
-            _button("Open again", "N" if keys else "", name, _acting(targets, TriageState.NEW, then))
+            _button("Open again", "N" if keys else "", name, _acting(targets, TriageState.NEW, then), wide=narrow)
         elif state is TriageState.NEW:
-            _button(
-                "In review", "V" if keys else "", name, _acting(targets, TriageState.IN_REVIEW, then, moves_on=not keys)
-            )
+            taken = _acting(targets, TriageState.IN_REVIEW, then, moves_on=not keys)
+            _button("In review", "V" if keys else "", name, taken, wide=narrow)
         if state is not TriageState.ACTIONED:
-            _button("Actioned", "A" if keys else "", name, _acting(targets, TriageState.ACTIONED, then))
+            _button("Actioned", "A" if keys else "", name, _acting(targets, TriageState.ACTIONED, then), wide=narrow)
         if state is not TriageState.DISMISSED:
-            _button("Dismiss", "D" if keys else "", name, _asking(name, targets, TriageState.DISMISSED))
-        _button("Snooze", "S" if keys else "", name, _asking(name, targets, TriageState.SNOOZED))
+            asking = _asking(name, targets, TriageState.DISMISSED)
+            _button("Dismiss", "D" if keys else "", name, asking, wide=narrow)
+        _button("Snooze", "S" if keys else "", name, _asking(name, targets, TriageState.SNOOZED), wide=narrow)
 
 
 def draw_said() -> None:
@@ -150,11 +159,12 @@ def _second_question(
     )
 
 
-def _button(words: str, key: str, name: str, press: Callable[[], None]) -> None:
+def _button(words: str, key: str, name: str, press: Callable[[], None], *, wide: bool = False) -> None:
     st.button(
         words,
         key=f"{name}-{words.lower().replace(' ', '-')}",
         shortcut=key if key and not is_phone() else None,
+        width="stretch" if wide else "content",
         on_click=press,
     )
 

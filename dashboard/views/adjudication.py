@@ -11,6 +11,7 @@ from core.errors import AlertReviewError
 from core.vocabulary import Answer, Kind
 from dashboard.components import cards, links, texts
 from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
+from dashboard.components.study_choice import study_asked
 from dashboard.context import application, colours, is_phone, signed_in
 
 ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
@@ -25,7 +26,9 @@ def page() -> None:
     if not slug:
         _nothing("No study yet", "Disagreements come from the cases of a study.", app.simulated)
         return
-    study = app.study(slug)
+    study = study_asked(slug, "Disagreements")
+    if study is None:
+        return
     line = texts.joined(texts.plain(study.title, 60), "you see the votes as letters, which change from case to case")
     with cards.header("Disagreements", line, simulated=app.simulated):
         person = _acting()

@@ -64,7 +64,9 @@ def _people(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
             "Open sessions": [person.n_sessions for person in people],
         }
     )
-    st.dataframe(table, hide_index=True, key=f"admin_people_{len(people)}")
+    cards.table(
+        table, key=f"admin_people_{len(people)}", alt=f"{texts.plural(len(people), 'person', 'people')} of this site"
+    )
     left, right = st.columns(2)
     with left, cards.card("Change a person"):
         _change(people, units)
@@ -193,7 +195,7 @@ def _sessions() -> None:
             "Browser": [row.browser for row in sessions],
         }
     )
-    st.dataframe(table, hide_index=True, key=f"admin_sessions_{len(sessions)}")
+    cards.table(table, key=f"admin_sessions_{len(sessions)}", alt=f"{texts.plural(len(sessions), 'open session')}")
 
 
 def _failures() -> None:
@@ -209,7 +211,7 @@ def _failures() -> None:
             "Way": [row.way for row in failures],
         }
     )
-    st.dataframe(table, hide_index=True, key=f"admin_failures_{len(failures)}")
+    cards.table(table, key=f"admin_failures_{len(failures)}", alt=f"{texts.plural(len(failures), 'failed sign-in')}")
 
 
 def _audit() -> None:
@@ -228,7 +230,7 @@ def _audit() -> None:
             "Details": [json.dumps(row.details, ensure_ascii=False) for row in found.entries],
         }
     )
-    st.dataframe(table, hide_index=True, key=f"admin_audit_{action}_{before}")
+    cards.table(table, key=f"admin_audit_{action}_{before}", alt="Audit trail, newest first")
 
     def older() -> None:
         st.session_state["admin_before"], st.session_state["admin_before_of"] = found.before, action

@@ -13,7 +13,7 @@ from alertreview.read_models import ExportPreview, PersonView, StudyView
 from core.vocabulary import CaseState
 from dashboard.components import cards, texts
 from dashboard.components.acting import looking_as
-from dashboard.components.study_choice import choose_study
+from dashboard.components.study_choice import choose_study, study_asked
 from dashboard.context import application, looking_person
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def page() -> None:
         with cards.empty_state("No study yet", "Labels to export come from a judged study.", ":material/download:"):
             pass
         return
-    study = app.study(st.query_params.get("study") or next(iter(studies)))
+    study = study_asked(st.query_params.get("study") or next(iter(studies)), "Export")
+    if study is None:
+        return
     _head(app, study, studies)
     person = looking_person()
     if person is not None and app.is_blinded(study.slug, person.person_id):

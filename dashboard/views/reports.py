@@ -12,8 +12,8 @@ from core.study_report import AlertRateCurve, ResultSet, StudyReport
 from dashboard.components import cards, planner, texts
 from dashboard.components.acting import confirm_link, looking_as
 from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
-from dashboard.components.study_choice import choose_study
-from dashboard.context import application, colours, looking_person, may, shown_errors
+from dashboard.components.study_choice import choose_study, study_asked
+from dashboard.context import application, colours, is_phone, looking_person, may, shown_errors
 
 CHOSEN_BUDGET = 0.25
 MIME = {"html": "text/html", "pdf": "application/pdf", "json": "application/json"}
@@ -39,6 +39,8 @@ def page() -> None:
             pass
         return
     slug = st.query_params.get("study") or next(iter(studies))
+    if study_asked(slug, "How good are the alerts?") is None:
+        return
     person = looking_person()
     with st.spinner("Computing the report…", show_time=False):
         report = app.report(slug, person.person_id if person else None)
@@ -240,14 +242,19 @@ def _comparisons(report: StudyReport, result: ResultSet) -> None:
     left, right = st.columns([5, 7])
     with left, cards.card("Methods", "AUC on the same cases", height="stretch"):
         rows = [DotRow(s.label, s.auc_weighted, s.scorer == report.primary_scorer) for s in result.scorers]
-        chart = dots(rows, colours(), what="AUC of methods", reference=0.5, reference_word="chance")
+        chart = dots(rows, colours(), what="AUC of methods", reference=0.5, reference_word="chance", narrow=is_phone())
         cards.figure(chart, "methods", colours(), otherwise="No AUC could be computed.")
     with right, cards.card("Agreement of readers", "Fleiss κ of all, Cohen κ of pairs", height="stretch"):
         figures = report.agreement
         rows = [DotRow("All readers", figures.answers.fleiss, ours=True)]
         rows += [DotRow(f"{_reader(p.reader_a)} – {_reader(p.reader_b)}", p.cohen) for p in figures.pairs]
         chart = dots(
-            rows, colours(), what="Agreement of readers, kappa", reference=0.2, reference_word="fair from here"
+            rows,
+            colours(),
+            what="Agreement of readers, kappa",
+            reference=0.2,
+            reference_word="fair from here",
+            narrow=is_phone(),
         )
         cards.figure(chart, "agreement", colours(), otherwise=figures.answers.fleiss.reason)
     if report.readers:
@@ -257,7 +264,9 @@ def _comparisons(report: StudyReport, result: ResultSet) -> None:
                 for r in report.readers
                 if report.primary_scorer in r.auc_against
             ]
-            chart = dots(rows, colours(), what="AUC by reader", reference=0.5, reference_word="chance")
+            chart = dots(
+                rows, colours(), what="AUC by reader", reference=0.5, reference_word="chance", narrow=is_phone()
+            )
             cards.figure(chart, "readers", colours(), otherwise="No reader judged cases of both kinds.")
 
 
@@ -295,18 +304,16 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
         if not report.hidden:
             frame["Decided"] = [s.n_decided for s in report.strata]
             frame["Positive"] = [s.n_positive for s in report.strata]
-        st.dataframe(
+        cards.table(
             frame,
             key="rp_strata",
-            hide_index=True,
-            height="content",
-            column_config={"Inclusion probability": st.column_config.NumberColumn(format="%.4f")},
+            columns={"Inclusion probability": st.column_config.NumberColumn(format="%.4f")},
             alt="Strata from which cases were chosen, with inclusion probabilities",
         )
     unused = [case for case in result.cases if not case.used]
     if unused:
         with st.expander(f"{texts.plural(len(unused), 'case')} not in the figures"):
-            st.dataframe(
+            cards.table(
                 pd.DataFrame(
                     {
                         "Case": [case.case_label for case in unused],
@@ -315,7 +322,6 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
                     }
                 ),
                 key="rp_unused",
-                hide_index=True,
                 alt="Cases that are not in the figures, with the reason",
             )
 

@@ -9,6 +9,7 @@ from dashboard.components import cards, links, review_session, texts
 from dashboard.components.acting import reading_as
 from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
 from dashboard.components.review_session import Showing
+from dashboard.components.study_choice import study_asked
 from dashboard.context import acting_person, application, colours, has_arrived, is_phone
 
 KEYS = (
@@ -32,7 +33,9 @@ def page() -> None:
     if not slug:
         _message("No study is open", "A coordinator opens a study; then its cases appear here.", app.simulated)
         return
-    study = app.study(slug)
+    study = study_asked(slug, "Review")
+    if study is None:
+        return
     if study.status is not StudyStatus.OPEN:
         word = texts.STATUS_TEXTS[study.status].lower()
         _message(texts.plain(study.title), f"This study is {word} and takes no judgment.", app.simulated)
@@ -231,10 +234,10 @@ def _last_values(case: BlindedCase) -> None:
         key=f"last-values-{case.case_id}",
         column_order=shown,
         column_config={
-            "Trend": st.column_config.LineChartColumn(width=62, color="gray"),
+            "Trend": st.column_config.LineChartColumn(width=56, color="gray"),
             "Flag": st.column_config.TextColumn(width=58),
-            "Age": st.column_config.TextColumn(width=50),
-            "Usual": st.column_config.TextColumn(width=80),
+            "Age": st.column_config.TextColumn(width=58),
+            "Usual": st.column_config.TextColumn(width=78),
         },
         alt="Last value of each lab with unit, flag, trend, usual range and age",
     )

@@ -71,18 +71,20 @@ def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
         if rows and rows[0] < len(ids):
             st.query_params["run"] = str(ids[rows[0]])
 
+    frame = pd.DataFrame(
+        {
+            "Run": ids,
+            "Finished": [texts.day_time(run.published_at) for run in runs],
+            "Scorer": [texts.shorten(run.scorer, 40) for run in runs],
+            "Recent instances": [run.n_recent for run in runs],
+            "Tasks": [run.n_tasks_scored for run in runs],
+            "Alerts": [run.n_alerts for run in runs],
+        }
+    )
     st.dataframe(
-        pd.DataFrame(
-            {
-                "Run": ids,
-                "Finished": [texts.day_time(run.published_at) for run in runs],
-                "Scorer": [texts.shorten(run.scorer, 40) for run in runs],
-                "Recent instances": [run.n_recent for run in runs],
-                "Tasks": [run.n_tasks_scored for run in runs],
-                "Alerts": [run.n_alerts for run in runs],
-            }
-        ),
+        frame,
         key=key,
+        column_config=cards.counts(frame),
         hide_index=True,
         height="content" if len(runs) <= 10 else 390,
         on_select=clicked,

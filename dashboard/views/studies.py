@@ -8,7 +8,7 @@ from alertreview.read_models import QueueView, StudyView
 from core.vocabulary import CaseState, SlotState, StudyStatus
 from dashboard.components import cards, study_acts, texts
 from dashboard.components.charts_bars import case_states
-from dashboard.components.study_choice import choose_study
+from dashboard.components.study_choice import choose_study, study_asked
 from dashboard.context import acting_person, application, colours, may, people_who_read
 
 
@@ -27,7 +27,9 @@ def page() -> None:
             _new_study()
         return
     slug = st.query_params.get("study") or studies[0].slug
-    study = app.study(slug)
+    study = study_asked(slug, "Studies")
+    if study is None:
+        return
     _head(study, studies, app.simulated)
     queues = _queues(slug)
     _tiles(study, queues)

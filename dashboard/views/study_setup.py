@@ -172,7 +172,7 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
         st.error(texts.plain(str(error), 600), icon=":material/error:")
         return None
     cards.figure(strata(preview, colours()), "strata", colours())
-    st.dataframe(
+    cards.table(
         pd.DataFrame(
             {
                 "Stratum": [texts.shorten(s.name, 60) for s in preview.strata],
@@ -182,9 +182,7 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
             }
         ),
         key="su_strata",
-        hide_index=True,
-        height="content",
-        column_config={"Inclusion probability": st.column_config.NumberColumn(format="%.5f")},
+        columns={"Inclusion probability": st.column_config.NumberColumn(format="%.5f")},
         alt="Strata with candidates, chosen cases and the chance of each candidate, which is stored with the case",
     )
     parts = [f"{texts.plural(preview.n_chosen, 'case')} of {texts.plural(preview.n_patients, 'patient')}"]

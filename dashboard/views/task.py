@@ -49,21 +49,29 @@ def page() -> None:
     except NotFoundError:
         _unknown(run, app.simulated)
         return
-    _header(task, run, filters, choices, latest.run_id, simulated=app.simulated)
+    other = _beside(task, choices)
+    _header(task, other, run, filters, choices, latest.run_id, simulated=app.simulated)
     judged = app.tasks.judged(filters)
     _tiles(task, judged)
     _threshold(task, filters)
-    left, right = st.columns(2, vertical_alignment="bottom")
+    left, right = st.columns(2)
     with left:
         _histograms(task, "task")
     with right:
-        _other(task, filters, choices)
+        _other(other, filters)
     drift_card(app.tasks.drift(filters), "task", task.kind)
 
 
 def _first(choices: dict[str, TaskChoice]) -> str:
     """Give the task that is shown when the address names none: the first one that was scored."""
     return next((key for key, choice in choices.items() if choice.is_scored), next(iter(choices)))
+
+
+def _beside(task: TaskView, choices: dict[str, TaskChoice]) -> str:
+    """Give the task that stands beside the shown one: the address's, or the first other one; empty for none."""
+    others = {key: choice for key, choice in choices.items() if key != task.task_key}
+    asked = st.query_params.get("other", "")
+    return asked if asked in others else _first(others) if others else ""
 
 
 def _unknown(run: RunView, simulated: bool) -> None:
@@ -81,6 +89,7 @@ def _unknown(run: RunView, simulated: bool) -> None:
 
 def _header(
     task: TaskView,
+    other: str,
     run: RunView,
     filters: WorklistFilters,
     choices: dict[str, TaskChoice],
@@ -93,7 +102,10 @@ def _header(
         KINDS[task.kind], group, f"run {run.run_id} of {texts.day_time(run.published_at)}", texts.plain(task.scorer, 30)
     )
     with cards.header(texts.plain(task.name, 60), line, simulated=simulated):
+        # Both choices stand up here: above one of the figures, it would push that one below the other.
         _chooser("Task", "task", task.task_key, choices)
+        if other:
+            _chooser("Beside it", "other", other, {key: one for key, one in choices.items() if key != task.task_key})
         if st.button("Its alerts", key="task_worklist", icon=":material/format_list_numbered:"):
             listed = replace(
                 links.PAGE_DEFAULTS,
@@ -119,7 +131,7 @@ def _chooser(label: str, name: str, chosen: str, choices: dict[str, TaskChoice])
             return "–"
         return texts.shorten(choice.name, 50) + ("" if choice.is_scored else " (not scored)")
 
-    st.selectbox(label, list(choices), key=key, format_func=words, on_change=changed, width=260)
+    st.selectbox(label, list(choices), key=key, format_func=words, on_change=changed, width=220)
 
 
 def _tiles(task: TaskView, judged: JudgedTask) -> None:
@@ -129,14 +141,14 @@ def _tiles(task: TaskView, judged: JudgedTask) -> None:
     parts = ", ".join(texts.plural(task.n_alerts.get(one, 0), one.value) for one in Decision)
     n_new = task.triage.get(TriageState.NEW, 0)
     others = [
-        f"{task.triage[one]:,} {texts.TRIAGE_TEXTS[one].lower()}" for one in task.triage if one is not TriageState.NEW
+        f"{n:,} {texts.TRIAGE_TEXTS[one].lower()}" for one, n in task.triage.items() if n and one is not TriageState.NEW
     ]
     cards.tiles(
         (
             ("Instances scored", f"{task.n_scored:,}", f"against {texts.plural(task.n_past, 'past one')}"),
             (f"{verb} in the past", share, f"{task.n_past_positive:,} of {task.n_past:,} past instances"),
             ("Alerts within the budget", f"{n_alerts:,}", parts),
-            ("Not yet triaged", f"{n_new:,}", ", ".join(others) or "–"),
+            ("Not yet triaged", f"{n_new:,}", ", ".join(others) or "none acted on"),
             texts.estimate_tile("AUC of the scaled score", judged.auc, _judged_words(judged)),
         )
     )
@@ -200,19 +212,13 @@ def _histograms(task: TaskView, name: str) -> None:
         )
 
 
-def _other(task: TaskView, filters: WorklistFilters, choices: dict[str, TaskChoice]) -> None:
+def _other(other: str, filters: WorklistFilters) -> None:
     """Draw the task that stands beside this one."""
-    others = {key: choice for key, choice in choices.items() if key != task.task_key}
-    if not others:
-        with cards.card("Beside it"):
-            st.markdown(
-                cards.muted("This is the only task of the run; with another one they would stand side by side.")
-            )
+    if other:
+        _histograms(application().tasks.view(replace(filters, task_key=other)), "other")
         return
-    asked = st.query_params.get("other", "")
-    chosen = asked if asked in others else _first(others)
-    _chooser("Beside it", "other", chosen, others)
-    _histograms(application().tasks.view(replace(filters, task_key=chosen)), "other")
+    with cards.card("Beside it", height="stretch"):
+        st.markdown(cards.muted("This is the only task of the run; with another one they would stand side by side."))
 
 
 page()

@@ -98,13 +98,14 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
             return
         line = _selected(listing, found, at)
         if is_phone():
-            _grid(found, line)
+            _grid(found, line, at)
             _pager(listing, found, line, at)
+            bulk_bar(listing.filters)
             _preview(listing, found, line, at)
             return
         left, right = st.columns([9, 4])
         with left:
-            _grid(found, line)
+            _grid(found, line, at)
             _pager(listing, found, line, at)
             bulk_bar(listing.filters)
         with right:
@@ -145,7 +146,7 @@ def _withheld_line(found: WorklistPage) -> None:
         st.markdown(f":small[:material/visibility_off: {cards.muted(texts.judge_first(found.n_to_judge_first))}]")
 
 
-def _grid(found: WorklistPage, selected: WorklistLine | None) -> None:
+def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place) -> None:
     """Draw the rows; the selected alert is known by its id, never by its position alone."""
     ids = [line.first.alert_id for line in found.lines]
     # Another list is another grid: a kept grid would keep its selected position and mean another alert by it.
@@ -158,7 +159,7 @@ def _grid(found: WorklistPage, selected: WorklistLine | None) -> None:
     st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": []}}
     columns = _columns(found.lines)
     st.dataframe(
-        _frame(found.lines),
+        _frame(found.lines, _first_line(at)),
         key=key,
         hide_index=True,
         height="content",
@@ -176,12 +177,12 @@ def _columns(lines: tuple[WorklistLine, ...]) -> dict[str, object]:
     config = st.column_config
     if is_phone():
         return {
-            "rank": config.NumberColumn("#", width=36),
+            "place": config.NumberColumn("#", width=36),
             "decision": config.TextColumn("Decision in question", width=196),
             "score": config.NumberColumn("Score", width=58, format=f"%.{digits}f"),
         }
     return {
-        "rank": config.NumberColumn("#", width=36, help="Rank within omissions or commissions"),
+        "place": config.NumberColumn("#", width=36, help="Place in this list; an alert's own page has its rank"),
         "decision": config.TextColumn("Decision in question", width=204),
         "type": config.MultiselectColumn(
             "Type", width=98, options=list(texts.DECISION_TEXTS.values()), color=["blue", "orange"]
@@ -201,10 +202,15 @@ def _columns(lines: tuple[WorklistLine, ...]) -> dict[str, object]:
     }
 
 
-def _frame(lines: tuple[WorklistLine, ...]) -> pd.DataFrame:
+def _frame(lines: tuple[WorklistLine, ...], first: int) -> pd.DataFrame:
+    """Return the cells, lines numbered as they stand here.
+
+    Ranks have gaps wherever an alert is withheld, triaged or inside another line, and two lists in turns have each
+    rank twice.
+    """
     return pd.DataFrame(
         {
-            "rank": [line.first.rank for line in lines],
+            "place": list(range(first, first + len(lines))),
             "decision": [texts.shorten(line.words) for line in lines],
             "type": [
                 [texts.DECISION_TEXTS[one] for one in dict.fromkeys(member.decision for member in line.members)]
@@ -233,8 +239,13 @@ def _clicked() -> None:
         move(replace(kept_place(), alert=ids[rows[0]]))
 
 
+def _first_line(at: Place) -> int:
+    """Give the number of the first line on a page."""
+    return (at.page - 1) * PAGE_SIZE + 1
+
+
 def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None, at: Place) -> None:
-    first = (at.page - 1) * PAGE_SIZE + 1
+    first = _first_line(at)
     ids = [line.first.alert_id for line in found.lines]
     here = selected.first.alert_id if selected else None
     start = bool(ids) and here == ids[0] and at.page == 1
@@ -328,6 +339,7 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
             row.standing.state,
             name="preview",
             then=_after_triage,
+            narrow=True,
         ),
     )
 

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from alertreview.bootstrap import Application, open_application
-from alertreview.demo import READERS, STUDY, build_demo, demo_home
+from alertreview.demo import N_LEFT_OPEN, READERS, STUDY, build_demo, demo_home
 from alertreview.read_models import WorklistFilters
 from alertreview.settings import default_home, load_settings
 from core.vocabulary import Answer, CaseState, Role, StudyStatus
@@ -81,6 +81,7 @@ def test_an_adjudicator_may_settle_what_the_votes_leave_open_and_the_lens_has_an
 ) -> None:
     person = next(one for one in application.people() if one.role is Role.ADJUDICATOR)
     waiting = application.adjudication.disagreements(STUDY, person.person_id)
+    assert len(waiting) >= N_LEFT_OPEN, "the page has something to show, in a small demonstration too"
     left_open = (CaseState.DISPUTED, CaseState.UNDETERMINED)
     assert list(waiting) == [
         case.case_id for case in application.studies_service.case_rows(STUDY) if case.state in left_open

@@ -47,6 +47,7 @@ def faults(page: Page) -> list[str]:
     found += [f"an error is shown: {one}" for one in page.locator("[data-testid=stException]").all_inner_texts()]
     if (excess := page.evaluate(SIDEWAYS)) > 0:
         found.append(f"scrolls sideways by {excess} px")
+    found += [f"cut off on a button: {words}" for words in page.evaluate(CUT)]
     found += [f"a figure or table without words: {one}" for one in page.evaluate(WORDLESS)]
     return found + [str(finding) for finding in grave_findings(page)]
 
@@ -56,6 +57,9 @@ AXE = """known => axe.run(document, {resultTypes: ['violations'], elementRef: tr
     .filter(node => !known.some(([id, selector]) => id === rule.id && node.element.closest(selector)))
     .map(node => ({rule: rule.id, impact: rule.impact, target: node.target.flat(3).join(' ').slice(0, 200),
       html: node.html.slice(0, 300)}))))"""
+
+CUT = """() => [...document.querySelectorAll('button .stMarkdownEllipsis')]
+  .filter(words => words.scrollWidth > words.clientWidth + 1).map(words => words.innerText)"""
 
 WORDLESS = """() => [...document.querySelectorAll('[data-testid=stPlotlyChart], [data-testid=stDataFrame]')]
   .map(element => element.closest('[data-testid=stElementContainer]') ?? element)

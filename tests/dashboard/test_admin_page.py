@@ -55,6 +55,14 @@ def press(page: AppTest, label: str) -> AppTest:
     return page
 
 
+def test_every_table_says_in_words_what_it_holds(open_page: OpenPage, desk: SignInDesk) -> None:
+    page = open_page("admin", double(desk))
+    tables = [one.proto.alt for one in page.dataframe]
+    assert len(tables) == 3, "people, sessions, audit; nobody failed to sign in"
+    assert tables[0] == "2 people of this site"
+    assert all(tables)
+
+
 def test_an_administrator_creates_limits_and_deactivates_people(open_page: OpenPage, desk: SignInDesk) -> None:
     page = open_page("admin", double(desk))
     assert not page.exception

@@ -226,6 +226,21 @@ def test_a_value_without_interval_is_drawn_without_one() -> None:
     assert len([s for s in chart.figure["layout"]["shapes"] if s["type"] == "line"]) == 1
 
 
+def test_on_a_phone_values_stand_under_the_names_where_they_cover_no_dot() -> None:
+    rows = [charts_report.DotRow("SoftHAD", Estimate(0.98, 0.95, 0.99), ours=True)]
+    wide, narrow = (
+        charts_report.dots(rows, LIGHT, what="AUC", reference=0.5, reference_word="chance", narrow=one)
+        for one in (False, True)
+    )
+    assert wide is not None
+    assert narrow is not None
+    value = rows[0].estimate.text()
+    assert [value in a["text"] for a in annotations(wide)] == [True, False]
+    assert [a["text"] for a in annotations(narrow)] == ["chance"]
+    assert narrow.figure["layout"]["yaxis"]["ticktext"] == [f"SoftHAD<br>{value}"]
+    assert narrow.alt == wide.alt
+
+
 def test_the_roc_is_square_and_names_its_curves() -> None:
     report = FakeApplication().report("ward-2025")
     chart = charts_report.roc(report.primary.scorers, "softhad", LIGHT)

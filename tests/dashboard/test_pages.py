@@ -95,6 +95,7 @@ def test_any_other_error_is_one_neutral_sentence_and_the_log_does_not_repeat_it(
         ("studies", {"study": "nowhere"}, "no study 'nowhere'"),
         ("reports", {"study": "nowhere"}, "no study 'nowhere'"),
         ("export", {"study": "nowhere"}, "no study 'nowhere'"),
+        ("adjudication", {"study": "nowhere"}, "no study 'nowhere'"),
     ],
 )
 def test_a_link_to_what_is_not_there_says_so(
@@ -103,6 +104,10 @@ def test_a_link_to_what_is_not_there_says_so(
     page = open_page(name, FakeApplication(), **address)
     assert not page.exception
     assert part in words(page)
+    if address.get("study") == "nowhere":
+        assert nothing_failed(page), "a page with a title and a way on, no bare error"
+        assert words(page).startswith("# ")
+        assert page.button(key="to_studies").label == "To the studies"
 
 
 def test_home_goes_on_with_the_open_study(open_page: OpenPage) -> None:

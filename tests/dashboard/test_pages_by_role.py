@@ -25,8 +25,16 @@ BEHIND = {
     "admin": "accounts.all",
 }
 """Page in the navigation -> the use case it is for."""
-HIDDEN = {"task": "tasks.view", "adjudication": "adjudication.disagreements", "worklist": "worklist"}
-"""Pages whose address can be typed by anybody; the worklist stands for those in the navigation."""
+HIDDEN = {
+    "task": "tasks.view",
+    "alert": "alert",
+    "study-setup": "study_desk.set_up",
+    "adjudication": "adjudication.disagreements",
+    "worklist": "worklist",
+    "export": "export_labels",
+    "review": "next_case",
+}
+"""Pages whose address can be typed by anybody, also some of those in the navigation."""
 
 
 def may(role: Role, use_case: str) -> bool:
@@ -57,3 +65,7 @@ def test_a_typed_address_lets_in_whom_the_matrix_lets_in(open_page: OpenPage, ro
     assert not page.exception
     refused = f"Your role, {role.value}, may not" in words(page)
     assert refused is not may(role, HIDDEN[name])
+    if refused:
+        assert words(page).startswith("# "), "a refused page has its title"
+        assert not page.button, "and nothing that could be tried"
+        assert not page.selectbox

@@ -22,6 +22,17 @@ def test_the_first_page_shows_thirteen_alerts_and_previews_the_first(open_page: 
     assert "Lines 1–13, 62 alerts" in words(page)
 
 
+@pytest.mark.parametrize("narrowed", [{}, {"decision": "omission"}, {"unit": "Neuro ICU", "budget": "5"}])
+def test_lines_are_numbered_without_gaps_from_page_to_page(open_page: OpenPage, narrowed: dict[str, str]) -> None:
+    page = open_page("worklist", FakeApplication(n_alerts=400), **narrowed)
+    seen = list(rows(page)["place"])
+    for _ in range(13):
+        page.button(key="wl_next").click().run()
+    seen += list(rows(page)["place"])
+    assert seen == list(range(1, len(seen) + 1))
+    assert len(seen) > 13
+
+
 def test_filters_from_a_link_show_in_the_widgets_and_in_the_rows(open_page: OpenPage) -> None:
     page = open_page("worklist", FakeApplication(), decision="commission", kind="LAB_ORDER", budget="0.5")
     assert page.get("button_group") is not None
