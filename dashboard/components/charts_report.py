@@ -278,6 +278,8 @@ def dots(
     names = [safe(row.name, 20 if narrow else 26) for row in shown]
     if narrow:
         names = [f"{name}<br>{row.estimate.text()}" for name, row in zip(names, shown, strict=True)]
+    value_column = 0.12 if narrow else 0.72  # stands to the right of every dot
+    ends_at = [low - 0.12 * room, high + value_column * room]
     positions = list(range(len(shown)))[::-1]
     shapes = [
         line(row.estimate.low, row.estimate.high, y, y, colours.accent if row.ours else colours.bars_strong, width=2)
@@ -303,28 +305,27 @@ def dots(
             colours,
             58 + (42 if narrow else 31) * len(shown),
             margin={"t": 22},
-            # The column of figures stands to the right of every dot.
-            xaxis=axis(
-                colours,
-                range=[low - 0.12 * room, high + (0.12 if narrow else 0.72) * room],
-                tickvals=_ticks(low, high, most=5 if narrow else 11),
-                tickformat=".1f",
-            ),
-            yaxis=axis(
-                colours,
-                range=[-0.6, len(shown) - 0.4],
-                tickvals=positions,
-                ticktext=names,
-                ticks="",
-                showline=False,
-                tickfont={"size": 13, "color": colours.text},
-            ),
+            xaxis=axis(colours, range=ends_at, tickvals=_ticks(low, high, 5 if narrow else 11), tickformat=".1f"),
+            yaxis=_names_axis(names, positions, colours),
             shapes=shapes,
             annotations=words,
         ),
     }
     parts = "; ".join(f"{shorten(row.name, 40)} {row.estimate.text()}" for row in shown)
     return Chart(figure, f"{what} with 95% intervals: {parts}.")
+
+
+def _names_axis(names: Sequence[str], positions: Sequence[int], colours: Palette) -> Json:
+    """Return the axis that names the rows."""
+    return axis(
+        colours,
+        range=[-0.6, len(names) - 0.4],
+        tickvals=list(positions),
+        ticktext=list(names),
+        ticks="",
+        showline=False,
+        tickfont={"size": 13, "color": colours.text},
+    )
 
 
 def _dot_word(row: DotRow, y: float, colours: Palette) -> Json:
