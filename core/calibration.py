@@ -12,8 +12,8 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
+from core.compilation import compiled
 from core.errors import InvalidInputError
-from core.kernels import compiled
 from core.validation import FloatArray
 
 EVIDENCE_CLIP = 0.999

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.compilation import compiled, fma
 from core.feature_rows import FeatureRows
-from core.kernels import FLOAT32_RESIDUAL, FLOAT64_RESIDUAL, LeftOut, Nodes, combine_rows, compiled, extend_row
+from core.kernels import FLOAT32_RESIDUAL, FLOAT64_RESIDUAL, LeftOut, Nodes, combine_rows, dot, extend_row
 from core.validation import FloatArray, IntArray
 
 _CACHE_LINE = 64
@@ -199,11 +200,9 @@ def _extend_sparse(
     for i in range(len(blocks)):
         values = all_values[starts[i] : starts[i + 1]]
         combine_rows(by_feature, all_places[starts[i] : starts[i + 1]], values, row)
-        norm = np.float32(0)
-        for value in values:
-            norm += value * value
+        norm = dot(values, values)
         for j in range(n_nodes):
-            row[j] = norm + norms[j] - two * row[j]
+            row[j] = fma(-two, row[j], norm + norms[j])
         k, block = n_neighbors, blocks[i]
         if block >= 0:
             first, end = left.starts[block], left.starts[block + 1]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from core.kernels import compiled
+from core.compilation import compiled
 from core.validation import IntArray
 
 _ROWS_AT_ONCE = 2048

@@ -3,11 +3,16 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 pytest_plugins = ("tests.traceability",)
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# How long an example takes says something about the machine and what else it does, not about what is tested.
+hypothesis.settings.register_profile("without deadlines", deadline=None)
+hypothesis.settings.load_profile("without deadlines")
 
 
 def require(present: bool, what: str) -> None:

@@ -1,15 +1,13 @@
 """Compiled loops against plain NumPy: selection with ties, scales, the one-node extension, both ways to multiply."""
 
-import importlib
-
 import numba
 import numpy as np
 import pytest
 
-from core import kernels
+from core import compilation
 from core.extension import extend_rows
 from core.graph import dense_similarity
-from core.kernels import symmetric_squared_distances
+from core.kernels import dot, symmetric_squared_distances
 
 
 def system(n_nodes=40, seed=0, ties=False):
@@ -112,6 +110,25 @@ def test_without_a_place_for_machine_code_kernels_compile_in_memory(monkeypatch)
         return real(*args, **options)
 
     monkeypatch.setattr(numba, "njit", refuse_cache)
-    double = kernels.compiled(lambda x: 2 * x)
+    double = compilation.compiled(lambda x: 2 * x)
     assert double(21) == 42
-    assert importlib.import_module("core.kernels") is kernels
+
+
+def test_sums_of_products_keep_their_order():
+    random = np.random.default_rng(5)
+    for n in (0, 1, 7, 8, 9, 75, 200):
+        left, right = random.normal(size=(2, n)).astype(np.float32)
+        sums = [0.0] * 8
+        for i in range(n):
+            # In float64 a product of float32 numbers is exact: one rounding, as a fused step has.
+            place = i % 8 if i < n - n % 8 else 0
+            sums[place] = float(np.float32(float(left[i]) * float(right[i]) + sums[place]))
+        s = [np.float32(x) for x in sums]
+        expected = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+        assert dot(left, right) == expected
+
+
+def test_a_fused_step_of_mixed_precision_is_refused():
+    mixed = compilation.compiled(lambda x, y: compilation.fma(x, x, y))
+    with pytest.raises(numba.TypingError, match="three floats of one type"):
+        mixed(np.float32(1), 1.0)
