@@ -1,4 +1,8 @@
-"""Processes killed outright, 25 times each in voting, scoring, publishing, migrating and exporting: what was lost."""
+"""Processes killed outright, 25 times each in voting, scoring, publishing, migrating and exporting: what was lost.
+
+It ends with 0 when nothing that was acknowledged was lost, nothing was half done and the published run stayed, on
+SQLite and PostgreSQL; with 1 when not.
+"""
 
 import argparse
 import random
@@ -7,20 +11,22 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.kill_places import place
 from tests.kills import ACTS
 
 
-def kill_many(name: str, n_kills: int, seed: int) -> bool:
+def kill_many(kind: str, name: str, n_kills: int, seed: int) -> bool:
     """Kill one act many times and print what came of it; True when nothing was lost."""
     act, lost, n_acknowledged, began = ACTS[name], [], 0, time.perf_counter()
     for number in range(n_kills):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder)) as made:
             try:
-                n_acknowledged += act(Path(folder), random.Random(f"{name} {seed} {number}"))
+                n_acknowledged += act(made, random.Random(f"{kind} {name} {seed} {number}"))
             except AssertionError as error:
                 lost.append(f"kill {number}: {error}")
     seconds = time.perf_counter() - began
-    print(f"{name:12} {n_kills} kills, {n_acknowledged} acts acknowledged, {len(lost)} with a loss ({seconds:.0f} s)")
+    found = f"{n_kills} kills, {n_acknowledged} acts acknowledged, {len(lost)} with a loss ({seconds:.0f} s)"
+    print(f"{kind:10} {name:10} {found}", flush=True)
     for line in lost:
         print(f"    {line}")
     return not lost
@@ -32,9 +38,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=25)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument("--act", choices=sorted(ACTS), action="append")
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], action="append")
     options = parser.parse_args()
     print(f"seed {options.seed}")
-    results = [kill_many(name, options.kills, options.seed) for name in options.act or ACTS]
+    results = [
+        kill_many(kind, name, options.kills, options.seed)
+        for kind in options.database or ["sqlite", "postgresql"]
+        for name in options.act or ACTS
+    ]
     return 0 if all(results) else 1
 
 

@@ -84,12 +84,12 @@ def publish_for_ever(url: str) -> None:
             print(run_id, flush=True)
 
 
-def migrate(folder: str) -> None:
-    """Upgrade the databases in a folder, one after another; prints the name of each once it is done."""
-    for file in sorted(Path(folder).glob("*.db")):
-        with Database(f"sqlite:///{file}") as database:
+def migrate(*urls: str) -> None:
+    """Upgrade databases one after another; prints the place of each in the list once it is done."""
+    for number, url in enumerate(urls):
+        with Database(url) as database:
             database.upgrade()
-        print(file.name, flush=True)
+        print(number, flush=True)
 
 
 def export_for_ever(url: str, folder: str) -> None:

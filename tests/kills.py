@@ -1,63 +1,42 @@
 """Acts that are killed at random moments, and what must hold afterwards: a few for the tests, many for the bench.
 
-Each function makes its own site below a folder, kills a process in the middle of the act, and looks; an AssertionError
-says what was lost.
+Each function makes its own site at a place, kills a process in the middle of the act, and looks; an AssertionError says
+what was lost.
 """
 
-import functools
+import contextlib
 import json
 import random
-import shutil
-import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
-from core.vocabulary import Decision, RunStatus
+from core.vocabulary import RunStatus
 from db import schema
 from db.session import Database
 from tests.faults import kill_at_random
-from tests.stored_site import StoredSite, child
+from tests.kill_places import Place
+from tests.stored_site import child
 
-Act = Callable[[Path, random.Random], int]
-"""Takes an empty folder and a source of chance; gives the number of acknowledged acts that were looked for."""
-
-
-def made(folder: Path) -> str:
-    """URL of a new site with one published run and an open study."""
-    file = folder / "site.db"
-    file.write_bytes(_new_site())
-    return f"sqlite:///{file}"
+Act = Callable[[Place, random.Random], int]
+"""Takes a place and a source of chance; gives the number of acknowledged acts that were looked for."""
 
 
-@functools.cache
-def _new_site() -> bytes:
-    """The file of such a site, made once: it is as it was before anything happened."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "site.db"
-        with Database(f"sqlite:///{file}") as database:
-            database.upgrade()
-            site = StoredSite(database)
-            site.publish([site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(12)])
-            site.study(40, 3)
-        assert not file.with_name("site.db-wal").exists(), "rows stand outside of the file"
-        return file.read_bytes()
-
-
-def _require_sound(database: Database) -> None:
-    """The database opens, has no half row, and its audit trail is whole."""
-    with database.engine.connect() as connection, connection.begin():
-        assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
-        assert connection.exec_driver_sql("PRAGMA foreign_key_check").first() is None
-    with database.read() as uow:
-        uow.audit.require_whole()
-
-
-def voting(folder: Path, chance: random.Random) -> int:
-    """Every acknowledged vote is there, each with its one audit row, and the study is as open as it was."""
-    url = made(folder)
-    killed = kill_at_random(child("judge", url), chance, within_seconds=0.4)
+@contextlib.contextmanager
+def reopened(place: Place, url: str) -> Iterator[Database]:
+    """Open a database after a kill, as the next start does: it has no half row, and its audit trail is whole."""
+    place.settle(url)
     with Database(url) as database:
-        _require_sound(database)
+        database.check()
+        place.require_sound(database)
+        with database.read() as uow:
+            uow.audit.require_whole()
+        yield database
+
+
+def voting(place: Place, chance: random.Random) -> int:
+    """Every acknowledged vote is there, each with its one audit row, and the study is as open as it was."""
+    url = place.site()
+    killed = kill_at_random(child("judge", url), chance, within_seconds=0.4)
+    with reopened(place, url) as database:
         with database.read() as uow:
             study = uow.studies.by_slug("demo")
             stored = {vote.case_id for vote in uow.judgments.votes(study.id)}
@@ -70,14 +49,13 @@ def voting(folder: Path, chance: random.Random) -> int:
     return len(acknowledged)
 
 
-def scoring(folder: Path, chance: random.Random) -> int:
+def scoring(place: Place, chance: random.Random) -> int:
     """The published run stays what readers see, and the next job sweeps the broken one away."""
-    url = made(folder)
+    url = place.site()
     with Database(url) as database, database.read() as uow:
         before = uow.runs.latest_published()
     kill_at_random(child("score-for-ever", url), chance, within_seconds=0.4)
-    with Database(url) as database:
-        _require_sound(database)
+    with reopened(place, url) as database:
         with database.read() as uow:
             assert uow.runs.latest_published() == before, "the published run changed"
         assert database.sweep() == 1
@@ -86,15 +64,14 @@ def scoring(folder: Path, chance: random.Random) -> int:
     return 1
 
 
-def publishing(folder: Path, chance: random.Random) -> int:
+def publishing(place: Place, chance: random.Random) -> int:
     """Every run whose publication was acknowledged is published, whole; no other one is but perhaps the last."""
-    url = made(folder)
+    url = place.site()
     with Database(url) as database, database.read() as uow:
         before = {run.id for run in uow.runs.published()}
     killed = kill_at_random(child("publish-for-ever", url), chance, within_seconds=0.4)
     acknowledged = {int(line) for line in killed.lines}
-    with Database(url) as database:
-        _require_sound(database)
+    with reopened(place, url) as database:
         with database.read() as uow:
             published = {run.id: run.n_omissions for run in uow.runs.published() if run.id not in before}
             audited = len(uow.audit.latest(1000, action="run published"))
@@ -106,33 +83,26 @@ def publishing(folder: Path, chance: random.Random) -> int:
     return len(acknowledged)
 
 
-def migrating(folder: Path, chance: random.Random, n_databases: int = 5) -> int:
+def migrating(place: Place, chance: random.Random, n_databases: int = 3) -> int:
     """Each database is at the old schema or at the new one, with all its rows, and the upgrade can be repeated."""
-    old, files = folder / "old", folder / "files"
-    old.mkdir()
-    files.mkdir()
-    url = made(old)
-    with Database(url) as database:
-        database.downgrade("0001")
-    for number in range(n_databases):
-        shutil.copyfile(old / "site.db", files / f"{number:03d}.db")
-    killed = kill_at_random(child("migrate", files), chance, within_seconds=0.7)
-    for file in sorted(files.glob("*.db")):
-        with Database(f"sqlite:///{file}") as database:
+    urls = [place.site("0001") for _ in range(n_databases)]
+    killed = kill_at_random(child("migrate", *urls), chance, within_seconds=0.7)
+    for number, url in enumerate(urls):
+        place.settle(url)
+        with Database(url) as database:
             revision = database.state().revision
-            assert revision in {"0001", schema.head()}, f"{file.name} stands between two schemas"
-            assert revision == schema.head() or file.name not in killed.lines, "an acknowledged upgrade is gone"
+            assert revision in {"0001", schema.head()}, f"database {number} stands between two schemas"
+            assert revision == schema.head() or str(number) not in killed.lines, "an acknowledged upgrade is gone"
             database.upgrade()
-            _require_sound(database)
-            with database.read() as uow:
-                assert len(uow.cases.blinded(uow.studies.by_slug("demo").id)) == 40
+        with reopened(place, url) as database, database.read() as uow:
+            assert len(uow.cases.blinded(uow.studies.by_slug("demo").id)) == 40
     return len(killed.lines)
 
 
-def exporting(folder: Path, chance: random.Random) -> int:
+def exporting(place: Place, chance: random.Random) -> int:
     """Each acknowledged file is there, whole and audited; what was half written has no name that passes for a file."""
-    url = made(folder)
-    out = folder / "out"
+    url = place.site()
+    out = place.folder / "out"
     out.mkdir()
     killed = kill_at_random(child("export-for-ever", url, out), chance, within_seconds=0.4)
     acknowledged = dict(line.split() for line in killed.lines)
@@ -142,8 +112,7 @@ def exporting(folder: Path, chance: random.Random) -> int:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         assert [row["sequence"] for row in rows] == list(range(1, len(rows) + 1)), f"{name} is half a file"
         assert name not in acknowledged or len(rows) == int(acknowledged[name])
-    with Database(url) as database:
-        _require_sound(database)
+    with reopened(place, url) as database:
         with database.read() as uow:
             audited = len(uow.audit.latest(1000, action="audit trail exported"))
         assert len(acknowledged) <= audited <= len(written)

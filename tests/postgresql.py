@@ -76,16 +76,18 @@ def url_of(name: str) -> str:
 
 
 @contextlib.contextmanager
-def own_database(*, empty: bool = False) -> Iterator[str]:
+def own_database(*, empty: bool = False, source: str = "") -> Iterator[str]:
     """URL of a new database: with this version's tables, or with none; it is dropped in the end.
 
     Parameters
     ----------
     empty : bool
         Leave it without tables.
+    source : str
+        Name of a database to copy instead, from `kept_database`; nobody may be connected to it.
     """
     name = f"alertreview_test_{os.getpid()}_{next(_numbers)}"
-    source = "template0" if empty else _template()
+    source = source or ("template0" if empty else _template())
     with connected() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {source}")
     try:
@@ -111,11 +113,17 @@ def programs() -> str:
 
 @functools.cache
 def _template() -> str:
-    name = f"alertreview_template_{os.getpid()}"
-    with connected() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    name = kept_database("template")
     with Database(url_of(name)) as database:
         database.upgrade()
+    return name
+
+
+def kept_database(purpose: str) -> str:
+    """Make an empty database that lasts as long as this process, to be copied by tests; gives its name."""
+    name = f"alertreview_{purpose}_{os.getpid()}"
+    with connected() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0")
     atexit.register(_drop, name)
     return name
 
