@@ -10,6 +10,9 @@ def main() -> int:
     if sentence := foreign_package():
         sys.stderr.write(f"alertreview: {sentence}\n")
         return 2
+    from alertreview.stopping import stop_in_order
+
+    stop_in_order()
     from alertreview.cli import main as run_command_line
 
     return run_command_line()

@@ -136,6 +136,16 @@ RULES: Mapping[str, Rule] = {
 """By the name under which a page calls it: a method of the application, or service and method."""
 
 NOT_FOR_PAGES = frozenset(
-    {"audit_trail.export", "close", "database", "exports", "sessions", "settings", "sign_in", "unit_lookup"}
+    {
+        "audit_trail.export",
+        "close",
+        "database",
+        "exports",
+        "finish_writing",
+        "sessions",
+        "settings",
+        "sign_in",
+        "unit_lookup",
+    }
 )
 """What only the command line, the gate and the composition root use; a page that asks is refused."""

@@ -110,6 +110,16 @@ class Application:
         self._explanations.close()
         self.database.dispose()
 
+    def finish_writing(self, within_seconds: float) -> bool:
+        """Let saves that have begun end, and refuse further ones: the program is about to stop.
+
+        Returns
+        -------
+        bool
+            Whether all have ended within that time.
+        """
+        return self.database.finish_writing(within_seconds)
+
     @property
     def simulated(self) -> bool:
         """Whether the site's last import says that no real patient stands behind it."""

@@ -16,9 +16,11 @@ from alertreview.cli_sensitivity import sensitivity
 from alertreview.cli_simulate import simulate
 from alertreview.cli_study import export, recompute, report, sign_report, study
 from alertreview.settings import Settings, load_settings
+from alertreview.stopping import EXIT_TERMINATED, Terminated
 from core.errors import AlertReviewError
 
 EXIT_INTERRUPTED = 130
+GOES_ON = "nothing half-done is visible, the same command goes on from here"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -192,10 +194,11 @@ def main(arguments: list[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo(
-            "alertreview: interrupted; nothing half-done is visible, the same command goes on from here", err=True
-        )
+        click.echo(f"alertreview: interrupted; {GOES_ON}", err=True)
         return EXIT_INTERRUPTED
+    except Terminated:
+        click.echo(f"alertreview: stopped; {GOES_ON}", err=True)
+        return EXIT_TERMINATED
     except AlertReviewError as error:
         click.echo(f"alertreview: {error}", err=True)
         return error.exit_code

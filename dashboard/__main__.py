@@ -7,6 +7,8 @@ import click
 from core.errors import AlertReviewError
 from dashboard.launch import DEFAULT_PORT, serve
 
+EXIT_INTERRUPTED = 130
+
 
 @click.command()
 @click.option("--port", default=DEFAULT_PORT, show_default=True, help="Port on the loopback address.")
@@ -15,6 +17,9 @@ def main(port: int, browser: bool) -> None:
     """Serve the dashboard of the site in ALERTREVIEW_HOME until stopped."""
     try:
         serve(port=port, open_browser=browser)
+    except KeyboardInterrupt:
+        click.echo("The dashboard has stopped.", err=True)
+        sys.exit(EXIT_INTERRUPTED)
     except AlertReviewError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(error.exit_code)

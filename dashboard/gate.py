@@ -59,6 +59,8 @@ OPEN_ADDRESS = (
 LOOK_AGAIN_SECONDS = 5.0
 """How often an open websocket is asked whether its session still holds."""
 SIGNED_OUT_CODE = 4401
+FINISH_SECONDS = 35.0
+"""How long a save that has begun may take after the order to stop: longer than it may wait for the database."""
 
 
 def check_settings() -> WebSettings:
@@ -99,12 +101,19 @@ def middleware(web: WebSettings | None = None) -> Sequence[Middleware]:
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
-    """Open the site before a visitor waits for it, and keep what lives as long as the process from the collector."""
+    """Open the site before a visitor waits for it, and keep what lives as long as the process from the collector.
+
+    In the end it lets saves that have begun end: the process that a signal stops waits for no thread of a page.
+    """
     with suppress(AlertReviewError):  # who visits is told why
         await run_in_threadpool(site_of_process)
     gc.collect()
     gc.freeze()
     yield
+    with suppress(AlertReviewError):
+        site = await run_in_threadpool(site_of_process)
+        if not await run_in_threadpool(site.finish_writing, FINISH_SECONDS):
+            logger.error("stopped while a save was still waiting; nothing of it was kept")
 
 
 def on_script_error(error: Exception) -> bool:

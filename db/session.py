@@ -15,6 +15,7 @@ from db.downgrades import downgrade
 from db.engine import open_engine, parse_url, sqlite_file
 from db.failures import readable_errors
 from db.unit_of_work import UnitOfWork
+from db.writers import Writers
 
 _SCORING_KEY = 0x416C5277
 _BUSY_SCORING = (
@@ -52,6 +53,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = parse_url(url)
         self._engine = open_engine(self._url)
+        self._writers = Writers()
         self.name = str(sqlite_file(self._url) or f"{self._url.database} on {self._url.host or 'this machine'}")
         """What messages call it; holds no password."""
 
@@ -84,7 +86,11 @@ class Database:
             Let the commit wait until the disk has it. False is for what nobody was promised: no killed process can
             undo it, a power failure can, alone or with what was committed in the same way before it.
         """
-        return UnitOfWork(self._engine, readonly=False, exclusive=exclusive, lasting=lasting)
+        return UnitOfWork(self._engine, readonly=False, exclusive=exclusive, lasting=lasting, writers=self._writers)
+
+    def finish_writing(self, within_seconds: float) -> bool:
+        """Let no unit of work begin to write any more, and wait for those that have; True when all have ended."""
+        return self._writers.finish(within_seconds)
 
     @property
     def has_one_writer(self) -> bool:

@@ -27,6 +27,7 @@ from db.repositories.snapshots import Snapshots
 from db.repositories.studies import Studies
 from db.repositories.triage import TriageBook
 from db.repositories.units import Units
+from db.writers import Writers
 
 
 class UnitOfWork:
@@ -42,9 +43,20 @@ class UnitOfWork:
         Take turns with other deciding writers.
     lasting : bool
         Wait at the commit until the disk has it.
+    writers : Writers, optional
+        Those of the database, to be counted among them; a reader is not counted.
     """
 
-    def __init__(self, engine: Engine, *, readonly: bool, exclusive: bool = True, lasting: bool = True) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        readonly: bool,
+        exclusive: bool = True,
+        lasting: bool = True,
+        writers: Writers | None = None,
+    ) -> None:
+        self._writers = writers
         options: dict[str, Any] = {"readonly": readonly, "exclusive": exclusive, "lasting": lasting}
         if readonly and engine.dialect.name == "postgresql":
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -69,17 +81,30 @@ class UnitOfWork:
         self.audit = AuditTrail(self._session)
 
     def __enter__(self) -> Self:
-        with readable_errors():
-            self._session.connection()
+        if self._writers is not None:
+            self._writers.begin()
+        try:
+            with readable_errors():
+                self._session.connection()
+        except BaseException:
+            self._end()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with readable_errors():
-            self._session.close()
-            if isinstance(error, (sa_errors.SQLAlchemyError, sqlite3.Error)):
-                raise error
+        try:
+            with readable_errors():
+                self._session.close()
+                if isinstance(error, (sa_errors.SQLAlchemyError, sqlite3.Error)):
+                    raise error
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if self._writers is not None:
+            self._writers.end()
 
     def commit(self) -> None:
         """Keep what was done.

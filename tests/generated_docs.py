@@ -51,7 +51,13 @@ def command_line() -> str:
     lines += ["## How a command ends", "", "With 0 when all went well, otherwise with one line on standard error:", ""]
     lines += ["| error | exit code | meaning |", "|---|---|---|"]
     lines += [f"| `{error.__name__}` | {error.exit_code} | {_first_line(error)} |" for error in errors()]
-    lines += ["", "130 means interrupted (Ctrl+C). Warnings end nothing:", "", "| warning | meaning |", "|---|---|"]
+    lines += [
+        "",
+        "130 means interrupted (Ctrl+C), 143 stopped (SIGTERM). Warnings end nothing:",
+        "",
+        "| warning | meaning |",
+        "|---|---|",
+    ]
     lines += [f"| `{warning.__name__}` | {_first_line(warning)} |" for warning in _below(AlertReviewWarning)]
     return "\n".join(lines) + "\n"
 

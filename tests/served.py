@@ -171,12 +171,13 @@ class Visitor:
         form = {"login": "ada", "code": code, "password": PASSWORD, "again": PASSWORD, "next": target}
         return self.ask(f"{base}/login/code", {**form, "form_key": form_key(self.ask(f"{base}/login/code").text)})
 
-    def draw(self, path: str) -> str:
-        """Open the page's websocket, have the first page drawn, and give all that was sent as text."""
-        return run_apart(self._draw(path))
+    def draw(self, path: str, page: str = "") -> str:
+        """Open the websocket, have a page drawn (by its path; the first one), and give all that was sent as text."""
+        return run_apart(self._draw(path, page))
 
-    async def _draw(self, path: str) -> str:
+    async def _draw(self, path: str, page: str) -> str:
         message = BackMsg()
+        message.rerun_script.page_name = page
         message.rerun_script.context_info.url = f"http://{self._host}/"
         received: list[bytes] = []
         async with connect(

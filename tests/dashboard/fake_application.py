@@ -45,6 +45,9 @@ class FakeApplication(FakeExports):
         self.studies_service = FakeStudiesService(self.queue, self.people, self.study)
         self.triage, self.saved_views, self.alert_lists = FakeTriage(self.clock), FakeViews(), FakeLists(self)
 
+    def finish_writing(self, _within_seconds: float) -> bool:
+        return True
+
     def runs(self) -> tuple[RunView, ...]:
         return (self._run(2), self._run(1)) if self.published else ()
 

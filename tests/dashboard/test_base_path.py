@@ -1,6 +1,7 @@
 """The real dashboard behind the nginx example, below a path of its own on a shared host: sign-in, pages, websocket."""
 
 import re
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -18,8 +19,11 @@ def behind_nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int
     folder = tmp_path_factory.mktemp("base-path")
     code = new_site(folder / "home")
     environment = {"ALERTREVIEW_HOSTS": HOST, "ALERTREVIEW_BASE_PATH": BASE}
-    with dashboard(folder / "home", folder / "log", **environment) as (port, _), nginx(folder, port) as shown:
+    with dashboard(folder / "home", folder / "log", **environment) as (port, server), nginx(folder, port) as shown:
         yield shown, port, code
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=60) == 130, "Ctrl+C ends it in order"
+    assert (folder / "log").read_text(encoding="utf-8").rstrip().endswith("The dashboard has stopped.")
 
 
 @pytest.mark.checklist("B4")

@@ -317,3 +317,39 @@ def test_every_kind_of_driver_error_has_its_words() -> None:
     strange = failures.as_store_error(sa.exc.InvalidRequestError("canary"))
     assert "InvalidRequestError" in str(strange)
     assert "canary" not in str(strange)
+
+
+@pytest.mark.checklist("C4")
+def test_a_program_that_stops_waits_for_who_is_writing_and_lets_nobody_begin(database: Database) -> None:
+    at_work, go_on, ended = threading.Event(), threading.Event(), []
+
+    def write_slowly() -> None:
+        with database.write() as uow:
+            uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
+            at_work.set()
+            go_on.wait(30)
+            uow.commit()
+
+    writer = threading.Thread(target=write_slowly)
+    writer.start()
+    assert at_work.wait(30)
+    assert not database.finish_writing(0.01), "somebody is still at work"
+    with pytest.raises(DatabaseUnavailableError, match="is being stopped, so nothing of this change was kept"):
+        add_people_named(database, "Emmy")
+    stopper = threading.Thread(target=lambda: ended.append(database.finish_writing(30)))
+    stopper.start()
+    go_on.set()
+    stopper.join()
+    writer.join()
+    assert ended == [True]
+    assert names(database) == ["Ada"], "reading goes on"
+
+
+def test_a_writer_that_cannot_begin_is_not_waited_for(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("sqlalchemy.orm.Session.connection", refuse)
+    with pytest.raises(OSError), database.write():  # noqa: PT011
+        raise AssertionError
+    assert database.finish_writing(0.01)
