@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from alertreview.callbacks import Clock
 from alertreview.passwords import code_hash, new_code
-from alertreview.review import Clock
 from alertreview.sessions import IDLE, holds
 from alertreview.sign_in import fold
 from core.errors import InvalidInputError, NotFoundError, RefusedError

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alertreview.access import Action, roles_that_may
+from alertreview.callbacks import Clock
 from alertreview.patient_views import OpenPatientViews
 from alertreview.read_models import LastValue, Timeline
-from alertreview.review import Clock
 from alertreview.review_rules import check_comment, no_case
 from alertreview.study_views import state_of_case, states_of_cases
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError

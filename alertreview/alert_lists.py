@@ -1,11 +1,10 @@
 """Parts of the ranked lists that pages ask for: one line, everything that filters leave, counts by unit."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from alertreview.blinding import refuse_withheld
+from alertreview.callbacks import Clock
 from alertreview.expected_rate import ExpectedRate, expected_rate, judged_study
 from alertreview.explanations import Explanations
 from alertreview.read_models import Timeline, WorklistFilters, WorklistLine
@@ -31,7 +30,7 @@ class AlertLists:
         Gives the time, aware: a snooze that is over is new again.
     """
 
-    def __init__(self, database: Database, explanations: Explanations, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
         self._database = database
         self._explanations = explanations
         self._clock = clock

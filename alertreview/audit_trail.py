@@ -2,12 +2,13 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from alertreview.callbacks import Clock
 from alertreview.export_values import excel_text
 from core.errors import InvalidInputError, SourceError
 from db.audit import AuditRow, ChainReport
@@ -70,7 +71,7 @@ class AuditTrailService:
         Gives the time now, aware.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

@@ -3,16 +3,16 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from alertreview import __version__
 from alertreview.backup_folder import copy_database, copy_or_link, describe, new_backup
 from alertreview.backup_manifest import MANIFEST, VERIFIED, BackupManifest, check_files, read_manifest, write_json
 from alertreview.bootstrap import Application
+from alertreview.callbacks import Clock
 from alertreview.files import sync
 from alertreview.report_signing import content_hash
 from alertreview.settings import Settings
@@ -53,7 +53,7 @@ class Backups:
         Gives the time now, aware.
     """
 
-    def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
 

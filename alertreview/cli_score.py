@@ -12,7 +12,8 @@ from alertreview.settings import Settings, load_settings
 from core.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from alertreview.scoring import Progress, ScoringOutcome, ScoringRequest
+    from alertreview.callbacks import Progress
+    from alertreview.scoring import ScoringOutcome, ScoringRequest
     from db.session import Database
 
 LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")

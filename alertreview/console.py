@@ -3,13 +3,13 @@
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tqdm import tqdm
 
-Progress = Callable[[int, int], None]
+from alertreview.callbacks import Progress
 
 
 @contextmanager

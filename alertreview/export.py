@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from alertreview import __version__
+from alertreview.callbacks import Clock
 from alertreview.export_archive import digest_of, folder_digest, scratch_in, zip_folder
 from alertreview.export_formats import ExportFormat, WrittenFile, write_table
 from alertreview.export_manifest import MANIFEST, write_manifest
@@ -60,7 +60,7 @@ class Exports:
         database: Database,
         studies: StudyService,
         open_snapshot: Callable[[str], Snapshot],
-        clock: Callable[[], datetime],
+        clock: Clock,
         scratch: Path,
     ) -> None:
         self._database = database

@@ -14,9 +14,10 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from alertreview import __version__
+from alertreview.callbacks import Progress
 from alertreview.learned import Learned, feature_keys, open_learned
 from alertreview.run_writing import ScoredImport, last_import, write_run
-from alertreview.scoring import Progress, ScoringOutcome, StoredPast, outcome_of
+from alertreview.scoring import ScoringOutcome, StoredPast, outcome_of
 from alertreview.settings import Settings
 from alertreview.snapshots import Snapshot
 from alertreview.splits import LEARNED_FROM, LEFT_OUT, FoldOfRow

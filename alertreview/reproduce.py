@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from alertreview import __version__
-from alertreview.console import Progress
+from alertreview.callbacks import Progress
 from alertreview.files import write_bytes
 from alertreview.report_blocks import Block, Document, Paragraph, Table
 from alertreview.report_html import write_html

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from alertreview.console import Progress
+from alertreview.callbacks import Progress
 from alertreview.report_blocks import Figure
 from alertreview.reproduce import Grid, Options, Results, Row, collect_runs
 from alertreview.reproduce_figures import marked_histogram

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from alertreview.console import Progress
+from alertreview.callbacks import Progress
 from alertreview.report_blocks import Figure
 from alertreview.reproduce import Grid, Options, Results, Row, collect_runs, mean_and_spread
 from alertreview.reproduce_figures import spread_curves

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from alertreview.console import Progress
+from alertreview.callbacks import Progress
 from alertreview.report_blocks import Figure
 from alertreview.reproduce import Options, Results, Row, collect_runs, quiet_graphs
 from alertreview.reproduce_figures import top_panels

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from alertreview.console import Progress
+from alertreview.callbacks import Progress
 from alertreview.reproduce import Options, Results, Row, collect_runs
 from alertreview.reproduce_tables import by_method, duels, measure, summarise
 from alertreview.uci_files import Responses, read_uci

@@ -1,10 +1,9 @@
 """The blinded review: a reader's queue, one case at a time, drafts, and judgments that are saved or visibly not."""
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TypeAlias
 
 from alertreview import judging
+from alertreview.callbacks import Clock
 from alertreview.judging import Form, Given
 from alertreview.patient_views import OpenPatientViews
 from alertreview.read_models import BlindedCase, DraftView, JudgmentRow, QueueView, SavedJudgment, StudyView
@@ -26,9 +25,6 @@ from core.vocabulary import Answer, Certainty, StudyStatus
 from db.rows import DraftRow, PlaceRow, StudyRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
-
-Clock: TypeAlias = Callable[[], datetime]
-"""Gives the time now, aware."""
 
 
 class ReviewService:

@@ -1,8 +1,6 @@
 """Saved views: filters of the worklist under a name, for oneself or for everybody; they never hold a patient."""
 
-from collections.abc import Callable
-from datetime import datetime
-
+from alertreview.callbacks import Clock
 from alertreview.triage_models import SavedViewEntry
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from db.rows import NewSavedView
@@ -24,7 +22,7 @@ class SavedViewService:
         Gives the time, aware.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

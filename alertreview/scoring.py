@@ -4,7 +4,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from alertreview import __version__
+from alertreview.callbacks import Progress
 from alertreview.learned import RUNS_KEPT, discard_old, keep_learned
 from alertreview.run_assembly import assemble_tasks
 from alertreview.run_writing import ScoredImport, WrittenRun, last_import, write_run
@@ -26,8 +27,6 @@ from core.vocabulary import Decision, Kind, Split
 from db.bulk import discard_abandoned
 from db.rows import NewRun, NewTaskResult
 from db.session import Database
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

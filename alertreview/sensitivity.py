@@ -1,6 +1,6 @@
 """Score a run's import anew at other graph sizes and regularisers, and keep beside the run what that changes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from alertreview import __version__
+from alertreview.callbacks import Progress
 from alertreview.expected_rate import judged_study
 from alertreview.ranking import TopDecisions
 from alertreview.scoring import score_fold
@@ -36,7 +37,6 @@ REGULARIZERS = (0.0, 0.01, 0.1, 1.0, 10.0)
 SCORERS = (SOFTHAD, SOFTHAD_PAPER)
 """Whose graphs have nodes and a regulariser."""
 
-Progress = Callable[[int, int], None]
 Decided = tuple[int, int, Decision]
 """Row of the instance, column of the task, decision."""
 

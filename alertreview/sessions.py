@@ -4,8 +4,8 @@ import logging
 from datetime import datetime, timedelta
 
 from alertreview.access import Actor
+from alertreview.callbacks import Clock
 from alertreview.passwords import new_token, secret_hash
-from alertreview.review import Clock
 from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
 from core.vocabulary import Role, SignInSource
 from db.rows import NewSession, PersonRow, SessionRow

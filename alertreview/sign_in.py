@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from alertreview.access import Actor
+from alertreview.callbacks import Clock
 from alertreview.passwords import Passwords, check_password, code_hash, same_secret, secret_hash
-from alertreview.review import Clock
 from alertreview.sessions import begin, holds
 from core.errors import RefusedError, SignedOutError
 from core.vocabulary import SignInSource

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
+from alertreview.callbacks import Clock
 from alertreview.report_signing import Signature, content_hash
-from alertreview.review import Clock
 from core.errors import ConflictError, InvalidInputError, RefusedError
 from core.study_report import StudyReport
 from core.vocabulary import StudyStatus

@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from alertreview.callbacks import Progress
 from alertreview.importing import import_snapshot
 from alertreview.living import extend_snapshot
 from alertreview.settings import Settings
@@ -21,7 +22,6 @@ from core.vocabulary import Kind
 from db.rows import NewInstance, NewSnapshot, NewTask
 from db.session import Database
 
-Progress = Callable[[int, int], None]
 _PROGRESS_STEPS = 1000
 _ROWS_AT_ONCE = 10_000
 _PAGE = """<!DOCTYPE html>

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from alertreview import study_results
+from alertreview.callbacks import Clock
 from alertreview.read_models import StudyView
-from alertreview.review import Clock
 from alertreview.study_rows import CaseForReport, ChosenCase, StudyProgress, Vote
 from alertreview.study_views import study_view
 from core.errors import InvalidInputError, RefusedError

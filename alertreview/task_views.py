@@ -1,14 +1,14 @@
 """The Task page: histograms, counts, what the budget means, how well it is judged, and drift from run to run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from alertreview.callbacks import Clock
 from alertreview.expected_rate import judged_study
 from alertreview.read_models import Histogram, WorklistFilters
 from alertreview.settings import Settings
@@ -50,7 +50,7 @@ class TaskPages:
         Gives the time, aware: a snooze that is over is new again.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
         self._settings = settings
         self._database = database
         self._clock = clock

@@ -1,12 +1,13 @@
 """Triage of alerts: what the ward did with them, by whom and why; never a label, and nothing is ever overwritten."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from alertreview.blinding import refuse_withheld
+from alertreview.callbacks import Clock
 from alertreview.triage_models import (
     NoteEntry,
     Standing,
@@ -69,7 +70,7 @@ class TriageService:
         Gives the time, aware.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

@@ -1,11 +1,11 @@
 """The ranked alerts of a published run, and what stands behind one of them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from alertreview.callbacks import Clock
 from alertreview.explanations import Explanations
 from alertreview.read_models import (
     AlertDetail,
@@ -53,7 +53,7 @@ class Worklist:
         Gives the time, aware: a snooze that is over is new again.
     """
 
-    def __init__(self, database: Database, explanations: Explanations, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
         self._database = database
         self._explanations = explanations
         self._clock = clock

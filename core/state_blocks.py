@@ -69,7 +69,7 @@ class Block:
             value=np.concatenate([part.value for part in parts]),
         )
 
-    def where(self, keep: npt.NDArray[np.bool_]) -> "Block":
+    def where(self, keep: npt.NDArray[np.bool_] | slice) -> "Block":
         """Keep some events."""
         return replace(
             self,
@@ -114,13 +114,8 @@ def blocks(whole: Block) -> Iterator[Block]:
         i = slice(*np.searchsorted(whole.instance_patient, [low, high]))
         low = high
         if i.stop > i.start:
-            yield Block(
-                patient=whole.patient[e],
-                item=whole.item[e],
-                kind=whole.kind[e],
-                time=whole.time[e],
-                known_at=whole.known_at[e],
-                value=whole.value[e],
+            yield replace(
+                whole.where(e),
                 instance_patient=whole.instance_patient[i],
                 row=whole.row[i],
                 snapshot=whole.snapshot[i],

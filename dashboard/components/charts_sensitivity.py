@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from core.sensitivity import SensitivityPoint, Varied
 from dashboard.components.charts_base import Chart, Json, axis, layout, line, note, safe
+from dashboard.components.charts_lines import NAME_HEIGHT, marked_line, names_above
 from dashboard.components.palette import Palette
 from dashboard.components.texts import percent, shorten
 
 X_TITLES = {Varied.GRAPH_SIZE: "Nodes in the graph", Varied.REGULARIZATION: "Regulariser γ_g"}
-MARKS = (("circle", "●", "solid"), ("diamond", "◆", "dash"))
 
 
 def sensitivity_curves(
@@ -39,18 +39,18 @@ def sensitivity_curves(
         return None
     settings = sorted({point.setting for point in shown})
     scorers = list(dict.fromkeys(point.scorer for point in shown))
-    paints = (colours.accent, colours.ink)
+    colour_of = {name: (colours.accent, colours.ink)[place % 2] for place, name in enumerate(scorers)}
     by_scorer = {scorer: [point for point in shown if point.scorer == scorer] for scorer in scorers}
     title = "AUC on judged cases" if auc else "Found again"
     figure: Json = {
         "data": [
-            _line(of_scorer, scorer, settings, paints[place % 2], MARKS[place % 2], auc=auc)
+            _line(place, of_scorer, scorer, settings, colour_of[scorer], auc=auc)
             for place, (scorer, of_scorer) in enumerate(by_scorer.items())
         ],
         "layout": layout(
             colours,
             height,
-            margin={"t": 12 + 17 * len(scorers), "r": 14},
+            margin={"t": 12 + NAME_HEIGHT * len(scorers), "r": 14},
             xaxis=axis(
                 colours,
                 X_TITLES[varied],
@@ -65,7 +65,7 @@ def sensitivity_curves(
             if own in settings
             else [],
             annotations=[
-                *_names(scorers, paints),
+                *names_above(colour_of),
                 *(
                     [
                         note(
@@ -90,25 +90,23 @@ def sensitivity_curves(
 
 
 def _line(
+    place: int,
     points: Sequence[SensitivityPoint],
     scorer: str,
     settings: Sequence[float],
     colour: str,
-    mark: tuple[str, str, str],
     *,
     auc: bool,
 ) -> Json:
     values = [point.auc.value or 0.0 if auc else point.shared for point in points]
-    trace: Json = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": scorer,
-        "x": [settings.index(point.setting) for point in points],
-        "y": [round(value, 4) for value in values],
-        "line": {"color": colour, "width": 1.8, "dash": mark[2]},
-        "marker": {"size": 8, "symbol": mark[0]},
-        "hovertemplate": f"{safe(scorer)}: " + ("%{y:.2f}" if auc else "%{y:.0%}") + "<extra></extra>",
-    }
+    trace = marked_line(
+        place,
+        scorer,
+        colour,
+        [settings.index(point.setting) for point in points],
+        [round(value, 4) for value in values],
+        hover=f"{safe(scorer)}: " + ("%{y:.2f}" if auc else "%{y:.0%}"),
+    )
     if auc:
         lows = [
             value - (point.auc.low if point.auc.low is not None else value)
@@ -128,24 +126,6 @@ def _line(
             "width": 3,
         }
     return trace
-
-
-def _names(scorers: Sequence[str], paints: Sequence[str]) -> list[Json]:
-    return [
-        note(
-            f"{MARKS[place % 2][1]} {safe(scorer)}",
-            0,
-            1,
-            paints[place % 2],
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            yshift=17 * (len(scorers) - 1 - place),
-            size=12,
-        )
-        for place, scorer in enumerate(scorers)
-    ]
 
 
 def _words(by_scorer: dict[str, list[SensitivityPoint]], varied: Varied, title: str, *, auc: bool) -> str:

@@ -6,11 +6,11 @@ from alertreview.read_models import Histogram
 from alertreview.task_models import AlertMarks
 from core.vocabulary import Decision
 from dashboard.components.charts_base import Chart, Json, axis, layout, line, note, safe
+from dashboard.components.charts_lines import NAME_HEIGHT, marked_line, names_above
 from dashboard.components.palette import Palette
 from dashboard.components.texts import DECISION_TEXTS, plural, shorten
 
 SYMBOLS = {Decision.OMISSION: "triangle-down", Decision.COMMISSION: "diamond-open"}
-DASHES = ("solid", "dash", "dot")
 
 
 def task_histogram(
@@ -134,7 +134,7 @@ def over_runs(
     paints: Mapping[str, str] | None = None,
     height: int = 210,
 ) -> Chart:
-    """Draw lines over stored runs, oldest left; names stand at the right end instead of in a legend.
+    """Draw lines over stored runs, oldest left; their names stand above instead of in a legend.
 
     Parameters
     ----------
@@ -159,23 +159,21 @@ def over_runs(
     written = "%{y:.1%}" if percentage else "%{y:,.3~r}"
     figure: Json = {
         "data": [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": name,
-                "x": list(range(len(runs))),
-                "y": [None if value is None else round(value, 5) for value in values],
-                "customdata": list(runs),
-                "line": {"color": colour_of[name], "width": 1.5, "dash": DASHES[place % len(DASHES)]},
-                "marker": {"size": 8, "symbol": ("circle", "diamond", "square")[place % 3]},
-                "hovertemplate": f"%{{customdata}}<br>{safe(name)}: {written}<extra></extra>",
-            }
+            marked_line(
+                place,
+                name,
+                colour_of[name],
+                range(len(runs)),
+                [None if value is None else round(value, 5) for value in values],
+                hover=f"%{{customdata}}<br>{safe(name)}: {written}",
+                customdata=list(runs),
+            )
             for place, (name, values) in enumerate(series.items())
         ],
         "layout": layout(
             colours,
             height,
-            margin={"t": 8 + 17 * len(names), "r": 14},
+            margin={"t": 8 + NAME_HEIGHT * len(names), "r": 14},
             xaxis=axis(
                 colours,
                 range=[-0.5, len(runs) - 0.5],
@@ -190,31 +188,12 @@ def over_runs(
                 range=[0, top * 1.1],
                 tickformat=".0%" if percentage else "",
             ),
-            annotations=_names_above(colour_of),
+            annotations=names_above(colour_of),
         ),
     }
     return Chart(
         figure, f"{what} over {plural(len(runs), 'run')}, oldest first. {_series_words(runs, series, percentage)}"
     )
-
-
-def _names_above(colour_of: Mapping[str, str]) -> list[Json]:
-    """Return the names of the lines, one below the other, each with its mark."""
-    return [
-        note(
-            f"{('●', '◆', '■')[place % 3]} {safe(name)}",
-            0,
-            1,
-            colour,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            yshift=17 * (len(colour_of) - 1 - place),
-            size=12,
-        )
-        for place, (name, colour) in enumerate(colour_of.items())
-    ]
 
 
 def _few(n: int) -> list[int]:

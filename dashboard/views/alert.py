@@ -11,6 +11,7 @@ from dashboard.components.alert_story import story_card
 from dashboard.components.charts_bars import features
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
+from dashboard.components.shown_run import shown_run
 from dashboard.components.task_link import task_link
 from dashboard.components.triage_bar import draw_bar, draw_said, forget
 from dashboard.components.worklist_state import PATIENT, filters_now
@@ -20,14 +21,10 @@ from dashboard.context import acting_id, application, colours, has_arrived, is_p
 def page() -> None:
     """Draw the page."""
     app = application()
-    latest = app.run()
-    if latest is None:
-        cards.nothing_published(app.simulated)
+    shown = shown_run(app)
+    if shown is None:
         return
-    run = app.run(links.whole_number(st.query_params.get("run"))) or latest
-    scorer = st.query_params.get("scorer", "")
-    choices = app.filter_choices(run.run_id, scorer if scorer in run.scorers else "")
-    filters = filters_now(run, choices)
+    filters = filters_now(shown.run, app.filter_choices(shown.run.run_id, shown.scorer))
     if has_arrived():
         forget()
     alert_id = links.whole_number(st.query_params.get("alert"))

@@ -11,6 +11,7 @@ from core.vocabulary import Decision, Kind, TriageState
 from dashboard.components import cards, links, texts
 from dashboard.components.charts_task import task_histogram
 from dashboard.components.drift import drift_card
+from dashboard.components.shown_run import shown_run
 from dashboard.components.worklist_state import show
 from dashboard.context import acting_id, application, colours
 
@@ -20,15 +21,13 @@ KINDS = {Kind.LAB_ORDER: "lab order", Kind.MEDICATION: "medication"}
 def page() -> None:
     """Draw the page."""
     app = application()
-    latest = app.run()
-    if latest is None:
-        cards.nothing_published(app.simulated)
+    shown = shown_run(app)
+    if shown is None:
         return
-    run = app.run(links.whole_number(st.query_params.get("run"))) or latest
-    scorer = st.query_params.get("scorer", "")
+    run = shown.run
     filters = WorklistFilters(
         run_id=run.run_id,
-        scorer=scorer if scorer in run.scorers else "",
+        scorer=shown.scorer,
         alerts_per_patient_day=links.nearest_budget(st.query_params.get("budget")),
         reader=acting_id(),
     )
@@ -50,7 +49,7 @@ def page() -> None:
         _unknown(run, app.simulated)
         return
     other = _beside(task, choices)
-    _header(task, other, run, filters, choices, latest.run_id, simulated=app.simulated)
+    _header(task, other, run, filters, choices, shown.latest_id, simulated=app.simulated)
     judged = app.tasks.judged(filters)
     _tiles(task, judged)
     _threshold(task, filters)

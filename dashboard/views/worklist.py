@@ -10,6 +10,7 @@ from alertreview.read_models import FilterChoices, RunView, WorklistFilters, Wor
 from alertreview.triage_models import Grouping
 from core.errors import NotFoundError, RefusedError
 from dashboard.components import cards, links, texts
+from dashboard.components.shown_run import shown_run
 from dashboard.components.triage_bar import draw_bar, draw_said, forget
 from dashboard.components.worklist_budget import budget_card
 from dashboard.components.worklist_bulk import bulk_bar, bulk_button
@@ -56,28 +57,26 @@ class Listing:
 def page() -> None:
     """Draw the page."""
     app = application()
-    latest = app.run()
-    if latest is None:
-        cards.nothing_published(app.simulated)
+    shown = shown_run(app)
+    if shown is None:
         return
     if has_arrived():
         forget()
-    run = app.run(links.whole_number(st.query_params.get("run"))) or latest
-    scorer = st.query_params.get("scorer", "")
-    choices = app.filter_choices(run.run_id, scorer if scorer in run.scorers else "")
+    run = shown.run
+    choices = app.filter_choices(run.run_id, shown.scorer)
     filters = filters_now(run, choices)
-    listing = Listing(run, latest.run_id, filters, choices)
+    listing = Listing(run, shown.latest_id, filters, choices)
     line = f"Run of {texts.day_time(run.published_at)} · triage is never used as a study label"
     with cards.header("Worklist", line, simulated=app.simulated):
-        header_tools(run, filters, choices, latest.run_id)
+        header_tools(run, filters, choices, shown.latest_id)
     if is_phone():
         with st.expander("Filters"):
-            draw_filters(filters, choices, latest.run_id)
+            draw_filters(filters, choices, shown.latest_id)
     else:
-        draw_filters(filters, choices, latest.run_id)
-    _patient_line(filters, choices, latest.run_id)
+        draw_filters(filters, choices, shown.latest_id)
+    _patient_line(filters, choices, shown.latest_id)
     found = app.worklist(filters, after=place().after or None, limit=PAGE_SIZE)
-    budget_card(filters, choices, latest.run_id, found)
+    budget_card(filters, choices, shown.latest_id, found)
     _withheld_line(found)
     _list(listing, [found])
 

@@ -5,10 +5,10 @@ from datetime import datetime
 from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
-from core.errors import ConflictError, NotFoundError
+from core.errors import ConflictError
 from core.vocabulary import Role
 from db.models import Person
-from db.repositories.reading import columns, read_all, read_one
+from db.repositories.reading import columns, read_all, read_one, read_the
 from db.rows import PersonRow
 
 
@@ -45,10 +45,10 @@ class People:
         NotFoundError
             If there is none.
         """
-        found = read_one(self._session, PersonRow, select(*columns(Person, PersonRow)).where(Person.id == person_id))
-        if found is None:
-            raise NotFoundError(f"There is no person {person_id}.")
-        return found
+        missing = f"There is no person {person_id}."
+        return read_the(
+            self._session, PersonRow, select(*columns(Person, PersonRow)).where(Person.id == person_id), missing
+        )
 
     def by_name(self, name: str) -> PersonRow | None:
         """Give a person by name, None when there is none."""

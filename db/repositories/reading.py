@@ -9,6 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import CursorResult, Delete, Executable, Select, Update
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Session
 
+from core.errors import NotFoundError
+
 T = TypeVar("T")
 Query: TypeAlias = Select[*tuple[Any, ...]]
 
@@ -42,6 +44,33 @@ def read_one(session: Session, row_type: type[T], statement: Query, **given: Any
     """Run a query for at most one row."""
     row = run(session, statement, **given).mappings().one_or_none()
     return None if row is None else row_type(**row)
+
+
+def read_the(session: Session, row_type: type[T], statement: Query, missing: str, **given: Any) -> T:
+    """Run a query for the one row there has to be.
+
+    Parameters
+    ----------
+    session : Session
+        Of the unit of work.
+    row_type : type
+        As in `read_one`.
+    statement : Query
+        Columns named like the fields of the row type.
+    missing : str
+        What to tell a person when there is no such row.
+    **given : object
+        Values of the statement's parameters.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such row.
+    """
+    found = read_one(session, row_type, statement, **given)
+    if found is None:
+        raise NotFoundError(missing)
+    return found
 
 
 def change(session: Session, statement: Update | Delete, **given: Any) -> int:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from sqlalchemy import Dialect, Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from core.errors import NotFoundError, RefusedError
+from core.errors import RefusedError
 from core.vocabulary import Decision, RunStatus
 from db.models import Alert, Instance, RunSensitivity, ScoringRun, Task, TaskResult
 from db.repositories.inserting import Bound, bind, insert_bound
-from db.repositories.reading import change, columns, read_all, read_one, values
+from db.repositories.reading import change, columns, read_all, read_one, read_the, values
 from db.rows import NewAlert, NewRun, NewTaskResult, RankedAlert, RunRow, TaskResultRow, TaskSummary
 from db.rows.scoring import Histograms
 from db.types import CompressedVector, deflate
@@ -184,10 +184,10 @@ class Runs:
         NotFoundError
             If there is none.
         """
-        found = read_one(self._session, RunRow, select(*columns(ScoringRun, RunRow)).where(ScoringRun.id == run_id))
-        if found is None:
-            raise NotFoundError(f"There is no scoring run {run_id}.")
-        return found
+        missing = f"There is no scoring run {run_id}."
+        return read_the(
+            self._session, RunRow, select(*columns(ScoringRun, RunRow)).where(ScoringRun.id == run_id), missing
+        )
 
     def all(self) -> list[RunRow]:
         """Give every run in any state, newest first."""
@@ -244,10 +244,8 @@ class Runs:
         statement = select(*columns(TaskResult, TaskResultRow)).where(
             TaskResult.run_id == run_id, TaskResult.task_id == task_id, TaskResult.scorer == wanted
         )
-        found = read_one(self._session, TaskResultRow, statement)
-        if found is None:
-            raise NotFoundError(f"Scoring run {run_id} has no result of scorer '{wanted}' for task number {task_id}.")
-        return found
+        missing = f"Scoring run {run_id} has no result of scorer '{wanted}' for task number {task_id}."
+        return read_the(self._session, TaskResultRow, statement, missing)
 
     def vectors(
         self, run_id: int, name: VectorName, scorer: str | None = None

@@ -9,10 +9,9 @@ import numpy.typing as npt
 from sqlalchemy import Table, insert, select
 from sqlalchemy.orm import Session
 
-from core.errors import NotFoundError
 from db.models import CohortSnapshot, Instance, Task
 from db.repositories.inserting import insert_many
-from db.repositories.reading import columns, read_all, read_one, values
+from db.repositories.reading import columns, read_all, read_one, read_the, values
 from db.rows import InstanceRow, NewInstance, NewSnapshot, NewTask, SnapshotRow, TaskRow
 
 _ROWS_IN_A_QUERY = 500
@@ -50,10 +49,8 @@ class Snapshots:
             If there is none.
         """
         statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.id == snapshot_id)
-        found = read_one(self._session, SnapshotRow, statement)
-        if found is None:
-            raise NotFoundError(f"There is no import {snapshot_id}.")
-        return found
+        missing = f"There is no import {snapshot_id}."
+        return read_the(self._session, SnapshotRow, statement, missing)
 
     def by_hash(self, content_hash: str) -> SnapshotRow | None:
         """Give the snapshot with these contents, None when they were never imported."""
@@ -88,10 +85,8 @@ class Snapshots:
             If there is none.
         """
         statement = select(*columns(Instance, InstanceRow)).where(Instance.id == instance_id)
-        found = read_one(self._session, InstanceRow, statement)
-        if found is None:
-            raise NotFoundError(f"There is no instance {instance_id}.")
-        return found
+        missing = f"There is no instance {instance_id}."
+        return read_the(self._session, InstanceRow, statement, missing)
 
     def instances_at(self, snapshot_id: int, row_indices: Sequence[int]) -> dict[int, InstanceRow]:
         """Give the instances in some rows of a snapshot, by row; rows that do not exist are left out."""

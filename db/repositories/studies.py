@@ -6,10 +6,10 @@ from datetime import datetime
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
-from core.errors import ConflictError, NotFoundError
+from core.errors import ConflictError
 from core.vocabulary import StudyStatus
 from db.models import Person, Rubric, Study, StudyReader
-from db.repositories.reading import columns, read_all, read_one, values
+from db.repositories.reading import columns, read_all, read_one, read_the, values
 from db.rows import NewStudy, ReaderRow, RubricRow, StudyRow
 from db.vote_queries import reader_of_study, study_by_slug
 
@@ -43,10 +43,8 @@ class Studies:
         NotFoundError
             If there is none.
         """
-        found = read_one(self._session, StudyRow, study_by_slug(), slug_=slug)
-        if found is None:
-            raise NotFoundError(f"There is no study '{slug}'. See the Studies page for those there are.")
-        return found
+        missing = f"There is no study '{slug}'. See the Studies page for those there are."
+        return read_the(self._session, StudyRow, study_by_slug(), missing, slug_=slug)
 
     def all(self) -> list[StudyRow]:
         """Give every study, newest first."""
@@ -78,10 +76,8 @@ class Studies:
             statement = statement.join(Study, Study.id == Rubric.study_id).where(Rubric.version == Study.rubric_version)
         else:
             statement = statement.where(Rubric.version == version)
-        found = read_one(self._session, RubricRow, statement)
-        if found is None:
-            raise NotFoundError(f"Study number {study_id} has no rubric version {version or 'yet'}.")
-        return found
+        missing = f"Study number {study_id} has no rubric version {version or 'yet'}."
+        return read_the(self._session, RubricRow, statement, missing)
 
     def add_readers(self, study_id: int, person_ids: Sequence[int]) -> None:
         """Let people take slots; somebody who may already stays as he is."""
