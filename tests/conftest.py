@@ -1,4 +1,4 @@
-"""What all tests share: the open record sets, and the rule that missing pieces fail where everything must run."""
+"""What all tests share: open record sets, missing pieces that fail where all must run, and where coverage is traced."""
 
 import os
 from pathlib import Path
@@ -9,10 +9,19 @@ import pytest
 pytest_plugins = ("tests.traceability",)
 
 ROOT = Path(__file__).resolve().parent.parent
+NOT_TRACED = (ROOT / "tests" / "dashboard", ROOT / "tests" / "browser")
+"""Their subject lies above the packages that coverage is asked for, and tracing doubles the time of a page."""
 
 # How long an example takes says something about the machine and what else it does, not about what is tested.
 hypothesis.settings.register_profile("without deadlines", deadline=None)
 hypothesis.settings.load_profile("without deadlines")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Draw pages untraced."""
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in NOT_TRACED):
+            item.add_marker("no_cover")
 
 
 def require(present: bool, what: str) -> None:
