@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenVisit, Visit, wait_for_case
+from tests.browser.visits import OpenVisit, Visit, wait_for_case
 
 pytestmark = pytest.mark.browser
 

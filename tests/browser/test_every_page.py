@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard import frame
-from tests.browser.conftest import OpenVisit, Visit, wait_for_case
 from tests.browser.page_checks import OF_STREAMLIT, faults
+from tests.browser.visits import OpenVisit, Visit, wait_for_case
 
 pytestmark = pytest.mark.browser
 

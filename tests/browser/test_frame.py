@@ -6,8 +6,8 @@ from urllib.parse import urlparse
 
 import pytest
 
-from tests.browser.conftest import OpenVisit
 from tests.browser.page_checks import SIDEWAYS
+from tests.browser.visits import OpenVisit
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ import uuid
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenVisit, wait_for_case
+from tests.browser.visits import OpenVisit, wait_for_case
 
 pytestmark = pytest.mark.browser
 

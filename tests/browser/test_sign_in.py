@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from alertreview.bootstrap import open_application
 from core.vocabulary import Role
 from tests import installed
-from tests.browser.conftest import OpenVisit, Visit, free_port, serving, stopped, wait_for_case
 from tests.browser.page_checks import grave_findings
+from tests.browser.visits import OpenVisit, Visit, free_port, serving, stopped, wait_for_case
 from tests.built_once import shared_folder
 
 pytestmark = pytest.mark.browser

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenVisit
+from tests.browser.visits import OpenVisit
 
 pytestmark = pytest.mark.browser
 
