@@ -60,7 +60,7 @@ def current(slug: str, person_id: int, case_id: int | None, *, arrived: bool) ->
     if kept is not None and (kept.slug, kept.person_id) != (slug, person_id):
         kept = None
     if kept is not None and kept.case is not None and not (arrived and case_id not in {None, kept.case.case_id}):
-        return kept
+        return _show(kept) if arrived else kept
     app = application()
     if case_id is not None and (arrived or kept is None):
         case: BlindedCase | None = app.case(slug, person_id, case_id)

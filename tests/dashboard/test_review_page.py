@@ -4,6 +4,7 @@ import json
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from alertreview.read_models import DraftView
 from core.errors import ConflictError, DatabaseUnavailableError
@@ -275,6 +276,24 @@ def test_a_link_names_the_case_and_a_reload_comes_back_to_it(open_page: OpenPage
     assert case_id(page) == 5
     assert address(page) == {"study": "demo", "case": "5"}
     assert case_id(open_page("review", double, study="demo", case="5")) == 5
+
+
+@pytest.mark.parametrize("other", ["studies", "my-judgments"])
+def test_whoever_comes_back_from_another_page_finds_the_case_and_its_name_in_the_address(
+    open_page: OpenPage, other: str
+) -> None:
+    double = FakeApplication()
+    page = open_page("review", double)
+    page.button(key="rv_right").click().run()
+    here = case_id(page)
+    for name in (other, "review"):
+        page._page_hash = calc_hash(name)
+        page.query_params.clear()
+        if name == "review":
+            page.query_params["study"] = "demo"
+        page.run()
+    assert case_id(page) == here
+    assert address(page) == {"study": "demo", "case": str(here)}
 
 
 def test_two_readers_in_one_process_never_meet(open_page: OpenPage) -> None:

@@ -1,0 +1,49 @@
+"""A small study from its draft to its report, by a coordinator, three readers who only use keys, and an adjudicator."""
+
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from tests import installed
+from tests.browser.visits import OpenVisit, free_port, serving, stopped
+from tests.browser.whole_study import OWN_CHOICE, READERS, Design, make_site, whole_study
+from tests.built_once import shared_folder
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+N_CASES = 9
+VOTES = ((3, 1, 0), (3, 3, 1), (1, 2, 3), (2, 2, 1), (3, 3, 3), (1, 1, 1), (0, 3, 3))
+"""Answers of the three readers, case by case and over again: the first votes leave the case open."""
+
+
+@pytest.fixture
+def site(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the demonstration with accounts."""
+    return make_site(installed.demonstration(shared_folder(tmp_path_factory)), tmp_path / "home")
+
+
+@pytest.fixture
+def site_url(site: Path) -> Iterator[str]:
+    """Address of its dashboard."""
+    port = free_port()
+    environment = {"ALERTREVIEW_HOME": str(site), "ALERTREVIEW_DATABASE": ""}
+    server = serving(["-m", "dashboard", "--port", str(port)], port, environment, site / "server.log")
+    yield f"http://127.0.0.1:{port}"
+    stopped(server)
+
+
+def answers_for(slug: str) -> dict[tuple[int, str], int]:
+    assert slug == "three-readers-nine-cases"
+    votes = dict(zip(range(1, N_CASES + 1), cycle(VOTES), strict=False))
+    return {(case, name): votes[case][place] for case in votes for place, name in enumerate(READERS)}
+
+
+@pytest.mark.checklist("A4", "B6", "C2")
+def test_a_whole_study_from_its_draft_to_its_report(visit: OpenVisit, site: Path, site_url: str) -> None:
+    design = Design("Three readers, nine cases", OWN_CHOICE, N_CASES)
+    outcome = whole_study(lambda: visit(site_url), site, design, answers_for)
+    assert outcome.n_judgments == len(READERS) * (N_CASES + 1), "each of them saves one answer twice"
+    assert outcome.n_settled == sum(votes == VOTES[0] for _, votes in zip(range(N_CASES), cycle(VOTES), strict=False))
+    assert outcome.scanned.n_frames > 10 * outcome.n_judgments
