@@ -15,6 +15,7 @@ from alertreview.scoring import ScoringRequest, score_site
 from alertreview.settings import Settings, default_home
 from alertreview.site import import_records
 from alertreview.snapshots import Snapshot, read_snapshot
+from alertreview.study_rows import CaseForReport
 from core.consensus import majority_label
 from core.errors import NotFoundError
 from core.evaluation import rank_auc
@@ -173,20 +174,43 @@ def _create_study(application: Application, database: Database, size: DemoSize) 
     )
 
 
-def _vote(
-    application: Application, database: Database, source: Path, people: dict[str, PersonRow], size: DemoSize
-) -> int:
-    """Let the simulated readers judge; building again adds nothing."""
-    cases = application.studies_service.case_rows(STUDY)
-    with database.read() as uow:
-        snapshot_id = uow.runs.get(uow.studies.by_slug(STUDY).run_id).snapshot_id
+def truth_of_cases(
+    application: Application, source: Path, slug: str
+) -> tuple[tuple[CaseForReport, ...], list[bool], list[float]]:
+    """Say of the cases of a study on simulated records what their simulation knows.
+
+    Parameters
+    ----------
+    application : Application
+        Of a site whose records were simulated.
+    source : Path
+        Folder of the simulated records.
+    slug : str
+        Short name of the study.
+
+    Returns
+    -------
+    tuple
+        The cases; whether each decision is truly relevant; its true anomaly score in [0, 1], higher = more unusual.
+    """
+    cases = application.studies_service.case_rows(slug)
+    with application.database.read() as uow:
+        snapshot_id = uow.runs.get(uow.studies.by_slug(slug).run_id).snapshot_id
         folder = uow.snapshots.get(snapshot_id).folder
     snapshot = read_snapshot(application.settings.snapshots / folder)
     true_score, planted = load_truth(source, snapshot.cohort)
     column = {key: place for place, key in enumerate(snapshot.tasks["task_key"])}
     rows = [(case.row_index, column[case.task_key]) for case in cases]
     relevant = [bool(planted[place] or true_score[place] >= RELEVANT_FROM) for place in rows]
-    answered = _simulate_votes(relevant, [float(true_score[place]) for place in rows], size)
+    return cases, relevant, [float(true_score[place]) for place in rows]
+
+
+def _vote(
+    application: Application, database: Database, source: Path, people: dict[str, PersonRow], size: DemoSize
+) -> int:
+    """Let the simulated readers judge; building again adds nothing."""
+    cases, relevant, true_score = truth_of_cases(application, source, STUDY)
+    answered = _simulate_votes(relevant, true_score, size)
     votes = [
         OutsideVote(
             person_id=people[name].id,

@@ -220,21 +220,23 @@ class Reader:
     def scan(self, *cases: int, words: tuple[str, ...] = BANNED_WORDS) -> None:
         """Search what came since the last search: closely for what belongs to these cases and to the one shown now.
 
-        Of the others every number is looked for that is long enough not to turn up by chance; away from the review,
-        only those of the cases that wait for her: the alert of a judged one may be opened.
+        Of the others every number is looked for that is long enough not to turn up by chance. Away from the review
+        that is so for the cases which wait for her, since the alert of a judged one may be opened; and how cases were
+        chosen stands in every report, so that neither the strata's names nor their shares are secrets there.
         """
         frames = self.opened.frames[:]
         del self.opened.frames[: len(frames)]
         near = {*cases, self._case()} if cases and not self.is_done() else set(cases)
-        far = [case for case in self._secret if words or (case not in self.typed)]
-        close = Secrets(self._texts(), [one for case in near for one in self._secret[case]], words)
-        wide = Secrets((), [one for case in far for one in self._secret[case]], (), MANY)
+        far = [case for case in self._secret if words or case not in self.typed]
+        design = set() if words else self._stored.shares()
+        texts = [*self._texts(), *(self._stored.strata() if words else ())]
+        close = Secrets(texts, [one for case in near for one in self._secret[case]], words)
+        wide = Secrets((), {one for case in far for one in self._secret[case]} - design, (), MANY)
         self.scanned.found += [f"{self.name}, {cases}: {one}" for one in (*leaks(frames, close), *leaks(frames, wide))]
         self.scanned.n_frames += len(frames)
         self.scanned.n_bytes += sum(map(len, frames))
 
     def _texts(self) -> list[str]:
-        """Names of the others, what they have typed so far, and what the strata are called."""
+        """Give the names of the others and the beginnings of what they type."""
         others = [name for name in (*READERS, ADJUDICATOR) if name != self.name]
-        return [*others, *(f"{login_of(name)}{case:03d}:" for name in others for case in self._numbers.values()),
-                *self._stored.strata()]  # fmt: skip
+        return others + [f"{login_of(name)}{case:03d}:" for name in others for case in self._numbers.values()]

@@ -48,6 +48,11 @@ class StoredStudy:
         query = "SELECT DISTINCT c.stratum FROM study_case c JOIN study s ON s.id = c.study_id WHERE s.slug = ?"
         return [stratum for (stratum,) in self._rows(query)]
 
+    def shares(self) -> set[float]:
+        """With which chance cases were chosen."""
+        query = "SELECT c.inclusion_probability FROM study_case c JOIN study s ON s.id = c.study_id WHERE s.slug = ?"
+        return {share for (share,) in self._rows(query)}
+
     def numbers(self) -> dict[int, list[float]]:
         """Every score of each case and what goes with it, by case number: nothing of it is for a blinded reader."""
         found: dict[int, list[float]] = {}
