@@ -5,7 +5,7 @@ Hidden columns, tables in Arrow, arrays that figures carry in base 64 and single
 
 import base64
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,20 +63,22 @@ class Secrets:
         return frozenset(f"{number:.{n}f}" for number in self.wide for n in range(self.decimals, MANY + 1))
 
 
-def leaks(frames: Iterable[bytes], secrets: Secrets) -> list[str]:
+def leaks(frames: Collection[bytes], *secrets: Secrets) -> list[str]:
     """Say what the frames hold of the secrets, each finding once; an empty list is what a blinded reader's give."""
+    raw = b"\n".join(_with_arrays(frame) for frame in frames)
+    small = raw.lower()
+    written = set(_decimals(raw))
+    numbers = {pair for frame in frames for pair in _numbers_inside(frame)}
     found: set[str] = set()
-    wide = frozenset(secrets.wide.tolist())
-    for frame in frames:
-        raw = _with_arrays(frame)
-        small = raw.lower()
-        found |= {f"word: {word}" for word in secrets.words if _WORDS[word].search(small)}
-        found |= {f"text: {text}" for text in secrets.texts if text.encode() in raw}
-        found |= {f"bytes of {number}" for number in _doubles(raw, secrets.wide)}
-        found |= {f"written: {token}" for token in _decimals(raw, secrets.decimals) if token in secrets.written}
-        for value, is_narrow in _numbers_inside(frame):
-            if value in wide or (is_narrow and value in secrets.narrow):
-                found.add(f"number: {value}")
+    for secret in secrets:
+        found |= {f"word: {word}" for word in secret.words if _WORDS[word].search(small)}
+        found |= {f"text: {text}" for text in secret.texts if text.encode() in raw}
+        found |= {f"bytes of {number}" for number in _doubles(raw, secret.wide)}
+        found |= {f"written: {token}" for token in written & secret.written}
+        wide = frozenset(secret.wide.tolist())
+        found |= {
+            f"number: {value}" for value, narrow in numbers if value in wide or (narrow and value in secret.narrow)
+        }
     return sorted(found)
 
 
@@ -97,11 +99,9 @@ def _doubles(raw: bytes, wanted: NDArray[np.float64]) -> list[float]:
     return np.concatenate(found).view("<f8").tolist()
 
 
-def _decimals(raw: bytes, fewest: int) -> Iterator[str]:
+def _decimals(raw: bytes) -> Iterator[str]:
     for found in _DECIMAL.finditer(raw.decode("utf-8", "ignore")):
-        digits = len(found[1])
-        if digits >= fewest:
-            yield f"{float(found[0]):.{min(digits, MANY)}f}"
+        yield f"{float(found[0]):.{min(len(found[1]), MANY)}f}"
 
 
 def _numbers_inside(frame: bytes) -> Iterator[tuple[float, bool]]:

@@ -232,7 +232,7 @@ class Reader:
         texts = [*self._texts(), *(self._stored.strata() if words else ())]
         close = Secrets(texts, [one for case in near for one in self._secret[case]], words)
         wide = Secrets((), {one for case in far for one in self._secret[case]} - design, (), MANY)
-        self.scanned.found += [f"{self.name}, {cases}: {one}" for one in (*leaks(frames, close), *leaks(frames, wide))]
+        self.scanned.found += [f"{self.name}, {cases}: {one}" for one in leaks(frames, close, wide)]
         self.scanned.n_frames += len(frames)
         self.scanned.n_bytes += sum(map(len, frames))
 
