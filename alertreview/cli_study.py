@@ -40,12 +40,11 @@ def report(slug: str, output_format: str, out: Path | None, home: Path | None, d
 def sign_report(slug: str, person: str, meaning: str, home: Path | None, database: str | None) -> None:
     """Sign the report of a locked study as it stands; a changed vote or a reopened study supersedes the signature."""
     from alertreview.bootstrap import open_application
+    from alertreview.cli_password import ask_password
 
     with open_application(home, database) as application:
         signer = application.person_named(person).person_id
-        application.sign_in.require_credentials(
-            signer, lambda: str(click.prompt("Password", hide_input=True, err=True))
-        )
+        application.sign_in.require_credentials(signer, ask_password)
         signature = application.sign_report(slug, signer, meaning)
     click.echo(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
     click.echo(f"Content {signature.content_hash}")
