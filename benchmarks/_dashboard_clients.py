@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -93,12 +94,34 @@ async def acting(session: Session, every: float, until: float, first: float) -> 
         await asyncio.sleep(max(0.0, every - (time.monotonic() - began)))
 
 
-async def crowd(port: int, n_sessions: int, every: float, seconds: float) -> tuple[list[float], int]:
-    """Let sessions act for a while; gives all durations and the number of failed runs."""
+@dataclass(frozen=True)
+class Crowd:
+    """What a crowd of sessions met.
+
+    Parameters
+    ----------
+    seconds : list of float
+        Of each act.
+    n_failed : int
+        Runs of a page that ended in an error.
+    level_mb : float
+        Memory of the server at the end, while all sessions were still open.
+    """
+
+    seconds: list[float]
+    n_failed: int
+    level_mb: float
+
+
+async def crowd(port: int, n_sessions: int, every: float, seconds: float, memory_mb: Callable[[], float]) -> Crowd:
+    """Let sessions act for a while, each once every so many seconds, evenly spread."""
     sessions = [await opened(port) for _ in range(n_sessions)]
     until = time.monotonic() + seconds
     starts = [every * number / n_sessions for number in range(n_sessions)]
     await asyncio.gather(*(acting(s, every, until, first) for s, first in zip(sessions, starts, strict=True)))
+    level = memory_mb()
     for session in sessions:
         await session.socket.close()
-    return [one for session in sessions for one in session.seconds], sum(session.n_failed for session in sessions)
+    return Crowd(
+        [one for session in sessions for one in session.seconds], sum(session.n_failed for session in sessions), level
+    )

@@ -26,14 +26,17 @@ FIRST_REAL = 2_000
 
 
 def build_site(home: Path, n_alerts: int, n_instances: int) -> None:
-    """Build the site; what is there already is kept."""
+    """Build the site; what is there already is kept, if it is of this size."""
     settings = load_settings(home, create=True)
-    if not (home / "bench-ready").exists():
+    ready, wanted = home / "bench-ready", f"{n_alerts} alerts, {n_instances} instances"
+    if ready.exists() and ready.read_text() != wanted:
+        raise SystemExit(f"{home} holds a site of {ready.read_text()}; name another folder, or that size")
+    if not ready.exists():
         for line in build_demo(settings, DemoSize(n_patients=60, n_cases=36, n_waiting=6)):
             print(f"  {line}", flush=True)
         with Database(settings.database_url) as database:
             _put_large_run(database, n_alerts, n_instances)
-        (home / "bench-ready").write_text("ready\n")
+        ready.write_text(wanted)
 
 
 def _put_large_run(database: Database, n_alerts: int, n_instances: int) -> None:
@@ -120,14 +123,20 @@ def _alerts(
     """Draw each list's alerts: first those with records, then any, each decision at most once."""
     chance = random.Random(1)
     each = n_alerts // 2
+    half = len(tasks) // 2
     for decision in Decision:
-        pairs = chance.sample(range(len(stored) * len(tasks) // 2), each)
         side = 0 if decision is Decision.OMISSION else 1
-        first = chance.sample(range(len(recent) * len(tasks) // 2), min(FIRST_REAL, each))
-        for rank in range(1, each + 1):
-            instance, task = divmod(first[rank - 1] if rank <= len(first) else pairs[rank - 1], len(tasks) // 2)
-            where = recent[instance] if rank <= len(first) else stored[instance]
-            what = tasks[2 * task + side]
+        first = [
+            (recent[instance].row_index, task)
+            for instance, task in (
+                divmod(code, half) for code in chance.sample(range(len(recent) * half), min(FIRST_REAL, each))
+            )
+        ]
+        held = set(first)
+        drawn = (divmod(code, half) for code in chance.sample(range(len(stored) * half), each + len(first)))
+        others = [pair for pair in drawn if pair not in held]
+        for rank, (instance, task) in enumerate([*first, *others][:each], start=1):
+            where, what = stored[instance], tasks[2 * task + side]
             scaled = 1 - 0.7 * (rank / each) ** 0.5
             yield NewAlert(
                 task_id=what.id,
