@@ -3,6 +3,7 @@
 import json
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,9 @@ class Snapshot:
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
         self.manifest = manifest
+        # The one open file of events is shared by all sessions, and Arrow's reader of it is for one thread at a time:
+        # two at once ended the process, or would give one patient's rows to another.
+        self._reading_events = Lock()
 
     @property
     def content_hash(self) -> str:
@@ -161,12 +165,16 @@ class Snapshot:
             feature_dictionary=self.feature_dictionary,
             tasks=self.tasks,
             decisions=self.decisions,
-            events=_as_stream(self._events.read()),
+            events=_as_stream(self._all_events()),
             site_timezone=self.site_timezone,
             calendar_is_shifted=self.calendar_is_shifted,
             simulated=self.simulated,
             content_hash=self.content_hash,
         )
+
+    def _all_events(self) -> pa.Table:
+        with self._reading_events:
+            return self._events.read()
 
     def events_of(self, patient_id: str) -> pd.DataFrame:
         """Read one patient's events, and no more than the row groups around them.
@@ -184,7 +192,8 @@ class Snapshot:
         size = int(self.manifest.get("rows_per_group", _ROWS_PER_GROUP_1))
         low, high = first // size, max(first + n - 1, first) // size
         groups = list(range(low, high + 1)) if n else []
-        table = self._events.read_row_groups(groups)
+        with self._reading_events:
+            table = self._events.read_row_groups(groups)
         return _as_stream(table.slice(first - low * size, n))
 
     @cached_property

@@ -3,10 +3,13 @@
 import json
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
@@ -52,6 +55,48 @@ def test_a_second_import_of_the_same_changes_nothing(imported, tmp_path):
     assert write_snapshot(*imported, tmp_path) == first
     assert {path.name: path.stat().st_mtime_ns for path in first.iterdir()} == before
     assert [path.name for path in first.parent.iterdir()] == [first.name]
+
+
+class OneAtATime:
+    """Reads as the file of events does, and notes when two readers are in it at once: Arrow would end the process."""
+
+    def __init__(self, file):
+        self.file = file
+        self.inside = Lock()
+        self.n_met = 0
+
+    def _read(self, read, *given):
+        if not self.inside.acquire(blocking=False):
+            self.n_met += 1
+            return read(*given)
+        try:
+            time.sleep(0.002)
+            return read(*given)
+        finally:
+            self.inside.release()
+
+    def read_row_groups(self, groups):
+        return self._read(self.file.read_row_groups, groups)
+
+    def read(self):
+        return self._read(self.file.read)
+
+
+def test_sessions_read_events_one_after_the_other_and_each_gets_its_own_patient(stored):
+    snapshot = read_snapshot(stored)
+    patients = list(snapshot.patients["patient_id"])[:24]
+    expected = [read_snapshot(stored).events_of(patient) for patient in patients]
+    whole = snapshot.cohort.events
+    guard = OneAtATime(pq.ParquetFile(stored / "events.parquet"))
+    shared = read_snapshot(stored)
+    shared.__dict__["_events"] = guard
+    with ThreadPoolExecutor(8) as pool:
+        everything = pool.submit(lambda: shared.cohort.events)
+        found = list(pool.map(shared.events_of, patients))
+    assert guard.n_met == 0
+    for one, other in zip(found, expected, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    pd.testing.assert_frame_equal(everything.result(), whole)
 
 
 def test_events_of_a_patient_are_its_rows_and_only_those(imported, stored, monkeypatch):
