@@ -114,6 +114,8 @@ def _draw(order_seed: int, person_id: int, case_id: int) -> bytes:
 
 def _repeats_after_originals(drawn: list[PlaceRow]) -> list[PlaceRow]:
     """Let a repeat that was drawn before its original change places with it; both places stay random."""
+    if not any(place.repeat_number for place in drawn):
+        return drawn
     ordered = list(drawn)
     groups: dict[tuple[int, int], list[int]] = {}
     for at, place in enumerate(drawn):

@@ -21,7 +21,7 @@ from benchmarks._machine import Surroundings, Watch
 from core.vocabulary import Answer
 from db.engine import pass_on_sooner
 from db.session import Database
-from tests.postgresql import own_database
+from tests.postgresql import own_database, wait_for_the_disk
 from tests.stored_site import StoredSite, child
 
 N_CASES = 222
@@ -168,6 +168,7 @@ def databases(kinds: list[str]) -> Iterator[Iterator[tuple[str, str]]]:
                     folder = stack.enter_context(tempfile.TemporaryDirectory())
                     yield kind, f"sqlite:///{Path(folder) / 'site.db'}"
                 else:
+                    wait_for_the_disk()
                     yield kind, stack.enter_context(own_database(empty=True))
 
         yield each()

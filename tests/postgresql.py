@@ -12,6 +12,7 @@ import itertools
 import os
 import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,34 @@ def _hurry(url: sa.URL) -> None:
             connection.exec_driver_sql(f"ALTER SYSTEM SET {setting}")
         connection.exec_driver_sql("SELECT pg_reload_conf()")
     engine.dispose()
+
+
+def wait_for_the_disk() -> None:
+    """Let the server's commits wait for the disk as a site's do, for measurements; a server that was named does so.
+
+    Raises
+    ------
+    RuntimeError
+        If a commit would still not wait.
+    """
+    if not os.environ.get("ALERTREVIEW_TEST_POSTGRESQL"):
+        with connected() as connection:
+            connection.exec_driver_sql("ALTER SYSTEM RESET ALL")
+            connection.exec_driver_sql("SELECT pg_reload_conf()")
+    deadline = time.monotonic() + 10  # the server reads its settings anew when it comes to it
+    while not_waiting := _off("fsync", "full_page_writes", "synchronous_commit"):
+        if time.monotonic() >= deadline:
+            raise RuntimeError(f"the server has {', '.join(not_waiting)} off: its times would be too good")
+        time.sleep(0.05)
+
+
+def _off(*settings: str) -> list[str]:
+    """Which settings a session that begins now has off."""
+    engine = sa.create_engine(parse_url(server_url()))
+    with engine.connect() as connection:
+        found = [name for name in settings if connection.exec_driver_sql(f"SHOW {name}").scalar_one() != "on"]
+    engine.dispose()
+    return found
 
 
 @contextlib.contextmanager
