@@ -102,7 +102,8 @@ def study_lock(slug: str, home: Path | None, database: str | None) -> None:
 
     with open_application(home, database) as application:
         application.studies_service.lock_study(slug)
-    click.echo(f"Study {slug} is locked.")
+        view = application.study(slug)
+    click.echo(f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers.")
 
 
 @click.group()
