@@ -1,6 +1,5 @@
 """However an import is cut into parts, the same comes of it."""
 
-import pandas as pd
 import pytest
 
 from alertreview.importing import build_cohort, import_snapshot, read_records
@@ -8,6 +7,7 @@ from alertreview.snapshots import read_snapshot
 from core.build import build
 from core.errors import SourceError
 from core.simulate import simulate_cohort, write_meds
+from tests.frames import assert_same_frame
 from tests.records import write_meds as write_rows
 
 
@@ -31,7 +31,7 @@ def built(source, rows_per_part, kind="meds"):
 def assert_same(one, other):
     (cohort, report), (again, report_again) = one, other
     for name in ("patients", "stays", "instances", "feature_dictionary", "tasks", "events"):
-        pd.testing.assert_frame_equal(getattr(cohort, name), getattr(again, name))
+        assert_same_frame(getattr(cohort, name), getattr(again, name))
     assert (cohort.features != again.features).nnz == 0
     assert cohort.features.nnz == again.features.nnz
     assert (cohort.decisions != again.decisions).nnz == 0
@@ -45,19 +45,24 @@ def hospital(tmp_path_factory):
     return write_meds(sim, tmp_path_factory.mktemp("parts") / "hospital", patients_per_shard=25)
 
 
+@pytest.fixture(scope="module")
+def whole(hospital):
+    return build_cohort(hospital)
+
+
 @pytest.mark.parametrize("rows_per_part", [1_500, 17_000])
-def test_a_simulated_hospital_is_the_same_in_one_part_and_in_many(hospital, rows_per_part):
-    assert_same(built(hospital, 10**9), built(hospital, rows_per_part))
+def test_a_simulated_hospital_is_the_same_in_one_part_and_in_many(hospital, whole, rows_per_part):
+    assert_same(whole, built(hospital, rows_per_part))
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("folder", "kind"), [("mimic_iv_demo_meds", "meds"), ("omop_mimic_iv_demo", "omop")])
 def test_the_open_records_are_the_same_in_one_part_and_in_many(real_data, folder, kind):
-    assert_same(built(real_data / folder, 10**9, kind), built(real_data / folder, 40_000, kind))
+    assert_same(build_cohort(real_data / folder, format=kind), built(real_data / folder, 150_000, kind))
 
 
-def test_a_snapshot_written_part_by_part_is_the_cohort_built_in_memory(hospital, tmp_path):
-    cohort, report = build_cohort(hospital)
+def test_a_snapshot_written_part_by_part_is_the_cohort_built_in_memory(hospital, whole, tmp_path):
+    cohort, report = whole
     told = []
     imported = import_snapshot(hospital, tmp_path, rows_per_part=3_000, progress=lambda what, share: told.append(share))
     snapshot = read_snapshot(imported.folder)

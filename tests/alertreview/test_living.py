@@ -10,6 +10,7 @@ from alertreview.snapshot_writer import write_snapshot
 from alertreview.snapshots import read_snapshot
 from core.errors import MappingError
 from core.simulate import simulate_cohort, write_meds
+from tests.frames import assert_same_frame
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def test_another_day_on_a_snapshot_equals_importing_everything_at_once(days, ear
     whole, _ = build_cohort(days["whole"], min_positive=5)
     extended = extend_snapshot(early, days["late"], min_positive=5)
     for name in ("stays", "instances", "tasks", "events"):
-        pd.testing.assert_frame_equal(getattr(extended.cohort, name), getattr(whole, name))
+        assert_same_frame(getattr(extended.cohort, name), getattr(whole, name))
     assert extended.cohort.content_hash == whole.content_hash
     assert extended.n_added > 100
 

@@ -10,6 +10,7 @@ import yaml
 from alertreview.data_files import preset_paths
 from alertreview.importing import build_cohort
 from core.simulate import simulate_cohort, write_meds
+from tests.frames import assert_same_frame
 
 NO_ORDERS = r"LAB//ORDERED//|HOSPITAL_ADMISSION|VITAL//|.*//Not Given"
 """What OMOP has no place for, or says in other words."""
@@ -170,7 +171,7 @@ def test_meds_omop_and_csv_give_the_same_instances_features_and_tasks(events, tm
     assert len(meds.tasks) > 40
     for other, _ in (as_csv(events, tmp_path), as_omop(events, tmp_path)):
         for name in ("patients", "stays", "instances", "tasks", "feature_dictionary"):
-            pd.testing.assert_frame_equal(getattr(meds, name), getattr(other, name))
+            assert_same_frame(getattr(meds, name), getattr(other, name))
         assert (meds.features != other.features).nnz == 0
         assert meds.features.nnz == other.features.nnz
         assert (meds.decisions != other.decisions).nnz == 0

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from alertreview.sources import meds
 from core.errors import SourceError
+from tests.frames import assert_same_frame
 from tests.records import site, write_meds
 
 ROWS = [
@@ -47,7 +48,7 @@ def test_column_order_extra_columns_and_narrow_types_make_no_difference(tmp_path
     (tmp_path / "b" / "data").mkdir(parents=True)
     pq.write_table(shuffled, tmp_path / "b" / "data" / "x.parquet")
     same = ["subject", "time"]
-    pd.testing.assert_frame_equal(rows_of(tmp_path / "a")[same], rows_of(tmp_path / "b")[same])
+    assert_same_frame(rows_of(tmp_path / "a")[same], rows_of(tmp_path / "b")[same])
     assert rows_of(tmp_path / "b")["code"].tolist() == [row[2] for row in ROWS]
 
 

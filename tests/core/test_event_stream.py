@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.errors import MappingError
 from core.event_stream import StreamBuilder
+from tests.frames import assert_same_frame
 from tests.records import frame, site, stream
 
 STAY = [(1, "2026-01-01 10:00", "IN"), (1, "2026-01-05 12:00", "OUT")]
@@ -60,7 +61,7 @@ def test_how_the_source_is_cut_into_chunks_does_not_matter(cuts, random):
         n = cuts[len(rest) % len(cuts)]
         builder.add(frame(rest[:n]))
         rest = rest[n:]
-    pd.testing.assert_frame_equal(builder.finish()[0], whole)
+    assert_same_frame(builder.finish()[0], whole)
 
 
 def test_rows_without_code_or_time_are_left_out_and_counted():

@@ -14,6 +14,7 @@ from core.events import (
     task_key,
 )
 from core.vocabulary import Kind
+from tests.frames import assert_same_frame
 from tests.records import stream
 
 ROWS = [
@@ -29,7 +30,7 @@ ROWS = [
 def test_the_order_of_the_rows_does_not_matter():
     forward, _ = stream(ROWS)
     backward, _ = stream(ROWS[::-1])
-    pd.testing.assert_frame_equal(forward, backward)
+    assert_same_frame(forward, backward)
 
 
 def test_the_stream_has_the_promised_columns_and_types():

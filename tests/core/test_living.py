@@ -1,9 +1,8 @@
 """Adding a day to a cohort: as if all had come at once, corrections in the trail."""
 
-import pandas as pd
-
 from core.living import merge_events
 from core.stays import pair_stays
+from tests.frames import assert_same_frame
 from tests.records import site, stream
 
 DAY_1 = [
@@ -27,7 +26,7 @@ def test_next_day_s_events_are_added_as_if_all_had_come_at_once():
     out = merged(DAY_1, DAY_2)
     whole, _ = stream([*DAY_1, *DAY_2])
     assert out.n_added == 3
-    pd.testing.assert_frame_equal(out.events.drop(columns="stay"), whole.drop(columns="stay"))
+    assert_same_frame(out.events.drop(columns="stay"), whole.drop(columns="stay"))
 
 
 def test_a_new_discharge_closes_the_open_stay_and_closed_ones_stay_as_they_were():
@@ -43,7 +42,7 @@ def test_the_same_again_changes_nothing():
     whole, _ = stream(DAY_1)
     assert out.n_added == 0
     assert out.trail.empty
-    pd.testing.assert_frame_equal(out.events.drop(columns="stay"), whole.drop(columns="stay"))
+    assert_same_frame(out.events.drop(columns="stay"), whole.drop(columns="stay"))
 
 
 def test_a_corrected_result_replaces_its_value_and_both_are_in_the_trail():
