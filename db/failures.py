@@ -64,6 +64,7 @@ _BY_DRIVER_WORDS: dict[str, tuple[type[StoreError], str]] = {
     "connection failed": (DatabaseUnavailableError, _UNREACHABLE_SERVER),
     "connection refused": (DatabaseUnavailableError, _UNREACHABLE_SERVER),
     "server closed the connection": (DatabaseUnavailableError, _UNREACHABLE_SERVER),
+    "terminating connection": (DatabaseUnavailableError, _UNREACHABLE_SERVER),
 }
 
 
