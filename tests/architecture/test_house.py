@@ -101,10 +101,24 @@ def _named(module: ast.Module) -> list[str]:
 
 @cache
 def _words() -> Counter[str]:
-    """How often each name stands in the code of the whole repository, docstrings left out."""
+    """How often each name stands in the code of the whole repository; words of comments and sentences do not count."""
     words: Counter[str] = Counter()
     for folder in (*PACKAGES, "tests", "docs"):
         for path in (ROOT / folder).rglob("*.py"):
-            code = re.sub(r'"""(?:.|\n)*?"""', "", path.read_text(encoding="utf-8"))
-            words.update(re.findall(r"\w+", code))
+            for node in ast.walk(parsed(path)):
+                words.update(_names_in(node))
     return words
+
+
+def _names_in(node: ast.AST) -> list[str]:
+    """Names that a piece of code defines or uses, also where they are written as text: to patch, to look up, to run."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.alias(name=name):
+            return name.split(".")
+        case ast.Constant(value=str(text)) if " " not in text:
+            return re.findall(r"\w+", text)
+    return []
