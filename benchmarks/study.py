@@ -108,7 +108,8 @@ def _print(outcome: Outcome, preset: str, seconds: float) -> None:
         f"{outcome.n_judgments} answers saved, each found in the database when its mark was shown; none else stored"
     )
     print(f"{outcome.n_settled} cases that the votes left open, settled; consensus as counted plainly for every case")
-    print(f"AUC on the page {outcome.auc:.4f}; {outcome.n_aucs} AUCs of the report as counted pair by pair")
+    auc = "none (one class only)" if outcome.auc is None else f"{outcome.auc:.4f}"
+    print(f"AUC on the page {auc}; {outcome.n_aucs} AUCs of the report as counted pair by pair")
     print(
         f"Searched {scanned.n_frames:,} frames, {scanned.n_bytes / 2**20:.1f} MiB, of readers and adjudicator: "
         f"{len(scanned.found)} findings"

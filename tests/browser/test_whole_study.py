@@ -45,5 +45,6 @@ def test_a_whole_study_from_its_draft_to_its_report(visit: OpenVisit, site: Path
     design = Design("Three readers, nine cases", OWN_CHOICE, N_CASES)
     outcome = whole_study(lambda: visit(site_url), site, design, answers_for)
     assert outcome.n_judgments == len(READERS) * (N_CASES + 1), "each of them saves one answer twice"
+    assert outcome.auc is not None
     assert outcome.n_settled == sum(votes == VOTES[0] for _, votes in zip(range(N_CASES), cycle(VOTES), strict=False))
     assert outcome.scanned.n_frames > 10 * outcome.n_judgments
