@@ -41,11 +41,17 @@ def main() -> int:
     home = make_site(demonstration, Path(tempfile.mkdtemp(prefix="site-", dir=folder)) / "home")
     port = free_port()
     environment = {"ALERTREVIEW_HOME": str(home), "ALERTREVIEW_DATABASE": ""}
+    watch = Watch("")
     server = serving(["-m", "dashboard", "--port", str(port)], port, environment, folder / "server.log")
     try:
         _run(f"http://127.0.0.1:{port}", home, options.cases)
     finally:
         stopped(server)
+    # Only now, with server and browser ended, is their work known to be this measurement's own.
+    surroundings = watch.stop()
+    print(surroundings)
+    if not surroundings.is_quiet:
+        print("Other work was going on: the times say more about the machine than about the program.")
     return 0
 
 
@@ -69,18 +75,15 @@ def _run(url: str, home: Path, n_cases: int) -> None:
             visits.append(open_visit(chromium, windows, url))
             return visits[-1]
 
-        watch, began = Watch(""), time.perf_counter()
+        began = time.perf_counter()
         design = Design("Whole study", preset, n_cases)
         outcome = whole_study(open_window, home, design, lambda slug: _answers(home, slug), _say)
-        seconds, surroundings = time.perf_counter() - began, watch.stop()
+        seconds = time.perf_counter() - began
         foreign = [address for visit in visits for address in visit.foreign]
         errors = [error for visit in visits for error in visit.console]
         chromium.close()
     _print(outcome, preset, seconds)
     print(f"Requests to other hosts: {len(foreign)}; errors in the browser: {len(errors)}")
-    print(surroundings)
-    if not surroundings.is_quiet:
-        print("Other work was going on: the times say more about the machine than about the program.")
     assert foreign == []
     assert errors == []
 
