@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from core.errors import InvalidInputError, NotFoundError
 from core.vocabulary import Decision, Kind, TriageState
 from db.rows import AlertRecord, NewTriageAct
 from db.session import Database
+from db.unit_of_work import UnitOfWork
 from tests.stored_site import EPOCH, StoredSite
 
 NOW = EPOCH + timedelta(days=40)
@@ -321,6 +322,33 @@ def test_an_alert_that_does_not_exist_is_said_to_be_missing(listed: tuple[Stored
             uow.alerts.neighbours(999)
 
 
+def plans_of(site: StoredSite, act: Callable[[UnitOfWork], object]) -> list[str]:
+    """How SQLite goes about each statement of an act that reads alerts."""
+    statements: list[str] = []
+    raw = site.database.engine.raw_connection()
+    driver = raw.driver_connection
+    assert driver is not None
+    driver.set_trace_callback(statements.append)
+    raw.close()
+    with site.database.read() as uow:
+        act(uow)
+        chosen = [text for text in statements if "FROM alert" in text]
+        return [" | ".join(row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {text}")) for text in chosen]
+
+
+def test_alerts_of_awaited_decisions_are_found_without_reading_a_run(on_sqlite: tuple[StoredSite, int]) -> None:
+    site, run_id = on_sqlite
+    with site.database.read() as uow:
+        alerts = [alert.id for alert in uow.alerts.page(run_id).rows[:3]]
+        keys = uow.alerts.keys(alerts)
+        found = uow.alerts.of_decisions(run_id, keys.values())
+        assert set(alerts) <= set(found)
+        assert set(uow.alerts.keys(found).values()) == set(keys.values()), "those of other scorers as well"
+        assert {uow.alerts.get(alert_id).run_id for alert_id in found} == {run_id}
+    (plan,) = plans_of(site, lambda uow: uow.alerts.of_decisions(run_id, keys.values()))
+    assert "SEARCH alert USING INDEX ix_alert_instance_id_task_id (instance_id=?" in plan
+
+
 @pytest.mark.parametrize(
     "filters",
     [
@@ -340,18 +368,12 @@ def test_no_page_sorts_and_no_count_leaves_its_index(
     on_sqlite: tuple[StoredSite, int], filters: dict[str, Any]
 ) -> None:
     site, run_id = on_sqlite
-    statements: list[str] = []
-    raw = site.database.engine.raw_connection()
-    driver = raw.driver_connection
-    assert driver is not None
-    driver.set_trace_callback(statements.append)
-    raw.close()
-    with site.database.read() as uow:
+
+    def read(uow: UnitOfWork) -> None:
         uow.alerts.page(run_id, **filters)
         uow.alerts.count(run_id, **filters)
-        chosen = [text for text in statements if "FROM alert" in text]
-        plans = [" | ".join(row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {text}")) for text in chosen]
-    page_plan, count_plan = plans[-2:]
+
+    page_plan, count_plan = plans_of(site, read)[-2:]
     inner = page_plan.split("| SCAN anon")[0]
     assert "SEARCH alert USING" in inner
     assert "INDEX" in inner
