@@ -1,7 +1,9 @@
 """Why an alert is an alert: the most similar past instances, what made them similar, and the patient's time line."""
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,8 @@ N_NEIGHBOURS = 75
 N_NEIGHBOURS_SHOWN = 6
 N_FEATURES_SHOWN = 6
 OPEN_SNAPSHOTS = 2
+KEPT_EXPLANATIONS = 256
+"""Explanations that are kept for whoever looks next: opening an alert after its preview, or the top of a list again."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,13 @@ class Explanations:
         self._database = database
         self._open = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_snapshot)
         self._review_views = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_review_views)
+        self._kept: OrderedDict[tuple[str, int], Explanation] = OrderedDict()
+        self._keeping = Lock()
 
     def close(self) -> None:
         """Let go of the open imports."""
+        with self._keeping:
+            self._kept.clear()
         for cache in (self._open, self._review_views):
             cache.cache_clear()
 
@@ -100,6 +108,21 @@ class Explanations:
         folds : int16 array of shape (n_instances,)
             How the run parted the instances.
         """
+        key = (content_hash, record.id)
+        with self._keeping:
+            kept = self._kept.get(key)
+        # A published run and its import never change, so neither does what stands behind an alert of it.
+        explanation = kept or self._explain(content_hash, record, run, result, folds)
+        with self._keeping:
+            self._kept[key] = explanation
+            self._kept.move_to_end(key)
+            while len(self._kept) > KEPT_EXPLANATIONS:
+                self._kept.popitem(last=False)
+        return explanation
+
+    def _explain(
+        self, content_hash: str, record: AlertRecord, run: RunRow, result: TaskResultRow, folds: FoldOfRow
+    ) -> Explanation:
         views = self._open(content_hash)
         rows, similarities, shares = _nearest(views, record, run, result, folds)
         taken = np.asarray(views.snapshot.decisions[rows, record.column_index].toarray()).ravel().astype(bool)

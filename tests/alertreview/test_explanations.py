@@ -1,11 +1,17 @@
 """The most similar past instances of an alert: really past, really similar, counted against the decisions."""
 
-import numpy as np
+from pathlib import Path
+from typing import Any
 
-from alertreview.bootstrap import Application
-from alertreview.explanations import N_NEIGHBOURS
+import numpy as np
+import pytest
+
+from alertreview import explanations
+from alertreview.bootstrap import Application, open_application
+from alertreview.explanations import N_NEIGHBOURS, Explanation, Explanations
 from alertreview.read_models import WorklistFilters
 from core.vocabulary import Decision
+from db.rows import AlertRecord
 
 
 def test_neighbours_are_past_and_counted_as_they_decided(application: Application) -> None:
@@ -48,3 +54,24 @@ def test_histograms_count_every_scored_instance_of_the_task(application: Applica
     for histogram in (detail.score_histogram, detail.scaled_histogram):
         assert sum(histogram.counts) == run.n_past + run.n_recent
         assert len(histogram.edges) == len(histogram.counts) + 1
+
+
+def test_what_stands_behind_an_alert_is_worked_out_once_and_kept_for_the_last_ones(own_home: Path) -> None:
+    with open_application(own_home) as site, pytest.MonkeyPatch.context() as patch:
+        worked_out: list[int] = []
+        work_out = Explanations._explain
+
+        def counted(self: Explanations, content_hash: str, record: AlertRecord, *given: Any) -> Explanation:
+            worked_out.append(record.id)
+            return work_out(self, content_hash, record, *given)
+
+        patch.setattr(Explanations, "_explain", counted)
+        patch.setattr(explanations, "KEPT_EXPLANATIONS", 2)
+        first, second, third = [row.alert_id for row in site.worklist(WorklistFilters(), limit=3).rows]
+        before = site.alert(first)
+        again = site.alert(first, WorklistFilters(decision=before.row.decision))
+        assert (again.timeline, again.neighbours) == (before.timeline, before.neighbours)
+        assert worked_out == [first]
+        for alert_id in (second, third, second, first):
+            assert site.alert(alert_id).row.alert_id == alert_id
+        assert worked_out == [first, second, third, first], "the one that was asked for longest ago is let go"
