@@ -64,7 +64,11 @@ def draw_bar(
         _second_question(asked[2], targets, name, then, keys=keys)
         return
     key = f"{name}-triage"
-    with st.grid(2, gap="xsmall", key=key) if narrow else st.container(horizontal=True, gap="small", key=key):
+    with (
+        st.grid(2, min_column_width=110, gap="xsmall", key=key)
+        if narrow
+        else st.container(horizontal=True, gap="small", key=key)
+    ):
         if state in CLOSED:
             _button("Open again", "N" if keys else "", name, _acting(targets, TriageState.NEW, then), wide=narrow)
         elif state is TriageState.NEW:
