@@ -1,11 +1,12 @@
 """The choice of a study at the head of a page; the address says which one is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-from alertreview.read_models import StudyView
+from alertreview.read_models import PersonView, StudyView
 from core.errors import NotFoundError
+from core.vocabulary import StudyStatus
 from dashboard.components import cards, texts
 from dashboard.context import application
 
@@ -23,6 +24,20 @@ def study_asked(slug: str, head: str) -> StudyView | None:
                 st.query_params.clear()
                 st.switch_page("views/studies.py")
         return None
+
+
+def study_to_read(studies: Iterable[StudyView], person: PersonView | None) -> StudyView | None:
+    """Return the open study that somebody goes on with when no address names one.
+
+    The newest in which cases wait for the person, else the newest the person reads, else the newest: an open study
+    of others must not hide a list that is not finished.
+    """
+    found = [study for study in studies if study.status is StudyStatus.OPEN]
+    if person is not None and len(found) > 1:
+        queues = {study.slug: application().queue(study.slug, person.person_id) for study in found}
+        # Sorting keeps the order of those that are alike: newest first.
+        found.sort(key=lambda study: (queues[study.slug].n_left == 0, not queues[study.slug].is_reader))
+    return found[0] if found else None
 
 
 def choose_study(shown: str, titles: Mapping[str, str], *, key: str) -> None:

@@ -11,10 +11,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from alertreview.read_models import PersonView, QueueView, RunView, StudyView, WorklistFilters, WorklistPage
-from core.vocabulary import StudyStatus
 from dashboard.components import cards, first_steps, links, texts
 from dashboard.components.charts_bars import alerts_by_unit
 from dashboard.components.links import PAGE_DEFAULTS
+from dashboard.components.study_choice import study_to_read
 from dashboard.context import acting_id, acting_person, application, colours, is_phone
 
 MOST_UNITS = 8
@@ -58,7 +58,7 @@ def _greeting(now: datetime, person: PersonView | None) -> str:
 
 def _continue_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
     """Draw the one button that goes on reading."""
-    study = next((study for study in studies if study.status is StudyStatus.OPEN), None)
+    study = study_to_read(studies, person)
     if person is None or study is None:
         with cards.card("Reading list"):
             why = "No study is open." if study is None else "Nobody may judge yet."

@@ -9,7 +9,7 @@ from dashboard.components import cards, links, review_session, texts
 from dashboard.components.acting import reading_as
 from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
 from dashboard.components.review_session import Showing
-from dashboard.components.study_choice import study_asked
+from dashboard.components.study_choice import study_asked, study_to_read
 from dashboard.context import acting_person, application, colours, has_arrived, is_phone
 
 KEYS = (
@@ -28,8 +28,9 @@ ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Ans
 def page() -> None:
     """Draw the page."""
     app = application()
-    studies = [study for study in app.studies() if study.status is StudyStatus.OPEN]
-    slug = st.query_params.get("study") or (studies[0].slug if studies else "")
+    slug = st.query_params.get("study")
+    if not slug and (waiting := study_to_read(app.studies(), acting_person())) is not None:
+        slug = waiting.slug
     if not slug:
         _message("No study is open", "A coordinator opens a study; then its cases appear here.", app.simulated)
         return
