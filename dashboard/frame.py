@@ -14,7 +14,8 @@ HERE = Path(__file__).resolve().parent
 
 # Side padding has no theme key, and the page must line up with the logo; the answer bar of the review page would
 # leave an empty strip, and two answers cut after their first words look the same; on the light accent of the dark mode,
-# white button text cannot be read.
+# white button text cannot be read. Tables leave by the Export page alone: a file from a table's own toolbar would stand
+# in no trail and not say that its patients are simulated.
 CSS = """<style>
 .stMainBlockContainer{padding-inline:1.25rem}
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
@@ -23,6 +24,7 @@ CSS = """<style>
 .ar-who{display:flex;gap:.6rem;font-size:.8rem;line-height:1.3}.ar-who a{color:inherit;white-space:nowrap}
 .ar-who span{max-width:15rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 @media(max-width:1000px){.ar-who span{display:none}}
+[data-testid=stElementToolbarButton]:has([aria-label^="Download as"]){display:none}
 %s</style>"""
 DARK_CSS = "[data-testid=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}\n"
 
