@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.page_checks import faults
 from tests.browser.visits import OpenVisit, Visit, wait_for_case
 
 pytestmark = pytest.mark.browser
@@ -44,6 +45,11 @@ def test_from_the_worklist_to_the_auc(visit: OpenVisit, demo_url: str) -> None:
     opened.settle()
     assert page.locator("[data-testid=stPlotlyChart]").count() >= 3
     expect(page.get_by_text(re.compile(r"of the \d+ most similar past instances"))).to_be_visible()
+
+    # The long answers of a real study stay whole on a phone. Here, because afterwards nothing is left to judge.
+    phone = visit(demo_url, phone=True)
+    expect(phone.open("review").get_by_role("button", name="Unusual, not clinically relevant")).to_be_visible()
+    assert faults(phone.page) == []
 
     reader = visit(demo_url)
     page = reader.open("review")

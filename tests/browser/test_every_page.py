@@ -61,13 +61,6 @@ def titles(page: Page) -> list[dict[str, float]]:
     return page.evaluate("[...document.querySelectorAll('h1')].map(one => one.getBoundingClientRect().toJSON())")
 
 
-def test_the_answers_of_a_real_study_are_whole_on_a_phone(visit: OpenVisit, demo_url: str) -> None:
-    opened = visit(demo_url, phone=True)
-    page = opened.open("review")
-    expect(page.get_by_role("button", name="Unusual, not clinically relevant")).to_be_visible()
-    assert faults(page) == []
-
-
 def test_on_a_phone_all_alerts_of_a_list_can_be_triaged_too(visit: OpenVisit) -> None:
     opened = visit(phone=True)
     opened.go("worklist")
