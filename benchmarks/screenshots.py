@@ -16,9 +16,10 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Error, Page
 
-from benchmarks._browser import ROOT, chromium, serving, settle
+from benchmarks._browser import chromium, serving, settle
 from benchmarks._picture_sites import PASSWORD, build_sites
 from benchmarks._pictures import DOCUMENTED, Picture, pictures
+from tests.conftest import ROOT
 
 MODES = ("light", "dark")
 WIDTHS = {"1280": (1280, 800), "390": (390, 844)}

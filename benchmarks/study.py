@@ -23,8 +23,9 @@ from alertreview.settings import load_settings
 from benchmarks._machine import Watch
 from core.simulated_readers import SimulatedPanel, simulate_votes
 from tests.browser.study_reader import READERS, Answers
-from tests.browser.visits import Visit, free_port, open_visit, serving, start_chromium, stopped
+from tests.browser.visits import Visit, open_visit, start_chromium
 from tests.browser.whole_study import OWN_CHOICE, PAPER, Design, Outcome, make_site, whole_study
+from tests.served import dashboard
 
 PAPERS_CASES = 222
 
@@ -39,14 +40,9 @@ def main() -> int:
     for line in build_demo(load_settings(demonstration, create=True)):
         print(f"  {line}", flush=True)
     home = make_site(demonstration, Path(tempfile.mkdtemp(prefix="site-", dir=folder)) / "home")
-    port = free_port()
-    environment = {"ALERTREVIEW_HOME": str(home), "ALERTREVIEW_DATABASE": ""}
     watch = Watch("")
-    server = serving(["-m", "dashboard", "--port", str(port)], port, environment, folder / "server.log")
-    try:
+    with dashboard(home, folder / "server.log") as (port, _):
         _run(f"http://127.0.0.1:{port}", home, options.cases)
-    finally:
-        stopped(server)
     # Only now, with server and browser ended, is their work known to be this measurement's own.
     surroundings = watch.stop()
     print(surroundings)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -52,13 +52,14 @@ def new_site(home: Path) -> str:
 
 
 @contextlib.contextmanager
-def dashboard(home: Path, log: Path, **environment: str) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
-    """Start the dashboard as its systemd unit does; gives port and process, and stops it in the end."""
+def running(
+    arguments: Sequence[str], log: Path, environment: Mapping[str, str]
+) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    """Start a module as a server on a free port; gives port and process, and stops it in the end."""
     port = free_port()
-    command = [sys.executable, "-m", "alertreview", "dashboard", "--port", str(port), "--no-browser"]
-    given = {**os.environ, "ALERTREVIEW_HOME": str(home), "ALERTREVIEW_DATABASE": "", **environment}
+    command = [sys.executable, "-m", *arguments, "--port", str(port)]
     with log.open("wb") as output:
-        server = subprocess.Popen(command, cwd=ROOT, env=given, stdout=output, stderr=output)
+        server = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=output)
     try:
         wait_for_port(port, server, log)
         yield port, server
@@ -70,6 +71,14 @@ def dashboard(home: Path, log: Path, **environment: str) -> Iterator[tuple[int, 
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+
+
+@contextlib.contextmanager
+def dashboard(home: Path, log: Path, **environment: str) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    """Start the dashboard as its systemd unit does; gives port and process, and stops it in the end."""
+    site = {"ALERTREVIEW_HOME": str(home), "ALERTREVIEW_DATABASE": "", **environment}
+    with running(["alertreview", "dashboard", "--no-browser"], log, site) as started:
+        yield started
 
 
 def wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -12,15 +12,13 @@ from tests.browser.visits import (
     CHROMIUM,
     OpenVisit,
     Visit,
-    free_port,
     let_go,
     open_visit,
-    serving,
     start_chromium,
-    stopped,
 )
 from tests.built_once import shared_folder
 from tests.conftest import require
+from tests.served import running
 
 
 @pytest.fixture(scope="session")
@@ -42,11 +40,8 @@ def chromium(playwright: Playwright) -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def double_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a dashboard over doubles; each visit names its own."""
-    port = free_port()
-    log = tmp_path_factory.mktemp("double") / "server.log"
-    server = serving(["-m", "tests.browser.serve_double", "--port", str(port)], port, {}, log)
-    yield f"http://127.0.0.1:{port}"
-    stopped(server)
+    with running(["tests.browser.serve_double"], tmp_path_factory.mktemp("double") / "server.log", {}) as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="session")
@@ -60,12 +55,9 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def demo_url(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the dashboard on the real demonstration site, started as `python -m dashboard`."""
-    port = free_port()
-    log = tmp_path_factory.mktemp("demo-server") / "server.log"
     environment = {"ALERTREVIEW_HOME": str(demo_home), "ALERTREVIEW_DATABASE": ""}
-    server = serving(["-m", "dashboard", "--port", str(port)], port, environment, log)
-    yield f"http://127.0.0.1:{port}"
-    stopped(server)
+    with running(["dashboard"], tmp_path_factory.mktemp("demo-server") / "server.log", environment) as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,9 @@ from alertreview.bootstrap import open_application
 from core.vocabulary import Role
 from tests import installed
 from tests.browser.page_checks import grave_findings
-from tests.browser.visits import OpenVisit, Visit, free_port, serving, stopped, wait_for_case
+from tests.browser.visits import OpenVisit, Visit, wait_for_case
 from tests.built_once import shared_folder
+from tests.served import dashboard
 
 pytestmark = pytest.mark.browser
 
@@ -47,12 +48,8 @@ def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def real_url(real_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the dashboard on that site."""
-    port = free_port()
-    log = tmp_path_factory.mktemp("real-server") / "server.log"
-    environment = {"ALERTREVIEW_HOME": str(real_home), "ALERTREVIEW_DATABASE": ""}
-    server = serving(["-m", "dashboard", "--port", str(port)], port, environment, log)
-    yield f"http://127.0.0.1:{port}"
-    stopped(server)
+    with dashboard(real_home, tmp_path_factory.mktemp("real-server") / "server.log") as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 def enter(opened: Visit, login: str, path: str = "") -> Page:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests import installed
-from tests.browser.visits import OpenVisit, free_port, serving, stopped
+from tests.browser.visits import OpenVisit
 from tests.browser.whole_study import OWN_CHOICE, READERS, Design, make_site, whole_study
 from tests.built_once import shared_folder
+from tests.served import dashboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -27,11 +28,8 @@ def site(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def site_url(site: Path) -> Iterator[str]:
     """Address of its dashboard."""
-    port = free_port()
-    environment = {"ALERTREVIEW_HOME": str(site), "ALERTREVIEW_DATABASE": ""}
-    server = serving(["-m", "dashboard", "--port", str(port)], port, environment, site / "server.log")
-    yield f"http://127.0.0.1:{port}"
-    stopped(server)
+    with dashboard(site, site / "server.log") as (port, _):
+        yield f"http://127.0.0.1:{port}"
 
 
 def answers_for(slug: str) -> dict[tuple[int, str], int]:

@@ -1,22 +1,26 @@
-"""A browser window at a dashboard: starting the server, opening the window, watching what passes between the two."""
+"""A browser window at a dashboard: opening it, and watching what passes between the two."""
 
 import os
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from urllib.parse import urlparse
 
-from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, Request, WebSocket, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Page,
+    Playwright,
+    Request,
+    TimeoutError,  # noqa: A004 - one of the browser's errors, as its own waiting gives
+    WebSocket,
+    expect,
+)
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("ALERTREVIEW_CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = [
     "--no-sandbox",
@@ -117,40 +121,6 @@ def wait_for_case(page: Page) -> None:
     page.wait_for_function(CASE_IS_DRAWN, timeout=30_000)
 
 
-def free_port() -> int:
-    """Find a port on the loopback address that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def serving(arguments: list[str], port: int, environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a server and wait until it answers."""
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            [sys.executable, *arguments], cwd=ROOT, env={**os.environ, **environment}, stdout=output, stderr=output
-        )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1):
-                return server
-        except OSError:
-            time.sleep(0.2)
-    server.kill()
-    raise TimeoutError(f"the dashboard did not start:\n{log.read_text()}")
-
-
-def stopped(server: subprocess.Popen[bytes]) -> None:
-    """Stop a server that we started."""
-    server.terminate()
-    try:
-        server.wait(timeout=10)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-
-
 def start_chromium(playwright: Playwright) -> Browser:
     """Start Chromium, which reaches this machine only."""
     return playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
@@ -177,7 +147,7 @@ def open_visit(
         "Emulation.setUserAgentOverride",
         {"userAgent": f"{agent} Double/{name or uuid.uuid4().hex} State/{state}"},
     )
-    page.wait_for_function = partial(_until, page)  # type: ignore[method-assign]
+    page.wait_for_function = partial(until, page)  # type: ignore[method-assign]
     opened = Visit(page, url)
     _watch(opened)
     return opened
@@ -191,7 +161,7 @@ def let_go(opened: Visit, windows: list[BrowserContext]) -> None:
     windows.append(window)
 
 
-def _until(page: Page, expression: str, *, arg: object = None, timeout: float = 20_000) -> None:
+def until(page: Page, expression: str, *, arg: object = None, timeout: float = 20_000) -> None:
     """Wait until an expression holds, asking from outside: the browser's own waiting makes code from text in the page,
     which the dashboard's Content-Security-Policy forbids, as it should."""
     deadline = time.monotonic() + timeout / 1000
