@@ -16,10 +16,9 @@ from alertreview.cli_sensitivity import sensitivity
 from alertreview.cli_simulate import simulate
 from alertreview.cli_study import export, recompute, report, sign_report, study
 from alertreview.settings import Settings, load_settings
-from alertreview.stopping import EXIT_TERMINATED, Terminated
+from alertreview.stopping import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from core.errors import AlertReviewError
 
-EXIT_INTERRUPTED = 130
 GOES_ON = "nothing half-done is visible, the same command goes on from here"
 
 

@@ -3,6 +3,8 @@
 import signal
 from types import FrameType
 
+EXIT_INTERRUPTED = 130
+"""What a shell reports for a program that Ctrl+C ended."""
 EXIT_TERMINATED = 143
 """What a shell reports for a program that SIGTERM ended."""
 

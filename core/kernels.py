@@ -68,7 +68,13 @@ class LeftOut(NamedTuple):
 
 @compiled
 def dot(left: Any, right: Any) -> Any:
-    """Sum of products: eight sums side by side, then added in pairs."""
+    """Sum of products: eight sums side by side, then added in pairs.
+
+    Parameters
+    ----------
+    left, right : float arrays of shape (n,)
+        Of one precision, which is also that of the sum.
+    """
     n, zero = len(left), left.dtype.type(0)
     s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
     for i in range(0, n - 7, 8):

@@ -4,10 +4,9 @@ import sys
 
 import click
 
+from alertreview.stopping import EXIT_INTERRUPTED
 from core.errors import AlertReviewError
 from dashboard.launch import DEFAULT_PORT, serve
-
-EXIT_INTERRUPTED = 130
 
 
 @click.command()

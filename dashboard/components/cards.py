@@ -157,4 +157,4 @@ def nothing_published(simulated: bool = False) -> None:
         "Import records and score them; the pages fill by themselves.",
         ":material/inbox:",
     ):
-        st.code("alertreview import FOLDER --format meds\nalertreview score", language=None, wrap_lines=True)
+        st.code("alertreview import FOLDER\nalertreview score", language=None, wrap_lines=True)

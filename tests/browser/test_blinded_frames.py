@@ -24,17 +24,14 @@ def _markdown(text: str) -> bytes:
 
 def _table(column: list[float], kind: type) -> bytes:
     """A table as the dashboard sends it; that the column is hidden is not to be seen in what is sent."""
-    table = pa.Table.from_pandas(pd.DataFrame({"Lab": np.array(column, dtype=kind)}))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    message = ForwardMsg()
-    message.delta.new_element.dataframe.arrow_data.data = sink.getvalue().to_pybytes()
-    return message.SerializeToString()
+    return _sent(pa.Table.from_pandas(pd.DataFrame({"Lab": np.array(column, dtype=kind)})))
 
 
 def _lists(column: list[float]) -> bytes:
-    table = pa.table({"Trend": [column]})
+    return _sent(pa.table({"Trend": [column]}))
+
+
+def _sent(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
