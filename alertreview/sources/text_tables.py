@@ -91,10 +91,14 @@ def text_files(source: Path) -> list[TextFile]:
     Raises
     ------
     SourceError
-        When there is nothing, the archive is damaged, or a member is a link, leaves the archive, or is a bomb.
+        When there is nothing, the only tables are in archives further inside, the archive is damaged, or a member is a
+        link, leaves the archive, or is a bomb.
     """
     if source.is_dir():
-        paths = sorted(path for path in source.rglob("*") if is_text_table(path.name) and not path.name.startswith("."))
+        visible = sorted(path for path in source.rglob("*") if not path.name.startswith("."))
+        paths = [path for path in visible if is_text_table(path.name)]
+        if not paths:
+            _refuse_archives(source, [str(path) for path in visible], "Give the path of the archive itself.")
         outside = [path for path in paths if not path.resolve().is_relative_to(source.resolve())]
         if outside:
             raise SourceError(f"{outside[0]}: is a link that leads out of the folder. Copy the file itself.")
@@ -106,6 +110,14 @@ def text_files(source: Path) -> list[TextFile]:
     if source.suffix.lower() == ".zip":
         raise SourceError(f"{source}: is no complete zip archive. Copy it again from its origin.")
     return [_plain(source)]
+
+
+def _refuse_archives(source: Path, names: list[str], advice: str) -> None:
+    """Say what to do where tables are packed once more than they are unpacked here."""
+    archives = [name for name in names if name.lower().endswith(".zip")]
+    if archives:
+        more = f" and {len(archives) - 1} more" if archives[1:] else ""
+        raise SourceError(f"{source}: holds no text table, only the archive {archives[0]}{more}. {advice}")
 
 
 def _plain(path: Path) -> TextFile:
@@ -132,13 +144,18 @@ def _members(archive: Path) -> list[TextFile]:
             infos = opened.infolist()
     except (zipfile.BadZipFile, OSError):
         raise SourceError(f"{archive}: is no complete zip archive. Copy it again from its origin.") from None
-    out = []
+    out, others = [], []
     for info in infos:
         _check_member(archive, info)
         path = PurePosixPath(info.filename)
-        hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
-        if not info.is_dir() and not hidden and is_text_table(path.name):
+        if info.is_dir() or any(part.startswith((".", "__MACOSX")) for part in path.parts):
+            continue
+        if is_text_table(path.name):
             out.append(_member(archive, info))
+        else:
+            others.append(info.filename)
+    if not out:
+        _refuse_archives(archive, others, "Unpack it, and give what was inside.")
     return sorted(out, key=lambda file: file.name)
 
 

@@ -54,6 +54,27 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
         told_format(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize(("n_archives", "told"), [(1, r"2026.0\.zip"), (2, r"2026.0\.zip and 1 more")])
+def test_tables_in_an_archive_inside_are_refused_with_what_to_give_instead(
+    tmp_path: Path, n_archives: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, outer = tmp_path / "cdm", tmp_path / "outer.zip"
+    archives = [folder / "2026" / f"{number}.zip" for number in range(n_archives)]
+    for archive in archives:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(archive, "w") as opened:
+            opened.writestr("person.csv", "person_id\n1\n")
+    with zipfile.ZipFile(outer, "w") as opened:
+        for archive in archives:
+            opened.write(archive, archive.relative_to(folder))
+    for source, advice in ((folder, "Give the path of the archive itself"), (outer, "Unpack it, and give what was in")):
+        for given in ([], ["--format", "omop"], ["--format", "csv"]):
+            assert main(["mapping", "check", str(source), *given]) == 2
+            said = capsys.readouterr().err
+            assert re.search(rf"{source.name}: holds no text table, only the archive \S*{told}\. {advice}", said), said
+    assert told_format(archives[0]) == "omop"
+
+
 @pytest.fixture(scope="module")
 def shown_table() -> str:
     """The long table that the page on data shows."""
