@@ -1,9 +1,11 @@
 """Pages of the dashboard over the double, without a browser; sites behind the gate; a small demonstration."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -17,6 +19,15 @@ __all__ = ["application", "browser", "built_demo", "clock", "demo_home", "desk",
 ROOT = Path(__file__).resolve().parents[2]
 
 OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def components_are_looked_for_once() -> Iterator[None]:
+    """Search what is installed for components once: for every page it takes longer than the page."""
+    search = functools.cache(manifest_scanner.scan_component_manifests)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", search)
+        yield
 
 
 @pytest.fixture
