@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.compilation import compiled, fma
+from core.compilation import compiled, dot, fma
 from core.feature_rows import FeatureRows
-from core.kernels import FLOAT32_RESIDUAL, FLOAT64_RESIDUAL, LeftOut, Nodes, combine_rows, dot, extend_row
+from core.kernels import FLOAT32_RESIDUAL, FLOAT64_RESIDUAL, LeftOut, Nodes, combine_rows, extend_row
 from core.validation import FloatArray, IntArray
 
 _CACHE_LINE = 64

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.compilation import compiled, fma
+from core.compilation import compiled, dot, fma
 from core.neighbour_search import choose_neighbours, limit_of, query_scale
 
 FLOAT32_RESIDUAL: Final = 0.01
@@ -64,27 +64,6 @@ class LeftOut(NamedTuple):
     square_starts: NDArray[np.int64]
     squares: NDArray[Any]
     pulls: NDArray[Any]
-
-
-@compiled
-def dot(left: Any, right: Any) -> Any:
-    """Sum of products: eight sums side by side, then added in pairs.
-
-    Parameters
-    ----------
-    left, right : float arrays of shape (n,)
-        Of one precision, which is also that of the sum.
-    """
-    n, zero = len(left), left.dtype.type(0)
-    s0, s1, s2, s3, s4, s5, s6, s7 = zero, zero, zero, zero, zero, zero, zero, zero
-    for i in range(0, n - 7, 8):
-        s0, s1 = fma(left[i], right[i], s0), fma(left[i + 1], right[i + 1], s1)
-        s2, s3 = fma(left[i + 2], right[i + 2], s2), fma(left[i + 3], right[i + 3], s3)
-        s4, s5 = fma(left[i + 4], right[i + 4], s4), fma(left[i + 5], right[i + 5], s5)
-        s6, s7 = fma(left[i + 6], right[i + 6], s6), fma(left[i + 7], right[i + 7], s7)
-    for i in range(n - n % 8, n):
-        s0 = fma(left[i], right[i], s0)
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
 @compiled

@@ -7,7 +7,7 @@ import pytest
 from core import compilation
 from core.extension import extend_rows
 from core.graph import dense_similarity
-from core.kernels import dot, symmetric_squared_distances
+from core.kernels import symmetric_squared_distances
 
 
 def system(n_nodes=40, seed=0, ties=False):
@@ -114,18 +114,47 @@ def test_without_a_place_for_machine_code_kernels_compile_in_memory(monkeypatch)
     assert double(21) == 42
 
 
-def test_sums_of_products_keep_their_order():
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sums_of_products_keep_their_order(kind):
     random = np.random.default_rng(5)
     for n in (0, 1, 7, 8, 9, 75, 200):
-        left, right = random.normal(size=(2, n)).astype(np.float32)
-        sums = [0.0] * 8
-        for i in range(n):
-            # In float64 a product of float32 numbers is exact: one rounding, as a fused step has.
-            place = i % 8 if i < n - n % 8 else 0
-            sums[place] = float(np.float32(float(left[i]) * float(right[i]) + sums[place]))
-        s = [np.float32(x) for x in sums]
-        expected = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
-        assert dot(left, right) == expected
+        left, right = random.normal(size=(2, n)).astype(kind)
+        left.flags.writeable = False
+        if kind is np.float64:
+            left, right = np.round(left, 3) * 1000, np.round(right, 3) * 1000  # products and sums are whole: exact
+        sums = [kind(0)] * 8
+        whole = n - n % 8
+        for i in range(whole):
+            sums[i % 8] = fused(left[i], right[i], sums[i % 8])
+        total = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+        for i in range(whole, n):
+            total = fused(left[i], right[i], total)
+        assert sum_of_products(left, right) == total
+
+
+def fused(left, right, total):
+    """One rounding: in float64 a product of float32 numbers is exact."""
+    return type(left)(float(left) * float(right) + float(total))
+
+
+@compilation.compiled
+def sum_of_products(left, right):
+    return compilation.dot(left, right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (np.ones(8), np.ones(8, dtype=np.float32)),
+        (np.ones(8, dtype=int), np.ones(8, dtype=int)),
+        (np.ones(16)[::2], np.ones(8)),
+        (np.ones((2, 4)), np.ones((2, 4))),
+    ],
+    ids=["mixed precision", "whole numbers", "gaps", "two dimensions"],
+)
+def test_a_sum_of_products_of_other_than_contiguous_floats_is_refused(left, right):
+    with pytest.raises(numba.TypingError, match="two contiguous float arrays of one precision"):
+        sum_of_products(left, right)
 
 
 def test_a_fused_step_of_mixed_precision_is_refused():
