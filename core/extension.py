@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.compilation import compiled, dot, fma
+from core.compilation import compiled, fma
 from core.feature_rows import FeatureRows
-from core.kernels import FLOAT32_RESIDUAL, FLOAT64_RESIDUAL, LeftOut, Nodes, combine_rows, extend_row
+from core.kernels import FLOAT32_RESIDUAL, FLOAT64_RESIDUAL, LeftOut, Nodes, extend_row
 from core.validation import FloatArray, IntArray
+from core.vector_sums import combine_rows, dot
 
 _CACHE_LINE = 64
 
@@ -109,7 +110,7 @@ def extend_sparse_rows(
     by_feature, norms = _aligned(points.T, np.float32), np.einsum("ij,ij->i", points, points)
     k = min(n_neighbors, len(points))
     sparse_rows = (rows.starts, rows.places, rows.values)
-    row = _aligned_zeros(len(points), np.float32)
+    row = _aligned_zeros(by_feature.shape[1], np.float32)
     bits, work = row.view(np.int32), workspace(len(points), k, np.float32)
     _extend_sparse(sparse_rows, by_feature, norms, row, bits, nodes, left, blocks, query, k, work, conductance, inflow)
     return conductance, inflow
@@ -125,12 +126,17 @@ def _aligned_zeros(n: int, kind: Any) -> NDArray[Any]:
 
 def _aligned(matrix: NDArray[Any], kind: Any) -> NDArray[Any]:
     """Copy a matrix so that every row begins with a cache line; zeros fill the rows up."""
-    per_line = _CACHE_LINE // np.dtype(kind).itemsize
     n_rows, n_columns = matrix.shape
-    width = -(-n_columns // per_line) * per_line
+    width = _filled_up(n_columns, kind)
     filled = _aligned_zeros(n_rows * width, kind).reshape(n_rows, width)
     filled[:, :n_columns] = matrix
     return filled
+
+
+def _filled_up(n: int, kind: Any) -> int:
+    """Give how many numbers fill the cache lines that `n` of them begin."""
+    per_line: int = _CACHE_LINE // np.dtype(kind).itemsize
+    return -(-n // per_line) * per_line
 
 
 def _no_blocks(kind: Any) -> LeftOut:
@@ -150,7 +156,7 @@ def workspace(n_nodes: int, k: int, kind: Any) -> tuple[Any, ...]:
     whole = f"i{np.dtype(kind).itemsize}"
     return (
         tuple(_aligned_zeros(k, kind) for _ in range(5)),
-        _aligned_zeros(n_nodes, kind),
+        _aligned_zeros(_filled_up(n_nodes, kind), kind),
         _aligned_zeros(k, kind),
         near,
         near.view(whole),
@@ -197,9 +203,10 @@ def _extend_sparse(
 ) -> None:
     starts, all_places, all_values = rows
     n_nodes, two = len(norms), np.float32(2)
+    products, row, bits = row, row[:n_nodes], bits[:n_nodes]
     for i in range(len(blocks)):
         values = all_values[starts[i] : starts[i + 1]]
-        combine_rows(by_feature, all_places[starts[i] : starts[i + 1]], values, row)
+        combine_rows(by_feature, all_places[starts[i] : starts[i + 1]], values, products)
         norm = dot(values, values)
         for j in range(n_nodes):
             row[j] = fma(-two, row[j], norm + norms[j])

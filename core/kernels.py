@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.compilation import compiled, dot, fma
+from core.compilation import compiled, fma
 from core.neighbour_search import choose_neighbours, limit_of, query_scale
+from core.vector_sums import combine_rows, dot
 
 FLOAT32_RESIDUAL: Final = 0.01
 """Relative residual that ends a float32 solve; with the last, estimated step soft labels are good to about 5e-6."""
@@ -80,38 +81,6 @@ def symmetric_squared_distances(points: Any) -> Any:
             result[i, j] = total
             result[j, i] = total
     return result
-
-
-@compiled
-def combine_rows(matrix: Any, rows: Any, factors: Any, total: Any) -> None:
-    """Write the sum of `factors` times `rows` of a matrix, reading contiguous rows eight at a time."""
-    m, n = len(rows), len(total)
-    total[:] = 0
-    l = 0  # noqa: E741
-    while l + 8 <= m:
-        r0, r1, r2, r3, r4, r5, r6, r7 = (
-            rows[l], rows[l + 1], rows[l + 2], rows[l + 3], rows[l + 4], rows[l + 5], rows[l + 6], rows[l + 7],
-        )  # fmt: skip
-        x0, x1, x2, x3, x4, x5, x6, x7 = (
-            factors[l], factors[l + 1], factors[l + 2], factors[l + 3],
-            factors[l + 4], factors[l + 5], factors[l + 6], factors[l + 7],
-        )  # fmt: skip
-        for j in range(n):
-            high = fma(matrix[r4, j], x4, fma(matrix[r5, j], x5, fma(matrix[r6, j], x6, matrix[r7, j] * x7)))
-            low = fma(
-                matrix[r0, j], x0, fma(matrix[r1, j], x1, fma(matrix[r2, j], x2, fma(matrix[r3, j], x3, total[j])))
-            )
-            total[j] = low + high
-        l += 8  # noqa: E741
-    while l + 2 <= m:
-        r0, r1, x0, x1 = rows[l], rows[l + 1], factors[l], factors[l + 1]
-        for j in range(n):
-            total[j] = fma(matrix[r0, j], x0, fma(matrix[r1, j], x1, total[j]))
-        l += 2  # noqa: E741
-    if l < m:
-        r0, x0 = rows[l], factors[l]
-        for j in range(n):
-            total[j] = fma(matrix[r0, j], x0, total[j])
 
 
 @compiled
@@ -259,7 +228,10 @@ def extend_row(row: Any, bits: Any, query: Any, nodes: Any, left: Any, block: in
         near[l] = row[chosen[l]]
     own = common_scale
     if common_scale <= 0:
+        # The 7th distance is looked for as far below the limit as it was for the instance before.
+        searches[1, 0] += limit
         own = query_scale(near, all_near_bits[: k + 1], searches[1], usual_scale, infinity)
+        searches[1, 0] -= limit
     # The root of v w takes half the exponent.
     half = row.dtype.type(-0.5) / own
     for l in range(k):  # noqa: E741

@@ -4,17 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from core.compilation import compiled, compiled_for_exact_sums
+from core.compilation import compiled
 from core.graph import LOCAL_NEIGHBOUR
+from core.vector_sums import count_up_to
 
 
-@compiled_for_exact_sums
+@compiled
 def n_up_to(bits: Any, limit: Any) -> Any:
-    """Count entries of at most `limit`; counted in float32, which is exact here and adds eight at a time."""
-    count, top = np.float32(0), bits.dtype.type(limit)
-    for j in range(len(bits)):  # not over the entries themselves: only this is done eight at a time
-        count += np.float32(1) if bits[j] <= top else np.float32(0)
-    return count
+    """Count entries of at most `limit`, as a float, which the search goes on with."""
+    return np.float32(count_up_to(bits, bits.dtype.type(limit)))
 
 
 @compiled

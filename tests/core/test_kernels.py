@@ -114,49 +114,6 @@ def test_without_a_place_for_machine_code_kernels_compile_in_memory(monkeypatch)
     assert double(21) == 42
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_sums_of_products_keep_their_order(kind):
-    random = np.random.default_rng(5)
-    for n in (0, 1, 7, 8, 9, 75, 200):
-        left, right = random.normal(size=(2, n)).astype(kind)
-        left.flags.writeable = False
-        if kind is np.float64:
-            left, right = np.round(left, 3) * 1000, np.round(right, 3) * 1000  # products and sums are whole: exact
-        sums = [kind(0)] * 8
-        whole = n - n % 8
-        for i in range(whole):
-            sums[i % 8] = fused(left[i], right[i], sums[i % 8])
-        total = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
-        for i in range(whole, n):
-            total = fused(left[i], right[i], total)
-        assert sum_of_products(left, right) == total
-
-
-def fused(left, right, total):
-    """One rounding: in float64 a product of float32 numbers is exact."""
-    return type(left)(float(left) * float(right) + float(total))
-
-
-@compilation.compiled
-def sum_of_products(left, right):
-    return compilation.dot(left, right)
-
-
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        (np.ones(8), np.ones(8, dtype=np.float32)),
-        (np.ones(8, dtype=int), np.ones(8, dtype=int)),
-        (np.ones(16)[::2], np.ones(8)),
-        (np.ones((2, 4)), np.ones((2, 4))),
-    ],
-    ids=["mixed precision", "whole numbers", "gaps", "two dimensions"],
-)
-def test_a_sum_of_products_of_other_than_contiguous_floats_is_refused(left, right):
-    with pytest.raises(numba.TypingError, match="two contiguous float arrays of one precision"):
-        sum_of_products(left, right)
-
-
 def test_a_fused_step_of_mixed_precision_is_refused():
     mixed = compilation.compiled(lambda x, y: compilation.fma(x, x, y))
     with pytest.raises(numba.TypingError, match="three floats of one type"):
