@@ -1,10 +1,13 @@
 """Compiled loops against plain NumPy: selection with ties, scales, the one-node extension, both ways to multiply."""
 
+import re
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
 
-from core import compilation
+from core import compilation, kernels
 from core.extension import extend_rows
 from core.graph import dense_similarity
 from core.kernels import symmetric_squared_distances
@@ -99,6 +102,24 @@ def test_distances_are_symmetric_to_the_last_bit_and_zero_for_duplicates():
     np.testing.assert_array_equal(d2, d2.T)
     assert d2[3, 20] == 0
     np.testing.assert_allclose(d2, ((points[:, None] - points) ** 2).sum(axis=2), rtol=1e-12, atol=1e-12)
+
+
+def test_machine_code_is_kept_under_the_state_of_every_module_that_holds_loops(tmp_path):
+    # A kept loop holds the code of those it calls: a change there alone must not find the old code again.
+    core = Path(compilation.__file__).parent
+    loops = {
+        file.stem for file in core.glob("*.py") if re.search("core.(compilation|vector_sums) import", file.read_text())
+    }
+    assert loops | {"compilation", "vector_sums"} == set(compilation.SOURCES)
+    state = compilation.digest_of(core / f"{module}.py" for module in compilation.SOURCES)
+    assert kernels.extend_row.py_func.__qualname__ == f"extend_row_{state}"
+    files = [tmp_path / name for name in ("a.py", "b.py")]
+    files[0].write_text("12")
+    files[1].write_text("3")
+    before = compilation.digest_of(files)
+    files[0].write_text("1")
+    files[1].write_text("23")
+    assert compilation.digest_of(files) != before
 
 
 def test_without_a_place_for_machine_code_kernels_compile_in_memory(monkeypatch):
