@@ -8,15 +8,13 @@ from alertreview.read_models import SavedJudgment
 from alertreview.review_rules import (
     check_comment,
     no_place,
-    require_case,
-    require_open,
-    require_reader,
+    require_judgeable,
     require_seen,
-    same_form,
+    was_saved,
 )
-from core.errors import RefusedError, StoreError
+from core.errors import InvalidInputError, RefusedError, StoreError
 from core.vocabulary import Answer, Certainty
-from db.rows import DraftRow, JudgmentVersion, NewJudgment
+from db.rows import DraftRow, FormStanding, JudgmentVersion, NewJudgment
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
@@ -52,9 +50,10 @@ def save(database: Database, now: datetime, form: Form, given: Given) -> SavedJu
     check_comment(given.comment)
     check_comment(given.reason)
     with database.write() as uow:
-        already_saved = same_form(uow, form.form_key, form.case_id, form.person_id) is not None
+        standing = standing_of(uow, form)
+        already_saved = was_saved(standing, form.case_id, form.person_id)
         if not already_saved:
-            append_judgment(uow, now, form, given)
+            append_judgment(uow, now, form, given, standing)
             uow.drafts.drop(form.case_id, form.person_id)
             uow.commit()
     return _read_back(database, form, already_saved=already_saved)
@@ -63,12 +62,12 @@ def save(database: Database, now: datetime, form: Form, given: Given) -> SavedJu
 def take_back(database: Database, now: datetime, form: Form) -> None:
     """Take the current version back; see `alertreview.review.ReviewService.undo` for the rules."""
     with database.write() as uow:
-        if same_form(uow, form.form_key, form.case_id, form.person_id) is not None:
+        standing = standing_of(uow, form)
+        if was_saved(standing, form.case_id, form.person_id):
             return
-        study, _ = require_reader(uow, form.slug, form.person_id)
-        require_open(study)
-        require_case(uow, study, form.case_id)
-        current = require_seen(uow, form.case_id, form.person_id, form.version_seen)
+        terms = require_judgeable(standing, form.slug, form.case_id)
+        current = standing.current
+        require_seen(current, form.case_id, form.version_seen)
         if current is None or current.answer is None:
             raise RefusedError(f"There is no saved answer of case {form.case_id} to take back.")
         former = next(iter(uow.judgments.history(form.case_id, form.person_id)[1:]), None)
@@ -76,16 +75,36 @@ def take_back(database: Database, now: datetime, form: Form) -> None:
         _keep(uow, form.slug, back, current, "judgment taken back")
         uow.drafts.put(form.case_id, form.person_id, DraftRow(current.answer, current.certainty, current.comment), now)
         if back.answer is None:
-            uow.slots.renew(form.case_id, form.person_id, until=now + timedelta(hours=study.hold_hours))
+            uow.slots.renew(form.case_id, form.person_id, until=now + timedelta(hours=terms.hold_hours))
         uow.commit()
 
 
-def append_judgment(uow: UnitOfWork, now: datetime, form: Form, given: Given) -> None:
-    """Append a judgment in a unit of work of the caller's, by the same rules as `save`."""
-    study, _ = require_reader(uow, form.slug, form.person_id)
-    require_open(study)
-    require_case(uow, study, form.case_id)
-    current = require_seen(uow, form.case_id, form.person_id, form.version_seen)
+def standing_of(uow: UnitOfWork, form: Form) -> FormStanding:
+    """Look at everything that decides about a form, in the unit of work that saves it."""
+    if not form.form_key:
+        raise InvalidInputError("The form has no key. Reload the case.")
+    return uow.judgments.standing(form.slug, form.person_id, form.case_id, form.form_key)
+
+
+def append_judgment(uow: UnitOfWork, now: datetime, form: Form, given: Given, standing: FormStanding) -> None:
+    """Append a judgment in a unit of work of the caller's, by the same rules as `save`.
+
+    Parameters
+    ----------
+    uow : UnitOfWork
+        One that writes.
+    now : datetime
+        Aware.
+    form : Form
+        Not saved before.
+    given : Given
+        With an answer.
+    standing : FormStanding
+        Of the form, from `standing_of` in the same unit of work.
+    """
+    terms = require_judgeable(standing, form.slug, form.case_id)
+    current = standing.current
+    require_seen(current, form.case_id, form.version_seen)
     if current is not None and current.answer is not None and not given.reason.strip():
         raise RefusedError("This case has a saved answer. Say why it changes, then save.")
     new = NewJudgment(
@@ -99,8 +118,8 @@ def append_judgment(uow: UnitOfWork, now: datetime, form: Form, given: Given) ->
         form_key=form.form_key,
         judged_at=now,
         active_seconds=given.active_seconds,
-        saw_score_before=uow.cases.score_was_seen(form.person_id, form.case_id),
-        rubric_version=study.rubric_version,
+        saw_score_before=standing.score_was_seen,
+        rubric_version=terms.rubric_version,
     )
     _keep(uow, form.slug, new, current, "judgment saved")
 
@@ -151,14 +170,13 @@ def _audited(judgment: NewJudgment | None) -> dict[str, object] | None:
 def _read_back(database: Database, form: Form, *, already_saved: bool) -> SavedJudgment:
     """Look after the commit, in a transaction of its own, at what the database really holds."""
     with database.read() as uow:
-        stored = uow.judgments.by_form_key(form.form_key)
-        if stored is None or stored.answer is None:
-            raise StoreError("The judgment is not in the database after saving. It is NOT saved; please try again.")
-        zone = uow.cases.site_timezone(stored.case_id)
+        stored = uow.judgments.saved(form.form_key)
+    if stored is None or stored.answer is None:
+        raise StoreError("The judgment is not in the database after saving. It is NOT saved; please try again.")
     return SavedJudgment(
         case_id=stored.case_id,
         version=stored.version,
         answer=stored.answer,
-        saved_at=stored.judged_at.astimezone(ZoneInfo(zone)),
+        saved_at=stored.judged_at.astimezone(ZoneInfo(stored.site_timezone)),
         already_saved=already_saved,
     )

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alertreview.judging import Form, Given, append_judgment
-from alertreview.review_rules import same_form
+from alertreview.judging import Form, Given, append_judgment, standing_of
+from alertreview.review_rules import was_saved
 from core.errors import RefusedError
 from core.vocabulary import Answer, Certainty
 from db.session import Database
@@ -54,14 +54,16 @@ def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[O
         until = now + timedelta(hours=study.hold_hours)
         for vote in votes:
             form_key = f"outside-{study.id}-{vote.case_id}-{vote.person_id}"
-            if same_form(uow, form_key, vote.case_id, vote.person_id) is not None:
+            form = Form(slug, vote.person_id, vote.case_id, 0, form_key)
+            standing = standing_of(uow, form)
+            if was_saved(standing, vote.case_id, vote.person_id):
                 continue
             if not uow.slots.claim(vote.case_id, vote.person_id, now=now, until=until):
                 raise RefusedError(
                     f"Case {vote.case_id} of study '{slug}' has no slot left for person {vote.person_id}."
                 )
             given = Given(vote.answer, vote.certainty, vote.comment, vote.reason, vote.active_seconds)
-            append_judgment(uow, now, Form(slug, vote.person_id, vote.case_id, 0, form_key), given)
+            append_judgment(uow, now, form, given, standing)
             n_new += 1
         uow.commit()
     return n_new

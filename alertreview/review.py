@@ -12,6 +12,7 @@ from alertreview.review_rules import (
     check_comment,
     no_case,
     no_place,
+    require_active,
     require_case,
     require_open,
     require_reader,
@@ -22,7 +23,7 @@ from alertreview.review_views import Reading, blinded_case, own_row
 from alertreview.study_views import study_view
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Answer, Certainty, StudyStatus
-from db.rows import DraftRow, PlaceRow, StudyRow
+from db.rows import DraftRow, PlaceRow, ReadingTerms, ShownRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
@@ -64,10 +65,10 @@ class ReviewService:
     def queue(self, slug: str, person_id: int) -> QueueView:
         """Count a reader's cases; all zero and `is_reader` false for somebody whom no coordinator has made a reader."""
         with self._database.read() as uow:
-            study = uow.studies.by_slug(slug)
-            if uow.studies.reader(study.id, person_id) is None:
+            terms = uow.studies.reader_at(slug, person_id)
+            if terms is None:
                 return nothing_assigned()
-            return self._read(uow, slug, person_id).cases.counts()
+            return self._read(uow, require_active(terms, slug)).cases.counts()
 
     def next_case(
         self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False
@@ -97,13 +98,16 @@ class ReviewService:
             If the person is no reader of the study, or the study takes no judgment.
         """
         with self._database.read() as uow:
-            reading = self._read(uow, slug, person_id)
+            reading = self._read(uow, require_reader(uow, slug, person_id))
             way = reading.cases.before(after_case_id) if backwards else reading.cases.candidates(after_case_id)
             candidates = list(way)
             if not backwards:
-                require_open(reading.study)
-        held = self._hold_first(slug, person_id, candidates)
-        return None if held is None else self._show(reading, held)
+                require_open(reading.terms)
+            if not candidates:
+                return None
+            shown = _shown(uow, reading, candidates[0].case_id)
+        held = self._hold_first(reading.terms, candidates)
+        return None if held is None else self._show(reading, held, shown)
 
     def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
         """Give one case that is or may become this reader's, and hold it.
@@ -116,14 +120,15 @@ class ReviewService:
             If all its slots are taken by others, or the person is no reader of the study.
         """
         with self._database.read() as uow:
-            reading = self._read(uow, slug, person_id)
+            reading = self._read(uow, require_reader(uow, slug, person_id))
             place = reading.cases.find(case_id)
             if place is None:
                 raise no_case(slug, case_id)
             may_open = place.holds_slot or reading.cases.may_claim(place)
-        if not may_open or self._hold_first(slug, person_id, [place]) is None:
+            shown = _shown(uow, reading, case_id)
+        if not may_open or self._hold_first(reading.terms, [place]) is None:
             raise RefusedError(taken(case_id))
-        return self._show(reading, case_id)
+        return self._show(reading, case_id, shown)
 
     def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
         """Keep what a reader has chosen and typed, and hold the case longer.
@@ -136,11 +141,11 @@ class ReviewService:
         check_comment(draft.comment)
         now = self._clock()
         with self._database.write() as uow:
-            study, _ = require_reader(uow, slug, person_id)
-            require_open(study)
-            require_case(uow, study, case_id)
+            terms = require_reader(uow, slug, person_id)
+            require_open(terms)
+            require_case(uow, terms, case_id)
             uow.drafts.put(case_id, person_id, DraftRow(draft.answer, draft.certainty, draft.comment), now)
-            has_place = _is_judged(uow, case_id, person_id) or _hold(uow, study, person_id, case_id, now)
+            has_place = _is_judged(uow, case_id, person_id) or _hold(uow, terms, case_id, now)
             uow.commit()
         if not has_place:
             raise RefusedError(f"{taken(case_id)} What you typed is kept.")
@@ -155,12 +160,12 @@ class ReviewService:
         """
         now = self._clock()
         with self._database.write() as uow:
-            study, _ = require_reader(uow, slug, person_id)
-            require_open(study)
-            require_case(uow, study, case_id)
+            terms = require_reader(uow, slug, person_id)
+            require_open(terms)
+            require_case(uow, terms, case_id)
             if _is_judged(uow, case_id, person_id):
                 raise RefusedError(f"Case {case_id} is judged already; it cannot be put off.")
-            until = now + timedelta(hours=study.hold_hours)
+            until = now + timedelta(hours=terms.hold_hours)
             if not uow.slots.put_off(case_id, person_id, until=until, at=now):
                 raise no_place(case_id)
             uow.commit()
@@ -252,7 +257,7 @@ class ReviewService:
             for study in studies:
                 judgments = uow.judgments.of_person(person_id, study.id)
                 if judgments:
-                    reading = self._read(uow, study.slug, person_id)
+                    reading = self._read(uow, require_reader(uow, study.slug, person_id))
                     cases = {case.case_id: case for case in uow.cases.blinded(study.id)}
                     rows += [own_row(reading, cases[judgment.case_id], judgment) for judgment in judgments]
         return tuple(sorted(rows, key=lambda row: row.saved_at, reverse=True))
@@ -266,9 +271,9 @@ class ReviewService:
             If the study counts, or the reader has not judged the case.
         """
         with self._database.read() as uow:
-            study, _ = require_reader(uow, slug, person_id)
-            require_case(uow, study, case_id)
-            if not study.is_calibration:
+            terms = require_reader(uow, slug, person_id)
+            require_case(uow, terms, case_id)
+            if not terms.is_calibration:
                 raise RefusedError(f"Study '{slug}' is no calibration study; its readers get no feedback.")
             if not _is_judged(uow, case_id, person_id):
                 raise RefusedError(f"Feedback on case {case_id} comes after saving: first your own judgment.")
@@ -287,37 +292,39 @@ class ReviewService:
             uow.cases.note_score_seen(person_id, alert.patient_id, alert.snapshot_at, alert.task_key, self._clock())
             uow.commit()
 
-    def _hold_first(self, slug: str, person_id: int, candidates: list[PlaceRow]) -> int | None:
+    def _hold_first(self, terms: ReadingTerms, candidates: list[PlaceRow]) -> int | None:
         """Hold the first case that is still to be had; writes only when something changes."""
-        if not candidates:
-            return None
         now = self._clock()
         first = candidates[0]
-        if first.holds_slot and (first.held_until is None or first.held_until > now + timedelta(hours=1)):
+        if first.holds_slot and _is_safe(terms, first, now):
             return first.case_id
         # A hold promises nothing that a power failure could break: lost, it is taken again at the next look.
         with self._database.write(lasting=False) as uow:
-            study = uow.studies.by_slug(slug)
             for place in candidates:
-                if _may_open(uow, study, person_id, place, now):
+                if _may_open(uow, terms, place, now):
                     uow.commit()
                     return place.case_id
         return None
 
-    def _show(self, reading: Reading, case_id: int) -> BlindedCase:
+    def _show(self, reading: Reading, case_id: int, shown: ShownRow) -> BlindedCase:
         """Put together what a blinded reader sees; the query behind it knows no score and no other reader."""
-        person_id = reading.reader.person_id
-        with self._database.read() as uow:
-            row = uow.cases.blinded(reading.study.id, case_id)[0]
-            current = uow.judgments.current(case_id, person_id)
-            draft = uow.drafts.get(case_id, person_id)
-        return blinded_case(reading, row, current, draft, self._open_patient_views(row.snapshot_hash))
+        if shown.case.case_id != case_id:
+            with self._database.read() as uow:
+                shown = _shown(uow, reading, case_id)
+        return blinded_case(reading, shown, self._open_patient_views(shown.case.snapshot_hash))
 
-    def _read(self, uow: UnitOfWork, slug: str, person_id: int) -> Reading:
-        study, reader = require_reader(uow, slug, person_id)
-        places = within_units(uow, study.id, person_id, uow.slots.places(study.id, person_id, self._clock()))
-        takes_new = study.status is StudyStatus.OPEN
-        return Reading(study, reader, ReaderList(places, study.order_seed, person_id, takes_new=takes_new))
+    def _read(self, uow: UnitOfWork, terms: ReadingTerms) -> Reading:
+        places = within_units(uow, terms, uow.slots.places(terms.study_id, terms.person_id, self._clock()))
+        takes_new = terms.status is StudyStatus.OPEN
+        return Reading(terms, ReaderList(places, terms.order_seed, terms.person_id, takes_new=takes_new))
+
+
+def _shown(uow: UnitOfWork, reading: Reading, case_id: int) -> ShownRow:
+    """Read what a reader is shown of a case."""
+    shown = uow.cases.shown(reading.terms.study_id, case_id, reading.terms.person_id)
+    if shown is None:
+        raise no_case(reading.terms.slug, case_id)
+    return shown
 
 
 def _is_judged(uow: UnitOfWork, case_id: int, person_id: int) -> bool:
@@ -325,14 +332,21 @@ def _is_judged(uow: UnitOfWork, case_id: int, person_id: int) -> bool:
     return current is not None and current.answer is not None
 
 
-def _may_open(uow: UnitOfWork, study: StudyRow, person_id: int, place: PlaceRow, now: datetime) -> bool:
-    """Tell whether a reader may look at a case: a place of his own is enough; otherwise one must be free."""
-    if study.status is not StudyStatus.OPEN or (place.holds_slot and place.held_until is None):
-        return place.holds_slot
-    return _hold(uow, study, person_id, place.case_id, now)
+def _is_safe(terms: ReadingTerms, place: PlaceRow, now: datetime) -> bool:
+    """Tell whether a slot stays its reader's for some time without being held anew."""
+    if terms.status is not StudyStatus.OPEN or place.held_until is None:
+        return True
+    return place.held_until > now + timedelta(hours=1)
 
 
-def _hold(uow: UnitOfWork, study: StudyRow, person_id: int, case_id: int, now: datetime) -> bool:
+def _may_open(uow: UnitOfWork, terms: ReadingTerms, place: PlaceRow, now: datetime) -> bool:
+    """Hold a case, if it can be had; a place of his own is enough for a reader once the study takes nothing new."""
+    if _hold(uow, terms, place.case_id, now):
+        return True
+    return place.holds_slot and uow.studies.by_slug(terms.slug).status is not StudyStatus.OPEN
+
+
+def _hold(uow: UnitOfWork, terms: ReadingTerms, case_id: int, now: datetime) -> bool:
     """Renew the reader's hold of a case, or take a free slot; False when there is none."""
-    until = now + timedelta(hours=study.hold_hours)
-    return uow.slots.renew(case_id, person_id, until=until) or uow.slots.claim(case_id, person_id, now=now, until=until)
+    until = now + timedelta(hours=terms.hold_hours)
+    return uow.slots.hold(terms.study_id, case_id, terms.person_id, now=now, until=until)

@@ -2,14 +2,15 @@
 
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import StudyStatus
-from db.rows import JudgmentVersion, ReaderRow, StudyRow
+from db.repositories.studies import no_study
+from db.rows import FormStanding, JudgmentVersion, ReadingTerms
 from db.unit_of_work import UnitOfWork
 
 LONGEST_COMMENT = 20_000
 
 
-def require_reader(uow: UnitOfWork, slug: str, person_id: int) -> tuple[StudyRow, ReaderRow]:
-    """Give a study and the reader in it.
+def require_reader(uow: UnitOfWork, slug: str, person_id: int) -> ReadingTerms:
+    """Give somebody as a reader of a study.
 
     Raises
     ------
@@ -18,14 +19,25 @@ def require_reader(uow: UnitOfWork, slug: str, person_id: int) -> tuple[StudyRow
     RefusedError
         If the person is no active reader of it.
     """
-    study = uow.studies.by_slug(slug)
-    reader = uow.studies.reader(study.id, person_id)
-    if reader is None or not reader.active:
+    return require_active(uow.studies.reader_at(slug, person_id), slug)
+
+
+def require_active(terms: ReadingTerms | None, slug: str) -> ReadingTerms:
+    """Refuse somebody who is no active reader of a study.
+
+    Parameters
+    ----------
+    terms : ReadingTerms or None
+        Of the reader; None for somebody who is none.
+    slug : str
+        Short name of the study.
+    """
+    if terms is None or not terms.active:
         raise RefusedError(f"Nothing is assigned to you in study '{slug}' yet. Ask its coordinator to add you.")
-    return study, reader
+    return terms
 
 
-def require_open(study: StudyRow) -> None:
+def require_open(study: ReadingTerms) -> None:
     """Refuse a study that is not yet or no longer open."""
     if study.status is StudyStatus.DRAFT:
         raise RefusedError(f"Study '{study.slug}' is not open yet. Its coordinator opens it.")
@@ -33,44 +45,60 @@ def require_open(study: StudyRow) -> None:
         raise RefusedError(f"Study '{study.slug}' is locked and takes no judgment. Its coordinator can reopen it.")
 
 
-def require_case(uow: UnitOfWork, study: StudyRow, case_id: int) -> None:
+def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: int) -> None:
     """Refuse a case that is not the study's."""
-    if not uow.cases.belongs(study.id, case_id):
+    if not uow.cases.belongs(study.study_id, case_id):
         raise no_case(study.slug, case_id)
 
 
-def require_seen(uow: UnitOfWork, case_id: int, person_id: int, version_seen: int) -> JudgmentVersion | None:
-    """Give the reader's current version, None when there is none.
+def require_judgeable(standing: FormStanding, slug: str, case_id: int) -> ReadingTerms:
+    """Give the reader's terms, if the reader may judge a case of a study now.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such study, or it has no such case.
+    RefusedError
+        If the person is no active reader of the study, or it is not open.
+    """
+    if not standing.has_study:
+        raise NotFoundError(no_study(slug))
+    terms = require_active(standing.terms, slug)
+    require_open(terms)
+    if not standing.has_case:
+        raise no_case(slug, case_id)
+    return terms
+
+
+def require_seen(current: JudgmentVersion | None, case_id: int, version_seen: int) -> None:
+    """Refuse a form that showed another version than the reader's current one.
 
     Raises
     ------
     ConflictError
         If it is not the one that the form showed.
     """
-    current = uow.judgments.current(case_id, person_id)
     if version_seen != (current.version if current else 0):
         stored = "none" if current is None or current.answer is None else str(int(current.answer))
         raise ConflictError(
             f"Case {case_id} was changed meanwhile, in another window of yours: the stored answer is {stored}. "
             "Nothing was overwritten. Reload the case, look at both and save again."
         )
-    return current
 
 
-def same_form(uow: UnitOfWork, form_key: str, case_id: int, person_id: int) -> JudgmentVersion | None:
-    """Give the version that this form was saved as before, None when it was not.
+def was_saved(standing: FormStanding, case_id: int, person_id: int) -> bool:
+    """Tell whether a form was saved before.
 
     Raises
     ------
     ConflictError
-        If the form was another case's or reader's.
+        If it was saved, as another case's or reader's.
     """
-    if not form_key:
-        raise InvalidInputError("The form has no key. Reload the case.")
-    earlier = uow.judgments.by_form_key(form_key)
-    if earlier is not None and (earlier.case_id, earlier.reviewer_id) != (case_id, person_id):
+    if standing.saved_for is None:
+        return False
+    if standing.saved_for != (case_id, person_id):
         raise ConflictError("This form belongs to another case or reader. Reload the case and answer it again.")
-    return earlier
+    return True
 
 
 def check_comment(comment: str) -> None:

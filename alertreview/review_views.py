@@ -9,20 +9,19 @@ from alertreview.patient_views import PatientViews
 from alertreview.read_models import BlindedCase, DraftView, JudgmentRow
 from alertreview.reader_list import ReaderList
 from core.errors import StoreError
-from db.rows import BlindedRow, DraftRow, JudgmentVersion, ReaderRow, StudyRow
+from db.rows import BlindedRow, DraftRow, JudgmentVersion, OwnAnswer, ReadingTerms, ShownRow
 
 
 @dataclass(frozen=True)
 class Reading:
     """A reader at a study, as of one unit of work."""
 
-    study: StudyRow
-    reader: ReaderRow
+    terms: ReadingTerms
     cases: ReaderList
 
     def label(self, case_id: int) -> str:
         """Give the reader's own name of a case: the reader's letter (A, B, ... Z, AA, ...) and the case's number."""
-        letters, number = "", self.reader.number
+        letters, number = "", self.terms.number
         while number > 0:
             number, rest = divmod(number - 1, 26)
             letters = chr(ord("A") + rest) + letters
@@ -31,9 +30,7 @@ class Reading:
 
 def blinded_case(
     reading: Reading,
-    row: BlindedRow,
-    current: JudgmentVersion | None,
-    draft: DraftRow | None,
+    shown: ShownRow,
     patients: PatientViews,
 ) -> BlindedCase:
     """Put together what a blinded reader sees of a case.
@@ -42,17 +39,14 @@ def blinded_case(
     ----------
     reading : Reading
         The reader at the study.
-    row : BlindedRow
-        All that may be known of the case.
-    current : JudgmentVersion or None
-        The reader's own highest version.
-    draft : DraftRow or None
-        The reader's own draft.
+    shown : ShownRow
+        All that may be known of the case, and the reader's own answer and draft.
     patients : PatientViews
         Of the import that the case was chosen from.
     """
+    row, current = shown.case, shown.current
     return BlindedCase(
-        study_slug=reading.study.slug,
+        study_slug=reading.terms.slug,
         case_id=row.case_id,
         case_label=reading.label(row.case_id),
         position=reading.cases.position(row.case_id),
@@ -68,7 +62,7 @@ def blinded_case(
         window_hours=row.window_hours,
         timeline=patients.timeline(row.row_index, row.task_key),
         last_values=patients.last_values(row.row_index),
-        draft=_draft_view(draft, current),
+        draft=_draft_view(shown.draft, current),
         version_seen=current.version if current else 0,
         form_key=uuid.uuid4().hex,
         is_judged=current is not None and current.answer is not None,
@@ -80,7 +74,7 @@ def own_row(reading: Reading, case: BlindedRow, judgment: JudgmentVersion) -> Ju
     if judgment.answer is None:
         raise StoreError(f"The current judgment of case {case.case_id} has no answer.")
     return JudgmentRow(
-        study_slug=reading.study.slug,
+        study_slug=reading.terms.slug,
         case_id=case.case_id,
         case_label=reading.label(case.case_id),
         decision_words=sentence(case.task_name, case.kind, case.decision),
@@ -92,7 +86,7 @@ def own_row(reading: Reading, case: BlindedRow, judgment: JudgmentVersion) -> Ju
     )
 
 
-def _draft_view(draft: DraftRow | None, current: JudgmentVersion | None) -> DraftView:
+def _draft_view(draft: DraftRow | None, current: OwnAnswer | None) -> DraftView:
     """Show the draft, else the saved answer, else nothing: nothing is preselected."""
     shown = draft or current
     return DraftView(shown.answer, shown.certainty, shown.comment) if shown else DraftView(None, None, "")

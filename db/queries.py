@@ -19,6 +19,7 @@ from sqlalchemy import (
     exists,
     func,
     literal,
+    literal_column,
     not_,
     null,
     or_,
@@ -29,6 +30,7 @@ from sqlalchemy.orm import aliased
 
 from core.vocabulary import Answer, SlotState, StudyStatus
 from db.models import Assignment, Draft, Judgment, Study, StudyCase, StudyReader
+from db.packed import Packed
 from db.types import UtcDateTime
 
 
@@ -61,14 +63,52 @@ def claim_slot() -> Update:
 
 
 @cache
+def hold_slot() -> Update:
+    """Hold a case for a reader (``case_id_``, ``study_id_``, ``reviewer``, ``now``, ``until``) while the study is open.
+
+    The own slot is held longer, and stays as it is when it is judged; else the first that can be had is taken. Meets
+    no row when there is none.
+    """
+    reader = bindparam("reviewer", type_=Integer())
+    now = bindparam("now", type_=UtcDateTime())
+    candidate = aliased(Assignment)
+    of_case = bindparam("case_id_", type_=Integer())
+    own_first = case((candidate.reviewer_id == reader, 0), else_=1)
+    chosen = (
+        select(candidate.slot)
+        .where(candidate.case_id == of_case, or_(candidate.reviewer_id == reader, is_claimable(candidate, now)))
+        .order_by(own_first, candidate.slot)
+        .limit(1)
+        .scalar_subquery()
+    )
+    is_own = Assignment.reviewer_id == reader
+    is_open = exists().where(
+        Study.id == bindparam("study_id_", type_=Integer()), Study.status == literal_column("'open'")
+    )
+    return (
+        update(Assignment)
+        .where(Assignment.case_id == of_case, Assignment.slot == chosen)
+        .where(or_(is_own, is_claimable(Assignment, now)), is_open)
+        .values(
+            reviewer_id=reader,
+            held_until=case(
+                (and_(is_own, Assignment.held_until.is_(None)), null()),
+                else_=bindparam("until", type_=UtcDateTime()),
+            ),
+            put_off_at=case((is_own, Assignment.put_off_at), else_=null()),
+        )
+    )
+
+
+@cache
 def reader_places() -> Select[*tuple[Any, ...]]:
-    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``), by case number.
+    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``), packed, in no order.
 
     Of other readers it knows how many slots they leave, and until when they hold them; nothing else.
     """
     judgment = aliased(Judgment)
     person_id = bindparam("person_id", type_=Integer())
-    return (
+    places = (
         select(
             StudyCase.id.label("case_id"),
             StudyCase.number,
@@ -84,8 +124,9 @@ def reader_places() -> Select[*tuple[Any, ...]]:
         .outerjoin(judgment, _is_holders(judgment))
         .outerjoin(Draft, and_(Draft.case_id == Assignment.case_id, Draft.reviewer_id == Assignment.reviewer_id))
         .where(StudyCase.study_id == bindparam("study_id", type_=Integer()))
-        .order_by(StudyCase.number)
+        .subquery()
     )
+    return select(Packed(*places.c))
 
 
 @cache

@@ -18,8 +18,10 @@ from db.models import (
 )
 from db.queries import awaited_decisions
 from db.repositories.reading import columns, read_all, run, values
-from db.rows import BlindedRow, CaseRow, CaseScoreRow, DecisionKey, NewCase
-from db.vote_queries import blinded_cases, case_of_study, score_seen_of_case, zone_of_case
+from db.rows import BlindedRow, CaseRow, CaseScoreRow, DecisionKey, DraftRow, NewCase, OwnAnswer, ShownRow
+from db.vote_queries import blinded_cases, case_of_study, shown_case
+
+_BLINDED_FIELDS = tuple(BlindedRow.__dataclass_fields__)
 
 
 class Cases:
@@ -96,6 +98,19 @@ class Cases:
         given = {"study_id_": study_id} | ({} if case_id is None else {"case_id_": case_id})
         return read_all(self._session, BlindedRow, blinded_cases(one=case_id is not None), **given)
 
+    def shown(self, study_id: int, case_id: int, person_id: int) -> ShownRow | None:
+        """Give a case as its blinded reader sees it, with the own answer and draft; None when the study has it not."""
+        given = {"study_id_": study_id, "case_id_": case_id, "person_id_": person_id}
+        row = run(self._session, shown_case(), **given).one_or_none()
+        if row is None:
+            return None
+        version, answer, certainty, comment, draft_of, drafted_answer, drafted_certainty, drafted_comment, *case = row
+        return ShownRow(
+            BlindedRow(**dict(zip(_BLINDED_FIELDS, case, strict=True))),
+            None if version is None else OwnAnswer(version, answer, certainty, comment),
+            None if draft_of is None else DraftRow(drafted_answer, drafted_certainty, drafted_comment),
+        )
+
     def awaits_judgment_of(self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str) -> bool:
         """Tell whether an instance x task is among `awaited_of` somebody."""
         statement = awaited_decisions(person_id).where(
@@ -113,10 +128,6 @@ class Cases:
     def belongs(self, study_id: int, case_id: int) -> bool:
         """Tell whether a case is one of the study."""
         return run(self._session, case_of_study(), case_id_=case_id, study_id_=study_id).first() is not None
-
-    def site_timezone(self, case_id: int) -> str:
-        """Give the time zone of the site that a case comes from."""
-        return str(run(self._session, zone_of_case(), case_id_=case_id).scalar_one())
 
     def reference(self, case_id: int) -> tuple[Answer, str] | None:
         """Give the reference answer and comment of a calibration case, None when it has none."""
@@ -140,7 +151,3 @@ class Cases:
                     first_seen_at=seen_at,
                 )
             )
-
-    def score_was_seen(self, person_id: int, case_id: int) -> bool:
-        """Tell whether somebody saw the score or votes of a case's instance x task before."""
-        return run(self._session, score_seen_of_case(), person_id_=person_id, case_id_=case_id).first() is not None

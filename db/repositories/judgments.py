@@ -8,8 +8,10 @@ from sqlalchemy.orm import Session
 from db.models import Judgment, StudyCase, StudyReader
 from db.queries import is_current
 from db.repositories.reading import columns, read_all, read_one, run, values
-from db.rows import JudgmentVersion, NewJudgment, VoteRow
-from db.vote_queries import current_judgment, judgment_of_form
+from db.rows import FormStanding, JudgmentVersion, NewJudgment, ReadingTerms, SavedRow, VoteRow
+from db.vote_queries import current_judgment, form_standing, saved_form
+
+_VERSION_FIELDS = tuple(JudgmentVersion.__dataclass_fields__)
 
 
 class Judgments:
@@ -22,9 +24,25 @@ class Judgments:
         """Append a version; the database refuses a number or form key that is taken."""
         run(self._session, insert(Judgment), **values(judgment))
 
-    def by_form_key(self, form_key: str) -> JudgmentVersion | None:
-        """Give the version that a form was saved as, None when it was not."""
-        return read_one(self._session, JudgmentVersion, judgment_of_form(), form_key_=form_key)
+    def standing(self, slug: str, person_id: int, case_id: int, form_key: str) -> FormStanding:
+        """Give what decides about a form that somebody sends for a case of a study."""
+        given = {"slug_": slug, "person_id_": person_id, "case_id_": case_id, "form_key_": form_key}
+        row = run(self._session, form_standing(), **given).one()
+        n_terms = len(ReadingTerms._fields)
+        terms, (found_case, saved_case, saved_reviewer, seen_by, *version) = row[:n_terms], row[n_terms:]
+        return FormStanding(
+            has_study=terms[0] is not None,
+            terms=None if row.person_id is None else ReadingTerms(*terms),
+            has_case=found_case is not None,
+            current=None if version[0] is None else JudgmentVersion(**dict(zip(_VERSION_FIELDS, version, strict=True))),
+            saved_for=None if saved_case is None else (saved_case, saved_reviewer),
+            score_was_seen=seen_by is not None,
+        )
+
+    def saved(self, form_key: str) -> SavedRow | None:
+        """Give what a form was saved as, with the time zone of its site; None when it was not."""
+        row = run(self._session, saved_form(), form_key_=form_key).one_or_none()
+        return None if row is None else SavedRow(*row)
 
     def current(self, case_id: int, reviewer_id: int) -> JudgmentVersion | None:
         """Give a reader's highest version of a case, also one that takes the former back; None when there is none."""

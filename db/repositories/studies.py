@@ -6,12 +6,17 @@ from datetime import datetime
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
-from core.errors import ConflictError
+from core.errors import ConflictError, NotFoundError
 from core.vocabulary import StudyStatus
 from db.models import Person, Rubric, Study, StudyReader
-from db.repositories.reading import columns, read_all, read_one, read_the, values
-from db.rows import NewStudy, ReaderRow, RubricRow, StudyRow
-from db.vote_queries import reader_of_study, study_by_slug
+from db.repositories.reading import columns, read_all, read_the, run, values
+from db.rows import NewStudy, ReaderRow, ReadingTerms, RubricRow, StudyRow
+from db.vote_queries import reader_at_study, study_by_slug
+
+
+def no_study(slug: str) -> str:
+    """Say that there is no study of a short name."""
+    return f"There is no study '{slug}'. See the Studies page for those there are."
 
 
 class Studies:
@@ -43,8 +48,21 @@ class Studies:
         NotFoundError
             If there is none.
         """
-        missing = f"There is no study '{slug}'. See the Studies page for those there are."
-        return read_the(self._session, StudyRow, study_by_slug(), missing, slug_=slug)
+        return read_the(self._session, StudyRow, study_by_slug(), no_study(slug), slug_=slug)
+
+    def reader_at(self, slug: str, person_id: int) -> ReadingTerms | None:
+        """Give somebody as a reader of a study; None when he is none.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        """
+        row = run(self._session, reader_at_study(), slug_=slug, person_id_=person_id).one_or_none()
+        if row is None:
+            raise NotFoundError(no_study(slug))
+        terms = ReadingTerms(*row)
+        return None if terms.person_id is None else terms
 
     def all(self) -> list[StudyRow]:
         """Give every study, newest first."""
@@ -98,7 +116,3 @@ class Studies:
             .order_by(StudyReader.number)
         )
         return read_all(self._session, ReaderRow, statement)
-
-    def reader(self, study_id: int, person_id: int) -> ReaderRow | None:
-        """Give one reader of a study, None when the person is none."""
-        return read_one(self._session, ReaderRow, reader_of_study(), study_id_=study_id, person_id_=person_id)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.vocabulary import Answer, Certainty, Decision, Kind, SlotState, StudyStatus
 
@@ -59,6 +59,25 @@ class ReaderRow:
     def code(self) -> str:
         """What stands for the name in exports and reports."""
         return f"R{self.number}"
+
+
+class ReadingTerms(NamedTuple):
+    """Somebody as a reader of a study, with what of the study matters to opening and judging."""
+
+    study_id: int
+    slug: str
+    status: StudyStatus
+    rubric_version: int
+    order_seed: int
+    hold_hours: float
+    is_calibration: bool
+    person_id: int
+    number: int
+    """1, 2, ... in the order of joining."""
+    active: bool
+    """Whether the person may still sign in."""
+    all_units: bool
+    """Whether the person may see every unit's patients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,9 +150,28 @@ class DraftRow:
     comment: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceRow:
-    """One reader's place in one case, from that reader's own rows and the number of slots that are to be had."""
+class OwnAnswer(NamedTuple):
+    """A reader's own highest version of a case; without answer it takes the former ones back."""
+
+    version: int
+    answer: Answer | None
+    certainty: Certainty | None
+    comment: str
+
+
+class ShownRow(NamedTuple):
+    """What the review page shows of a case, and what its reader has answered or begun to."""
+
+    case: BlindedRow
+    current: OwnAnswer | None
+    draft: DraftRow | None
+
+
+class PlaceRow(NamedTuple):
+    """One reader's place in one case, from that reader's own rows and the number of slots that are to be had.
+
+    A tuple, because hundreds are made whenever somebody opens a case.
+    """
 
     case_id: int
     number: int
@@ -143,10 +181,10 @@ class PlaceRow:
     holds_slot: bool
     state: SlotState
     """`FREE` when the reader holds no slot."""
-    n_claimable: int
-    """Slots that are free or whose hold has lapsed, not counting the reader's own."""
     held_until: datetime | None
     """When the reader's own hold lapses; None without a slot and after judging."""
+    n_claimable: int
+    """Slots that are free or whose hold has lapsed, not counting the reader's own."""
     next_lapse: datetime | None
     """When the first hold of somebody else lapses; None when nobody else holds without having judged."""
 
@@ -188,6 +226,32 @@ class JudgmentVersion(NewJudgment):
     """A stored version."""
 
     id: int
+
+
+class FormStanding(NamedTuple):
+    """What the database knows of a form that is sent: who may send it, and what was saved before."""
+
+    has_study: bool
+    terms: ReadingTerms | None
+    """None when there is no such study, or the person is no reader of it."""
+    has_case: bool
+    """Whether the case is one of the study's."""
+    current: JudgmentVersion | None
+    """The reader's own highest version of the case."""
+    saved_for: tuple[int, int] | None
+    """Case and reader of the version that this form was saved as; None when it was not."""
+    score_was_seen: bool
+    """The reader has seen the score or the votes of this decision."""
+
+
+class SavedRow(NamedTuple):
+    """What a form was saved as, and the time zone of the site that its case comes from."""
+
+    case_id: int
+    version: int
+    answer: Answer | None
+    judged_at: datetime
+    site_timezone: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
