@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.errors import StoreError
 from db.engine import canonical_json
@@ -55,10 +55,10 @@ class ChainReport:
 
 
 class AuditTrail:
-    """The audit trail of the unit of work's session."""
+    """The audit trail of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def append(self, at: datetime, actor: str, action: str, thing: str, details: dict[str, Any]) -> None:
         """Add the row of an act; kept or lost together with the act.
@@ -78,12 +78,12 @@ class AuditTrail:
         details : dict
             Before, after, reason; values that JSON knows.
         """
-        last = run(self._session, _LAST).one_or_none()
+        last = run(self._connection, _LAST).one_or_none()
         sequence, previous_hash = (last.sequence + 1, last.hash) if last else (1, GENESIS)
         text = canonical_json(details)
         moment = at.astimezone(UTC).isoformat(timespec="microseconds")
         run(
-            self._session,
+            self._connection,
             _APPEND,
             sequence=sequence,
             at=moment,
@@ -118,27 +118,27 @@ class AuditTrail:
             statement = statement.where(AuditEvent.object == thing)
         if actor:
             statement = statement.where(AuditEvent.actor == actor)
-        rows = self._session.execute(statement).mappings()
+        rows = self._connection.execute(statement).mappings()
         return [AuditRow(**{**row, "at": datetime.fromisoformat(row["at"])}) for row in rows]
 
     def actions(self) -> list[str]:
         """Give every kind of act there is, in alphabetical order."""
-        return sorted(self._session.execute(sa.select(AuditEvent.action).distinct()).scalars())
+        return sorted(self._connection.execute(sa.select(AuditEvent.action).distinct()).scalars())
 
     def all(self) -> Iterator[dict[str, Any]]:
         """Yield every row as it is hashed, oldest first, few in memory at a time."""
         statement = sa.select(AuditEvent.__table__).order_by(AuditEvent.sequence)
-        rows = self._session.connection().execute(statement.execution_options(yield_per=5_000))
+        rows = self._connection.execute(statement.execution_options(yield_per=5_000))
         return (dict(row) for row in rows.mappings())
 
     def count(self) -> int:
         """Give the number of rows; they are numbered without gaps."""
-        return self._session.execute(sa.select(sa.func.max(AuditEvent.sequence))).scalar_one_or_none() or 0
+        return self._connection.execute(sa.select(sa.func.max(AuditEvent.sequence))).scalar_one_or_none() or 0
 
     def head(self) -> str:
         """Give the hash of the last row."""
         statement = sa.select(AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
-        return self._session.execute(statement).scalar_one_or_none() or GENESIS
+        return self._connection.execute(statement).scalar_one_or_none() or GENESIS
 
     def verify(self, known_head: str | None = None) -> ChainReport:
         """Check every row against the one before: an edited, inserted, removed or swapped row is found.
@@ -150,7 +150,7 @@ class AuditTrail:
         """
         statement = sa.select(AuditEvent.__table__).order_by(AuditEvent.sequence)
         previous, expected, met_known_head = GENESIS, 0, known_head in (None, GENESIS)
-        for sequence, at, actor, action, thing, details, previous_hash, found in self._session.connection().execute(
+        for sequence, at, actor, action, thing, details, previous_hash, found in self._connection.execute(
             statement.execution_options(yield_per=5_000)
         ):
             expected += 1

@@ -41,6 +41,9 @@ _WRITER_KEY = 0x416C5276
 """PostgreSQL's advisory lock by which deciding writers take turns, as SQLite makes them."""
 
 
+_REPEATABLE_READ = 3
+"""PostgreSQL's level at which a transaction sees one state, as the driver numbers it."""
+
 _poll_random = random.Random()  # noqa: S311 - spreads waiting writers, decides nothing
 
 
@@ -271,10 +274,24 @@ def _locked() -> DatabaseUnavailableError:
 def _begin_postgresql(connection: Connection) -> None:
     """Let deciding writers take turns; readers and bulk writers of an unpublished run pass by."""
     options = connection.get_execution_options()
-    if options.get("readonly", False):
+    readonly = bool(options.get("readonly", False))
+    _set_postgresql(connection.connection.driver_connection, readonly=readonly)
+    if readonly:
         connection.exec_driver_sql("SELECT 1")  # the snapshot is taken at the first look: take it now
         return
+    steps = []
     if not options.get("lasting", True):
-        connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+        steps.append("set_config('synchronous_commit', 'off', true)")
     if options.get("exclusive", True):
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_KEY})")
+        steps.append(f"pg_advisory_xact_lock({_WRITER_KEY})")
+    if steps:
+        connection.exec_driver_sql(f"SELECT {', '.join(steps)}")
+
+
+def _set_postgresql(driver: Any, *, readonly: bool) -> None:
+    """Say how the next BEGIN of a connection begins; a change costs nothing on the way to the server."""
+    isolation = _REPEATABLE_READ if readonly else None
+    if driver.isolation_level != isolation:
+        driver.isolation_level = isolation
+    if bool(driver.read_only) != readonly:
+        driver.read_only = readonly or None

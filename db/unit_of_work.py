@@ -2,11 +2,10 @@
 
 import sqlite3
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import sqlalchemy.exc as sa_errors
 from sqlalchemy.engine import Engine
-from sqlalchemy.orm import Session
 
 from core.errors import StoreError
 from db.audit import AuditTrail
@@ -56,36 +55,43 @@ class UnitOfWork:
         lasting: bool = True,
         writers: Writers | None = None,
     ) -> None:
-        self._writers = writers
-        options: dict[str, Any] = {"readonly": readonly, "exclusive": exclusive, "lasting": lasting}
-        if readonly and engine.dialect.name == "postgresql":
-            options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._engine = engine
         self._readonly = readonly
-        self._session = Session(engine.execution_options(**options), autoflush=False, expire_on_commit=False)
-        self.snapshots = Snapshots(self._session)
-        self.runs = Runs(self._session)
-        self.alerts = Alerts(self._session)
-        self.people = People(self._session)
-        self.studies = Studies(self._session)
-        self.cases = Cases(self._session)
-        self.slots = Slots(self._session)
-        self.drafts = Drafts(self._session)
-        self.judgments = Judgments(self._session)
-        self.adjudications = Adjudications(self._session)
-        self.signatures = Signatures(self._session)
-        self.triage = TriageBook(self._session)
-        self.saved_views = SavedViews(self._session)
-        self.accounts = Accounts(self._session)
-        self.sessions = Sessions(self._session)
-        self.units = Units(self._session)
-        self.audit = AuditTrail(self._session)
+        self._options = {"readonly": readonly, "exclusive": exclusive, "lasting": lasting}
+        self._writers = writers
+
+    def _begin(self) -> None:
+        connection = self._engine.connect()
+        try:
+            connection.execution_options(**self._options).begin()
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        self.snapshots = Snapshots(connection)
+        self.runs = Runs(connection)
+        self.alerts = Alerts(connection)
+        self.people = People(connection)
+        self.studies = Studies(connection)
+        self.cases = Cases(connection)
+        self.slots = Slots(connection)
+        self.drafts = Drafts(connection)
+        self.judgments = Judgments(connection)
+        self.adjudications = Adjudications(connection)
+        self.signatures = Signatures(connection)
+        self.triage = TriageBook(connection)
+        self.saved_views = SavedViews(connection)
+        self.accounts = Accounts(connection)
+        self.sessions = Sessions(connection)
+        self.units = Units(connection)
+        self.audit = AuditTrail(connection)
 
     def __enter__(self) -> Self:
         if self._writers is not None:
             self._writers.begin()
         try:
             with readable_errors():
-                self._session.connection()
+                self._begin()
         except BaseException:
             self._end()
             raise
@@ -96,7 +102,7 @@ class UnitOfWork:
     ) -> None:
         try:
             with readable_errors():
-                self._session.close()
+                self._connection.close()
                 if isinstance(error, (sa_errors.SQLAlchemyError, sqlite3.Error)):
                     raise error
         finally:
@@ -117,4 +123,4 @@ class UnitOfWork:
         if self._readonly:
             raise StoreError("A unit of work begun with read() keeps nothing; begin it with write().")
         with readable_errors():
-            self._session.commit()
+            self._connection.commit()

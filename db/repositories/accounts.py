@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sqlalchemy import func, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.errors import ConflictError
 from core.vocabulary import Role, SignInSource
@@ -13,14 +13,14 @@ from db.rows import AccountRow
 
 
 class Accounts:
-    """Accounts of the unit of work's session."""
+    """Accounts of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def exist(self) -> bool:
         """Tell whether anybody has an account."""
-        return self._session.execute(select(Account.person_id).limit(1)).first() is not None
+        return self._connection.execute(select(Account.person_id).limit(1)).first() is not None
 
     def add(self, account: AccountRow) -> None:
         """Add an account to a person without one.
@@ -34,21 +34,21 @@ class Accounts:
             raise ConflictError(f"Person {account.person_id} has an account already. Reset it to give a new code.")
         if self.by_login(account.source, account.login) is not None:
             raise ConflictError(f"The login '{account.login}' is taken. Choose another with --login.")
-        self._session.execute(insert(Account).values(values(account)))
+        self._connection.execute(insert(Account).values(values(account)))
 
     def get(self, person_id: int) -> AccountRow | None:
         """Give a person's account, None without one."""
         statement = select(*columns(Account, AccountRow)).where(Account.person_id == person_id)
-        return read_one(self._session, AccountRow, statement)
+        return read_one(self._connection, AccountRow, statement)
 
     def by_login(self, source: SignInSource, login: str) -> AccountRow | None:
         """Give the account with a login of a source, None when there is none."""
         statement = select(*columns(Account, AccountRow)).where(Account.source == source, Account.login == login)
-        return read_one(self._session, AccountRow, statement)
+        return read_one(self._connection, AccountRow, statement)
 
     def all(self) -> list[AccountRow]:
         """Give every account in the order of people."""
-        return read_all(self._session, AccountRow, select(*columns(Account, AccountRow)).order_by(Account.person_id))
+        return read_all(self._connection, AccountRow, select(*columns(Account, AccountRow)).order_by(Account.person_id))
 
     def count_attempt(self, person_id: int, *, most: int, locked_until: datetime) -> int:
         """Count an attempt before its password is looked at; the last one allowed locks the account.
@@ -59,9 +59,9 @@ class Accounts:
             Attempts since the last success, this one included.
         """
         counted = update(Account).where(Account.person_id == person_id)
-        self._session.execute(counted.values(failures=Account.failures + 1))
-        self._session.execute(counted.where(Account.failures >= most).values(locked_until=locked_until))
-        return self._session.execute(select(Account.failures).where(Account.person_id == person_id)).scalar_one()
+        self._connection.execute(counted.values(failures=Account.failures + 1))
+        self._connection.execute(counted.where(Account.failures >= most).values(locked_until=locked_until))
+        return self._connection.execute(select(Account.failures).where(Account.person_id == person_id)).scalar_one()
 
     def forgive(self, person_id: int) -> None:
         """Forget the attempts, after a success or when the lock has run out."""
@@ -85,7 +85,7 @@ class Accounts:
             .where(Account.person_id == person_id, Account.code_hash == code_hash)
             .values(code_hash=None, code_expires_at=None, password_hash=password_hash, failures=0, locked_until=None)
         )
-        return change(self._session, statement) == 1
+        return change(self._connection, statement) == 1
 
     def set_password(self, person_id: int, password_hash: str) -> None:
         """Keep another password."""
@@ -99,7 +99,7 @@ class Accounts:
             .join(Account, Account.person_id == Person.id)
             .where(Person.role == Role.ADMINISTRATOR, Person.active)
         )
-        return self._session.execute(statement).scalar_one()
+        return self._connection.execute(statement).scalar_one()
 
     def _change(self, person_id: int, **changes: object) -> None:
-        self._session.execute(update(Account).where(Account.person_id == person_id).values(changes))
+        self._connection.execute(update(Account).where(Account.person_id == person_id).values(changes))

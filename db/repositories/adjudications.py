@@ -1,7 +1,8 @@
 """Adjudications: the consensus on a case, in versions of its own, apart from the votes."""
 
 from sqlalchemy import func, insert, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import aliased
 
 from db.models import Adjudication, Assignment, Judgment, StudyCase
 from db.repositories.reading import columns, read_all, read_one, values
@@ -9,19 +10,19 @@ from db.rows import AdjudicationRow
 
 
 class Adjudications:
-    """Adjudications of the unit of work's session."""
+    """Adjudications of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def append(self, adjudication: AdjudicationRow) -> None:
         """Append a version."""
-        self._session.execute(insert(Adjudication).values(values(adjudication)))
+        self._connection.execute(insert(Adjudication).values(values(adjudication)))
 
     def by_form_key(self, form_key: str) -> AdjudicationRow | None:
         """Give the version that a form was saved as, None when it was not."""
         statement = select(*columns(Adjudication, AdjudicationRow)).where(Adjudication.form_key == form_key)
-        return read_one(self._session, AdjudicationRow, statement)
+        return read_one(self._connection, AdjudicationRow, statement)
 
     def current(self, case_id: int) -> AdjudicationRow | None:
         """Give the highest version for a case, None when there is none."""
@@ -31,7 +32,7 @@ class Adjudications:
             .order_by(Adjudication.version.desc())
             .limit(1)
         )
-        return read_one(self._session, AdjudicationRow, statement)
+        return read_one(self._connection, AdjudicationRow, statement)
 
     def in_study(self, study_id: int) -> list[AdjudicationRow]:
         """Give the current adjudication of each case of a study that has one."""
@@ -43,7 +44,7 @@ class Adjudications:
             .where(StudyCase.study_id == study_id, Adjudication.version == newest)
             .order_by(StudyCase.number)
         )
-        return read_all(self._session, AdjudicationRow, statement)
+        return read_all(self._connection, AdjudicationRow, statement)
 
     def count(self, study_id: int) -> int:
         """Count the versions of all adjudications of a study; it changes with every one."""
@@ -53,10 +54,10 @@ class Adjudications:
             .join(StudyCase, StudyCase.id == Adjudication.case_id)
             .where(StudyCase.study_id == study_id)
         )
-        return self._session.execute(statement).scalar_one()
+        return self._connection.execute(statement).scalar_one()
 
     def was_reader(self, case_id: int, person_id: int) -> bool:
         """Tell whether somebody holds a slot of the case or ever judged it."""
         holds = select(Assignment.slot).where(Assignment.case_id == case_id, Assignment.reviewer_id == person_id)
         judged = select(Judgment.id).where(Judgment.case_id == case_id, Judgment.reviewer_id == person_id)
-        return any(self._session.execute(statement).first() is not None for statement in (holds, judged))
+        return any(self._connection.execute(statement).first() is not None for statement in (holds, judged))

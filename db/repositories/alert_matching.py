@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, false, func, not_, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.vocabulary import Decision, TriageState
 from db.models import Alert, Instance, ScoringRun, Task, Triage
@@ -17,12 +17,12 @@ FEW_INSTANCES = 2_000
 """Up to so many instances of some days, their alerts are gathered; beyond, the list is walked by rank."""
 
 
-def matching(session: Session, run_id: int, filters: AlertFilters) -> Select[int]:
+def matching(connection: Connection, run_id: int, filters: AlertFilters) -> Select[int]:
     """Select the ids of the alerts of a run that filters let through, without an order.
 
     Parameters
     ----------
-    session : Session
+    connection : Connection
         Looks up what the shape of the question depends on.
     run_id : int
         Number of the run.
@@ -45,18 +45,18 @@ def matching(session: Session, run_id: int, filters: AlertFilters) -> Select[int
     if patient_id := filters.get("patient_id"):
         statement = statement.where(Alert.instance_id.in_(_instances(run_id).where(Instance.patient_id == patient_id)))
     if filters.get("since") or filters.get("before"):
-        statement = statement.where(_in_days(session, run_id, filters.get("since"), filters.get("before")))
+        statement = statement.where(_in_days(connection, run_id, filters.get("since"), filters.get("before")))
     if filters.get("task_key") or filters.get("text"):
-        statement = statement.where(_of_tasks(session, run_id, filters.get("task_key", ""), filters.get("text", "")))
+        statement = statement.where(_of_tasks(connection, run_id, filters.get("task_key", ""), filters.get("text", "")))
     if without := filters.get("without"):
         statement = statement.where(Alert.id.not_in(without))
     states, now = filters.get("triage"), filters.get("now")
     if states is not None and now is not None and set(states) != set(TriageState):
-        statement = statement.where(_stands_at(session, run_id, states, now))
+        statement = statement.where(_stands_at(connection, run_id, states, now))
     return statement
 
 
-def triaged(session: Session, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
+def triaged(connection: Connection, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
     """Give the ids of a run's alerts that somebody has triaged and that stand at one of these states.
 
     A snooze that is over stands at "new". Step by step from what was triaged to its alerts: left to itself, the
@@ -67,15 +67,15 @@ def triaged(session: Session, run_id: int, states: Collection[TriageState], now:
     if TriageState.NEW in states:
         stands.append(over)
     keys = select(Triage.patient_id, Triage.snapshot_at, Triage.task_key).where(or_(*stands))
-    wanted = {(row.patient_id, row.snapshot_at, row.task_key) for row in session.execute(keys)}
+    wanted = {(row.patient_id, row.snapshot_at, row.task_key) for row in connection.execute(keys)}
     patients = sorted({patient for patient, _, _ in wanted})
     found: list[int] = []
     run_of_alert: Any = Alert.run_id + 0
     for start in range(0, len(patients), PATIENTS_AT_ONCE):
         mine = _instances(run_id).where(Instance.patient_id.in_(patients[start : start + PATIENTS_AT_ONCE]))
-        ids = session.execute(mine).scalars().all()
+        ids = connection.execute(mine).scalars().all()
         for first in range(0, len(ids), PATIENTS_AT_ONCE):
-            rows = session.execute(
+            rows = connection.execute(
                 select(Alert.id, Instance.patient_id, Instance.snapshot_at, Task.task_key)
                 .join(Instance, Instance.id == Alert.instance_id)
                 .join(Task, Task.id == Alert.task_id)
@@ -85,11 +85,13 @@ def triaged(session: Session, run_id: int, states: Collection[TriageState], now:
     return found
 
 
-def _stands_at(session: Session, run_id: int, states: Collection[TriageState], now: datetime) -> ColumnElement[bool]:
+def _stands_at(
+    connection: Connection, run_id: int, states: Collection[TriageState], now: datetime
+) -> ColumnElement[bool]:
     """Whether an alert stands at one of these states; what nobody has touched is new."""
     if TriageState.NEW not in states:
-        return Alert.id.in_(triaged(session, run_id, states, now))
-    return Alert.id.not_in(triaged(session, run_id, [state for state in TriageState if state not in states], now))
+        return Alert.id.in_(triaged(connection, run_id, states, now))
+    return Alert.id.not_in(triaged(connection, run_id, [state for state in TriageState if state not in states], now))
 
 
 def _between_ranks(filters: AlertFilters) -> list[ColumnElement[bool]]:
@@ -110,7 +112,9 @@ def _instances(run_id: int) -> Select[int]:
     return select(Instance.id).where(Instance.snapshot_id == of_run)
 
 
-def _in_days(session: Session, run_id: int, since: datetime | None, before: datetime | None) -> ColumnElement[bool]:
+def _in_days(
+    connection: Connection, run_id: int, since: datetime | None, before: datetime | None
+) -> ColumnElement[bool]:
     """Find the instances first; many of them are no reason to leave the order of ranks."""
     within = _instances(run_id)
     if since is not None:
@@ -118,15 +122,15 @@ def _in_days(session: Session, run_id: int, since: datetime | None, before: date
     if before is not None:
         within = within.where(Instance.snapshot_at < before)
     some = within.limit(FEW_INSTANCES + 1).subquery()
-    n_instances = session.execute(select(func.count()).select_from(some)).scalar_one()
+    n_instances = connection.execute(select(func.count()).select_from(some)).scalar_one()
     # The plus keeps the database from gathering every alert of many instances only to sort them.
     column: Any = Alert.instance_id if n_instances <= FEW_INSTANCES else Alert.instance_id + 0
     return column.in_(within)  # type: ignore[no-any-return]
 
 
-def _of_tasks(session: Session, run_id: int, task_key: str, text: str) -> ColumnElement[bool]:
+def _of_tasks(connection: Connection, run_id: int, task_key: str, text: str) -> ColumnElement[bool]:
     """Find the tasks first, in all alphabets; many of them are no reason to leave the order of ranks."""
-    tasks = session.execute(
+    tasks = connection.execute(
         select(Task.id, Task.task_key, Task.name)
         .join(ScoringRun, ScoringRun.snapshot_id == Task.snapshot_id)
         .where(ScoringRun.id == run_id)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Select, exists, func, literal, or_, select, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.errors import NotFoundError
 from core.vocabulary import Decision, TriageState
@@ -67,14 +67,14 @@ ROWS_AT_ONCE = 500
 
 
 class Alerts:
-    """Alerts of the unit of work's session.
+    """Alerts of the unit of work's connection.
 
     Every question is about the lists of one scorer, the run's first one unless another is named. All lists are in the
     order (rank, decision): one decision by rank, both together by turns.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def page(
         self, run_id: int, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
@@ -131,7 +131,7 @@ class Alerts:
     ) -> list[AlertRecord]:
         """Give the alerts of some stays (patient, number of the stay) that the filters let through, by rank."""
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
-        rows = self._session.execute(
+        rows = self._connection.execute(
             select(Instance.id, Instance.patient_id, Instance.stay_id).where(
                 Instance.snapshot_id == of_run, Instance.patient_id.in_({patient for patient, _ in stays})
             )
@@ -151,21 +151,21 @@ class Alerts:
             .join(Task, Task.id == Alert.task_id)
             .join(Instance, Instance.id == Alert.instance_id)
         )
-        return read_all(self._session, AlertRecord, statement.order_by(*order))
+        return read_all(self._connection, AlertRecord, statement.order_by(*order))
 
     def units(self, run_id: int, **filters: Unpack[AlertFilters]) -> dict[str, dict[Decision, int]]:
         """Count the alerts that the filters let through by unit and decision."""
         inside = self._matching(run_id, filters).with_only_columns(Alert.unit, Alert.decision).subquery()
         statement = select(inside.c.unit, inside.c.decision, func.count()).group_by(inside.c.unit, inside.c.decision)
         found: dict[str, dict[Decision, int]] = {}
-        for unit, decision, n in self._session.execute(statement):
+        for unit, decision, n in self._connection.execute(statement):
             found.setdefault(unit, {})[decision] = n
         return found
 
     def scores(self, run_id: int, **filters: Unpack[AlertFilters]) -> dict[Decision, Scores]:
         """Give (scores, scaled scores) of the alerts that the filters let through, by decision and rank."""
         inside = self._matching(run_id, filters).with_only_columns(Alert.decision, Alert.score, Alert.scaled_score)
-        rows = self._session.execute(inside.order_by(Alert.rank)).all()
+        rows = self._connection.execute(inside.order_by(Alert.rank)).all()
         of_decision = {one: [row for row in rows if row.decision is one] for one in Decision}
         return {
             one: (np.array([row.score for row in own]), np.array([row.scaled_score for row in own]))
@@ -175,7 +175,7 @@ class Alerts:
     def count(self, run_id: int, **filters: Unpack[AlertFilters]) -> int:
         """Count the alerts that the filters let through; reads nothing but an index."""
         statement = select(func.count()).select_from(self._matching(run_id, filters).subquery())
-        return self._session.execute(statement).scalar_one()
+        return self._connection.execute(statement).scalar_one()
 
     def count_hidden_by_triage(self, run_id: int, **filters: Unpack[AlertFilters]) -> int:
         """Count the alerts that only the filter on triage keeps away; starts from what was triaged where it can."""
@@ -183,14 +183,16 @@ class Alerts:
         everything = {name: value for name, value in filters.items() if name != "triage"}
         if TriageState.NEW not in states:
             return self.count(run_id, **everything) - self.count(run_id, **filters)  # type: ignore[arg-type]
-        hidden = triaged(self._session, run_id, [state for state in TriageState if state not in states], now)
+        hidden = triaged(self._connection, run_id, [state for state in TriageState if state not in states], now)
         statement = self._matching(run_id, everything).where(Alert.id.in_(hidden)).subquery()  # type: ignore[arg-type]
-        return self._session.execute(select(func.count()).select_from(statement)).scalar_one()
+        return self._connection.execute(select(func.count()).select_from(statement)).scalar_one()
 
     def lowest_scaled_score(self, run_id: int, **filters: Unpack[AlertFilters]) -> float | None:
         """Give the scaled score of the last alert that the filters let through, None when there is none."""
         last = self._matching(run_id, filters).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1).subquery()
-        return self._session.execute(select(Alert.scaled_score).join(last, last.c.id == Alert.id)).scalar_one_or_none()
+        return self._connection.execute(
+            select(Alert.scaled_score).join(last, last.c.id == Alert.id)
+        ).scalar_one_or_none()
 
     def get(self, alert_id: int) -> AlertRecord:
         """Give an alert of a run that readers may see.
@@ -207,7 +209,7 @@ class Alerts:
             .join(ScoringRun, ScoringRun.id == Alert.run_id)
             .where(Alert.id == alert_id, ScoringRun.published_at.is_not(None))
         )
-        found = read_one(self._session, AlertRecord, statement)
+        found = read_one(self._connection, AlertRecord, statement)
         if found is None:
             raise _no_alert(alert_id)
         return found
@@ -229,7 +231,7 @@ class Alerts:
                 .join(ScoringRun, ScoringRun.id == Alert.run_id)
                 .where(Alert.id.in_(alert_ids[start : start + ROWS_AT_ONCE]), ScoringRun.published_at.is_not(None))
             )
-            for id_, patient_id, snapshot_at, task_key in self._session.execute(statement):
+            for id_, patient_id, snapshot_at, task_key in self._connection.execute(statement):
                 found[id_] = DecisionKey(patient_id, snapshot_at, task_key)
         for alert_id in alert_ids:
             if alert_id not in found:
@@ -248,7 +250,7 @@ class Alerts:
                 .join(Instance, Instance.id == Alert.instance_id)
                 .where(of_scorer(run_id), Instance.row_index.in_(rows))
             )
-            for row_index, task_key, alert_id in self._session.execute(statement):
+            for row_index, task_key, alert_id in self._connection.execute(statement):
                 if (row_index, task_key) in wanted:
                     found[row_index, task_key] = alert_id
         return found
@@ -260,7 +262,7 @@ class Alerts:
         tasks: dict[str, int] = {}
         for start in range(0, len(keys), ROWS_AT_ONCE):
             some = Task.task_key.in_(keys[start : start + ROWS_AT_ONCE])
-            rows = self._session.execute(select(Task.task_key, Task.id).where(Task.snapshot_id == of_run, some))
+            rows = self._connection.execute(select(Task.task_key, Task.id).where(Task.snapshot_id == of_run, some))
             tasks |= {row.task_key: row.id for row in rows}
         found: list[int] = []
         known = sorted(key for key in decisions if key.task_key in tasks)
@@ -268,7 +270,7 @@ class Alerts:
             some_known = known[start : start + ROWS_AT_ONCE]
             instances = {
                 (patient_id, snapshot_at): id_
-                for id_, patient_id, snapshot_at in self._session.execute(
+                for id_, patient_id, snapshot_at in self._connection.execute(
                     select(Instance.id, Instance.patient_id, Instance.snapshot_at).where(
                         Instance.snapshot_id == of_run,
                         Instance.patient_id.in_({key.patient_id for key in some_known}),
@@ -286,13 +288,13 @@ class Alerts:
                 # whole run; a sum is nothing that an index is of.
                 of_instances = Alert.instance_id.in_({instance_id for instance_id, _ in pairs})
                 statement = select(Alert.id).where(of_instances, about_them, Alert.run_id + 0 == run_id)
-                found += self._session.execute(statement).scalars()
+                found += self._connection.execute(statement).scalars()
         return found
 
     def count_among(self, run_id: int, alert_ids: Collection[int], **filters: Unpack[AlertFilters]) -> int:
         """Count those of some alerts that the filters let through."""
         statement = self._matching(run_id, filters).where(Alert.id.in_(alert_ids)).subquery()
-        return self._session.execute(select(func.count()).select_from(statement)).scalar_one()
+        return self._connection.execute(select(func.count()).select_from(statement)).scalar_one()
 
     def neighbours(self, alert_id: int, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
         """Give the alerts before and after this one in the list of the filters, whether it is in that list or not.
@@ -306,8 +308,8 @@ class Alerts:
         before = listed.where(_key() < here).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1)
         after = listed.where(_key() > here).order_by(Alert.rank, Alert.decision).limit(1)
         return (
-            self._session.execute(before).scalars().one_or_none(),
-            self._session.execute(after).scalars().one_or_none(),
+            self._connection.execute(before).scalars().one_or_none(),
+            self._connection.execute(after).scalars().one_or_none(),
         )
 
     def rank_of_nth(
@@ -320,16 +322,16 @@ class Alerts:
             run_id, {"scorer": scorer, "decision": decision, "include_cut_windows": include_cut_windows}
         )
         ranks = matching.with_only_columns(Alert.rank).order_by(Alert.rank).offset(n - 1).limit(1)
-        return self._session.execute(ranks).scalar_one_or_none()
+        return self._connection.execute(ranks).scalar_one_or_none()
 
     def rank_at_score(self, run_id: int, score: float, decision: Decision, *, scorer: str = "") -> int:
         """Count the alerts of a list that score this much or more; ranks follow scores, so a few seeks tell."""
         listed = (of_scorer(run_id, scorer), Alert.decision == decision)
-        low, high = 0, self._session.execute(select(func.max(Alert.rank)).where(*listed)).scalar() or 0
+        low, high = 0, self._connection.execute(select(func.max(Alert.rank)).where(*listed)).scalar() or 0
         while low < high:
             middle = (low + high + 1) // 2
             here = select(Alert.scaled_score).where(*listed, Alert.rank == middle)
-            low, high = (middle, high) if self._session.execute(here).scalar_one() >= score else (low, middle - 1)
+            low, high = (middle, high) if self._connection.execute(here).scalar_one() >= score else (low, middle - 1)
         return low
 
     def days(self, run_id: int) -> tuple[datetime, datetime] | None:
@@ -337,7 +339,7 @@ class Alerts:
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
         mine = select(Instance.snapshot_at).where(Instance.snapshot_id == of_run)
         ends = [
-            self._session.execute(mine.order_by(order).limit(1)).scalar_one_or_none()
+            self._connection.execute(mine.order_by(order).limit(1)).scalar_one_or_none()
             for order in (Instance.snapshot_at.asc(), Instance.snapshot_at.desc())
         ]
         return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
@@ -347,19 +349,19 @@ class Alerts:
         units: list[str] = []
         while True:  # one seek for each unit, where SELECT DISTINCT would walk over every alert
             later = select(func.min(Alert.unit)).where(of_scorer(run_id, scorer))
-            unit = self._session.execute(later.where(Alert.unit > units[-1]) if units else later).scalar()
+            unit = self._connection.execute(later.where(Alert.unit > units[-1]) if units else later).scalar()
             if unit is None:
                 break
             units.append(unit)
         has_alert = exists().where(of_scorer(run_id, scorer), Alert.task_id == Task.id)
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
-        tasks = self._session.execute(
+        tasks = self._connection.execute(
             select(Task.task_key, Task.name).where(Task.snapshot_id == of_run, has_alert).order_by(Task.name)
         )
         return tuple(unit for unit in units if unit), tuple((key, name) for key, name in tasks)
 
     def _matching(self, run_id: int, filters: AlertFilters) -> Select[int]:
-        return matching(self._session, run_id, filters)
+        return matching(self._connection, run_id, filters)
 
 
 def _no_alert(alert_id: int) -> NotFoundError:

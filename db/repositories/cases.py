@@ -1,10 +1,11 @@
 """Cases of a study: for coordinators with everything, for blinded readers without."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.vocabulary import Answer
 from db.models import (
@@ -25,10 +26,10 @@ _BLINDED_FIELDS = tuple(BlindedRow.__dataclass_fields__)
 
 
 class Cases:
-    """Cases of the unit of work's session."""
+    """Cases of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def add(self, study_id: int, first_number: int, cases: Iterable[NewCase], n_slots: int) -> list[int]:
         """Add cases with their free slots.
@@ -41,17 +42,19 @@ class Cases:
         case_ids: list[int] = []
         for number, case in enumerate(cases, start=first_number):
             new = {"study_id": study_id, "number": number, **values(case)}
-            case_ids.append(self._session.execute(insert(StudyCase).values(new).returning(StudyCase.id)).scalar_one())
+            case_ids.append(
+                self._connection.execute(insert(StudyCase).values(new).returning(StudyCase.id)).scalar_one()
+            )
         slots = [{"case_id": case_id, "slot": slot} for case_id in case_ids for slot in range(1, n_slots + 1)]
         if slots:
-            self._session.execute(insert(Assignment), slots)
+            self._connection.execute(insert(Assignment), slots)
         return case_ids
 
     def add_scores(self, scores: Iterable[CaseScoreRow]) -> None:
         """Add what scorers said of cases."""
         prepared = [values(score) for score in scores]
         if prepared:
-            self._session.execute(insert(CaseScore), prepared)
+            self._connection.execute(insert(CaseScore), prepared)
 
     def add_references(self, references: Mapping[int, tuple[Answer, str]]) -> None:
         """Add the answers and comments that a calibration study shows after the own judgment, by case number."""
@@ -60,7 +63,7 @@ class Cases:
             for case_id, (answer, comment) in references.items()
         ]
         if prepared:
-            self._session.execute(insert(ReferenceAnswer), prepared)
+            self._connection.execute(insert(ReferenceAnswer), prepared)
 
     def in_study(self, study_id: int) -> list[CaseRow]:
         """Give the cases of a study with how they were chosen, by number."""
@@ -73,7 +76,7 @@ class Cases:
             .where(StudyCase.study_id == study_id)
             .order_by(StudyCase.number)
         )
-        return read_all(self._session, CaseRow, statement)
+        return read_all(self._connection, CaseRow, statement)
 
     def scores(self, study_id: int) -> list[CaseScoreRow]:
         """Give what scorers said of the cases of a study."""
@@ -83,7 +86,7 @@ class Cases:
             .where(StudyCase.study_id == study_id)
             .order_by(CaseScore.case_id, CaseScore.scorer)
         )
-        return read_all(self._session, CaseScoreRow, statement)
+        return read_all(self._connection, CaseScoreRow, statement)
 
     def blinded(self, study_id: int, case_id: int | None = None) -> list[BlindedRow]:
         """Give all that a blinded reader may know of the cases of a study, or of one of them.
@@ -96,19 +99,20 @@ class Cases:
             Only this case; an empty list when the study has no such case.
         """
         given = {"study_id_": study_id} | ({} if case_id is None else {"case_id_": case_id})
-        return read_all(self._session, BlindedRow, blinded_cases(one=case_id is not None), **given)
+        return read_all(self._connection, BlindedRow, blinded_cases(one=case_id is not None), **given)
 
     def shown(self, study_id: int, case_id: int, person_id: int) -> ShownRow | None:
         """Give a case as its blinded reader sees it, with the own answer and draft; None when the study has it not."""
         given = {"study_id_": study_id, "case_id_": case_id, "person_id_": person_id}
-        row = run(self._session, shown_case(), **given).one_or_none()
+        row = run(self._connection, shown_case(), **given).one_or_none()
         if row is None:
             return None
-        version, answer, certainty, comment, draft_of, drafted_answer, drafted_certainty, drafted_comment, *case = row
+        found: Sequence[Any] = tuple(row)
+        own, draft_of, draft, case = found[:4], found[4], found[5:8], found[8:]
         return ShownRow(
             BlindedRow(**dict(zip(_BLINDED_FIELDS, case, strict=True))),
-            None if version is None else OwnAnswer(version, answer, certainty, comment),
-            None if draft_of is None else DraftRow(drafted_answer, drafted_certainty, drafted_comment),
+            None if own[0] is None else OwnAnswer._make(own),
+            None if draft_of is None else DraftRow(*draft),
         )
 
     def awaits_judgment_of(self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str) -> bool:
@@ -116,22 +120,22 @@ class Cases:
         statement = awaited_decisions(person_id).where(
             StudyCase.patient_id == patient_id, StudyCase.snapshot_at == snapshot_at, StudyCase.task_key == task_key
         )
-        return self._session.execute(statement.limit(1)).first() is not None
+        return self._connection.execute(statement.limit(1)).first() is not None
 
     def awaited_of(self, person_id: int) -> set[DecisionKey]:
         """Give the decisions that somebody has still to judge as a reader of open studies.
 
         One that all slots of its case have a judgment of, all by others, is no longer to be judged.
         """
-        return {DecisionKey(*row) for row in self._session.execute(awaited_decisions(person_id).distinct())}
+        return {DecisionKey(*row) for row in self._connection.execute(awaited_decisions(person_id).distinct())}
 
     def belongs(self, study_id: int, case_id: int) -> bool:
         """Tell whether a case is one of the study."""
-        return run(self._session, case_of_study(), case_id_=case_id, study_id_=study_id).first() is not None
+        return run(self._connection, case_of_study(), case_id_=case_id, study_id_=study_id).first() is not None
 
     def reference(self, case_id: int) -> tuple[Answer, str] | None:
         """Give the reference answer and comment of a calibration case, None when it has none."""
-        row = self._session.execute(
+        row = self._connection.execute(
             select(ReferenceAnswer.answer, ReferenceAnswer.comment).where(ReferenceAnswer.case_id == case_id)
         ).one_or_none()
         return None if row is None else (row.answer, row.comment)
@@ -140,14 +144,11 @@ class Cases:
         self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str, seen_at: datetime
     ) -> None:
         """Remember that somebody saw the score or votes of an instance x task; the first time counts."""
-        seen = self._session.get(ScoreSeen, (person_id, patient_id, snapshot_at, task_key))
-        if seen is None:
-            self._session.execute(
-                insert(ScoreSeen).values(
-                    person_id=person_id,
-                    patient_id=patient_id,
-                    snapshot_at=snapshot_at,
-                    task_key=task_key,
-                    first_seen_at=seen_at,
-                )
-            )
+        seen = {
+            "person_id": person_id,
+            "patient_id": patient_id,
+            "snapshot_at": snapshot_at,
+            "task_key": task_key,
+        }
+        if self._connection.execute(select(ScoreSeen.person_id).filter_by(**seen)).first() is None:
+            self._connection.execute(insert(ScoreSeen).values(**seen, first_seen_at=seen_at))

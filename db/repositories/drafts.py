@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sqlalchemy import insert, update
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from db.models import Draft
 from db.repositories.reading import change, read_one
@@ -12,14 +12,14 @@ from db.vote_queries import draft_of_reader, drop_draft
 
 
 class Drafts:
-    """Drafts of the unit of work's session."""
+    """Drafts of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def get(self, case_id: int, reviewer_id: int) -> DraftRow | None:
         """Give a reader's draft of a case, None when there is none."""
-        return read_one(self._session, DraftRow, draft_of_reader(), case_id_=case_id, reviewer_id_=reviewer_id)
+        return read_one(self._connection, DraftRow, draft_of_reader(), case_id_=case_id, reviewer_id_=reviewer_id)
 
     def put(self, case_id: int, reviewer_id: int, draft: DraftRow, written_at: datetime) -> None:
         """Write a draft over the former one."""
@@ -30,11 +30,12 @@ class Drafts:
             "written_at": written_at,
         }
         changed = change(
-            self._session, update(Draft).where(Draft.case_id == case_id, Draft.reviewer_id == reviewer_id).values(new)
+            self._connection,
+            update(Draft).where(Draft.case_id == case_id, Draft.reviewer_id == reviewer_id).values(new),
         )
         if changed == 0:
-            self._session.execute(insert(Draft).values(case_id=case_id, reviewer_id=reviewer_id, **new))
+            self._connection.execute(insert(Draft).values(case_id=case_id, reviewer_id=reviewer_id, **new))
 
     def drop(self, case_id: int, reviewer_id: int) -> None:
         """Forget a draft."""
-        change(self._session, drop_draft(), case_id_=case_id, reviewer_id_=reviewer_id)
+        change(self._connection, drop_draft(), case_id_=case_id, reviewer_id_=reviewer_id)

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 
 class Bound(NamedTuple):
@@ -43,26 +43,25 @@ def bind(dialect: sa.Dialect, table: sa.Table, rows: Sequence[Mapping[str, Any]]
     )
 
 
-def insert_many(session: Session, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert_many(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that all have the same columns; the database refuses all of them or none.
 
     Parameters
     ----------
-    session : Session
+    connection : Connection
         Of the unit of work.
     table : Table
         Where to.
     rows : sequence of mapping
         Values by column, as Python has them.
     """
-    insert_bound(session, table, bind(session.connection().dialect, table, rows))
+    insert_bound(connection, table, bind(connection.dialect, table, rows))
 
 
-def insert_bound(session: Session, table: sa.Table, bound: Bound) -> None:
+def insert_bound(connection: Connection, table: sa.Table, bound: Bound) -> None:
     """Insert rows that `bind` has made ready; the database refuses all of them or none."""
     if not bound.rows:
         return
-    connection = session.connection()
     preparer = connection.dialect.identifier_preparer
     names = ", ".join(preparer.format_column(table.c[name]) for name in bound.columns)
     if connection.dialect.name != "postgresql":

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sqlalchemy import insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.errors import ConflictError
 from core.vocabulary import Role
@@ -13,10 +13,10 @@ from db.rows import PersonRow
 
 
 class People:
-    """People of the unit of work's session."""
+    """People of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def add(self, name: str, role: Role, *, created_at: datetime, simulated: bool = False) -> PersonRow:
         """Add somebody.
@@ -30,7 +30,7 @@ class People:
             raise ConflictError(
                 f"There is a person named '{name}' already. Choose another name, or activate that person."
             )
-        person_id = self._session.execute(
+        person_id = self._connection.execute(
             insert(Person)
             .values(name=name, role=role, simulated=simulated, active=True, created_at=created_at)
             .returning(Person.id)
@@ -47,20 +47,20 @@ class People:
         """
         missing = f"There is no person {person_id}."
         return read_the(
-            self._session, PersonRow, select(*columns(Person, PersonRow)).where(Person.id == person_id), missing
+            self._connection, PersonRow, select(*columns(Person, PersonRow)).where(Person.id == person_id), missing
         )
 
     def by_name(self, name: str) -> PersonRow | None:
         """Give a person by name, None when there is none."""
-        return read_one(self._session, PersonRow, select(*columns(Person, PersonRow)).where(Person.name == name))
+        return read_one(self._connection, PersonRow, select(*columns(Person, PersonRow)).where(Person.name == name))
 
     def all(self, *, active_only: bool = False) -> list[PersonRow]:
         """Give people in the order of joining."""
         statement = select(*columns(Person, PersonRow)).order_by(Person.id)
-        return read_all(self._session, PersonRow, statement.where(Person.active) if active_only else statement)
+        return read_all(self._connection, PersonRow, statement.where(Person.active) if active_only else statement)
 
     def change(self, person_id: int, *, role: Role, active: bool) -> PersonRow:
         """Give somebody another role, deactivate or activate."""
         self.get(person_id)
-        self._session.execute(update(Person).where(Person.id == person_id).values(role=role, active=active))
+        self._connection.execute(update(Person).where(Person.id == person_id).values(role=role, active=active))
         return self.get(person_id)

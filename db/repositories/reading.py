@@ -7,7 +7,8 @@ from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import CursorResult, Delete, Executable, Select, Update
-from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Session
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute
 
 from core.errors import NotFoundError
 
@@ -20,38 +21,38 @@ def columns(model: type[DeclarativeBase], row_type: type[Any]) -> list[Instrumen
     return [getattr(model, field.name) for field in dataclasses.fields(row_type)]
 
 
-def run(session: Session, statement: Executable, **given: Any) -> CursorResult[Any]:
+def run(connection: Connection, statement: Executable, **given: Any) -> CursorResult[Any]:
     """Run a statement on the connection of the unit of work, past the machinery for objects: only rows are read here.
 
     Parameters
     ----------
-    session : Session
+    connection : Connection
         Of the unit of work.
     statement : executable
         A query over columns, or a change.
     **given : object
         Values of its parameters.
     """
-    return session.connection().execute(statement, given)
+    return connection.execute(statement, given)
 
 
-def read_all(session: Session, row_type: type[T], statement: Query, **given: Any) -> list[T]:
+def read_all(connection: Connection, row_type: type[T], statement: Query, **given: Any) -> list[T]:
     """Run a query whose columns are named like the fields of the row type."""
-    return [row_type(**row) for row in run(session, statement, **given).mappings()]
+    return [row_type(**row) for row in run(connection, statement, **given).mappings()]
 
 
-def read_one(session: Session, row_type: type[T], statement: Query, **given: Any) -> T | None:
+def read_one(connection: Connection, row_type: type[T], statement: Query, **given: Any) -> T | None:
     """Run a query for at most one row."""
-    row = run(session, statement, **given).mappings().one_or_none()
+    row = run(connection, statement, **given).mappings().one_or_none()
     return None if row is None else row_type(**row)
 
 
-def read_the(session: Session, row_type: type[T], statement: Query, missing: str, **given: Any) -> T:
+def read_the(connection: Connection, row_type: type[T], statement: Query, missing: str, **given: Any) -> T:
     """Run a query for the one row there has to be.
 
     Parameters
     ----------
-    session : Session
+    connection : Connection
         Of the unit of work.
     row_type : type
         As in `read_one`.
@@ -67,15 +68,15 @@ def read_the(session: Session, row_type: type[T], statement: Query, missing: str
     NotFoundError
         If there is no such row.
     """
-    found = read_one(session, row_type, statement, **given)
+    found = read_one(connection, row_type, statement, **given)
     if found is None:
         raise NotFoundError(missing)
     return found
 
 
-def change(session: Session, statement: Update | Delete, **given: Any) -> int:
+def change(connection: Connection, statement: Update | Delete, **given: Any) -> int:
     """Run an update or delete and give the number of rows it met, which is what claims and saves are judged by."""
-    return run(session, statement, **given).rowcount
+    return run(connection, statement, **given).rowcount
 
 
 def values(row: object) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Dialect, Table, delete, func, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.errors import RefusedError
 from core.vocabulary import Decision, RunStatus
@@ -44,10 +44,10 @@ def prepare_task_results(run_id: int, rows: Iterable[NewTaskResult]) -> list[dic
 
 
 class Runs:
-    """Runs of the unit of work's session."""
+    """Runs of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def start(self, run: NewRun) -> int:
         """Begin a run; nobody sees it before it is published.
@@ -62,7 +62,7 @@ class Runs:
         RefusedError
             If another run is being written.
         """
-        running = self._session.execute(
+        running = self._connection.execute(
             select(ScoringRun.id).where(ScoringRun.status == RunStatus.RUNNING)
         ).scalar_one_or_none()
         if running is not None:
@@ -77,7 +77,7 @@ class Runs:
             "n_tasks_scored": 0,
             "n_tasks_left_out": 0,
         }
-        return self._session.execute(insert(ScoringRun).values(new).returning(ScoringRun.id)).scalar_one()
+        return self._connection.execute(insert(ScoringRun).values(new).returning(ScoringRun.id)).scalar_one()
 
     def add_task_results(self, run_id: int, rows: Iterable[NewTaskResult]) -> None:
         """Add what tasks scored to a running run; see `db.bulk` for many."""
@@ -87,16 +87,16 @@ class Runs:
         """Add task results that `prepare_task_results` has made ready before the lock was taken."""
         self._require_running(run_id)
         if prepared:
-            self._session.execute(insert(TaskResult), prepared)
+            self._connection.execute(insert(TaskResult), prepared)
 
     def add_alerts(self, run_id: int, rows: Iterable[NewAlert]) -> None:
         """Add alerts to a running run; see `db.bulk` for many."""
-        self.add_prepared_alerts(run_id, prepare_alerts(self._session.connection().dialect, run_id, rows))
+        self.add_prepared_alerts(run_id, prepare_alerts(self._connection.dialect, run_id, rows))
 
     def add_prepared_alerts(self, run_id: int, prepared: Bound) -> None:
         """Add alerts that `prepare_alerts` has made ready before the lock was taken."""
         self._require_running(run_id)
-        insert_bound(self._session, cast(Table, Alert.__table__), prepared)
+        insert_bound(self._connection, cast(Table, Alert.__table__), prepared)
 
     def publish(
         self,
@@ -131,7 +131,7 @@ class Runs:
             for scorer, said in run.scorers.items()
         }
         changed = change(
-            self._session,
+            self._connection,
             update(ScoringRun)
             .where(ScoringRun.id == run_id, ScoringRun.status == RunStatus.RUNNING)
             .values(
@@ -159,7 +159,7 @@ class Runs:
             Number of runs abandoned.
         """
         statement = update(ScoringRun).where(ScoringRun.status == RunStatus.RUNNING).values(status=RunStatus.ABANDONED)
-        return change(self._session, statement)
+        return change(self._connection, statement)
 
     def discard_abandoned(self, limit: int) -> int:
         """Delete at most `limit` alerts, or else the task results, of abandoned runs; the runs themselves stay listed.
@@ -171,9 +171,9 @@ class Runs:
         """
         abandoned = select(ScoringRun.id).where(ScoringRun.status == RunStatus.ABANDONED)
         some = select(Alert.id).where(Alert.run_id.in_(abandoned)).limit(limit)
-        n_deleted = change(self._session, delete(Alert).where(Alert.id.in_(some)))
+        n_deleted = change(self._connection, delete(Alert).where(Alert.id.in_(some)))
         if n_deleted == 0:
-            n_deleted = change(self._session, delete(TaskResult).where(TaskResult.run_id.in_(abandoned)))
+            n_deleted = change(self._connection, delete(TaskResult).where(TaskResult.run_id.in_(abandoned)))
         return n_deleted
 
     def get(self, run_id: int) -> RunRow:
@@ -186,20 +186,20 @@ class Runs:
         """
         missing = f"There is no scoring run {run_id}."
         return read_the(
-            self._session, RunRow, select(*columns(ScoringRun, RunRow)).where(ScoringRun.id == run_id), missing
+            self._connection, RunRow, select(*columns(ScoringRun, RunRow)).where(ScoringRun.id == run_id), missing
         )
 
     def all(self) -> list[RunRow]:
         """Give every run in any state, newest first."""
-        return read_all(self._session, RunRow, select(*columns(ScoringRun, RunRow)).order_by(ScoringRun.id.desc()))
+        return read_all(self._connection, RunRow, select(*columns(ScoringRun, RunRow)).order_by(ScoringRun.id.desc()))
 
     def published(self) -> list[RunRow]:
         """Give the published runs, newest first."""
-        return read_all(self._session, RunRow, self._published())
+        return read_all(self._connection, RunRow, self._published())
 
     def latest_published(self) -> RunRow | None:
         """Give the run published last, None when there is none."""
-        return read_one(self._session, RunRow, self._published().limit(1))
+        return read_one(self._connection, RunRow, self._published().limit(1))
 
     def fold_of_row(self, run_id: int) -> npt.NDArray[np.int16]:
         """Give for each instance of the snapshot the fold it is scored in; -1 only learned from, -2 left out.
@@ -207,7 +207,7 @@ class Runs:
         The vectors of the run's task results run over ``numpy.flatnonzero(folds >= 0)``.
         """
         statement = select(ScoringRun.fold_of_row).where(ScoringRun.id == run_id)
-        return self._session.execute(statement).scalar_one()
+        return self._connection.execute(statement).scalar_one()
 
     def task_results(self, run_id: int, scorer: str | None = None) -> list[TaskSummary]:
         """Give what the tasks of a run scored, without vectors, by task.
@@ -222,14 +222,14 @@ class Runs:
         statement = select(*columns(TaskResult, TaskSummary)).where(TaskResult.run_id == run_id)
         if scorer is not None:
             statement = statement.where(TaskResult.scorer == scorer)
-        return read_all(self._session, TaskSummary, statement.order_by(TaskResult.task_id, TaskResult.scorer))
+        return read_all(self._connection, TaskSummary, statement.order_by(TaskResult.task_id, TaskResult.scorer))
 
     def histograms(self, run_id: int) -> Iterator[tuple[int, str, Histograms]]:
         """Yield (task number, scorer, histograms) of everything that the run scored, without vectors."""
         statement = select(
             TaskResult.task_id, TaskResult.scorer, TaskResult.score_histogram, TaskResult.scaled_histogram
         ).where(TaskResult.run_id == run_id, TaskResult.reason == "")
-        for task_id, scorer, raw, scaled in self._session.execute(statement):
+        for task_id, scorer, raw, scaled in self._connection.execute(statement):
             yield task_id, scorer, (raw, scaled)
 
     def task_result(self, run_id: int, task_id: int, scorer: str | None = None) -> TaskResultRow:
@@ -245,7 +245,7 @@ class Runs:
             TaskResult.run_id == run_id, TaskResult.task_id == task_id, TaskResult.scorer == wanted
         )
         missing = f"Scoring run {run_id} has no result of scorer '{wanted}' for task number {task_id}."
-        return read_the(self._session, TaskResultRow, statement, missing)
+        return read_the(self._connection, TaskResultRow, statement, missing)
 
     def vectors(
         self, run_id: int, name: VectorName, scorer: str | None = None
@@ -259,7 +259,7 @@ class Runs:
             .order_by(TaskResult.task_id)
             .execution_options(yield_per=4)
         )
-        for task_id, vector in self._session.execute(statement):  # noqa: UP028 - rows become plain pairs
+        for task_id, vector in self._connection.execute(statement):  # noqa: UP028 - rows become plain pairs
             yield task_id, vector
 
     def ranked(self, run_id: int, decision: Decision, limit: int, scorer: str | None = None) -> list[RankedAlert]:
@@ -293,12 +293,12 @@ class Runs:
             .where(Alert.run_id == run_id, Alert.scorer == wanted, Alert.decision == decision, Alert.rank <= limit)
             .order_by(Alert.rank)
         )
-        return read_all(self._session, RankedAlert, statement)
+        return read_all(self._connection, RankedAlert, statement)
 
     def put_sensitivity(self, run_id: int, curves: dict[str, Any], code_version: str, computed_at: datetime) -> None:
         """Keep the sensitivity curves of a run in place of former ones."""
-        self._session.execute(delete(RunSensitivity).where(RunSensitivity.run_id == run_id))
-        self._session.execute(
+        self._connection.execute(delete(RunSensitivity).where(RunSensitivity.run_id == run_id))
+        self._connection.execute(
             insert(RunSensitivity).values(
                 run_id=run_id, curves=curves, code_version=code_version, computed_at=computed_at
             )
@@ -307,7 +307,7 @@ class Runs:
     def sensitivity(self, run_id: int) -> tuple[dict[str, Any], datetime] | None:
         """Give the sensitivity curves of a run and when they were computed, None when there are none."""
         statement = select(RunSensitivity.curves, RunSensitivity.computed_at).where(RunSensitivity.run_id == run_id)
-        row = self._session.execute(statement).one_or_none()
+        row = self._connection.execute(statement).one_or_none()
         return None if row is None else (row.curves, row.computed_at)
 
     def _published(self) -> Any:
@@ -318,7 +318,7 @@ class Runs:
         )
 
     def _require_running(self, run_id: int) -> None:
-        status = self._session.execute(select(ScoringRun.status).where(ScoringRun.id == run_id)).scalar_one_or_none()
+        status = self._connection.execute(select(ScoringRun.status).where(ScoringRun.id == run_id)).scalar_one_or_none()
         if status is not RunStatus.RUNNING:
             raise RefusedError(f"Scoring run {run_id} takes no more results: it is {status or 'not there'}.")
 
@@ -332,7 +332,7 @@ class Runs:
         statement = select(func.max(Alert.rank)).where(
             Alert.run_id == run_id, Alert.scorer == scorer, Alert.decision == decision
         )
-        return self._session.execute(statement).scalar() or 0
+        return self._connection.execute(statement).scalar() or 0
 
     def _task_counts(self, run_id: int) -> dict[bool, int]:
         """Give the number of tasks scored (True) and left out (False) by the scorer that ranks."""
@@ -343,4 +343,4 @@ class Runs:
             .where(TaskResult.run_id == run_id, TaskResult.scorer == ScoringRun.scorer)
             .group_by(scored)
         )
-        return {bool(key): count for key, count in self._session.execute(statement)}
+        return {bool(key): count for key, count in self._connection.execute(statement)}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sqlalchemy import delete, insert, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from db.models import Person, SavedView
 from db.repositories.reading import change, columns, read_all, read_one, values
@@ -11,30 +11,30 @@ from db.rows import NewSavedView, SavedViewRow
 
 
 class SavedViews:
-    """Saved views of the unit of work's session."""
+    """Saved views of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def offered_to(self, person_id: int) -> list[SavedViewRow]:
         """Give a person's own views and those that others share, by name."""
         statement = self._views().where(or_(SavedView.owner_id == person_id, SavedView.is_shared))
-        return read_all(self._session, SavedViewRow, statement.order_by(SavedView.name, SavedView.id))
+        return read_all(self._connection, SavedViewRow, statement.order_by(SavedView.name, SavedView.id))
 
     def named(self, owner_id: int, name: str) -> SavedViewRow | None:
         """Give a person's view with a name, None when there is none."""
         statement = self._views().where(SavedView.owner_id == owner_id, SavedView.name == name)
-        return read_one(self._session, SavedViewRow, statement)
+        return read_one(self._connection, SavedViewRow, statement)
 
     def put(self, view: NewSavedView) -> None:
         """Store a view over the owner's view of the same name."""
         self.drop(view.owner_id, view.name)
-        self._session.execute(insert(SavedView).values(values(view)))
+        self._connection.execute(insert(SavedView).values(values(view)))
 
     def drop(self, owner_id: int, name: str) -> bool:
         """Delete a person's view; False when there was none."""
         statement = delete(SavedView).where(SavedView.owner_id == owner_id, SavedView.name == name)
-        return change(self._session, statement) == 1
+        return change(self._connection, statement) == 1
 
     @staticmethod
     def _views() -> Any:

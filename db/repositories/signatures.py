@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sqlalchemy import insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from db.models import ReportSignature
 from db.repositories.reading import change, columns, read_all, values
@@ -11,14 +11,14 @@ from db.rows import NewSignature, SignatureRow
 
 
 class Signatures:
-    """Signatures of the unit of work's session."""
+    """Signatures of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def append(self, signature: NewSignature) -> None:
         """Append a signature."""
-        self._session.execute(insert(ReportSignature).values(values(signature)))
+        self._connection.execute(insert(ReportSignature).values(values(signature)))
 
     def of_study(self, study_id: int) -> list[SignatureRow]:
         """Give the signatures under a study's reports, oldest first, superseded ones among them."""
@@ -27,7 +27,7 @@ class Signatures:
             .where(ReportSignature.study_id == study_id)
             .order_by(ReportSignature.id)
         )
-        return read_all(self._session, SignatureRow, statement)
+        return read_all(self._connection, SignatureRow, statement)
 
     def supersede(self, study_id: int, at: datetime, *, but_hash: str = "") -> int:
         """Mark what stands as superseded, except signatures of one content, and give their number."""
@@ -40,4 +40,4 @@ class Signatures:
             )
             .values(superseded_at=at)
         )
-        return change(self._session, statement)
+        return change(self._connection, statement)

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Table, insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from db.models import CohortSnapshot, Instance, Task
 from db.repositories.inserting import insert_many
@@ -20,10 +20,10 @@ _ROWS_AT_ONCE = 10_000
 
 
 class Snapshots:
-    """Snapshots of the unit of work's session."""
+    """Snapshots of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def add(self, snapshot: NewSnapshot, instances: Iterable[NewInstance], tasks: Iterable[NewTask]) -> SnapshotRow:
         """Store an import, all or nothing with the unit of work.
@@ -33,7 +33,7 @@ class Snapshots:
         ConflictError
             If an import with the same content hash is stored already: ask `by_hash` first.
         """
-        snapshot_id = self._session.execute(
+        snapshot_id = self._connection.execute(
             insert(CohortSnapshot).values(values(snapshot)).returning(CohortSnapshot.id)
         ).scalar_one()
         self._insert(Instance, snapshot_id, instances)
@@ -50,22 +50,22 @@ class Snapshots:
         """
         statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.id == snapshot_id)
         missing = f"There is no import {snapshot_id}."
-        return read_the(self._session, SnapshotRow, statement, missing)
+        return read_the(self._connection, SnapshotRow, statement, missing)
 
     def by_hash(self, content_hash: str) -> SnapshotRow | None:
         """Give the snapshot with these contents, None when they were never imported."""
         statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.content_hash == content_hash)
-        return read_one(self._session, SnapshotRow, statement)
+        return read_one(self._connection, SnapshotRow, statement)
 
     def latest(self) -> SnapshotRow | None:
         """Give the import stored last, None when there is none."""
         statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id.desc()).limit(1)
-        return read_one(self._session, SnapshotRow, statement)
+        return read_one(self._connection, SnapshotRow, statement)
 
     def all(self) -> list[SnapshotRow]:
         """Give every import, oldest first."""
         statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id)
-        return read_all(self._session, SnapshotRow, statement)
+        return read_all(self._connection, SnapshotRow, statement)
 
     def instances(self, snapshot_id: int) -> list[InstanceRow]:
         """Give all instances of a snapshot in row order."""
@@ -74,7 +74,7 @@ class Snapshots:
             .where(Instance.snapshot_id == snapshot_id)
             .order_by(Instance.row_index)
         )
-        return read_all(self._session, InstanceRow, statement)
+        return read_all(self._connection, InstanceRow, statement)
 
     def instance(self, instance_id: int) -> InstanceRow:
         """Give one instance by its number.
@@ -86,7 +86,7 @@ class Snapshots:
         """
         statement = select(*columns(Instance, InstanceRow)).where(Instance.id == instance_id)
         missing = f"There is no instance {instance_id}."
-        return read_the(self._session, InstanceRow, statement, missing)
+        return read_the(self._connection, InstanceRow, statement, missing)
 
     def instances_at(self, snapshot_id: int, row_indices: Sequence[int]) -> dict[int, InstanceRow]:
         """Give the instances in some rows of a snapshot, by row; rows that do not exist are left out."""
@@ -96,27 +96,27 @@ class Snapshots:
                 Instance.snapshot_id == snapshot_id,
                 Instance.row_index.in_(row_indices[start : start + _ROWS_IN_A_QUERY]),
             )
-            found |= {row.row_index: row for row in read_all(self._session, InstanceRow, statement)}
+            found |= {row.row_index: row for row in read_all(self._connection, InstanceRow, statement)}
         return found
 
     def instance_ids(self, snapshot_id: int) -> npt.NDArray[np.int64]:
         """Give the numbers of the instances, of shape (n_instances,), in row order."""
         statement = select(Instance.id).where(Instance.snapshot_id == snapshot_id).order_by(Instance.row_index)
-        return np.array(self._session.execute(statement).scalars().all(), dtype=np.int64)
+        return np.array(self._connection.execute(statement).scalars().all(), dtype=np.int64)
 
     def tasks(self, snapshot_id: int) -> list[TaskRow]:
         """Give all tasks of a snapshot in column order."""
         statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id).order_by(Task.column_index)
-        return read_all(self._session, TaskRow, statement)
+        return read_all(self._connection, TaskRow, statement)
 
     def task(self, snapshot_id: int, task_key: str) -> TaskRow | None:
         """Give a task by its key, None when the snapshot has none of this key."""
         statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id, Task.task_key == task_key)
-        return read_one(self._session, TaskRow, statement)
+        return read_one(self._connection, TaskRow, statement)
 
     def _insert(
         self, model: type[Instance | Task], snapshot_id: int, rows: Iterable[NewInstance] | Iterable[NewTask]
     ) -> None:
         waiting = iter(rows)
         while prepared := [{"snapshot_id": snapshot_id, **values(row)} for row in islice(waiting, _ROWS_AT_ONCE)]:
-            insert_many(self._session, cast(Table, model.__table__), prepared)
+            insert_many(self._connection, cast(Table, model.__table__), prepared)

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import and_, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.engine import Connection
 
 from core.errors import ConflictError
 from db.models import CohortSnapshot, Instance, Person, Triage, TriageAct, TriageNote
@@ -18,10 +18,10 @@ _STANDING = ("version", "state", "snoozed_until")
 
 
 class TriageBook:
-    """Triage and notes of the unit of work's session."""
+    """Triage and notes of the unit of work's connection."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def standing(self, keys: Collection[DecisionKey]) -> dict[DecisionKey, TriageRow]:
         """Give where decisions stand; those that nobody has touched are not in it."""
@@ -30,7 +30,7 @@ class TriageBook:
         found: dict[DecisionKey, TriageRow] = {}
         while patients := list(islice(remaining, PATIENTS_AT_ONCE)):
             statement = select(*columns(Triage, TriageRow)).where(Triage.patient_id.in_(patients))
-            found |= {row.key: row for row in read_all(self._session, TriageRow, statement) if row.key in wanted}
+            found |= {row.key: row for row in read_all(self._connection, TriageRow, statement) if row.key in wanted}
         return found
 
     def append(self, acts: Sequence[NewTriageAct]) -> None:
@@ -42,7 +42,7 @@ class TriageBook:
             If a decision has moved on since: its version is not the one before the act's. Leave the unit of work
             without commit then.
         """
-        stored = self._session.execute(
+        stored = self._connection.execute(
             insert(TriageAct).returning(TriageAct.id, sort_by_parameter_order=True), [values(act) for act in acts]
         )
         rows = [(act, act_id) for act, act_id in zip(acts, stored.scalars(), strict=True)]
@@ -52,7 +52,7 @@ class TriageBook:
             if act.version == 1
         ]
         if first:
-            self._session.execute(insert(Triage), first)
+            self._connection.execute(insert(Triage), first)
         for act, act_id in rows:
             if act.version > 1:
                 self._move(act, act_id)
@@ -68,7 +68,7 @@ class TriageBook:
             )
             .values({name: getattr(act, name) for name in _STANDING} | {"act_id": act_id})
         )
-        if change(self._session, statement) != 1:
+        if change(self._connection, statement) != 1:
             raise ConflictError("This decision was triaged by somebody else meanwhile. Nothing of this act was kept.")
 
     def history(self, key: DecisionKey) -> list[TriageActRow]:
@@ -81,7 +81,7 @@ class TriageBook:
 
     def add_note(self, note: NewNote) -> None:
         """Append a note."""
-        self._session.execute(insert(TriageNote).values(values(note)))
+        self._connection.execute(insert(TriageNote).values(values(note)))
 
     def note_of_form(self, form_key: str) -> NoteRow | None:
         """Give the note that a form was saved as, None when it was not."""
@@ -100,7 +100,7 @@ class TriageBook:
             .order_by(CohortSnapshot.id.desc())
             .limit(1)
         )
-        return self._session.execute(statement).scalar_one()
+        return self._connection.execute(statement).scalar_one()
 
     def _acts(self, condition: Any, order: Any) -> list[TriageActRow]:
         statement = (
@@ -109,7 +109,7 @@ class TriageBook:
             .where(condition)
             .order_by(order)
         )
-        return read_all(self._session, TriageActRow, statement)
+        return read_all(self._connection, TriageActRow, statement)
 
     def _notes(self, condition: Any) -> list[NoteRow]:
         statement = (
@@ -118,7 +118,7 @@ class TriageBook:
             .where(condition)
             .order_by(TriageNote.id)
         )
-        return read_all(self._session, NoteRow, statement)
+        return read_all(self._connection, NoteRow, statement)
 
 
 def _is(model: type[TriageAct | TriageNote], key: DecisionKey) -> Any:

@@ -111,7 +111,7 @@ def test_an_adjudication_is_saved_once_and_changed_with_a_reason(
     assert changed.version == 2
     assert settling.case("demo", judge, case_id).answer is Answer.RELEVANT
     with pytest.raises(RefusedError, match="never changed"), site.database.write() as uow:
-        uow._session.execute(sa.text("UPDATE adjudication SET answer = 0"))
+        uow._connection.execute(sa.text("UPDATE adjudication SET answer = 0"))
     with site.database.read() as uow:
         actions = [event.action for event in uow.audit.latest(limit=2)]
         uow.audit.require_whole()

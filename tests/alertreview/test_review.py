@@ -191,7 +191,7 @@ def test_a_judgment_cannot_be_changed_or_deleted_behind_the_versions(site: Store
     save(site, reader, next_case(site, reader))
     for statement in ("UPDATE judgment SET answer = 1", "DELETE FROM judgment"):
         with pytest.raises(RefusedError, match="never changed"), site.database.write() as uow:
-            uow._session.execute(sa.text(statement))
+            uow._connection.execute(sa.text(statement))
     assert [judgment.answer for judgment in site.review.my_judgments(reader)] == [Answer.RELEVANT]
 
 

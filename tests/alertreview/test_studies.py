@@ -255,7 +255,7 @@ def test_what_a_study_stands_on_cannot_be_deleted(site: StoredSite) -> None:
     judge(site, readers[0], case_ids(site)[0], Answer.USUAL)
     for table in ("study_case", "study", "scoring_run", "instance", "task", "cohort_snapshot"):
         with pytest.raises(ConflictError), site.database.write() as uow:
-            uow._session.execute(sa.text(f"DELETE FROM {table}"))
+            uow._connection.execute(sa.text(f"DELETE FROM {table}"))
 
 
 def test_every_act_on_a_study_leaves_one_audit_row(site: StoredSite) -> None:

@@ -121,7 +121,7 @@ def test_a_cut_tail_is_found_with_a_head_printed_before(sqlite_database: Databas
 def test_the_database_refuses_to_change_the_trail(database: Database, act: Callable[[], sa.Executable]) -> None:
     append(database, 1)
     with pytest.raises(RefusedError, match="never changed"), database.write() as uow:
-        uow._session.execute(act())
+        uow._connection.execute(act())
     with database.read() as uow:
         assert uow.audit.require_whole().n_events == 1
 

@@ -50,10 +50,10 @@ def test_every_schema_is_reached_downwards_and_upwards_with_all_rows(filled: Dat
 
 def test_what_would_be_lost_is_named_and_nothing_is_touched(filled: Database) -> None:
     with filled.write() as uow:
-        uow._session.execute(
+        uow._connection.execute(
             sa.text("INSERT INTO unit_scope (person_id, unit) VALUES (1, 'Ward A')"),
         )
-        uow._session.execute(sa.text("UPDATE person SET all_units = :no WHERE id = 1"), {"no": False})
+        uow._connection.execute(sa.text("UPDATE person SET all_units = :no WHERE id = 1"), {"no": False})
         uow.commit()
     before = contents(filled.url)
     words = r"1 row of table unit_scope.*the values of column person\.all_units.*--discard"

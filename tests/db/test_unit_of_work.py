@@ -105,8 +105,8 @@ def test_a_second_writer_waits_for_the_first_and_sees_what_it_wrote(database: Da
 
 def test_a_refused_commit_leaves_no_row_and_no_lock(sqlite_database: Database) -> None:
     with pytest.raises(ConflictError), sqlite_database.write() as uow:  # noqa: PT012
-        uow._session.execute(sa.text("PRAGMA defer_foreign_keys = ON"))
-        uow._session.execute(sa.text("INSERT INTO study_reader (study_id, person_id, number) VALUES (9, 9, 1)"))
+        uow._connection.execute(sa.text("PRAGMA defer_foreign_keys = ON"))
+        uow._connection.execute(sa.text("INSERT INTO study_reader (study_id, person_id, number) VALUES (9, 9, 1)"))
         uow.commit()
     with Database(str(sqlite_database.engine.url)) as other:
         add_people(other, 1)
@@ -132,7 +132,7 @@ def test_the_settings_are_those_that_lost_no_vote(database_file: Path) -> None:
 
 def waits_for_disk(database: Database, uow: UnitOfWork) -> bool:
     question = "SHOW synchronous_commit" if database.engine.dialect.name == "postgresql" else "PRAGMA synchronous"
-    return uow._session.execute(sa.text(question)).scalar_one() in {"on", 2}
+    return uow._connection.execute(sa.text(question)).scalar_one() in {"on", 2}
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ def test_an_error_never_repeats_what_was_in_the_row(database: Database) -> None:
         uow.people.add("canary", Role.REVIEWER, created_at=EPOCH)
         uow.commit()
     with pytest.raises(ConflictError) as caught, database.write() as uow:
-        uow._session.execute(
+        uow._connection.execute(
             sa.insert(Person).values(name="canary", role=Role.VIEWER, simulated=False, active=True, created_at=EPOCH)
         )
     assert "canary" not in str(caught.value)
@@ -301,7 +301,7 @@ def test_nobody_can_be_deleted(database: Database) -> None:
         uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
         uow.commit()
     with pytest.raises(RefusedError, match="deactivate the person"), database.write() as uow:
-        uow._session.execute(sa.delete(Person))
+        uow._connection.execute(sa.delete(Person))
     assert names(database) == ["Ada"]
 
 
@@ -349,7 +349,7 @@ def test_a_writer_that_cannot_begin_is_not_waited_for(database: Database, monkey
     def refuse(*_: object, **__: object) -> None:
         raise OSError
 
-    monkeypatch.setattr("sqlalchemy.orm.Session.connection", refuse)
+    monkeypatch.setattr("sqlalchemy.engine.Engine.connect", refuse)
     with pytest.raises(OSError), database.write():  # noqa: PT011
         raise AssertionError
     assert database.finish_writing(0.01)
