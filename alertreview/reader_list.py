@@ -5,9 +5,10 @@ that others finish, and no two readers tire at the same cases.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 
 from alertreview.read_models import QueueView
 from core.vocabulary import SlotState
@@ -35,13 +36,17 @@ class ReaderList:
         self._ordered = _repeats_after_originals(
             sorted(places, key=lambda place: _draw(order_seed, person_id, place.case_id))
         )
-        self._number = {place.case_id: number for number, place in enumerate(self._ordered, start=1)}
-        self._originals = {
-            (place.instance_id, place.task_id): place for place in self._ordered if not place.repeat_number
-        }
         self._takes_new = takes_new
         self.mine = [place for place in self._ordered if self._is_mine(place)]
         """Cases that are or may become this reader's, in order."""
+
+    @cached_property
+    def _number(self) -> dict[int, int]:
+        return {place.case_id: number for number, place in enumerate(self._ordered, start=1)}
+
+    @cached_property
+    def _by_case(self) -> dict[int, PlaceRow]:
+        return {place.case_id: place for place in self._ordered}
 
     def number(self, case_id: int) -> int:
         """Give the reader's own number of a case, which never changes."""
@@ -53,34 +58,44 @@ class ReaderList:
 
     def find(self, case_id: int) -> PlaceRow | None:
         """Give the reader's place in a case, None when the study has no such case."""
-        return next((place for place in self._ordered if place.case_id == case_id), None)
+        return self._by_case.get(case_id)
 
     def may_claim(self, place: PlaceRow) -> bool:
         """Tell whether a slot is to be had; a repeat only once its original is judged."""
-        if not self._takes_new or place.n_claimable == 0:
+        if not self._takes_new or not place.has_room:
             return False
-        return not place.repeat_number or self._original(place).state in JUDGED
+        return place.original_id is None or self._by_case[place.original_id].state in JUDGED
 
     def candidates(self, after_case_id: int | None) -> Iterator[PlaceRow]:
         """Yield the cases to judge next: those that follow, then from the beginning, put-off ones last."""
         start = self.position(after_case_id) if after_case_id is not None else 0
-        turned = [*self.mine[start:], *self.mine[:start]]
-        open_ones = [place for place in turned if place.state not in JUDGED and place.case_id != after_case_id]
-        ready = [place for place in open_ones if place.holds_slot or self.may_claim(place)]
-        yield from (place for place in ready if place.state is not SlotState.LATER)
-        yield from (place for place in ready if place.state is SlotState.LATER)
+        put_off = []
+        for place in chain(self.mine[start:], self.mine[:start]):
+            if place.state in JUDGED or place.case_id == after_case_id:
+                continue
+            if place.state is SlotState.LATER:
+                put_off.append(place)
+            elif place.holds_slot or self.may_claim(place):
+                yield place
+        yield from put_off
 
     def before(self, case_id: int | None) -> Iterator[PlaceRow]:
         """Yield the reader's own cases that come before one, nearest first; all of them from the end for None."""
         end = self.position(case_id) - 1 if case_id is not None else len(self.mine)
         return (place for place in reversed(self.mine[: max(end, 0)]) if place.holds_slot)
 
-    def counts(self) -> QueueView:
-        """Count the reader's cases; the states add up to the whole."""
+    def counts(self, lapses: Mapping[int, datetime]) -> QueueView:
+        """Count the reader's cases; the states add up to the whole.
+
+        Parameters
+        ----------
+        lapses : mapping of int to datetime
+            When the first hold of somebody else lapses, by case.
+        """
         states = {state: sum(place.state is state for place in self.mine) for state in SlotState}
         n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
-        mine = {place.case_id for place in self.mine}
-        held = [place for place in self._ordered if place.case_id not in mine and place.next_lapse is not None]
+        others = {place.case_id for place in self._ordered} - {place.case_id for place in self.mine}
+        held = [lapse for case_id, lapse in lapses.items() if case_id in others]
         return QueueView(
             n_mine=len(self.mine),
             n_submitted=n_submitted,
@@ -88,18 +103,15 @@ class ReaderList:
             n_left=len(self.mine) - n_submitted,
             states=states,
             n_held_by_others=len(held),
-            next_release_at=_first(place.next_lapse for place in held),
+            next_release_at=min(held, default=None),
         )
 
     def _is_mine(self, place: PlaceRow) -> bool:
         if place.holds_slot:
             return True
-        if not self._takes_new or place.n_claimable == 0:
+        if not self._takes_new or not place.has_room:
             return False
-        return not place.repeat_number or self._is_mine(self._original(place))
-
-    def _original(self, repeat: PlaceRow) -> PlaceRow:
-        return self._originals[repeat.instance_id, repeat.task_id]
+        return place.original_id is None or self._is_mine(self._by_case[place.original_id])
 
 
 def nothing_assigned() -> QueueView:
@@ -117,16 +129,12 @@ def _repeats_after_originals(drawn: list[PlaceRow]) -> list[PlaceRow]:
     if not any(place.repeat_number for place in drawn):
         return drawn
     ordered = list(drawn)
-    groups: dict[tuple[int, int], list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for at, place in enumerate(drawn):
-        groups.setdefault((place.instance_id, place.task_id), []).append(at)
+        groups.setdefault(place.original_id or place.case_id, []).append(at)
     for positions in groups.values():
         if len(positions) > 1:
             by_repeat = sorted((drawn[at] for at in positions), key=lambda place: place.repeat_number)
             for at, place in zip(positions, by_repeat, strict=True):
                 ordered[at] = place
     return ordered
-
-
-def _first(moments: Iterator[datetime | None]) -> datetime | None:
-    return min((moment for moment in moments if moment is not None), default=None)

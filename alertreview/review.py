@@ -68,7 +68,8 @@ class ReviewService:
             terms = uow.studies.reader_at(slug, person_id)
             if terms is None:
                 return nothing_assigned()
-            return self._read(uow, require_active(terms, slug)).cases.counts()
+            reading = self._read(uow, require_active(terms, slug))
+            return reading.cases.counts(uow.slots.holds_of_others(terms.study_id, person_id, self._clock()))
 
     def next_case(
         self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False

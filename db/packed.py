@@ -16,7 +16,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 
 class Packed(FunctionElement[str]):
-    """Aggregate: all rows of a query as one text; its arguments are the columns."""
+    """Aggregate: all rows of a query as one text; its arguments are the columns, and one alone gives plain values."""
 
     inherit_cache = True
     type = sa.Text()
@@ -24,17 +24,19 @@ class Packed(FunctionElement[str]):
 
 @compiles(Packed, "sqlite")
 def _on_sqlite(packed: Packed, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_group_array(json_array({compiler.process(packed.clauses, **options)}))"
+    columns = compiler.process(packed.clauses, **options)
+    return f"json_group_array({columns if len(packed.clauses) == 1 else f'json_array({columns})'})"
 
 
 @compiles(Packed, "postgresql")
 def _on_postgresql(packed: Packed, compiler: SQLCompiler, **options: Any) -> str:
-    return f"CAST(json_agg(json_build_array({compiler.process(packed.clauses, **options)})) AS text)"
+    columns = compiler.process(packed.clauses, **options)
+    return f"CAST(json_agg({columns if len(packed.clauses) == 1 else f'json_build_array({columns})'}) AS text)"
 
 
-def unpacked(text: str | None) -> Sequence[list[Any]]:
+def unpacked(text: str | None) -> Sequence[Any]:
     """Give the rows of a packed text: numbers, texts, None, and moments as `moment` reads them."""
-    return cast("list[list[Any]]", json.loads(text)) if text else ()
+    return cast("list[Any]", json.loads(text)) if text else ()
 
 
 def moment(text: str | None) -> datetime | None:

@@ -20,7 +20,6 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
-    not_,
     null,
     or_,
     select,
@@ -102,31 +101,63 @@ def hold_slot() -> Update:
 
 @cache
 def reader_places() -> Select[*tuple[Any, ...]]:
-    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``), packed, in no order.
+    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``): four packed lists in one row.
 
-    Of other readers it knows how many slots they leave, and until when they hold them; nothing else.
+    In no order: the reader's own slots with state and end of hold; cases of which a slot is to be had; all cases; repeats with their
+    original and number. Each is read from indexes alone as far as it goes, which together takes a third of the time
+    of one row for each case. Of other readers nothing is read but whether they leave a slot.
     """
-    judgment = aliased(Judgment)
+    judgment, other, original = aliased(Judgment), aliased(Assignment), aliased(StudyCase)
     person_id = bindparam("person_id", type_=Integer())
-    places = (
-        select(
-            StudyCase.id.label("case_id"),
-            StudyCase.number,
-            StudyCase.instance_id,
-            StudyCase.task_id,
-            StudyCase.repeat_number,
-            Assignment.slot.is_not(None).label("holds_slot"),
-            _state(judgment),
-            Assignment.held_until,
-            *_slots_of_others(person_id),
-        )
-        .outerjoin(Assignment, and_(Assignment.case_id == StudyCase.id, Assignment.reviewer_id == person_id))
+    of_study = StudyCase.study_id == bindparam("study_id", type_=Integer())
+    own = (
+        select(Packed(Assignment.case_id, _state(judgment), Assignment.held_until))
+        .join(StudyCase, StudyCase.id == Assignment.case_id)
         .outerjoin(judgment, _is_holders(judgment))
         .outerjoin(Draft, and_(Draft.case_id == Assignment.case_id, Draft.reviewer_id == Assignment.reviewer_id))
-        .where(StudyCase.study_id == bindparam("study_id", type_=Integer()))
+        .where(Assignment.reviewer_id == person_id, of_study)
+    )
+    to_be_had = exists().where(
+        other.case_id == StudyCase.id,
+        or_(other.reviewer_id.is_(None), other.reviewer_id != person_id),
+        is_claimable(other, bindparam("now", type_=UtcDateTime())),
+    )
+    repeats = (
+        select(Packed(StudyCase.id, original.id, StudyCase.repeat_number))
+        .join(
+            original,
+            and_(
+                original.study_id == StudyCase.study_id,
+                original.instance_id == StudyCase.instance_id,
+                original.task_id == StudyCase.task_id,
+                original.repeat_number == 0,
+            ),
+        )
+        .where(of_study, StudyCase.repeat_number > 0)
+    )
+    return select(
+        own.scalar_subquery(),
+        select(Packed(StudyCase.id)).where(of_study, to_be_had).scalar_subquery(),
+        select(Packed(StudyCase.id)).where(of_study).scalar_subquery(),
+        repeats.scalar_subquery(),
+    )
+
+
+@cache
+def holds_of_others() -> Select[*tuple[Any, ...]]:
+    """When the first hold of somebody else lapses (``study_id``, ``person_id``, ``now``), by case, packed."""
+    first = (
+        select(Assignment.case_id, func.min(Assignment.held_until).label("lapses"))
+        .join(StudyCase, StudyCase.id == Assignment.case_id)
+        .where(
+            StudyCase.study_id == bindparam("study_id", type_=Integer()),
+            Assignment.reviewer_id != bindparam("person_id", type_=Integer()),
+            Assignment.held_until >= bindparam("now", type_=UtcDateTime()),
+        )
+        .group_by(Assignment.case_id)
         .subquery()
     )
-    return select(Packed(*places.c))
+    return select(Packed(*first.c))
 
 
 @cache
@@ -197,13 +228,3 @@ def _is_holders(judgment: Any) -> ColumnElement[bool]:
     return and_(
         judgment.case_id == Assignment.case_id, judgment.reviewer_id == Assignment.reviewer_id, is_current(judgment)
     )
-
-
-def _slots_of_others(person_id: BindParameter[int]) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-    """Columns on the slots that the reader does not hold: how many can be had, and when the next hold lapses."""
-    other = aliased(Assignment)
-    now = bindparam("now", type_=UtcDateTime())
-    not_mine = and_(other.case_id == StudyCase.id, or_(other.reviewer_id.is_(None), other.reviewer_id != person_id))
-    claimable = select(func.count()).where(not_mine, is_claimable(other, now)).correlate(StudyCase)
-    lapse = select(func.min(other.held_until)).where(not_mine, not_(is_claimable(other, now))).correlate(StudyCase)
-    return claimable.scalar_subquery().label("n_claimable"), lapse.scalar_subquery().label("next_lapse")

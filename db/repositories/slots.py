@@ -6,12 +6,14 @@ from sqlalchemy.engine import Connection
 
 from core.vocabulary import SlotState
 from db.packed import moment, unpacked
-from db.queries import claim_slot, hold_slot, reader_places, slots_with_state
+from db.queries import claim_slot, hold_slot, holds_of_others, reader_places, slots_with_state
 from db.repositories.reading import change, run
 from db.rows import PlaceRow, SlotRow
 from db.vote_queries import change_own_slot
 
 _STATES = {state.value: state for state in SlotState}
+_ORIGINAL: tuple[int, None] = (0, None)
+_NO_SLOT: tuple[bool, SlotState, None] = (False, SlotState.FREE, None)
 
 
 class Slots:
@@ -55,34 +57,22 @@ class Slots:
 
     def places(self, study_id: int, person_id: int, now: datetime) -> list[PlaceRow]:
         """Give one reader's place in each case of a study, in no order; reads no other reader's judgments."""
-        text = run(self._connection, reader_places(), study_id=study_id, person_id=person_id, now=now).scalar_one()
-        # Asked for whenever somebody opens a case, with hundreds of rows: written out, it takes a quarter less time.
+        packed = run(self._connection, reader_places(), study_id=study_id, person_id=person_id, now=now).one()
+        slots, with_room, cases, repeats = map(unpacked, packed)
+        own = {case_id: (True, _STATES[state], moment(held_until)) for case_id, state, held_until in slots}
+        originals = {case_id: (number, original_id) for case_id, original_id, number in repeats}
+        room = frozenset(with_room)
+        # Made for hundreds of cases whenever somebody opens one: by position takes half the time of by name.
+        make = PlaceRow._make
         return [
-            PlaceRow(
-                case_id,
-                number,
-                instance_id,
-                task_id,
-                repeat_number,
-                bool(holds_slot),
-                _STATES[state],
-                moment(held_until),
-                n_claimable,
-                moment(next_lapse),
-            )
-            for (
-                case_id,
-                number,
-                instance_id,
-                task_id,
-                repeat_number,
-                holds_slot,
-                state,
-                held_until,
-                n_claimable,
-                next_lapse,
-            ) in unpacked(text)
+            make((case_id, *originals.get(case_id, _ORIGINAL), *own.get(case_id, _NO_SLOT), case_id in room))
+            for case_id in cases
         ]
+
+    def holds_of_others(self, study_id: int, person_id: int, now: datetime) -> dict[int, datetime]:
+        """Give when the first hold of somebody else lapses, for each case of a study that has one."""
+        text = run(self._connection, holds_of_others(), study_id=study_id, person_id=person_id, now=now).scalar_one()
+        return {case_id: lapse for case_id, lapses in unpacked(text) if (lapse := moment(lapses)) is not None}
 
     def of_study(self, study_id: int) -> list[SlotRow]:
         """Give every slot of a study with its state and answer, for coordinators."""

@@ -168,25 +168,22 @@ class ShownRow(NamedTuple):
 
 
 class PlaceRow(NamedTuple):
-    """One reader's place in one case, from that reader's own rows and the number of slots that are to be had.
+    """One reader's place in one case, from that reader's own rows and whether a slot is to be had.
 
     A tuple, because hundreds are made whenever somebody opens a case.
     """
 
     case_id: int
-    number: int
-    instance_id: int
-    task_id: int
     repeat_number: int
+    original_id: int | None
+    """The case that this one shows again; None when it is no repeat."""
     holds_slot: bool
     state: SlotState
     """`FREE` when the reader holds no slot."""
     held_until: datetime | None
     """When the reader's own hold lapses; None without a slot and after judging."""
-    n_claimable: int
-    """Slots that are free or whose hold has lapsed, not counting the reader's own."""
-    next_lapse: datetime | None
-    """When the first hold of somebody else lapses; None when nobody else holds without having judged."""
+    has_room: bool
+    """Whether a slot is free or its hold has lapsed, not counting the reader's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

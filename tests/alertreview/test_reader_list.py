@@ -1,8 +1,7 @@
 """A reader's own list: fixed random order, repeats after their originals, counts that add up."""
 
 from collections import Counter
-from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -16,46 +15,47 @@ from tests.stored_site import EPOCH
 HELD = [state for state in SlotState if state is not SlotState.FREE]
 
 
-def place(case_id: int, state: SlotState = SlotState.FREE, n_claimable: int = 1, *, of: int = 0) -> PlaceRow:
+def place(case_id: int, state: SlotState = SlotState.FREE, has_room: bool = True, *, of: int = 0) -> PlaceRow:
     """One place; `of` names the case that this one repeats."""
     return PlaceRow(
         case_id=case_id,
-        number=case_id,
-        instance_id=of or case_id,
-        task_id=1,
         repeat_number=1 if of else 0,
+        original_id=of or None,
         holds_slot=state is not SlotState.FREE,
         state=state,
-        n_claimable=n_claimable,
         held_until=None,
-        next_lapse=None,
+        has_room=has_room,
     )
 
 
 @st.composite
 def places(draw: st.DrawFn) -> list[PlaceRow]:
-    rows = []
-    for case_id in range(1, draw(st.integers(0, 25)) + 1):
-        state = draw(st.sampled_from(list(SlotState)))
-        row = place(case_id, state, draw(st.integers(0, 2)))
-        lapse = draw(st.sampled_from([None, EPOCH, EPOCH + timedelta(hours=1)]))
-        rows.append(replace(row, next_lapse=lapse))
-    return rows
+    numbers = range(1, draw(st.integers(0, 25)) + 1)
+    return [place(case_id, draw(st.sampled_from(list(SlotState))), draw(st.booleans())) for case_id in numbers]
 
 
-@given(places(), st.integers(0, 5), st.booleans())
-def test_counts_add_up_in_any_state(rows: list[PlaceRow], seed: int, takes_new: bool) -> None:
-    queue = ReaderList(rows, seed, 1, takes_new=takes_new).counts()
+LAPSES = st.dictionaries(st.integers(1, 25), st.sampled_from([EPOCH, EPOCH + timedelta(hours=1)]))
+
+
+@given(places(), st.integers(0, 5), st.booleans(), LAPSES)
+def test_counts_add_up_in_any_state(
+    rows: list[PlaceRow], seed: int, takes_new: bool, lapses: dict[int, datetime]
+) -> None:
+    queue = ReaderList(rows, seed, 1, takes_new=takes_new).counts(lapses)
     assert sum(queue.states.values()) == queue.n_mine
     assert queue.n_submitted == queue.states[SlotState.SUBMITTED] + queue.states[SlotState.CANNOT_JUDGE]
     assert queue.n_submitted + queue.n_left == queue.n_mine
     assert queue.n_left == sum(queue.states[s] for s in SlotState if s not in JUDGED)
     counted = Counter(row.state for row in rows if row.holds_slot)
     assert all(queue.states[state] == counted[state] for state in HELD)
-    n_free = sum(not row.holds_slot and row.n_claimable > 0 for row in rows)
+    n_free = sum(not row.holds_slot and row.has_room for row in rows)
     assert queue.states[SlotState.FREE] == (n_free if takes_new else 0)
     assert queue.n_held_by_others <= len(rows) - queue.n_mine
-    assert (queue.next_release_at is None) == (queue.n_held_by_others == 0)
+    others = {case_id: at for case_id, at in lapses.items() if case_id in {row.case_id for row in rows}}
+    for row in rows:
+        if row.holds_slot or (takes_new and row.has_room):
+            others.pop(row.case_id, None)
+    assert (queue.n_held_by_others, queue.next_release_at) == (len(others), min(others.values(), default=None))
 
 
 @given(places(), st.integers(0, 5))
@@ -65,7 +65,7 @@ def test_what_comes_next_is_never_judged_and_never_out_of_reach(rows: list[Place
         found = list(cases.candidates(after))
         assert len({row.case_id for row in found}) == len(found)
         assert all(row.state not in JUDGED and row.case_id != after for row in found)
-        assert all(row.holds_slot or row.n_claimable for row in found)
+        assert all(row.holds_slot or row.has_room for row in found)
         put_off = [row.state is SlotState.LATER for row in found]
         assert put_off == sorted(put_off), "put-off cases come last"
 
@@ -83,7 +83,7 @@ def test_the_order_hangs_on_seed_and_reader_alone() -> None:
 def test_the_order_and_numbers_stay_when_others_finish_cases() -> None:
     rows = [place(case_id) for case_id in range(1, 31)]
     before = ReaderList(rows, 3, 5, takes_new=True)
-    fewer = [replace(row, n_claimable=0) if row.case_id % 3 == 0 else row for row in rows]
+    fewer = [row._replace(has_room=False) if row.case_id % 3 == 0 else row for row in rows]
     after = ReaderList(fewer, 3, 5, takes_new=True)
     assert [row.case_id for row in after.mine] == [row.case_id for row in before.mine if row.case_id % 3]
     assert all(after.number(row.case_id) == before.number(row.case_id) for row in rows)
@@ -111,11 +111,11 @@ def test_a_repeat_is_to_be_had_only_once_its_original_is_judged(state: SlotState
     rows = [place(1, state), place(2, of=1)]
     cases = ReaderList(rows, 1, 1, takes_new=True)
     assert cases.may_claim(rows[1]) == (state in JUDGED)
-    assert cases.counts().n_mine == 2, "it counts from the beginning, so that the total does not give it away"
+    assert cases.counts({}).n_mine == 2, "it counts from the beginning, so that the total does not give it away"
 
 
 def test_a_repeat_of_a_case_that_others_read_is_none() -> None:
-    rows = [place(1, n_claimable=0), place(2, of=1)]
+    rows = [place(1, has_room=False), place(2, of=1)]
     assert ReaderList(rows, 1, 1, takes_new=True).mine == []
 
 
