@@ -129,16 +129,26 @@ class QueuedConnection(sqlite3.Connection):
 
     turns: Turns | None = None
     lasting: int | None = None
-    """SQLite's number for waiting for the disk as this connection otherwise does, while it does not wait."""
+    """SQLite's number for waiting for the disk as this connection otherwise does; None before it was asked for."""
+    waits: bool = True
+    """Whether the next commit waits for the disk."""
+    reads_only: bool = False
+    """Whether the connection refuses to write."""
 
     def wait_for_disk(self, wanted: bool) -> None:
         """Let the next commit wait for the disk, or not."""
-        if wanted and self.lasting is not None:
-            self.execute(f"PRAGMA synchronous = {self.lasting}")
-            self.lasting = None
-        elif not wanted and self.lasting is None:
-            self.lasting = self.execute("PRAGMA synchronous").fetchone()[0]
-            self.execute(f"PRAGMA synchronous = {min(_NORMAL, self.lasting)}")
+        if wanted == self.waits:
+            return
+        if self.lasting is None:
+            self.lasting = int(self.execute("PRAGMA synchronous").fetchone()[0])
+        self.execute(f"PRAGMA synchronous = {self.lasting if wanted else min(_NORMAL, self.lasting)}")
+        self.waits = wanted
+
+    def refuse_to_write(self, wanted: bool) -> None:
+        """Let the next transaction read only, or write."""
+        if wanted != self.reads_only:
+            self.execute(f"PRAGMA query_only = {int(wanted)}")
+            self.reads_only = wanted
 
     def commit(self) -> None:
         """Commit; a refused COMMIT leaves the transaction open, and the turn with it, until the rollback."""
@@ -185,6 +195,7 @@ def open_engine(url: URL) -> Engine:
         hide_parameters=True,
         json_serializer=canonical_json,
         pool_size=20,
+        pool_use_lifo=True,  # the one used last has the fewest pages to read anew
         max_overflow=40,
         pool_timeout=LOCK_WAIT_SECONDS,
         pool_pre_ping=not is_sqlite,
@@ -222,7 +233,7 @@ def _begin_sqlite(connection: Connection, turns: Turns) -> None:
     """Begin as a reader (option ``readonly``) or as a writer that holds the lock from its first moment."""
     driver: Any = connection.connection.dbapi_connection
     readonly = bool(connection.get_execution_options().get("readonly", False))
-    driver.execute(f"PRAGMA query_only = {int(readonly)}")
+    driver.refuse_to_write(readonly)
     if readonly:
         driver.execute("BEGIN")
         # The snapshot is taken at the first look, not at BEGIN: take it here, where waiting is provided for.

@@ -103,9 +103,9 @@ def hold_slot() -> Update:
 def reader_places() -> Select[*tuple[Any, ...]]:
     """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``): four packed lists in one row.
 
-    In no order: the reader's own slots with state and end of hold; cases of which a slot is to be had; all cases; repeats with their
-    original and number. Each is read from indexes alone as far as it goes, which together takes a third of the time
-    of one row for each case. Of other readers nothing is read but whether they leave a slot.
+    In no order: the reader's own slots with state and end of hold; cases of which a slot is to be had; all cases;
+    repeats with their original and number. Each is read from indexes as far as that goes, which together takes a third
+    of the time of one row for each case. Of other readers nothing is read but whether they leave a slot.
     """
     judgment, other, original = aliased(Judgment), aliased(Assignment), aliased(StudyCase)
     person_id = bindparam("person_id", type_=Integer())

@@ -11,6 +11,7 @@ from db.repositories.reading import columns, read_all, read_one, run, values
 from db.rows import FormStanding, JudgmentVersion, NewJudgment, ReadingTerms, SavedRow, VoteRow
 from db.vote_queries import current_judgment, form_standing, saved_form
 
+_APPEND = insert(Judgment)
 _VERSION_FIELDS = tuple(JudgmentVersion.__dataclass_fields__)
 
 
@@ -22,7 +23,7 @@ class Judgments:
 
     def append(self, judgment: NewJudgment) -> None:
         """Append a version; the database refuses a number or form key that is taken."""
-        run(self._connection, insert(Judgment), **values(judgment))
+        run(self._connection, _APPEND, **values(judgment))
 
     def standing(self, slug: str, person_id: int, case_id: int, form_key: str) -> FormStanding:
         """Give what decides about a form that somebody sends for a case of a study."""
