@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import io
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
+from alertreview.cli import main
 from tests.apart import run_apart
 from tests.conftest import ROOT, require
 from tests.sign_in_desk import PASSWORD
@@ -35,11 +37,11 @@ def free_port() -> int:
 
 
 def command_line(*arguments: str) -> str:
-    """Run a command of the program; gives what it printed."""
-    command = [sys.executable, "-m", "alertreview", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=START_SECONDS, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """Do what a command of the program does, in this process; gives what it printed."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as errors:
+        code = main(list(arguments))
+    assert code == 0, errors.getvalue()
+    return printed.getvalue()
 
 
 def new_site(home: Path) -> str:

@@ -18,6 +18,7 @@ from streamlit.web.server.starlette import starlette_routes
 from alertreview.web_settings import WebSettings
 from core.errors import SettingsError
 from dashboard import gate, launch
+from tests.served import command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -117,7 +118,7 @@ def routes_of_streamlit() -> set[str]:
 @pytest.mark.parametrize("starter", ["streamlit", "uvicorn"])
 def test_however_it_is_started_nobody_passes_who_is_not_signed_in(starter: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    subprocess.run([sys.executable, "-m", "alertreview", "init", "--home", str(home)], cwd=ROOT, check=True, timeout=60)
+    command_line("init", "--home", str(home))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -149,7 +149,7 @@ def pages(site: StoredSite, run_id: int, limit: int, filters: dict[str, Any]) ->
             return
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(filters=FILTERS, limit=st.integers(3, 20))
 def test_pages_put_together_are_the_sorted_list(
     listed: tuple[StoredSite, int], filters: dict[str, Any], limit: int
