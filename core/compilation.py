@@ -19,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 SOURCES: Final = (
     "calibration",
     "compilation",
+    "distances",
     "extension",
     "feature_rows",
     "features",

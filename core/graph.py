@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from core.distances import squared_distances_of_pairs
 from core.errors import FewerNodesThanNeighboursWarning, InvalidInputError, NearlyDeadGraphWarning
 from core.validation import FloatArray, IntArray, Matrix, as_finite_matrix, as_weights, is_sparse
 
@@ -230,11 +231,18 @@ def _squared_norms(matrix: Any) -> FloatArray:
 
 def _direct_squared_distances(queries: Any, base: Any, rows: IntArray, cols: IntArray) -> FloatArray:
     """Sum (x - y)^2 feature by feature for the given pairs."""
+    if not is_sparse(queries):
+        return np.asarray(squared_distances_of_pairs(_floats(queries), _floats(base), rows, cols))
     result = np.empty(len(rows))
     for pairs in _row_blocks(len(rows), base.shape[1]):
-        difference = _dense(queries[rows[pairs]] - base[cols[pairs]])
-        result[pairs] = (difference * difference).sum(axis=1)
+        places = np.arange(len(pairs))
+        left, right = _dense(queries[rows[pairs]]), _dense(base[cols[pairs]])
+        result[pairs] = squared_distances_of_pairs(_floats(left), _floats(right), places, places)
     return result
+
+
+def _floats(matrix: Any) -> FloatArray:
+    return np.ascontiguousarray(matrix, dtype=np.float64)
 
 
 def local_scales(near: Neighbourhoods) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Compiled inner loops: distances, and one-node extensions of a fixed graph, row by row.
+"""Compiled inner loops: one-node extensions of a fixed graph, row by row.
 
 One row never looks at another: results do not depend on which rows are handed over together.
 """
@@ -65,22 +65,6 @@ class LeftOut(NamedTuple):
     square_starts: NDArray[np.int64]
     squares: NDArray[Any]
     pulls: NDArray[Any]
-
-
-@compiled
-def symmetric_squared_distances(points: Any) -> Any:
-    """Squared distances between all rows, summed directly: symmetric to the last bit and 0 for duplicates."""
-    n, n_features = points.shape
-    result = np.zeros((n, n), dtype=points.dtype)
-    differences = np.zeros(n_features, dtype=points.dtype)
-    for i in range(n):
-        for j in range(i):
-            for f in range(n_features):
-                differences[f] = points[i, f] - points[j, f]
-            total = dot(differences, differences)
-            result[i, j] = total
-            result[j, i] = total
-    return result
 
 
 @compiled

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.backbone import SampledNodes
+from core.distances import symmetric_squared_distances
 from core.extension import extend_sparse_rows, graph_nodes
 from core.feature_rows import FeatureRows, Features, as_rows
 from core.graph import LengthScale, dense_similarity
-from core.kernels import symmetric_squared_distances
 from core.leave_out import leave_blocks_out
 from core.validation import FloatArray, IntArray
 

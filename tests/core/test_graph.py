@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from core.distances import symmetric_squared_distances
 from core.errors import FewerNodesThanNeighboursWarning, InvalidInputError, NearlyDeadGraphWarning
 from core.graph import dense_similarity, knn_similarity, nearest
-from core.kernels import symmetric_squared_distances
 
 
 def plain_graph(X, k, length_scale, groups=None):

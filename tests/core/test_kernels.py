@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from core import compilation, kernels
+from core.distances import symmetric_squared_distances
 from core.extension import extend_rows
 from core.graph import dense_similarity
-from core.kernels import symmetric_squared_distances
 
 
 def system(n_nodes=40, seed=0, ties=False):
@@ -93,15 +93,6 @@ def test_no_neighbours_or_no_queries_give_zeros():
     options = {"is_local": True, "usual_scale": 1.0, "inverse": inverse, "soft_labels": h}
     assert not extend_rows(d2, v, scales, n_neighbors=0, **options)[0].any()
     assert extend_rows(d2[:0], v, scales, n_neighbors=5, **options)[0].shape == (0,)
-
-
-def test_distances_are_symmetric_to_the_last_bit_and_zero_for_duplicates():
-    points = np.random.default_rng(0).normal(size=(30, 7)) * np.pi
-    points[3] = points[20]
-    d2 = symmetric_squared_distances(points)
-    np.testing.assert_array_equal(d2, d2.T)
-    assert d2[3, 20] == 0
-    np.testing.assert_allclose(d2, ((points[:, None] - points) ** 2).sum(axis=2), rtol=1e-12, atol=1e-12)
 
 
 def test_machine_code_is_kept_under_the_state_of_every_module_that_holds_loops(tmp_path):

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from core import extension
+from core.distances import symmetric_squared_distances
 from core.feature_rows import FeatureRows
 from core.graph import dense_similarity
-from core.kernels import LeftOut, Nodes, symmetric_squared_distances
+from core.kernels import LeftOut, Nodes
 
 N_NODES, N_NEIGHBORS, N_FEATURES, N_ROWS, N_BLOCKS = 60, 10, 10, 300, 20
 Place = Callable[[Any], Any]
