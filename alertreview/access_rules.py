@@ -52,6 +52,7 @@ RULES: Mapping[str, Rule] = {
     "filter_choices": Rule(Action.SEE_ALERTS),
     "worklist": Rule(Action.SEE_ALERTS, filters="filters"),
     "alert": Rule(Action.SEE_ALERTS, alert="alert_id", filters="filters"),
+    "preview": Rule(Action.SEE_ALERTS, alert="alert_id"),
     "alert_lists.line": Rule(Action.SEE_ALERTS, alert="alert_id", filters="filters"),
     "alert_lists.targets": Rule(Action.TRIAGE, filters="filters"),
     "alert_lists.past_instance": Rule(Action.SEE_ALERTS, alert="alert_id"),

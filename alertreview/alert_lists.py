@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from alertreview.blinding import refuse_withheld
 from alertreview.callbacks import Clock
 from alertreview.expected_rate import ExpectedRate, expected_rate, judged_study
-from alertreview.explanations import Explanations
+from alertreview.explanations import Explanations, Past
 from alertreview.read_models import Timeline, WorklistFilters, WorklistLine
 from alertreview.triage import MOST_AT_ONCE
 from alertreview.worklist_lines import members_of
@@ -108,9 +108,9 @@ class AlertLists:
             refuse_withheld(uow, record, person_id)
             run = uow.runs.get(record.run_id)
             snapshot = uow.snapshots.get(run.snapshot_id)
-            result = uow.runs.task_result(run.id, record.task_id, record.scorer)
-            folds = uow.runs.fold_of_row(run.id)
-        found = self._explanations.past_timeline(snapshot.content_hash, record, run, result, folds, position)
+            result = uow.runs.past_of_task(run, record.task_id, record.scorer)
+            past = Past(run, result, uow.runs.kept_folds(run))
+        found = self._explanations.past_timeline(snapshot.content_hash, record, past, position)
         if found is None:
             raise NotFoundError(f"Alert {alert_id} has no past instance {position + 1}. Reload its page.")
         return found

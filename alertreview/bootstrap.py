@@ -9,6 +9,7 @@ from typing import Self
 from alertreview.accounts import AccountService
 from alertreview.adjudication import AdjudicationService
 from alertreview.alert_lists import AlertLists
+from alertreview.alert_models import AlertPreview
 from alertreview.audit_trail import AuditTrailService
 from alertreview.blinding import JUDGE_FIRST, is_blinded
 from alertreview.explanations import Explanations
@@ -124,8 +125,7 @@ class Application:
     def simulated(self) -> bool:
         """Whether the site's last import says that no real patient stands behind it."""
         with self.database.read() as uow:
-            snapshot = uow.snapshots.latest()
-        return snapshot is not None and snapshot.simulated
+            return uow.snapshots.latest_is_simulated()
 
     def people(self) -> tuple[PersonView, ...]:
         """Give the active people of the site."""
@@ -185,12 +185,19 @@ class Application:
         RefusedError
             If the person must not see its score yet.
         """
-        if person_id is not None:
-            if not self._review.may_see_score(person_id, alert_id):
-                raise RefusedError(JUDGE_FIRST)
-            self._review.note_score_seen(person_id, alert_id)
+        self._show_score(person_id, alert_id)
         listed = replace(filters or WorklistFilters(), reader=person_id) if person_id is not None else filters
         return self._worklist.alert(alert_id, listed)
+
+    def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
+        """Give what the card beside the worklist shows of an alert; parameters, errors and mark as those of `alert`."""
+        self._show_score(person_id, alert_id)
+        return self._worklist.preview(alert_id)
+
+    def _show_score(self, person_id: int | None, alert_id: int) -> None:
+        """Refuse an alert to a reader who has still to judge it, and remember that everybody else saw its score."""
+        if person_id is not None and not self._review.show_score(person_id, alert_id):
+            raise RefusedError(JUDGE_FIRST)
 
     def studies(self) -> tuple[StudyView, ...]:
         """Give the studies, newest first."""

@@ -83,7 +83,7 @@ class Door:
         def call(*args: Any, **kwargs: Any) -> Any:
             actor = self._who()
             _check(rule, actor)
-            given = inspect.signature(use_case).bind(*args, **kwargs)
+            given = _signature(use_case).bind(*args, **kwargs)
             _sign(given, actor)
             _read_as(rule, given, actor)
             self._keep_to_units(rule, given, actor)
@@ -112,6 +112,18 @@ class Door:
         if rule.filters:
             asked = given.arguments.get(rule.filters) or WorklistFilters()
             given.arguments[rule.filters] = replace(asked, within=tuple(sorted(actor.units)))
+
+
+def _signature(use_case: Callable[..., Any]) -> inspect.Signature:
+    """Give the parameters of a use case without itself."""
+    method = getattr(use_case, "__func__", None)
+    return inspect.signature(use_case) if method is None else _signature_of_method(method)
+
+
+@functools.lru_cache(maxsize=512)
+def _signature_of_method(method: Callable[..., Any]) -> inspect.Signature:
+    whole = inspect.signature(method)
+    return whole.replace(parameters=list(whole.parameters.values())[1:])
 
 
 def behind_door(application: Any, token: str | None) -> Any:

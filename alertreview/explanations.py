@@ -1,9 +1,7 @@
 """Why an alert is an alert: the most similar past instances, what made them similar, and the patient's time line."""
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +14,8 @@ from alertreview.splits import FoldOfRow, rows_of_fold
 from core.errors import NotFoundError
 from core.explain import nearest_past
 from core.vocabulary import Split
-from db.rows import AlertRecord, RunRow, TaskResultRow
+from db.last_asked import LastAsked
+from db.rows import AlertRecord, RunRow, TaskPast
 from db.session import Database
 
 N_NEIGHBOURS = 75
@@ -24,7 +23,50 @@ N_NEIGHBOURS_SHOWN = 6
 N_FEATURES_SHOWN = 6
 OPEN_SNAPSHOTS = 2
 KEPT_EXPLANATIONS = 256
-"""Explanations that are kept for whoever looks next: opening an alert after its preview, or the top of a list again."""
+"""Explanations that are kept for whoever looks next."""
+KEPT_NEAREST = 1024
+"""Alerts whose nearest past instances are kept, two kilobytes each: opening one after its preview, or a list again."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What an alert was compared with.
+
+    Parameters
+    ----------
+    run : RunRow
+        The alert's run.
+    result : TaskPast
+        What the alert's scorer learned of its task.
+    folds : int16 array of shape (n_instances,)
+        How the run parted the instances.
+    """
+
+    run: RunRow
+    result: TaskPast
+    folds: FoldOfRow
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The past instances most similar to an alert's, most similar first; shared, so its arrays are not to be changed.
+
+    Parameters
+    ----------
+    rows : int array of shape (n_nearest,)
+        Rows of the import.
+    similarities : float array of shape (n_nearest,)
+        In (0, 1], 1 = the same state.
+    decided : bool array of shape (n_nearest,)
+        Whether the decision was taken.
+    feature_shares : float array of shape (n_features,)
+        Of the task's features; see `core.explain.NearestPast`.
+    """
+
+    rows: npt.NDArray[np.int64]
+    similarities: npt.NDArray[np.float64]
+    decided: npt.NDArray[np.bool_]
+    feature_shares: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -72,13 +114,13 @@ class Explanations:
         self._database = database
         self._open = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_snapshot)
         self._review_views = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_review_views)
-        self._kept: OrderedDict[tuple[str, int], Explanation] = OrderedDict()
-        self._keeping = Lock()
+        self._explanations: LastAsked[Explanation] = LastAsked(KEPT_EXPLANATIONS)
+        self._nearest: LastAsked[Nearest] = LastAsked(KEPT_NEAREST)
 
     def close(self) -> None:
         """Let go of the open imports."""
-        with self._keeping:
-            self._kept.clear()
+        self._explanations.forget()
+        self._nearest.forget()
         for cache in (self._open, self._review_views):
             cache.cache_clear()
 
@@ -90,9 +132,7 @@ class Explanations:
         """Give the patients of the import with a content hash to the blinded review."""
         return self._review_views(content_hash)
 
-    def explain(
-        self, content_hash: str, record: AlertRecord, run: RunRow, result: TaskResultRow, folds: FoldOfRow
-    ) -> Explanation:
+    def explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
         """Explain one alert.
 
         Parameters
@@ -101,61 +141,43 @@ class Explanations:
             Of the import that the run scored.
         record : AlertRecord
             The alert.
-        run : RunRow
-            Its run.
-        result : TaskResultRow
-            What the run's scorer made of the alert's task.
-        folds : int16 array of shape (n_instances,)
-            How the run parted the instances.
+        past : Past
+            What it was compared with.
         """
-        key = (content_hash, record.id)
-        with self._keeping:
-            kept = self._kept.get(key)
         # A published run and its import never change, so neither does what stands behind an alert of it.
-        explanation = kept or self._explain(content_hash, record, run, result, folds)
-        with self._keeping:
-            self._kept[key] = explanation
-            self._kept.move_to_end(key)
-            while len(self._kept) > KEPT_EXPLANATIONS:
-                self._kept.popitem(last=False)
-        return explanation
+        return self._explanations.get((content_hash, record.id), lambda: self._explain(content_hash, record, past))
 
-    def _explain(
-        self, content_hash: str, record: AlertRecord, run: RunRow, result: TaskResultRow, folds: FoldOfRow
-    ) -> Explanation:
+    def nearest(self, content_hash: str, record: AlertRecord, past: Past) -> Nearest:
+        """Give the past instances most similar to an alert's; parameters as those of `explain`."""
+        return self._nearest.get((content_hash, record.id), lambda: _nearest(self._open(content_hash), record, past))
+
+    def _explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
         views = self._open(content_hash)
-        rows, similarities, shares = _nearest(views, record, run, result, folds)
-        taken = np.asarray(views.snapshot.decisions[rows, record.column_index].toarray()).ravel().astype(bool)
-        columns, _ = _kept_features(result)
+        nearest = self.nearest(content_hash, record, past)
+        columns, _ = _kept_features(past.result)
         names = views.snapshot.feature_dictionary["name"].to_numpy()[columns]
-        best = np.argsort(-shares, kind="stable")[:N_FEATURES_SHOWN]
+        best = np.argsort(-nearest.feature_shares, kind="stable")[:N_FEATURES_SHOWN]
+        shown = list(zip(nearest.rows, nearest.similarities, nearest.decided, strict=True))[:N_NEIGHBOURS_SHOWN]
+        related = _related_names(views.snapshot, past.result)
         return Explanation(
-            timeline=views.timeline(record.row_index, record.task_key, _related_names(views.snapshot, result)),
-            n_neighbours=len(rows),
-            n_neighbours_decided=int(taken.sum()),
+            timeline=views.timeline(record.row_index, record.task_key, related),
+            n_neighbours=len(nearest.rows),
+            n_neighbours_decided=int(nearest.decided.sum()),
             neighbours=tuple(
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
-                for row, similarity, decided in list(zip(rows, similarities, taken, strict=True))[:N_NEIGHBOURS_SHOWN]
+                for row, similarity, decided in shown
             ),
-            near_features=tuple((str(names[place]), float(shares[place])) for place in best),
+            near_features=tuple((str(names[place]), float(nearest.feature_shares[place])) for place in best),
             record_after=views.record_after(record.row_index, record.task_key),
         )
 
-    def past_timeline(
-        self,
-        content_hash: str,
-        record: AlertRecord,
-        run: RunRow,
-        result: TaskResultRow,
-        folds: FoldOfRow,
-        position: int,
-    ) -> Timeline | None:
+    def past_timeline(self, content_hash: str, record: AlertRecord, past: Past, position: int) -> Timeline | None:
         """Give the time line of one of the past instances that `explain` shows, None for a position that it has not."""
         views = self._open(content_hash)
-        rows, _, _ = _nearest(views, record, run, result, folds)
+        rows = self.nearest(content_hash, record, past).rows
         if not 0 <= position < min(len(rows), N_NEIGHBOURS_SHOWN):
             return None
-        return views.timeline(int(rows[position]), record.task_key, _related_names(views.snapshot, result))
+        return views.timeline(int(rows[position]), record.task_key, _related_names(views.snapshot, past.result))
 
     def _read_snapshot(self, content_hash: str) -> SnapshotViews:
         with self._database.read() as uow:
@@ -173,22 +195,19 @@ class Explanations:
             runs = [run for run in uow.runs.published() if stored is not None and run.snapshot_id == stored.id]
             if stored is not None and runs:
                 for task in uow.snapshots.tasks(stored.id):
-                    result = uow.runs.task_result(runs[0].id, task.id)
+                    result = uow.runs.past_of_task(runs[0], task.id, runs[0].scorer)
                     related[task.task_key] = _related_names(views.snapshot, result)
         return ReviewPatientViews(views, related)
 
 
-def _nearest(
-    views: SnapshotViews, record: AlertRecord, run: RunRow, result: TaskResultRow, folds: FoldOfRow
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Rows of the nearest past instances and their similarities, most similar first; shares of the task's features."""
-    past = _past_rows(views.snapshot, record, run, folds)
-    columns, weights = _kept_features(result)
+def _nearest(views: SnapshotViews, record: AlertRecord, past: Past) -> Nearest:
+    rows = _past_rows(views.snapshot, record, past)
+    columns, weights = _kept_features(past.result)
     chosen = views.feature_columns[:, columns].tocsr()
     is_flag = views.snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool)[columns]
     # Only the task's own columns are handed over, so that they are numbered from 0 there.
     found = nearest_past(
-        chosen[past],
+        chosen[rows],
         chosen[[record.row_index]],
         np.arange(len(columns)),
         weights,
@@ -198,26 +217,28 @@ def _nearest(
     )
     # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.
     order = np.argsort(-found.similarities, kind="stable")
-    return past[found.rows[order]], found.similarities[order], found.feature_shares
+    nearest = rows[found.rows[order]]
+    decided = np.asarray(views.snapshot.decisions[nearest, record.column_index].toarray()).ravel().astype(bool)
+    return Nearest(nearest, found.similarities[order], decided, found.feature_shares)
 
 
-def _past_rows(snapshot: Snapshot, record: AlertRecord, run: RunRow, folds: FoldOfRow) -> npt.NDArray[np.int64]:
+def _past_rows(snapshot: Snapshot, record: AlertRecord, compared: Past) -> npt.NDArray[np.int64]:
     """Rows that the alert was compared with; where patients are parted, never other days of the same patient."""
-    past, _ = rows_of_fold(folds, int(folds[record.row_index]))
-    if run.split is Split.TIME:
+    past, _ = rows_of_fold(compared.folds, int(compared.folds[record.row_index]))
+    if compared.run.split is Split.TIME:
         return past
     same = (snapshot.instances["patient_id"] == record.patient_id).to_numpy()
     others: npt.NDArray[np.int64] = past[~same[past]]
     return others
 
 
-def _kept_features(result: TaskResultRow) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def _kept_features(result: TaskPast) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     if result.feature_columns is None or result.feature_weights is None:
         return np.empty(0, dtype=np.int64), np.empty(0)
     return result.feature_columns.astype(np.int64), result.feature_weights.astype(np.float64)
 
 
-def _related_names(snapshot: Snapshot, result: TaskResultRow) -> tuple[str, ...]:
+def _related_names(snapshot: Snapshot, result: TaskPast) -> tuple[str, ...]:
     """Names of the labs and drugs whose features tell the task's decisions apart, best first."""
     columns, _ = _kept_features(result)
     sources = snapshot.feature_dictionary["source"].to_numpy()[columns]

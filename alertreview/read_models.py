@@ -252,6 +252,8 @@ class AlertDetail:
     next_alert_id: int | None = None
     disagreement: float | None = None
     """What the score is before it is multiplied by the support; None for scorers that do not multiply."""
+    lowest_scaled_score: float | None = None
+    """As `WorklistPage.lowest_scaled_score`, of the list that the reader came from."""
 
 
 @dataclass(frozen=True)

@@ -280,18 +280,30 @@ class ReviewService:
                 raise RefusedError(f"Feedback on case {case_id} comes after saving: first your own judgment.")
             return uow.cases.reference(case_id)
 
-    def may_see_score(self, person_id: int, alert_id: int) -> bool:
-        """Tell whether an alert page may show score and votes: not to a reader who has still to judge it blindly."""
-        with self._database.read() as uow:
-            alert = uow.alerts.get(alert_id)
-            return not uow.cases.awaits_judgment_of(person_id, alert.patient_id, alert.snapshot_at, alert.task_key)
+    def show_score(self, person_id: int, alert_id: int) -> bool:
+        """Tell whether an alert may show score and votes, and if so remember that somebody saw them.
 
-    def note_score_seen(self, person_id: int, alert_id: int) -> None:
-        """Remember that somebody saw the score of an alert; a later judgment of the same decision carries the mark."""
-        with self._database.write() as uow:
-            alert = uow.alerts.get(alert_id)
-            uow.cases.note_score_seen(person_id, alert.patient_id, alert.snapshot_at, alert.task_key, self._clock())
-            uow.commit()
+        Not to a reader who has still to judge the decision blindly. To everybody else it may, and a later judgment of
+        the same decision carries the mark.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        """
+        with self._database.read() as uow:
+            decision = uow.alerts.keys([alert_id])[alert_id]
+            if uow.cases.awaits_judgment_of(person_id, *decision):
+                return False
+            was_seen = uow.cases.score_of_decision_was_seen(person_id, decision)
+        if not was_seen:
+            with self._database.write() as uow:
+                # Asked again inside the transaction: his case may have come up meanwhile.
+                if uow.cases.awaits_judgment_of(person_id, *decision):
+                    return False
+                uow.cases.note_score_seen(person_id, *decision, self._clock())
+                uow.commit()
+        return True
 
     def _hold_first(self, terms: ReadingTerms, candidates: list[PlaceRow]) -> int | None:
         """Hold the first case that is still to be had; writes only when something changes."""

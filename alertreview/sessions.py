@@ -160,8 +160,7 @@ def holds(row: SessionRow, now: datetime) -> bool:
 
 def is_demonstration(uow: UnitOfWork) -> bool:
     """Tell whether a site holds nothing but simulated patients and has no accounts."""
-    snapshot = uow.snapshots.latest()
-    return snapshot is not None and snapshot.simulated and not uow.accounts.exist()
+    return uow.snapshots.latest_is_simulated() and not uow.accounts.exist()
 
 
 def readable(browser: str) -> str:
@@ -178,7 +177,7 @@ def _actor(uow: UnitOfWork, row: SessionRow) -> Actor | None:
         person_id=person.id,
         name=person.name,
         role=person.role,
-        units=uow.units.of_person(person.id),
+        units=None if person.all_units else uow.units.of_person(person.id),
         session_id=row.id,
         source=row.source,
         confirmed_at=row.confirmed_at,

@@ -1,5 +1,6 @@
 """One patient at one snapshot as pages show it: time line, last values, and what the record shows afterwards."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,23 +9,31 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
+from alertreview.patient_events import PatientEvents, Rows, Times, patient_events
 from alertreview.read_models import LastValue, Timeline, TimelineDrug, TimelineLab
 from alertreview.snapshots import Snapshot
-from core.events import MEDICATION_KINDS, EventKind, decision_events, of_kind
+from core.events import MEDICATION_KINDS, EventKind, of_kind
 from core.vocabulary import Kind
+from db.last_asked import LastAsked
 
-WINDOW = pd.Timedelta(hours=24)
+HOUR = np.timedelta64(3600, "s")
+WINDOW = 24 * HOUR
 TIMELINE_HOURS_BACK = 72
+HOURS_BACK = TIMELINE_HOURS_BACK * HOUR
 RECORD_HOURS_AFTER = 72
+HOURS_AFTER = RECORD_HOURS_AFTER * HOUR
 N_LABS_SHOWN = 4
 N_DRUGS_SHOWN = 4
 N_LAST_VALUES = 12
 # An order without an end is drawn this long: a given dose is a mark, not a course.
-SINGLE_DOSE = pd.Timedelta(hours=2)
+SINGLE_DOSE = 2 * HOUR
 CENTRAL_SHARE = 0.90
+KEPT_EVENTS = 200_000
+"""Events of patients looked at last that are kept in memory, some hundred bytes each."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +56,15 @@ class SnapshotViews:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._zone = ZoneInfo(snapshot.site_timezone)
+        self._kept_events: LastAsked[PatientEvents] = LastAsked(KEPT_EVENTS, lambda events: len(events) + 1)
 
     def at(self, moment: pd.Timestamp | np.datetime64) -> datetime:
         """Give a site time its zone."""
-        naive: datetime = pd.Timestamp(moment).to_pydatetime(warn=False)
+        naive: datetime = np.datetime64(moment).astype("datetime64[us]").item()
         return naive.replace(tzinfo=self._zone)
+
+    def _all_at(self, moments: Times) -> tuple[datetime, ...]:
+        return tuple(moment.replace(tzinfo=self._zone) for moment in moments.astype("datetime64[us]").tolist())
 
     def task_name(self, task_key: str) -> str:
         """Name of a task for people."""
@@ -74,30 +87,27 @@ class SnapshotViews:
         Timeline
             Nothing in it was known only after the snapshot, except the decision in question itself.
         """
-        instance = self._instance(row_index)
-        snapshot_at = instance["snapshot_at"]
-        events = self.snapshot.events_of(instance["patient_id"])
-        known = events[(events["known_at"] < snapshot_at).to_numpy()]
-        recent = known[(known["time"] >= snapshot_at - pd.Timedelta(hours=TIMELINE_HOURS_BACK)).to_numpy()]
-        orders = decision_events(events, task_key)["time"].drop_duplicates().sort_values()
-        before = orders[(orders < snapshot_at) & (orders >= snapshot_at - pd.Timedelta(hours=TIMELINE_HOURS_BACK))]
-        within = orders[(orders >= snapshot_at) & (orders < snapshot_at + WINDOW)]
+        snapshot_at = self._snapshot_at(row_index)
+        events = self._events(row_index)
+        since, until = snapshot_at - HOURS_BACK, snapshot_at + WINDOW
+        recent = (events.known_at < snapshot_at) & (events.time >= since)
+        orders = np.unique(events.time[events.decisions(task_key)])
         wanted = [self.task_name(task_key), *related]
         return Timeline(
             snapshot_at=self.at(snapshot_at),
-            window_end=self.at(snapshot_at + WINDOW),
+            window_end=self.at(until),
             decision_name=self.task_name(task_key),
-            past_orders=tuple(map(self.at, before)),
-            orders_in_window=tuple(map(self.at, within)),
-            labs=self._labs(recent, wanted),
-            drugs=self._drugs(recent, snapshot_at, wanted),
+            past_orders=self._all_at(orders[(orders >= since) & (orders < snapshot_at)]),
+            orders_in_window=self._all_at(orders[(orders >= snapshot_at) & (orders < until)]),
+            labs=self._labs(events, recent, wanted),
+            drugs=self._drugs(events, recent, snapshot_at, wanted),
         )
 
     def last_values(self, row_index: int) -> tuple[LastValue, ...]:
         """List the last result of each lab of the stay known at the snapshot, unusual and recent ones first."""
         instance = self._instance(row_index)
         snapshot_at = instance["snapshot_at"]
-        events = self.snapshot.events_of(instance["patient_id"])
+        events = self._events(row_index).frame
         results = events[
             of_kind(events, [EventKind.LAB_RESULT])
             & (events["known_at"] < snapshot_at).to_numpy()
@@ -120,77 +130,83 @@ class SnapshotViews:
 
     def record_after(self, row_index: int, task_key: str) -> tuple[str, ...]:
         """Say in sentences what the record shows in the 72 h after the snapshot."""
-        instance = self._instance(row_index)
-        snapshot_at = instance["snapshot_at"]
-        events = self.snapshot.events_of(instance["patient_id"])
-        horizon = snapshot_at + pd.Timedelta(hours=RECORD_HOURS_AFTER)
-        later = decision_events(events, task_key)
-        later = later[((later["time"] >= snapshot_at) & (later["time"] < horizon)).to_numpy()]
+        snapshot_at = self._snapshot_at(row_index)
+        events = self._events(row_index)
+        horizon = snapshot_at + HOURS_AFTER
+        later = events.decisions(task_key)
+        later = later[(events.time[later] >= snapshot_at) & (events.time[later] < horizon)]
         task = self._task(task_key)
         done = "ordered" if task["kind"] == Kind.LAB_ORDER else "started or given"
-        sentences = [self._first_decision(later, snapshot_at, str(task["name"]), done)]
-        if not later.empty and later["time"].iloc[0] >= snapshot_at + WINDOW:
+        sentences = [self._first_decision(events, later, snapshot_at, str(task["name"]), done)]
+        if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
             sentences.append("Nothing within the 24 h in question.")
         for kind, words in ((EventKind.DISCHARGE, "Discharged"), (EventKind.DEATH, "Died")):
-            ends = events.loc[of_kind(events, [kind]), "time"]
+            ends = events.time[events.of_kind([kind])]
             ends = ends[(ends >= snapshot_at) & (ends < horizon)]
-            if not ends.empty:
-                sentences.append(f"{words} {_hours(ends.iloc[0] - snapshot_at)} after 08:00.")
+            if len(ends):
+                sentences.append(f"{words} {_hours(ends[0] - snapshot_at)} after 08:00.")
         return tuple(sentences)
 
     def hours_to_decision(self, row_index: int, task_key: str) -> float | None:
         """Hours from the snapshot to the first such decision in its 24 h window, None when there was none."""
-        instance = self._instance(row_index)
-        times = decision_events(self.snapshot.events_of(instance["patient_id"]), task_key)["time"]
-        within = times[(times >= instance["snapshot_at"]) & (times < instance["snapshot_at"] + WINDOW)]
-        return None if within.empty else float((within.min() - instance["snapshot_at"]) / pd.Timedelta(hours=1))
+        snapshot_at = self._snapshot_at(row_index)
+        events = self._events(row_index)
+        times = events.time[events.decisions(task_key)]
+        within = times[(times >= snapshot_at) & (times < snapshot_at + WINDOW)]
+        return float((within.min() - snapshot_at) / HOUR) if len(within) else None
 
-    def _first_decision(self, later: pd.DataFrame, snapshot_at: pd.Timestamp, name: str, done: str) -> str:
-        if later.empty:
+    def _first_decision(
+        self, events: PatientEvents, later: Rows, snapshot_at: np.datetime64, name: str, done: str
+    ) -> str:
+        if not len(later):
             return f"{name} was not {done} in the {RECORD_HOURS_AFTER} h after 08:00."
-        first = later.iloc[0]
-        value = "" if pd.isna(first["value"]) else f" ({first['value']:g} {first['unit']})".replace(" )", ")")
-        when = self.at(first["time"]).strftime("%d %b at %H:%M")
-        return f"{name} was {done} {_hours(first['time'] - snapshot_at)} after 08:00, on {when}{value}."
+        first = later[0]
+        value = events.value[first]
+        words = "" if np.isnan(value) else f" ({value:g} {events.unit[first]})".replace(" )", ")")
+        when = self.at(events.time[first]).strftime("%d %b at %H:%M")
+        return f"{name} was {done} {_hours(events.time[first] - snapshot_at)} after 08:00, on {when}{words}."
 
-    def _labs(self, recent: pd.DataFrame, wanted: list[str]) -> tuple[TimelineLab, ...]:
-        is_result = of_kind(recent, [EventKind.LAB_RESULT]) & recent["value"].notna().to_numpy()
-        results = recent[is_result]
-        present = results["name"].astype(str).value_counts()
+    def _labs(self, events: PatientEvents, recent: npt.NDArray[np.bool_], wanted: list[str]) -> tuple[TimelineLab, ...]:
+        rows = np.flatnonzero(recent & events.of_kind([EventKind.LAB_RESULT]) & ~np.isnan(events.value))
         # Related labs first; then those that moved most often, so that an empty lane never wastes the space.
-        names = [name for name in dict.fromkeys(wanted) if name in present]
-        names += [name for name in present.index if name not in names]
-        return tuple(self._lab(name, results[(results["name"] == name).to_numpy()]) for name in names[:N_LABS_SHOWN])
+        names = _shown_names(events.name[rows], wanted, N_LABS_SHOWN)
+        return tuple(self._lab(events, name, rows[events.name[rows] == name]) for name in names)
 
-    def _lab(self, name: str, results: pd.DataFrame) -> TimelineLab:
+    def _lab(self, events: PatientEvents, name: str, rows: Rows) -> TimelineLab:
         band = self._bands.get(name)
         return TimelineLab(
             name=name,
-            unit=str(results["unit"].iloc[-1]),
-            times=tuple(map(self.at, results["time"])),
-            values=tuple(map(float, results["value"])),
+            unit=str(events.unit[rows[-1]]),
+            times=self._all_at(events.time[rows]),
+            values=tuple(events.value[rows].tolist()),
             low=band.low if band else None,
             high=band.high if band else None,
         )
 
-    def _drugs(self, recent: pd.DataFrame, snapshot_at: pd.Timestamp, wanted: list[str]) -> tuple[TimelineDrug, ...]:
-        drugs = recent[of_kind(recent, MEDICATION_KINDS)]
-        present = drugs["name"].astype(str).value_counts()
-        names = [name for name in dict.fromkeys(wanted) if name in present]
-        names += [name for name in present.index if name not in names]
-        return tuple(
-            TimelineDrug(name=name, periods=self._periods(drugs[(drugs["name"] == name).to_numpy()], snapshot_at))
-            for name in names[:N_DRUGS_SHOWN]
-        )
+    def _drugs(
+        self,
+        events: PatientEvents,
+        recent: npt.NDArray[np.bool_],
+        snapshot_at: np.datetime64,
+        wanted: list[str],
+    ) -> tuple[TimelineDrug, ...]:
+        rows = np.flatnonzero(recent & events.of_kind(MEDICATION_KINDS))
+        is_stop = events.of_kind([EventKind.MEDICATION_STOP])
+        drugs = []
+        for name in _shown_names(events.name[rows], wanted, N_DRUGS_SHOWN):
+            own = rows[events.name[rows] == name]
+            starts, stops = np.unique(events.time[own[~is_stop[own]]]), np.unique(events.time[own[is_stop[own]]])
+            drugs.append(TimelineDrug(name=name, periods=self._periods(starts, stops, snapshot_at)))
+        return tuple(drugs)
 
-    def _periods(self, events: pd.DataFrame, snapshot_at: pd.Timestamp) -> tuple[tuple[datetime, datetime], ...]:
+    def _periods(
+        self, starts: Times, stops: Times, snapshot_at: np.datetime64
+    ) -> tuple[tuple[datetime, datetime], ...]:
         """Join orders with the stop that follows; what has no stop is a single dose."""
-        stops = events.loc[of_kind(events, [EventKind.MEDICATION_STOP]), "time"]
-        starts = events.loc[~of_kind(events, [EventKind.MEDICATION_STOP]), "time"].drop_duplicates()
-        periods: list[tuple[pd.Timestamp, pd.Timestamp]] = []
-        for start in starts:
-            following = stops[stops > start]
-            end = min(following.iloc[0] if len(following) else start + SINGLE_DOSE, snapshot_at)
+        following = np.searchsorted(stops, starts, side="right")
+        periods: list[tuple[np.datetime64, np.datetime64]] = []
+        for start, place in zip(starts, following, strict=True):
+            end = min(stops[place] if place < len(stops) else start + SINGLE_DOSE, snapshot_at)
             if periods and start <= periods[-1][1]:
                 periods[-1] = (periods[-1][0], max(end, periods[-1][1]))
             else:
@@ -223,6 +239,14 @@ class SnapshotViews:
                 bands[str(name)] = _Band(float(low), float(high))
         return bands
 
+    def _snapshot_at(self, row_index: int) -> np.datetime64:
+        moment: np.datetime64 = np.datetime64(self.snapshot.instances["snapshot_at"].iat[row_index]).astype("M8[us]")
+        return moment
+
+    def _events(self, row_index: int) -> PatientEvents:
+        patient_id = self.snapshot.instances["patient_id"].iat[row_index]
+        return self._kept_events.get(patient_id, lambda: patient_events(self.snapshot.events_of(patient_id)))
+
     def _instance(self, row_index: int) -> dict[str, Any]:
         return dict(self.snapshot.instances.iloc[row_index])
 
@@ -235,5 +259,12 @@ class SnapshotViews:
         return dict(tasks.iloc[int(np.flatnonzero((tasks["task_key"] == task_key).to_numpy())[0])])
 
 
-def _hours(span: pd.Timedelta) -> str:
-    return f"{span / pd.Timedelta(hours=1):.0f} h"
+def _shown_names(names: npt.NDArray[np.object_], wanted: list[str], most: int) -> list[str]:
+    """Names that are there: wanted ones first, then the most frequent."""
+    present = Counter(names.tolist())
+    first = [name for name in dict.fromkeys(wanted) if name in present]
+    return [*first, *(name for name, _ in present.most_common() if name not in first)][:most]
+
+
+def _hours(span: np.timedelta64) -> str:
+    return f"{span / HOUR:.0f} h"

@@ -5,8 +5,9 @@ from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from alertreview.alert_models import AlertPreview
 from alertreview.callbacks import Clock
-from alertreview.explanations import Explanations
+from alertreview.explanations import Explanations, Past
 from alertreview.read_models import (
     AlertDetail,
     FilterChoices,
@@ -22,7 +23,7 @@ from alertreview.worklist_restriction import relaxed_one_by_one, restriction_of
 from alertreview.worklist_rows import find_run, lines_in_words
 from core.scoring_parameters import DAY_ADJUSTED, PAIR, SOFTHAD
 from core.vocabulary import Decision, TriageState
-from db.rows import AlertFilters, RunRow, SnapshotRow
+from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
@@ -80,7 +81,7 @@ class Worklist:
     def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
         """Give the units and tasks that occur among the alerts of a run, and its days and scores."""
         with self._database.read() as uow:
-            if all(run.id != run_id for run in uow.runs.published()):
+            if uow.runs.published_run(run_id) is None:
                 return FilterChoices((), ())
         return self._choices(run_id, scorer)
 
@@ -110,7 +111,7 @@ class Worklist:
             restriction = restriction_of(uow, run, filters, zone, now)
             found, cursor = lines_after(uow, run.id, filters.grouping, filters.order, after, limit, restriction)
             lines = lines_in_words(uow, found, filters.grouping, zone, now)
-            end = self._end_without_withheld(uow, run, filters, restriction)
+            end = self._end_without_withheld(run, filters, restriction)
             n_alerts = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction)
             return WorklistPage(
                 rows=tuple(line.first for line in lines),
@@ -141,16 +142,14 @@ class Worklist:
         """
         now = self._clock()
         with self._database.read() as uow:
-            record = uow.alerts.get(alert_id)
-            run = uow.runs.get(record.run_id)
-            snapshot = uow.snapshots.get(run.snapshot_id)
-            zone = ZoneInfo(snapshot.site_timezone)
-            result = uow.runs.task_result(run.id, record.task_id, record.scorer)
-            folds = uow.runs.fold_of_row(run.id)
+            record, run, snapshot, past = _behind(uow, alert_id)
+            result, zone = past.result, ZoneInfo(snapshot.site_timezone)
             listed = replace(filters or WorklistFilters(), run_id=run.id, scorer=record.scorer)
-            previous, following = uow.alerts.neighbours(alert_id, **restriction_of(uow, run, listed, zone, now))
+            restriction = restriction_of(uow, run, listed, zone, now)
+            previous, following = uow.alerts.neighbours(record, **restriction)
+            end = self._end_without_withheld(run, listed, restriction)
             row = lines_in_words(uow, [(record,)], Grouping.ALERT, zone, now)[0].first
-        explanation = self._explanations.explain(snapshot.content_hash, record, run, result, folds)
+        explanation = self._explanations.explain(snapshot.content_hash, record, past)
         return AlertDetail(
             row=row,
             run=_run_view(run, snapshot),
@@ -169,14 +168,34 @@ class Worklist:
             previous_alert_id=previous,
             next_alert_id=following,
             disagreement=row.score / row.support if record.scorer in TIMES_SUPPORT and row.support > 0 else None,
+            lowest_scaled_score=end.lowest_scaled_score,
         )
 
-    def _count_budget_end(self, run_id: int, filters: WorklistFilters) -> BudgetEnd:
+    def preview(self, alert_id: int) -> AlertPreview:
+        """Give what the card beside the list shows of an alert of a published run.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        """
+        with self._database.read() as uow:
+            record, run, snapshot, past = _behind(uow, alert_id)
+        nearest = self._explanations.nearest(snapshot.content_hash, record, past)
+        return AlertPreview(
+            run_id=run.id,
+            day_of_stay=record.day_of_stay,
+            scaled_histogram=_histogram(past.result.scaled_histogram),
+            n_neighbours=len(nearest.rows),
+            n_neighbours_decided=int(nearest.decided.sum()),
+        )
+
+    def _count_budget_end(self, run_id: int, filters: WorklistFilters, withheld: tuple[int, ...]) -> BudgetEnd:
         now = self._clock()
         with self._database.read() as uow:
             run = uow.runs.get(run_id)
             zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
-            restriction = restriction_of(uow, run, filters, zone, now)
+            restriction: AlertFilters = {**restriction_of(uow, run, filters, zone, now), "without": withheld}
             return BudgetEnd(
                 uow.alerts.count(run_id, **restriction), uow.alerts.lowest_scaled_score(run_id, **restriction)
             )
@@ -209,27 +228,24 @@ class Worklist:
         hidden = {}
         for name, relaxed in relaxed_one_by_one(filters):
             restriction = restriction_of(uow, run, relaxed, zone, now)
-            end = self._end_without_withheld(uow, run, relaxed, restriction)
+            end = self._end_without_withheld(run, relaxed, restriction)
             hidden[name] = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction)
         return hidden
 
-    def _end_without_withheld(
-        self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters, restriction: AlertFilters
-    ) -> BudgetEnd:
-        """Say where the budget ends for the reader of the filters; what is kept for everybody knows no reader.
+    def _end_without_withheld(self, run: RunRow, filters: WorklistFilters, restriction: AlertFilters) -> BudgetEnd:
+        """Say where the budget ends for the reader of the filters; what is kept knows no reader, only what is withheld.
 
-        The lowest score is taken anew where a withheld alert is among those counted: it might be that alert's own.
+        An alert that is withheld is left out of the count and of the lowest score: it might be that alert's own.
         """
-        end = self._budget_end(run.id, _whatever_was_done(filters, run))
-        withheld = restriction["without"]
-        if not withheld:
-            return end
-        everybodys: AlertFilters = {**restriction, "triage": tuple(TriageState), "without": ()}
-        n_withheld = uow.alerts.count_among(run.id, withheld, **everybodys)
-        if not n_withheld:
-            return end
-        readers: AlertFilters = {**everybodys, "without": withheld}
-        return BudgetEnd(end.n_alerts - n_withheld, uow.alerts.lowest_scaled_score(run.id, **readers))
+        return self._budget_end(run.id, _whatever_was_done(filters, run), tuple(sorted(restriction["without"])))
+
+
+def _behind(uow: UnitOfWork, alert_id: int) -> tuple[AlertRecord, RunRow, SnapshotRow, Past]:
+    """Give an alert, its run and import, and what it was compared with."""
+    record = uow.alerts.get(alert_id)
+    run = uow.runs.get(record.run_id)
+    result = uow.runs.past_of_task(run, record.task_id, record.scorer)
+    return record, run, uow.snapshots.get(run.snapshot_id), Past(run, result, uow.runs.kept_folds(run))
 
 
 def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters:

@@ -60,7 +60,10 @@ def lines_after(
     cursor = after
     while len(lines) <= limit:
         page = page_of(run_id, after=cursor, limit=WALKED_PER_LINE * (limit + 1 - len(lines)), **restriction)
-        lines += _begun_by(uow, run_id, grouping, order, page.rows, restriction)
+        for start in range(0, len(page.rows), limit + 1):
+            if len(lines) <= limit:
+                some = page.rows[start : start + limit + 1]
+                lines += _begun_by(uow, run_id, grouping, order, some, restriction)
         cursor = page.next_cursor
         if cursor is None:
             break
@@ -104,6 +107,10 @@ def _groups(
     members: list[AlertRecord] = []
     if grouping is Grouping.EPISODE:
         members = uow.alerts.of_stays(run_id, {(row.patient_id, row.stay_id) for row in rows}, **restriction)
+    elif grouping is Grouping.ORDER_GROUP:
+        grouped = sorted({(row.instance_id, row.decision, row.order_group) for row in rows if row.order_group})
+        for start in range(0, len(grouped), ROWS_AT_ONCE):
+            members += uow.alerts.of_groups(run_id, grouped[start : start + ROWS_AT_ONCE], **restriction)
     elif grouping is not Grouping.ALERT:
         ids = sorted({row.instance_id for row in rows})
         for start in range(0, len(ids), ROWS_AT_ONCE):

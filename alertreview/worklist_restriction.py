@@ -56,7 +56,7 @@ def withheld_alerts(uow: UnitOfWork, run: RunRow, reader: int | None) -> list[in
     Left out whole, not blanked: the place of a row in a list by rank tells its score as well.
     """
     awaited = uow.cases.awaited_of(reader) if reader is not None else set()
-    return uow.alerts.of_decisions(run.id, awaited) if awaited else []
+    return uow.alerts.kept_of_decisions(run, awaited) if awaited else []
 
 
 def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, WorklistFilters]]:
@@ -74,8 +74,8 @@ def ranks_at_budget(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> d
         return {}
     n_alerts = round(filters.alerts_per_patient_day * run.n_patient_days)
     ranks = {
-        decision: uow.alerts.rank_of_nth(
-            run.id,
+        decision: uow.alerts.rank_at_budget(
+            run,
             n_alerts,
             decision,
             include_cut_windows=filters.include_cut_windows,

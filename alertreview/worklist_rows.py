@@ -24,9 +24,9 @@ def find_run(uow: UnitOfWork, run_id: int | None) -> RunRow | None:
     """
     if run_id is None:
         return uow.runs.latest_published()
-    for run in uow.runs.published():
-        if run.id == run_id:
-            return run
+    run = uow.runs.published_run(run_id)
+    if run is not None:
+        return run
     raise NotFoundError(f"There is no published scoring run {run_id}. The link may come from another site.")
 
 

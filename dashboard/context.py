@@ -4,7 +4,9 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, cast
 
 import streamlit as st
@@ -34,12 +36,24 @@ _ARRIVED = "arrived"
 logger = logging.getLogger("alertreview.dashboard")
 
 
-@st.cache_resource(show_spinner=False)
+_sites: dict[tuple[str, str], "Application"] = {}
+_opening = Lock()
+
+
 def opened_site(home: str, database: str) -> "Application":
-    """Open the application once for the process; it holds no data of a person."""
+    """Open the application once for the process; it holds no data of a person.
+
+    Kept here and not by Streamlit, which would take longer to find it than the application to answer.
+    """
+    found = _sites.get((home, database))
+    if found is not None:
+        return found
     from alertreview.bootstrap import open_application
 
-    return open_application(Path(home) if home else None, database or None)
+    with _opening:
+        if (home, database) not in _sites:
+            _sites[home, database] = open_application(Path(home) if home else None, database or None)
+        return _sites[home, database]
 
 
 def _site() -> "Application":
@@ -154,7 +168,10 @@ def is_phone() -> bool:
 
 def people_who_read() -> tuple[PersonView, ...]:
     """Return whom this session may judge cases as: who is signed in, or all people of a demonstration."""
-    me = signed_in()
+    return _who_read(signed_in())
+
+
+def _who_read(me: Actor) -> tuple[PersonView, ...]:
     if not me.is_demo:
         return (_view_of(me),) if me.may(Action.JUDGE) else ()
     readers = [p for p in application().people() if p.role in roles_that_may(Action.JUDGE)]
@@ -167,9 +184,30 @@ def _view_of(me: Actor) -> PersonView:
 
 def acting_person() -> PersonView | None:
     """Return who is reading in this session; None when nobody may judge yet."""
-    people = people_who_read()
+    return _chosen_of(people_who_read())
+
+
+def _chosen_of(people: tuple[PersonView, ...]) -> PersonView | None:
     chosen = st.session_state.get(_PERSON)
     return next((p for p in people if p.person_id == chosen), people[0] if people else None)
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Who acts in one run of a page or of a part of it; asked once for the run, and never kept beyond it.
+
+    What it hides or shows is a courtesy: every use case asks the session again.
+    """
+
+    person_id: int | None
+    may_triage: bool
+
+
+def acting() -> Acting:
+    """Return who acts in this session as it stands at this moment."""
+    me = signed_in()
+    person = _chosen_of(_who_read(me))
+    return Acting(person.person_id if person else None, person is not None and me.may(Action.TRIAGE))
 
 
 def acting_id() -> int | None:
@@ -192,9 +230,7 @@ def looking_person() -> PersonView | None:
     That is whom the session reads as, once somebody was chosen; before, it is somebody who judges no cases and from
     whom no result has to be hidden, if there is one.
     """
-    chosen = st.session_state.get(_PERSON)
-    people = people_who_look()
-    return next((p for p in people if p.person_id == chosen), people[0] if people else None)
+    return _chosen_of(people_who_look())
 
 
 def read_as(person_id: int) -> None:

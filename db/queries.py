@@ -184,14 +184,16 @@ def slots_with_state() -> Select[*tuple[Any, ...]]:
     )
 
 
-def awaited_decisions(person_id: int) -> Select[*tuple[Any, ...]]:
-    """Select patient, time and task of the cases that somebody has still to judge as a reader of open studies.
+@cache
+def awaited_decisions() -> Select[*tuple[Any, ...]]:
+    """Patient, time and task of the cases that somebody (``reader``) has still to judge as a reader of open studies.
 
     A case whose slots all have a judgment, by others, is no longer to be judged by him.
     """
+    reader = bindparam("reader", type_=Integer())
     own, others = aliased(Judgment), aliased(Judgment)
     judged = exists().where(
-        own.case_id == StudyCase.id, own.reviewer_id == person_id, own.answer.is_not(None), is_current(own)
+        own.case_id == StudyCase.id, own.reviewer_id == reader, own.answer.is_not(None), is_current(own)
     )
     taken = exists().where(
         others.case_id == Assignment.case_id,
@@ -203,8 +205,19 @@ def awaited_decisions(person_id: int) -> Select[*tuple[Any, ...]]:
     return (
         select(StudyCase.patient_id, StudyCase.snapshot_at, StudyCase.task_key)
         .join(Study, Study.id == StudyCase.study_id)
-        .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == person_id))
+        .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == reader))
         .where(Study.status == StudyStatus.OPEN, ~judged, has_room)
+        .distinct()
+    )
+
+
+@cache
+def awaited_decision() -> Select[*tuple[Any, ...]]:
+    """One of `awaited_decisions` (``reader``, ``patient``, ``at``, ``task``); no row when it is none of them."""
+    return awaited_decisions().where(
+        StudyCase.patient_id == bindparam("patient"),
+        StudyCase.snapshot_at == bindparam("at", type_=UtcDateTime()),
+        StudyCase.task_key == bindparam("task"),
     )
 
 

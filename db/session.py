@@ -14,6 +14,7 @@ from db import schema
 from db.downgrades import downgrade
 from db.engine import open_engine, parse_url, sqlite_file
 from db.failures import readable_errors
+from db.kept import Kept
 from db.unit_of_work import UnitOfWork
 from db.writers import Writers
 
@@ -54,6 +55,7 @@ class Database:
         self._url = parse_url(url)
         self._engine = open_engine(self._url)
         self._writers = Writers()
+        self._kept = Kept()
         self.name = str(sqlite_file(self._url) or f"{self._url.database} on {self._url.host or 'this machine'}")
         """What messages call it; holds no password."""
 
@@ -72,7 +74,7 @@ class Database:
 
     def read(self) -> UnitOfWork:
         """Begin a unit of work that sees one state of the database and can change nothing."""
-        return UnitOfWork(self._engine, readonly=True)
+        return UnitOfWork(self._engine, readonly=True, kept=self._kept)
 
     def write(self, *, exclusive: bool = True, lasting: bool = True) -> UnitOfWork:
         """Begin a unit of work that is kept by `UnitOfWork.commit` and otherwise leaves no trace.
@@ -194,6 +196,7 @@ class Database:
 
     def dispose(self) -> None:
         """Close every connection."""
+        self._kept.forget()
         self._engine.dispose()
 
     def _abandon(self) -> int:

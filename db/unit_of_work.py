@@ -2,7 +2,7 @@
 
 import sqlite3
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import sqlalchemy.exc as sa_errors
 from sqlalchemy.engine import Engine
@@ -10,6 +10,7 @@ from sqlalchemy.engine import Engine
 from core.errors import StoreError
 from db.audit import AuditTrail
 from db.failures import readable_errors
+from db.kept import Kept
 from db.repositories.accounts import Accounts
 from db.repositories.adjudications import Adjudications
 from db.repositories.alerts import Alerts
@@ -17,6 +18,7 @@ from db.repositories.cases import Cases
 from db.repositories.drafts import Drafts
 from db.repositories.judgments import Judgments
 from db.repositories.people import People
+from db.repositories.reading import SEEN
 from db.repositories.runs import Runs
 from db.repositories.saved_views import SavedViews
 from db.repositories.sessions import Sessions
@@ -44,6 +46,8 @@ class UnitOfWork:
         Wait at the commit until the disk has it.
     writers : Writers, optional
         Those of the database, to be counted among them; a reader is not counted.
+    kept : Kept, optional
+        Answers that readers share; a writer has none.
     """
 
     def __init__(
@@ -54,23 +58,27 @@ class UnitOfWork:
         exclusive: bool = True,
         lasting: bool = True,
         writers: Writers | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self._engine = engine
         self._readonly = readonly
-        self._options = {"readonly": readonly, "exclusive": exclusive, "lasting": lasting}
+        self._options: dict[str, Any] = {"readonly": readonly, "exclusive": exclusive, "lasting": lasting}
+        self._kept = kept
         self._writers = writers
 
     def _begin(self) -> None:
         connection = self._engine.connect()
+        # A reader sees one state of the database as long as it reads, so it need not look twice.
+        seen: dict[str, Any] = {SEEN: {}} if self._readonly else {}
         try:
-            connection.execution_options(**self._options).begin()
+            connection.execution_options(**self._options, **seen).begin()
         except BaseException:
             connection.close()
             raise
         self._connection = connection
-        self.snapshots = Snapshots(connection)
-        self.runs = Runs(connection)
-        self.alerts = Alerts(connection)
+        self.snapshots = Snapshots(connection, self._kept)
+        self.runs = Runs(connection, self._kept)
+        self.alerts = Alerts(connection, self._kept)
         self.people = People(connection)
         self.studies = Studies(connection)
         self.cases = Cases(connection)

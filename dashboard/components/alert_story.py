@@ -4,19 +4,18 @@ import uuid
 
 import streamlit as st
 
-from alertreview.access import Action
 from alertreview.triage_models import TriageEntry
 from core.errors import AlertReviewError
 from dashboard.components import cards, texts
-from dashboard.context import acting_id, acting_person, application, may
+from dashboard.context import Acting, acting_person, application
 
 MOST_ACTS = 6
 _PROBLEM = "note_problem"
 
 
-def story_card(alert_id: int) -> None:
+def story_card(alert_id: int, me: Acting) -> None:
     """Draw notes and history of an alert, and the field for another note."""
-    story = application().triage.story(alert_id, acting_id())
+    story = application().triage.story(alert_id, me.person_id)
     with cards.card("Notes and history", "seen by all who can open this alert", height="stretch", key="story"):
         for note in story.notes:
             who = texts.joined(texts.plain(note.person, 40), texts.short_time(note.written_at))
@@ -25,7 +24,7 @@ def story_card(alert_id: int) -> None:
             st.markdown(f":small[{cards.muted(_act(act))}]")
         if not story.notes and not story.acts:
             st.markdown(cards.muted("Nobody has touched this alert yet."))
-        if acting_person() is not None and may(Action.TRIAGE):
+        if me.may_triage:
             _field(alert_id)
 
 

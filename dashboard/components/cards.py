@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.vocabulary import Decision
 from dashboard.components.charts_base import CONFIG, Chart
+from dashboard.components.drawn import Drawn
 from dashboard.components.palette import Palette
 from dashboard.components.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
 from dashboard.context import is_phone
@@ -86,7 +87,7 @@ def figure(chart: Chart | None, name: str, colours: Palette, *, otherwise: str =
         st.markdown(muted(plain(otherwise, 400)))
         return
     st.plotly_chart(
-        chart.figure, theme=None, config=CONFIG, key=f"{name}-{colours.mode}", alt=chart.alt, width="stretch"
+        Drawn(chart.figure), theme=None, config=CONFIG, key=f"{name}-{colours.mode}", alt=chart.alt, width="stretch"
     )
 
 

@@ -35,6 +35,7 @@ def shown_run(app: "Application") -> ShownRun | None:
     if latest is None:
         cards.nothing_published(app.simulated)
         return None
-    run = app.run(links.whole_number(st.query_params.get("run"))) or latest
+    named = links.whole_number(st.query_params.get("run"))
+    run = latest if named is None else app.run(named) or latest
     scorer = st.query_params.get("scorer", "")
     return ShownRun(run, latest.run_id, scorer if scorer in run.scorers else "")

@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from alertreview.access import Action
 from alertreview.triage_models import TriageDone
 from core.errors import AlertReviewError
 from core.vocabulary import TriageState
 from dashboard.components import cards
 from dashboard.components.texts import TRIAGE_TEXTS, plain, plural
-from dashboard.context import acting_person, application, is_phone, may
+from dashboard.context import Acting, acting_person, application, is_phone
 
 REASONS = ("Fits this patient", "Done elsewhere or already", "The data are wrong")
 SNOOZES = {"1 day": 24.0, "3 days": 72.0, "7 days": 168.0}
@@ -33,6 +32,7 @@ def shown_as(name: str, targets: Targets) -> str:
 def draw_bar(
     targets: Targets,
     state: TriageState,
+    me: Acting,
     *,
     name: str,
     then: Callable[[], None] | None = None,
@@ -47,6 +47,8 @@ def draw_bar(
         What the buttons act on: exactly the alerts that are on the screen, at the versions that are on it.
     state
         Where they stand; what is closed is offered to be opened again.
+    me
+        Who acts; for somebody who may not triage nothing is drawn.
     name
         Of the bar, for keys of widgets.
     then
@@ -56,7 +58,7 @@ def draw_bar(
     narrow
         The bar stands in a narrow card, where four buttons in a row would leave one alone in a second row.
     """
-    if acting_person() is None or not may(Action.TRIAGE):
+    if not me.may_triage:
         return
     name = shown_as(name, targets)
     asked = st.session_state.get(_ASKS)

@@ -2,26 +2,25 @@
 
 import streamlit as st
 
-from alertreview.access import Action
 from alertreview.read_models import WorklistFilters
 from core.errors import AlertReviewError
 from core.vocabulary import TriageState
 from dashboard.components import cards, texts
 from dashboard.components.triage_bar import draw_bar
-from dashboard.context import acting_person, application, may
+from dashboard.context import Acting, application
 
 _TARGETS = "bulk_targets"
 _PROBLEM = "bulk_problem"
 
 
-def bulk_button(filters: WorklistFilters, n_alerts: int) -> None:
+def bulk_button(filters: WorklistFilters, n_alerts: int, me: Acting) -> None:
     """Draw the button that begins an act on all alerts of the list."""
-    if n_alerts < 2 or acting_person() is None or not may(Action.TRIAGE):
+    if n_alerts < 2 or not me.may_triage:
         return
     st.button(f"Triage all {n_alerts:,}", key="wl_bulk", type="tertiary", on_click=_begin, args=(filters,))
 
 
-def bulk_bar(filters: WorklistFilters) -> None:
+def bulk_bar(filters: WorklistFilters, me: Acting) -> None:
     """Draw the choice for the alerts that were gathered, as long as the filters are the same."""
     problem = st.session_state.pop(_PROBLEM, None)
     if problem is not None:
@@ -39,7 +38,7 @@ def bulk_bar(filters: WorklistFilters) -> None:
                 width="stretch",
             )
             st.button("Not now", key="wl_bulk_not", type="tertiary", on_click=_end)
-        draw_bar(targets, TriageState.NEW, name="bulk", then=_end, keys=False)
+        draw_bar(targets, TriageState.NEW, me, name="bulk", then=_end, keys=False)
 
 
 def _begin(filters: WorklistFilters) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from alertreview.read_models import AlertDetail, AlertRow, WorklistLine
+from alertreview.alert_models import AlertPreview
+from alertreview.read_models import AlertRow, WorklistLine
 from dashboard.components import cards, texts
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.task_link import task_link
@@ -19,12 +20,13 @@ Address = Callable[[int], dict[str, str]]
 def preview(
     line: WorklistLine,
     row: AlertRow,
-    detail: AlertDetail,
+    detail: AlertPreview,
     budget: float | None,
     address: Address,
+    opening: Callable[[dict[str, str]], None],
     triage: Callable[[], None],
 ) -> None:
-    """Draw the card; `triage` draws its buttons between the words and the figure."""
+    """Draw the card; `opening` is what the button does, `triage` draws its own between the words and the figure."""
     with st.container(border=True, gap="xsmall", key="preview"):
         state = row.standing.state
         st.markdown(
@@ -47,20 +49,27 @@ def preview(
         if len(line.members) > 1:
             _members(line, row, address)
         triage()
+        mode = colours()
         chart = histogram(
             detail.scaled_histogram,
             row.scaled_score,
             row.decision,
-            colours(),
+            mode,
             title="Scaled score",
             task_name=row.task_name,
             budget=budget,
             height=150,
         )
-        cards.figure(chart, "preview-histogram", colours())
-        task_link(row, detail.run.run_id)
-        if st.button("Open alert", key="wl_open", type="primary", shortcut=None if is_phone() else "O"):
-            st.switch_page("views/alert.py", query_params=address(row.alert_id))
+        cards.figure(chart, "preview-histogram", mode)
+        task_link(row, detail.run_id)
+        st.button(
+            "Open alert",
+            key="wl_open",
+            type="primary",
+            shortcut=None if is_phone() else "O",
+            on_click=opening,
+            args=(address(row.alert_id),),
+        )
 
 
 def _members(line: WorklistLine, row: AlertRow, address: Address) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from alertreview.read_models import FilterChoices, RunView, WorklistFilters
 from dashboard.components import links
 from dashboard.components.links import params_of
-from dashboard.context import acting_id
+from dashboard.context import Acting
 
 TYPED = "worklist_typed"
 """Session key of a search text that does not stand in the address."""
@@ -72,7 +72,7 @@ def apply(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> 
     st.query_params.from_dict(params)
 
 
-def filters_now(run: RunView, choices: FilterChoices) -> WorklistFilters:
+def filters_now(run: RunView, choices: FilterChoices, me: Acting) -> WorklistFilters:
     """Return the filters of the address and of this session, for whoever reads."""
     state = st.session_state
     found = links.filters_from(
@@ -83,7 +83,7 @@ def filters_now(run: RunView, choices: FilterChoices) -> WorklistFilters:
         patient=state.get(PATIENT, ""),
         scorers=run.scorers,
     )
-    return replace(found, reader=acting_id())
+    return replace(found, reader=me.person_id)
 
 
 def show(values: dict[str, object]) -> None:

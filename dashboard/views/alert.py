@@ -15,24 +15,30 @@ from dashboard.components.shown_run import shown_run
 from dashboard.components.task_link import task_link
 from dashboard.components.triage_bar import draw_bar, draw_said, forget
 from dashboard.components.worklist_state import PATIENT, filters_now
-from dashboard.context import acting_id, application, colours, has_arrived, is_phone
+from dashboard.context import Acting, acting, application, colours, has_arrived, is_phone
+
+_BACK = "alert_back"
 
 
 def page() -> None:
     """Draw the page."""
+    if has_arrived():
+        forget()
+        st.session_state.pop(_BACK, None)
+    if st.session_state.pop(_BACK, False):
+        st.switch_page("views/worklist.py", query_params=st.query_params.to_dict())
     app = application()
     shown = shown_run(app)
     if shown is None:
         return
-    filters = filters_now(shown.run, app.filter_choices(shown.run.run_id, shown.scorer))
-    if has_arrived():
-        forget()
+    me = acting()
+    filters = filters_now(shown.run, app.filter_choices(shown.run.run_id, shown.scorer), me)
     alert_id = links.whole_number(st.query_params.get("alert"))
     if alert_id is None:
         _no_alert("No alert is named in this address", "Open one from the worklist.")
         return
     try:
-        detail = app.alert(alert_id, filters, acting_id())
+        detail = app.alert(alert_id, filters, me.person_id)
     except NotFoundError as error:
         _no_alert("This alert is not here", texts.plain(str(error), 400))
         return
@@ -42,13 +48,13 @@ def page() -> None:
     with st.container(gap="xsmall"):
         _bar(detail, app.simulated)
         _title(detail)
-        _triage(detail)
+        _triage(detail, me)
     left, right = st.columns([8, 5])
     with left:
         _timeline_card(detail)
     with right:
         _scores(detail)
-        _histograms(detail, app.worklist(filters, limit=1).lowest_scaled_score)
+        _histograms(detail, detail.lowest_scaled_score)
     left, right = st.columns([8, 5])
     with left:
         neighbours(detail)
@@ -62,7 +68,7 @@ def page() -> None:
         sentences = detail.record_after or ("Nothing about this decision is in the record after the snapshot.",)
         st.markdown("  \n".join(texts.plain(sentence, 300) for sentence in sentences))
     with right:
-        story_card(alert_id)
+        story_card(alert_id, me)
 
 
 def _no_alert(title: str, sentence: str) -> None:
@@ -82,10 +88,14 @@ def _bar(detail: AlertDetail, simulated: bool) -> None:
     """Draw the way back, the place in the list and the keys to its neighbours."""
     row, phone = detail.row, is_phone()
     with st.container(horizontal=True, vertical_alignment="center", key="alert-bar"):
-        if st.button(
-            "Worklist", key="al_back", type="tertiary", icon=":material/arrow_back:", shortcut=None if phone else "B"
-        ):
-            st.switch_page("views/worklist.py", query_params=st.query_params.to_dict())
+        st.button(
+            "Worklist",
+            key="al_back",
+            type="tertiary",
+            icon=":material/arrow_back:",
+            shortcut=None if phone else "B",
+            on_click=_go_back,
+        )
         st.markdown(
             cards.muted(f"rank {row.rank:,} among {texts.DECISION_TEXTS[row.decision].lower()}s"), width="content"
         )
@@ -113,6 +123,11 @@ def _bar(detail: AlertDetail, simulated: bool) -> None:
         st.switch_page("views/worklist.py", query_params={"triage": "any"})
 
 
+def _go_back() -> None:
+    """Go back to the list, at the start of the run that follows, before anything of the alert is asked for again."""
+    st.session_state[_BACK] = True
+
+
 def _open(alert_id: int) -> None:
     forget()
     st.query_params["alert"] = str(alert_id)
@@ -138,14 +153,14 @@ def _title(detail: AlertDetail) -> None:
         st.markdown(f"{reason} {cards.muted(about)}")
 
 
-def _triage(detail: AlertDetail) -> None:
+def _triage(detail: AlertDetail, me: Acting) -> None:
     """Draw where the decision stands and what can be done about it."""
     row = detail.row
     state = row.standing.state
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alert-triage"):
         st.badge(texts.standing(row.standing), icon=texts.TRIAGE_ICONS[state], color=texts.TRIAGE_COLOURS[state])
         with st.container(gap="xsmall", width="content"):
-            draw_bar({row.alert_id: row.standing.version}, state, name="alert")
+            draw_bar({row.alert_id: row.standing.version}, state, me, name="alert")
     draw_said()
 
 

@@ -18,12 +18,13 @@ from dashboard.components.worklist_filters import draw_filters
 from dashboard.components.worklist_header import header_tools
 from dashboard.components.worklist_preview import preview
 from dashboard.components.worklist_state import TRAIL, Place, apply, filters_now, kept_place, move, place
-from dashboard.context import acting_id, application, has_arrived, is_phone, shown_errors
+from dashboard.context import Acting, acting, application, has_arrived, is_phone, shown_errors
 
 PAGE_SIZE = 13
 SHOWN = "worklist_shown"
 # Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
 SELECTED = "worklist_selected"
+OPENED = "worklist_opened"
 FILTER_WORDS = {
     "decision": ("the decision", "Show omissions and commissions"),
     "kind": ("the kind", "Show labs and drugs"),
@@ -56,15 +57,17 @@ class Listing:
 
 def page() -> None:
     """Draw the page."""
+    if has_arrived():
+        forget()
+        st.session_state.pop(OPENED, None)
+    _leave()
     app = application()
     shown = shown_run(app)
     if shown is None:
         return
-    if has_arrived():
-        forget()
-    run = shown.run
+    run, me = shown.run, acting()
     choices = app.filter_choices(run.run_id, shown.scorer)
-    filters = filters_now(run, choices)
+    filters = filters_now(run, choices, me)
     listing = Listing(run, shown.latest_id, filters, choices)
     line = f"Run of {texts.day_time(run.published_at)} · triage is never used as a study label"
     with cards.header("Worklist", line, simulated=app.simulated):
@@ -89,7 +92,8 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
     have moved in it or triaged.
     """
     with shown_errors():
-        at = place()
+        _leave()
+        at, me = place(), acting()
         found = drawn.pop() if drawn else application().worklist(listing.filters, at.after or None, PAGE_SIZE)
         if not found.lines and at.alert is None:
             draw_said()
@@ -98,17 +102,28 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
         line = _selected(listing, found, at)
         if is_phone():
             _grid(found, line, at)
-            _pager(listing, found, line, at)
-            bulk_bar(listing.filters)
-            _preview(listing, found, line, at)
+            _pager(listing, found, line, at, me)
+            bulk_bar(listing.filters, me)
+            _preview(listing, found, line, at, me)
             return
         left, right = st.columns([9, 4])
         with left:
             _grid(found, line, at)
-            _pager(listing, found, line, at)
-            bulk_bar(listing.filters)
+            _pager(listing, found, line, at, me)
+            bulk_bar(listing.filters, me)
         with right:
-            _preview(listing, found, line, at)
+            _preview(listing, found, line, at, me)
+
+
+def _open(address: dict[str, str]) -> None:
+    """Go to an alert's page: at the start of the run that follows, before anything of the list is asked for again."""
+    st.session_state[OPENED] = address
+
+
+def _leave() -> None:
+    address = st.session_state.pop(OPENED, None)
+    if address is not None:
+        st.switch_page("views/alert.py", query_params=address)
 
 
 def _selected(listing: Listing, found: WorklistPage, at: Place) -> WorklistLine | None:
@@ -243,7 +258,7 @@ def _first_line(at: Place) -> int:
     return (at.page - 1) * PAGE_SIZE + 1
 
 
-def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None, at: Place) -> None:
+def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None, at: Place, me: Acting) -> None:
     first = _first_line(at)
     ids = [line.first.alert_id for line in found.lines]
     here = selected.first.alert_id if selected else None
@@ -256,7 +271,7 @@ def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None,
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="pager"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
             st.markdown(cards.muted(words if ids else "No line"), width="content")
-            bulk_button(listing.filters, found.n_within_budget)
+            bulk_button(listing.filters, found.n_within_budget, me)
         with st.container(horizontal=True, horizontal_alignment="right", gap="small", width="content"):
             st.button("Previous", key="wl_previous", type="tertiary", shortcut="K", disabled=start, on_click=_previous)
             st.button("Next", key="wl_next", type="tertiary", shortcut="J", disabled=end, on_click=_next)
@@ -308,7 +323,7 @@ def _after_triage() -> None:
         move(replace(at, alert=None))
 
 
-def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, at: Place) -> None:
+def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, at: Place, me: Acting) -> None:
     """Draw the card of the selected alert."""
     draw_said()
     if line is None:
@@ -317,7 +332,7 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
     st.session_state[SELECTED] = line.first.alert_id
     row = next((one for one in line.members if one.alert_id == at.alert), line.first)
     try:
-        detail = application().alert(row.alert_id, listing.filters, acting_id())
+        detail = application().preview(row.alert_id, me.person_id)
     except RefusedError as error:
         st.info(texts.plain(str(error), 400), icon=":material/visibility_off:")
         return
@@ -333,9 +348,11 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
         detail,
         found.lowest_scaled_score,
         lambda alert: listing.address(replace(at, alert=alert)),
+        _open,
         lambda: draw_bar(
             {member.alert_id: member.standing.version for member in line.members},
             row.standing.state,
+            me,
             name="preview",
             then=_after_triage,
             narrow=True,

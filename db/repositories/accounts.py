@@ -8,8 +8,9 @@ from sqlalchemy.engine import Connection
 from core.errors import ConflictError
 from core.vocabulary import Role, SignInSource
 from db.models import Account, Person
-from db.repositories.reading import change, columns, read_all, read_one, values
+from db.repositories.reading import change, columns, read_all, read_one, run, values
 from db.rows import AccountRow
+from db.run_queries import account_of_person, any_account
 
 
 class Accounts:
@@ -20,7 +21,7 @@ class Accounts:
 
     def exist(self) -> bool:
         """Tell whether anybody has an account."""
-        return self._connection.execute(select(Account.person_id).limit(1)).first() is not None
+        return run(self._connection, any_account()).first() is not None
 
     def add(self, account: AccountRow) -> None:
         """Add an account to a person without one.
@@ -38,8 +39,7 @@ class Accounts:
 
     def get(self, person_id: int) -> AccountRow | None:
         """Give a person's account, None without one."""
-        statement = select(*columns(Account, AccountRow)).where(Account.person_id == person_id)
-        return read_one(self._connection, AccountRow, statement)
+        return read_one(self._connection, AccountRow, account_of_person(), person_id_=person_id)
 
     def by_login(self, source: SignInSource, login: str) -> AccountRow | None:
         """Give the account with a login of a source, None when there is none."""

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from core.vocabulary import Decision, TriageState
 from db.models import Alert, Instance, ScoringRun, Task, Triage
 from db.repositories.alert_lists import of_scorer
+from db.repositories.reading import SEEN, run
 from db.rows import AlertFilters
 
 PATIENTS_AT_ONCE = 500
@@ -59,6 +60,20 @@ def matching(connection: Connection, run_id: int, filters: AlertFilters) -> Sele
 def triaged(connection: Connection, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
     """Give the ids of a run's alerts that somebody has triaged and that stand at one of these states.
 
+    A reader, who sees one state of the database as long as he reads, looks once.
+    """
+    seen: dict[Any, list[int]] | None = connection.get_execution_options().get(SEEN)
+    if seen is None:
+        return _triaged(connection, run_id, states, now)
+    key = (run_id, frozenset(states), now)
+    if key not in seen:
+        seen[key] = _triaged(connection, run_id, states, now)
+    return seen[key]
+
+
+def _triaged(connection: Connection, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
+    """Look for triaged alerts.
+
     A snooze that is over stands at "new". Step by step from what was triaged to its alerts: left to itself, the
     database would begin at the alerts, of which there are millions.
     """
@@ -67,19 +82,20 @@ def triaged(connection: Connection, run_id: int, states: Collection[TriageState]
     if TriageState.NEW in states:
         stands.append(over)
     keys = select(Triage.patient_id, Triage.snapshot_at, Triage.task_key).where(or_(*stands))
-    wanted = {(row.patient_id, row.snapshot_at, row.task_key) for row in connection.execute(keys)}
+    wanted = {(row.patient_id, row.snapshot_at, row.task_key) for row in run(connection, keys)}
     patients = sorted({patient for patient, _, _ in wanted})
     found: list[int] = []
     run_of_alert: Any = Alert.run_id + 0
     for start in range(0, len(patients), PATIENTS_AT_ONCE):
         mine = _instances(run_id).where(Instance.patient_id.in_(patients[start : start + PATIENTS_AT_ONCE]))
-        ids = connection.execute(mine).scalars().all()
+        ids = run(connection, mine).scalars().all()
         for first in range(0, len(ids), PATIENTS_AT_ONCE):
-            rows = connection.execute(
+            rows = run(
+                connection,
                 select(Alert.id, Instance.patient_id, Instance.snapshot_at, Task.task_key)
                 .join(Instance, Instance.id == Alert.instance_id)
                 .join(Task, Task.id == Alert.task_id)
-                .where(run_of_alert == run_id, Alert.instance_id.in_(ids[first : first + PATIENTS_AT_ONCE]))
+                .where(run_of_alert == run_id, Alert.instance_id.in_(ids[first : first + PATIENTS_AT_ONCE])),
             )
             found += [id_ for id_, *key in rows if tuple(key) in wanted]
     return found
@@ -122,7 +138,7 @@ def _in_days(
     if before is not None:
         within = within.where(Instance.snapshot_at < before)
     some = within.limit(FEW_INSTANCES + 1).subquery()
-    n_instances = connection.execute(select(func.count()).select_from(some)).scalar_one()
+    n_instances = run(connection, select(func.count()).select_from(some)).scalar_one()
     # The plus keeps the database from gathering every alert of many instances only to sort them.
     column: Any = Alert.instance_id if n_instances <= FEW_INSTANCES else Alert.instance_id + 0
     return column.in_(within)  # type: ignore[no-any-return]
@@ -130,10 +146,11 @@ def _in_days(
 
 def _of_tasks(connection: Connection, run_id: int, task_key: str, text: str) -> ColumnElement[bool]:
     """Find the tasks first, in all alphabets; many of them are no reason to leave the order of ranks."""
-    tasks = connection.execute(
+    tasks = run(
+        connection,
         select(Task.id, Task.task_key, Task.name)
         .join(ScoringRun, ScoringRun.snapshot_id == Task.snapshot_id)
-        .where(ScoringRun.id == run_id)
+        .where(ScoringRun.id == run_id),
     )
     wanted = text.casefold()
     ids = [id_ for id_, key, name in tasks if (not task_key or key == task_key) and wanted in name.casefold()]

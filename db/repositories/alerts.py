@@ -12,55 +12,19 @@ from sqlalchemy.engine import Connection
 
 from core.errors import NotFoundError
 from core.vocabulary import Decision, TriageState
+from db.kept import Kept, kept_of_run
 from db.models import Alert, Instance, ScoringRun, Task
 from db.repositories.alert_cursors import cursor_of, day_cursor_of, read_cursor, read_day_cursor
 from db.repositories.alert_lists import of_scorer
 from db.repositories.alert_matching import matching, triaged
-from db.repositories.reading import read_all, read_one
-from db.rows import AlertFilters, AlertPage, AlertRecord, DecisionKey
-
-_RECORD = (
-    *(
-        getattr(Alert, name)
-        for name in (
-            "id",
-            "run_id",
-            "scorer",
-            "rank",
-            "decision",
-            "kind",
-            "unit",
-            "window_cut",
-            "score",
-            "scaled_score",
-            "soft_label",
-            "support",
-            "task_id",
-            "instance_id",
-        )
-    ),
-    Task.task_key,
-    Task.name.label("task_name"),
-    Task.order_group,
-    Task.column_index,
-    *(
-        getattr(Instance, name)
-        for name in (
-            "row_index",
-            "patient_id",
-            "stay_id",
-            "snapshot_at",
-            "day_of_stay",
-            "age_years",
-            "sex",
-            "window_hours",
-        )
-    ),
-)
-
+from db.repositories.reading import read_all, read_one, run
+from db.rows import AlertFilters, AlertPage, AlertRecord, DecisionKey, RunRow
+from db.run_queries import alert_records, published_alert
 
 Scores: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Scores and scaled scores of the same alerts."""
+OrderGroup: TypeAlias = tuple[int, Decision, str]
+"""Instance, decision and name of a group of tasks that are ordered together."""
 _BY_RANK = (Alert.rank, Alert.decision)
 ROWS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""
@@ -73,8 +37,9 @@ class Alerts:
     order (rank, decision): one decision by rank, both together by turns.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, kept: Kept | None = None) -> None:
         self._connection = connection
+        self._kept = kept
 
     def page(
         self, run_id: int, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
@@ -100,8 +65,7 @@ class Alerts:
         statement = self._matching(run_id, filters)
         if after is not None:
             statement = statement.where(_key() > _position(*read_cursor(after)))
-        chosen = statement.order_by(*_BY_RANK).limit(limit + 1)
-        found = self._records(chosen, *_BY_RANK)
+        found = self._records(run(self._connection, statement.order_by(*_BY_RANK).limit(limit + 1)).scalars().all())
         more = len(found) > limit
         return AlertPage(tuple(found[:limit]), cursor_of(found[limit - 1]) if more else None)
 
@@ -115,26 +79,49 @@ class Alerts:
             later = (Instance.snapshot_at == moment) & (_key() > _position(rank, decision))
             statement = statement.where(or_(Instance.snapshot_at < moment, later))
         order = (Instance.snapshot_at.desc(), *_BY_RANK)
-        found = self._records(statement.order_by(*order).limit(limit + 1), *order)
+        found = self._records(run(self._connection, statement.order_by(*order).limit(limit + 1)).scalars().all())
         more = len(found) > limit
         return AlertPage(tuple(found[:limit]), day_cursor_of(found[limit - 1]) if more else None)
 
     def of_instances(
-        self, run_id: int, instance_ids: Collection[int], **filters: Unpack[AlertFilters]
+        self,
+        run_id: int,
+        instance_ids: Collection[int],
+        **filters: Unpack[AlertFilters],
     ) -> list[AlertRecord]:
         """Give the alerts of some instances that the filters let through, by rank; at most `ROWS_AT_ONCE` instances."""
         statement = self._matching(run_id, filters).where(Alert.instance_id.in_(instance_ids))
-        return self._records(statement, *_BY_RANK)
+        return self._records(run(self._connection, statement.order_by(*_BY_RANK)).scalars().all())
+
+    def of_groups(
+        self, run_id: int, groups: Collection[OrderGroup], **filters: Unpack[AlertFilters]
+    ) -> list[AlertRecord]:
+        """Give the alerts of some order groups that the filters let through, by rank; at most `ROWS_AT_ONCE` groups.
+
+        Whole records only of those that belong: a patient-day has many more alerts than one of its groups.
+        """
+        wanted = set(groups)
+        # The plus keeps the database with the instances, of which there are few.
+        task_of_alert: Any = Alert.task_id + 0
+        statement = (
+            self._matching(run_id, filters)
+            .join(Task, Task.id == task_of_alert)
+            .where(Alert.instance_id.in_({instance_id for instance_id, _, _ in wanted}), Task.order_group != "")
+            .with_only_columns(Alert.id, Alert.instance_id, Alert.decision, Task.order_group)
+            .order_by(*_BY_RANK)
+        )
+        return self._records([id_ for id_, *group in run(self._connection, statement) if tuple(group) in wanted])
 
     def of_stays(
         self, run_id: int, stays: Collection[tuple[str, int]], **filters: Unpack[AlertFilters]
     ) -> list[AlertRecord]:
         """Give the alerts of some stays (patient, number of the stay) that the filters let through, by rank."""
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
-        rows = self._connection.execute(
+        rows = run(
+            self._connection,
             select(Instance.id, Instance.patient_id, Instance.stay_id).where(
                 Instance.snapshot_id == of_run, Instance.patient_id.in_({patient for patient, _ in stays})
-            )
+            ),
         )
         wanted = set(stays)
         ids = [id_ for id_, patient, stay in rows if (patient, stay) in wanted]
@@ -143,29 +130,27 @@ class Alerts:
             found += self.of_instances(run_id, ids[start : start + ROWS_AT_ONCE], **filters)
         return found
 
-    def _records(self, chosen: Any, *order: Any) -> list[AlertRecord]:
-        ids = chosen.subquery()
-        statement = (
-            select(*_RECORD)
-            .join(ids, ids.c.id == Alert.id)
-            .join(Task, Task.id == Alert.task_id)
-            .join(Instance, Instance.id == Alert.instance_id)
-        )
-        return read_all(self._connection, AlertRecord, statement.order_by(*order))
+    def _records(self, ids: Sequence[int]) -> list[AlertRecord]:
+        """Give alerts by number, in this order."""
+        found: dict[int, AlertRecord] = {}
+        for start in range(0, len(ids), ROWS_AT_ONCE):
+            some = read_all(self._connection, AlertRecord, alert_records(), ids=ids[start : start + ROWS_AT_ONCE])
+            found |= {one.id: one for one in some}
+        return [found[id_] for id_ in ids]
 
     def units(self, run_id: int, **filters: Unpack[AlertFilters]) -> dict[str, dict[Decision, int]]:
         """Count the alerts that the filters let through by unit and decision."""
         inside = self._matching(run_id, filters).with_only_columns(Alert.unit, Alert.decision).subquery()
         statement = select(inside.c.unit, inside.c.decision, func.count()).group_by(inside.c.unit, inside.c.decision)
         found: dict[str, dict[Decision, int]] = {}
-        for unit, decision, n in self._connection.execute(statement):
+        for unit, decision, n in run(self._connection, statement):
             found.setdefault(unit, {})[decision] = n
         return found
 
     def scores(self, run_id: int, **filters: Unpack[AlertFilters]) -> dict[Decision, Scores]:
         """Give (scores, scaled scores) of the alerts that the filters let through, by decision and rank."""
         inside = self._matching(run_id, filters).with_only_columns(Alert.decision, Alert.score, Alert.scaled_score)
-        rows = self._connection.execute(inside.order_by(Alert.rank)).all()
+        rows = run(self._connection, inside.order_by(Alert.rank)).all()
         of_decision = {one: [row for row in rows if row.decision is one] for one in Decision}
         return {
             one: (np.array([row.score for row in own]), np.array([row.scaled_score for row in own]))
@@ -175,7 +160,7 @@ class Alerts:
     def count(self, run_id: int, **filters: Unpack[AlertFilters]) -> int:
         """Count the alerts that the filters let through; reads nothing but an index."""
         statement = select(func.count()).select_from(self._matching(run_id, filters).subquery())
-        return self._connection.execute(statement).scalar_one()
+        return int(run(self._connection, statement).scalar_one())
 
     def count_hidden_by_triage(self, run_id: int, **filters: Unpack[AlertFilters]) -> int:
         """Count the alerts that only the filter on triage keeps away; starts from what was triaged where it can."""
@@ -185,14 +170,12 @@ class Alerts:
             return self.count(run_id, **everything) - self.count(run_id, **filters)  # type: ignore[arg-type]
         hidden = triaged(self._connection, run_id, [state for state in TriageState if state not in states], now)
         statement = self._matching(run_id, everything).where(Alert.id.in_(hidden)).subquery()  # type: ignore[arg-type]
-        return self._connection.execute(select(func.count()).select_from(statement)).scalar_one()
+        return int(run(self._connection, select(func.count()).select_from(statement)).scalar_one())
 
     def lowest_scaled_score(self, run_id: int, **filters: Unpack[AlertFilters]) -> float | None:
         """Give the scaled score of the last alert that the filters let through, None when there is none."""
         last = self._matching(run_id, filters).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1).subquery()
-        return self._connection.execute(
-            select(Alert.scaled_score).join(last, last.c.id == Alert.id)
-        ).scalar_one_or_none()
+        return run(self._connection, select(Alert.scaled_score).join(last, last.c.id == Alert.id)).scalar_one_or_none()
 
     def get(self, alert_id: int) -> AlertRecord:
         """Give an alert of a run that readers may see.
@@ -202,14 +185,7 @@ class Alerts:
         NotFoundError
             If there is none, or its run is not published.
         """
-        statement = (
-            select(*_RECORD)
-            .join(Task, Task.id == Alert.task_id)
-            .join(Instance, Instance.id == Alert.instance_id)
-            .join(ScoringRun, ScoringRun.id == Alert.run_id)
-            .where(Alert.id == alert_id, ScoringRun.published_at.is_not(None))
-        )
-        found = read_one(self._connection, AlertRecord, statement)
+        found = read_one(self._connection, AlertRecord, published_alert(), alert_id=alert_id)
         if found is None:
             raise _no_alert(alert_id)
         return found
@@ -231,7 +207,7 @@ class Alerts:
                 .join(ScoringRun, ScoringRun.id == Alert.run_id)
                 .where(Alert.id.in_(alert_ids[start : start + ROWS_AT_ONCE]), ScoringRun.published_at.is_not(None))
             )
-            for id_, patient_id, snapshot_at, task_key in self._connection.execute(statement):
+            for id_, patient_id, snapshot_at, task_key in run(self._connection, statement):
                 found[id_] = DecisionKey(patient_id, snapshot_at, task_key)
         for alert_id in alert_ids:
             if alert_id not in found:
@@ -250,7 +226,7 @@ class Alerts:
                 .join(Instance, Instance.id == Alert.instance_id)
                 .where(of_scorer(run_id), Instance.row_index.in_(rows))
             )
-            for row_index, task_key, alert_id in self._connection.execute(statement):
+            for row_index, task_key, alert_id in run(self._connection, statement):
                 if (row_index, task_key) in wanted:
                     found[row_index, task_key] = alert_id
         return found
@@ -262,7 +238,7 @@ class Alerts:
         tasks: dict[str, int] = {}
         for start in range(0, len(keys), ROWS_AT_ONCE):
             some = Task.task_key.in_(keys[start : start + ROWS_AT_ONCE])
-            rows = self._connection.execute(select(Task.task_key, Task.id).where(Task.snapshot_id == of_run, some))
+            rows = run(self._connection, select(Task.task_key, Task.id).where(Task.snapshot_id == of_run, some))
             tasks |= {row.task_key: row.id for row in rows}
         found: list[int] = []
         known = sorted(key for key in decisions if key.task_key in tasks)
@@ -270,11 +246,12 @@ class Alerts:
             some_known = known[start : start + ROWS_AT_ONCE]
             instances = {
                 (patient_id, snapshot_at): id_
-                for id_, patient_id, snapshot_at in self._connection.execute(
+                for id_, patient_id, snapshot_at in run(
+                    self._connection,
                     select(Instance.id, Instance.patient_id, Instance.snapshot_at).where(
                         Instance.snapshot_id == of_run,
                         Instance.patient_id.in_({key.patient_id for key in some_known}),
-                    )
+                    ),
                 )
             }
             pairs = [
@@ -288,28 +265,32 @@ class Alerts:
                 # whole run; a sum is nothing that an index is of.
                 of_instances = Alert.instance_id.in_({instance_id for instance_id, _ in pairs})
                 statement = select(Alert.id).where(of_instances, about_them, Alert.run_id + 0 == run_id)
-                found += self._connection.execute(statement).scalars()
+                found += run(self._connection, statement).scalars()
         return found
+
+    def kept_of_decisions(self, run: RunRow, decisions: Collection[DecisionKey]) -> list[int]:
+        """Give `of_decisions`, which for a published run is looked up once for the same decisions."""
+        wanted = frozenset(decisions)
+        return kept_of_run(self._kept, "decisions", run, (wanted,), lambda: self.of_decisions(run.id, wanted))
 
     def count_among(self, run_id: int, alert_ids: Collection[int], **filters: Unpack[AlertFilters]) -> int:
         """Count those of some alerts that the filters let through."""
         statement = self._matching(run_id, filters).where(Alert.id.in_(alert_ids)).subquery()
-        return self._connection.execute(select(func.count()).select_from(statement)).scalar_one()
+        return int(run(self._connection, select(func.count()).select_from(statement)).scalar_one())
 
-    def neighbours(self, alert_id: int, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
+    def neighbours(self, alert: AlertRecord, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
         """Give the alerts before and after this one in the list of the filters, whether it is in that list or not.
 
         The list is that of the alert's own scorer.
         """
-        alert = self.get(alert_id)
         filters["scorer"] = alert.scorer
         here = _position(alert.rank, alert.decision)
         listed = self._matching(alert.run_id, filters)
         before = listed.where(_key() < here).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1)
         after = listed.where(_key() > here).order_by(Alert.rank, Alert.decision).limit(1)
         return (
-            self._connection.execute(before).scalars().one_or_none(),
-            self._connection.execute(after).scalars().one_or_none(),
+            run(self._connection, before).scalars().one_or_none(),
+            run(self._connection, after).scalars().one_or_none(),
         )
 
     def rank_of_nth(
@@ -322,16 +303,28 @@ class Alerts:
             run_id, {"scorer": scorer, "decision": decision, "include_cut_windows": include_cut_windows}
         )
         ranks = matching.with_only_columns(Alert.rank).order_by(Alert.rank).offset(n - 1).limit(1)
-        return self._connection.execute(ranks).scalar_one_or_none()
+        return run(self._connection, ranks).scalar_one_or_none()
+
+    def rank_at_budget(
+        self, run: RunRow, n: int, decision: Decision, *, include_cut_windows: bool = False, scorer: str = ""
+    ) -> int | None:
+        """Give `rank_of_nth`, which for a published run is walked to once for all readers."""
+        return kept_of_run(
+            self._kept,
+            "rank",
+            run,
+            (n, decision, include_cut_windows, scorer),
+            lambda: self.rank_of_nth(run.id, n, decision, include_cut_windows=include_cut_windows, scorer=scorer),
+        )
 
     def rank_at_score(self, run_id: int, score: float, decision: Decision, *, scorer: str = "") -> int:
         """Count the alerts of a list that score this much or more; ranks follow scores, so a few seeks tell."""
         listed = (of_scorer(run_id, scorer), Alert.decision == decision)
-        low, high = 0, self._connection.execute(select(func.max(Alert.rank)).where(*listed)).scalar() or 0
+        low, high = 0, run(self._connection, select(func.max(Alert.rank)).where(*listed)).scalar() or 0
         while low < high:
             middle = (low + high + 1) // 2
             here = select(Alert.scaled_score).where(*listed, Alert.rank == middle)
-            low, high = (middle, high) if self._connection.execute(here).scalar_one() >= score else (low, middle - 1)
+            low, high = (middle, high) if run(self._connection, here).scalar_one() >= score else (low, middle - 1)
         return low
 
     def days(self, run_id: int) -> tuple[datetime, datetime] | None:
@@ -339,7 +332,7 @@ class Alerts:
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
         mine = select(Instance.snapshot_at).where(Instance.snapshot_id == of_run)
         ends = [
-            self._connection.execute(mine.order_by(order).limit(1)).scalar_one_or_none()
+            run(self._connection, mine.order_by(order).limit(1)).scalar_one_or_none()
             for order in (Instance.snapshot_at.asc(), Instance.snapshot_at.desc())
         ]
         return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
@@ -349,14 +342,15 @@ class Alerts:
         units: list[str] = []
         while True:  # one seek for each unit, where SELECT DISTINCT would walk over every alert
             later = select(func.min(Alert.unit)).where(of_scorer(run_id, scorer))
-            unit = self._connection.execute(later.where(Alert.unit > units[-1]) if units else later).scalar()
+            unit = run(self._connection, later.where(Alert.unit > units[-1]) if units else later).scalar()
             if unit is None:
                 break
             units.append(unit)
         has_alert = exists().where(of_scorer(run_id, scorer), Alert.task_id == Task.id)
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
-        tasks = self._connection.execute(
-            select(Task.task_key, Task.name).where(Task.snapshot_id == of_run, has_alert).order_by(Task.name)
+        tasks = run(
+            self._connection,
+            select(Task.task_key, Task.name).where(Task.snapshot_id == of_run, has_alert).order_by(Task.name),
         )
         return tuple(unit for unit in units if unit), tuple((key, name) for key, name in tasks)
 

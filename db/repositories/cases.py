@@ -17,9 +17,10 @@ from db.models import (
     StudyCase,
     Task,
 )
-from db.queries import awaited_decisions
+from db.queries import awaited_decision, awaited_decisions
 from db.repositories.reading import columns, read_all, run, values
 from db.rows import BlindedRow, CaseRow, CaseScoreRow, DecisionKey, DraftRow, NewCase, OwnAnswer, ShownRow
+from db.run_queries import score_seen_of_decision
 from db.vote_queries import blinded_cases, case_of_study, shown_case
 
 _BLINDED_FIELDS = tuple(BlindedRow.__dataclass_fields__)
@@ -117,17 +118,15 @@ class Cases:
 
     def awaits_judgment_of(self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str) -> bool:
         """Tell whether an instance x task is among `awaited_of` somebody."""
-        statement = awaited_decisions(person_id).where(
-            StudyCase.patient_id == patient_id, StudyCase.snapshot_at == snapshot_at, StudyCase.task_key == task_key
-        )
-        return self._connection.execute(statement.limit(1)).first() is not None
+        given = {"reader": person_id, "patient": patient_id, "at": snapshot_at, "task": task_key}
+        return run(self._connection, awaited_decision(), **given).first() is not None
 
     def awaited_of(self, person_id: int) -> set[DecisionKey]:
         """Give the decisions that somebody has still to judge as a reader of open studies.
 
         One that all slots of its case have a judgment of, all by others, is no longer to be judged.
         """
-        return {DecisionKey(*row) for row in self._connection.execute(awaited_decisions(person_id).distinct())}
+        return {DecisionKey._make(row) for row in run(self._connection, awaited_decisions(), reader=person_id)}
 
     def belongs(self, study_id: int, case_id: int) -> bool:
         """Tell whether a case is one of the study."""
@@ -139,6 +138,11 @@ class Cases:
             select(ReferenceAnswer.answer, ReferenceAnswer.comment).where(ReferenceAnswer.case_id == case_id)
         ).one_or_none()
         return None if row is None else (row.answer, row.comment)
+
+    def score_of_decision_was_seen(self, person_id: int, decision: DecisionKey) -> bool:
+        """Tell whether somebody saw the score or votes of an instance x task before."""
+        given = {"patient": decision.patient_id, "at": decision.snapshot_at, "task": decision.task_key}
+        return run(self._connection, score_seen_of_decision(), person_id_=person_id, **given).first() is not None
 
     def note_score_seen(
         self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str, seen_at: datetime

@@ -10,6 +10,7 @@ from core.vocabulary import Role
 from db.models import Person
 from db.repositories.reading import columns, read_all, read_one, read_the
 from db.rows import PersonRow
+from db.run_queries import all_people, person_by_number
 
 
 class People:
@@ -46,9 +47,7 @@ class People:
             If there is none.
         """
         missing = f"There is no person {person_id}."
-        return read_the(
-            self._connection, PersonRow, select(*columns(Person, PersonRow)).where(Person.id == person_id), missing
-        )
+        return read_the(self._connection, PersonRow, person_by_number(), missing, person_id_=person_id)
 
     def by_name(self, name: str) -> PersonRow | None:
         """Give a person by name, None when there is none."""
@@ -56,8 +55,8 @@ class People:
 
     def all(self, *, active_only: bool = False) -> list[PersonRow]:
         """Give people in the order of joining."""
-        statement = select(*columns(Person, PersonRow)).order_by(Person.id)
-        return read_all(self._connection, PersonRow, statement.where(Person.active) if active_only else statement)
+        people = read_all(self._connection, PersonRow, all_people())
+        return [person for person in people if person.active] if active_only else people
 
     def change(self, person_id: int, *, role: Role, active: bool) -> PersonRow:
         """Give somebody another role, deactivate or activate."""

@@ -14,6 +14,8 @@ from core.errors import NotFoundError
 
 T = TypeVar("T")
 Query: TypeAlias = Select[*tuple[Any, ...]]
+SEEN = "seen"
+"""Option of a reader's connection: what has been looked up on it already."""
 
 
 def columns(model: type[DeclarativeBase], row_type: type[Any]) -> list[InstrumentedAttribute[Any]]:
@@ -21,7 +23,7 @@ def columns(model: type[DeclarativeBase], row_type: type[Any]) -> list[Instrumen
     return [getattr(model, field.name) for field in dataclasses.fields(row_type)]
 
 
-def run(connection: Connection, statement: Executable, **given: Any) -> CursorResult[Any]:
+def run(connection: Connection, statement: Executable, **given: Any) -> CursorResult[*tuple[Any, ...]]:
     """Run a statement on the connection of the unit of work, past the machinery for objects: only rows are read here.
 
     Parameters

@@ -12,11 +12,13 @@ from sqlalchemy.engine import Connection
 
 from core.errors import RefusedError
 from core.vocabulary import Decision, RunStatus
+from db.kept import Kept, kept_of_run
 from db.models import Alert, Instance, RunSensitivity, ScoringRun, Task, TaskResult
 from db.repositories.inserting import Bound, bind, insert_bound
-from db.repositories.reading import change, columns, read_all, read_one, read_the, values
-from db.rows import NewAlert, NewRun, NewTaskResult, RankedAlert, RunRow, TaskResultRow, TaskSummary
+from db.repositories.reading import change, columns, read_all, read_one, read_the, run, values
+from db.rows import NewAlert, NewRun, NewTaskResult, RankedAlert, RunRow, TaskPast, TaskResultRow, TaskSummary
 from db.rows.scoring import Histograms
+from db.run_queries import folds_of_run, latest_run, past_of_task, published_runs, run_by_number
 from db.types import CompressedVector, deflate
 
 VectorName = Literal["score", "scaled_score", "soft_label", "support"]
@@ -46,8 +48,9 @@ def prepare_task_results(run_id: int, rows: Iterable[NewTaskResult]) -> list[dic
 class Runs:
     """Runs of the unit of work's connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, kept: Kept | None = None) -> None:
         self._connection = connection
+        self._kept = kept
 
     def start(self, run: NewRun) -> int:
         """Begin a run; nobody sees it before it is published.
@@ -185,29 +188,54 @@ class Runs:
             If there is none.
         """
         missing = f"There is no scoring run {run_id}."
-        return read_the(
-            self._connection, RunRow, select(*columns(ScoringRun, RunRow)).where(ScoringRun.id == run_id), missing
-        )
+        return read_the(self._connection, RunRow, run_by_number(), missing, run_id_=run_id)
 
     def all(self) -> list[RunRow]:
         """Give every run in any state, newest first."""
         return read_all(self._connection, RunRow, select(*columns(ScoringRun, RunRow)).order_by(ScoringRun.id.desc()))
 
+    def published_run(self, run_id: int) -> RunRow | None:
+        """Give a run by number if it is published, else None."""
+        found = read_one(self._connection, RunRow, run_by_number(), run_id_=run_id)
+        return found if found is not None and found.status is RunStatus.PUBLISHED else None
+
     def published(self) -> list[RunRow]:
         """Give the published runs, newest first."""
-        return read_all(self._connection, RunRow, self._published())
+        return read_all(self._connection, RunRow, published_runs())
 
     def latest_published(self) -> RunRow | None:
         """Give the run published last, None when there is none."""
-        return read_one(self._connection, RunRow, self._published().limit(1))
+        return read_one(self._connection, RunRow, latest_run())
 
     def fold_of_row(self, run_id: int) -> npt.NDArray[np.int16]:
         """Give for each instance of the snapshot the fold it is scored in; -1 only learned from, -2 left out.
 
         The vectors of the run's task results run over ``numpy.flatnonzero(folds >= 0)``.
         """
-        statement = select(ScoringRun.fold_of_row).where(ScoringRun.id == run_id)
-        return self._connection.execute(statement).scalar_one()
+        folds: npt.NDArray[np.int16] = run(self._connection, folds_of_run(), run_id_=run_id).scalar_one()
+        return folds
+
+    def kept_folds(self, run: RunRow) -> npt.NDArray[np.int16]:
+        """Give `fold_of_row` of a run, read once for all who look at its alerts."""
+        return kept_of_run(self._kept, "folds", run, (), lambda: self.fold_of_row(run.id))
+
+    def past_of_task(self, run: RunRow, task_id: int, scorer: str) -> TaskPast:
+        """Give what a scorer of a run learned of a task, read once for all who look at it.
+
+        Raises
+        ------
+        NotFoundError
+            If the run has no result of this task and scorer.
+        """
+        missing = f"Scoring run {run.id} has no result of scorer '{scorer}' for task number {task_id}."
+        key = {"run_id_": run.id, "task_id_": task_id, "scorer_": scorer}
+        return kept_of_run(
+            self._kept,
+            "task",
+            run,
+            (task_id, scorer),
+            lambda: read_the(self._connection, TaskPast, past_of_task(), missing, **key),
+        )
 
     def task_results(self, run_id: int, scorer: str | None = None) -> list[TaskSummary]:
         """Give what the tasks of a run scored, without vectors, by task.
@@ -309,13 +337,6 @@ class Runs:
         statement = select(RunSensitivity.curves, RunSensitivity.computed_at).where(RunSensitivity.run_id == run_id)
         row = self._connection.execute(statement).one_or_none()
         return None if row is None else (row.curves, row.computed_at)
-
-    def _published(self) -> Any:
-        return (
-            select(*columns(ScoringRun, RunRow))
-            .where(ScoringRun.status == RunStatus.PUBLISHED)
-            .order_by(ScoringRun.published_at.desc(), ScoringRun.id.desc())
-        )
 
     def _require_running(self, run_id: int) -> None:
         status = self._connection.execute(select(ScoringRun.status).where(ScoringRun.id == run_id)).scalar_one_or_none()

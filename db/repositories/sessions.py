@@ -8,6 +8,7 @@ from sqlalchemy.engine import Connection
 from db.models import SignInFlow, SignInSession
 from db.repositories.reading import change, columns, read_all, read_one, values
 from db.rows import FlowRow, NewSession, SessionRow
+from db.run_queries import session_of_token
 
 
 class Sessions:
@@ -23,8 +24,7 @@ class Sessions:
 
     def by_hash(self, token_hash: str) -> SessionRow | None:
         """Give the session of a token, ended or not; None when there is none."""
-        statement = select(*columns(SignInSession, SessionRow)).where(SignInSession.token_hash == token_hash)
-        return read_one(self._connection, SessionRow, statement)
+        return read_one(self._connection, SessionRow, session_of_token(), token_hash_=token_hash)
 
     def get(self, session_id: int) -> SessionRow | None:
         """Give a session by number."""

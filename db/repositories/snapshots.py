@@ -9,10 +9,12 @@ import numpy.typing as npt
 from sqlalchemy import Table, insert, select
 from sqlalchemy.engine import Connection
 
+from db.kept import Kept, kept_or_asked
 from db.models import CohortSnapshot, Instance, Task
 from db.repositories.inserting import insert_many
-from db.repositories.reading import columns, read_all, read_one, read_the, values
+from db.repositories.reading import columns, read_all, read_one, read_the, run, values
 from db.rows import InstanceRow, NewInstance, NewSnapshot, NewTask, SnapshotRow, TaskRow
+from db.run_queries import latest_is_simulated, latest_snapshot, snapshot_by_number
 
 _ROWS_IN_A_QUERY = 500
 _ROWS_AT_ONCE = 10_000
@@ -22,8 +24,9 @@ _ROWS_AT_ONCE = 10_000
 class Snapshots:
     """Snapshots of the unit of work's connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, kept: Kept | None = None) -> None:
         self._connection = connection
+        self._kept = kept
 
     def add(self, snapshot: NewSnapshot, instances: Iterable[NewInstance], tasks: Iterable[NewTask]) -> SnapshotRow:
         """Store an import, all or nothing with the unit of work.
@@ -48,9 +51,13 @@ class Snapshots:
         NotFoundError
             If there is none.
         """
-        statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.id == snapshot_id)
         missing = f"There is no import {snapshot_id}."
-        return read_the(self._connection, SnapshotRow, statement, missing)
+        return kept_or_asked(
+            self._kept,
+            "snapshot",
+            snapshot_id,
+            lambda: read_the(self._connection, SnapshotRow, snapshot_by_number(), missing, snapshot_id=snapshot_id),
+        )
 
     def by_hash(self, content_hash: str) -> SnapshotRow | None:
         """Give the snapshot with these contents, None when they were never imported."""
@@ -59,8 +66,11 @@ class Snapshots:
 
     def latest(self) -> SnapshotRow | None:
         """Give the import stored last, None when there is none."""
-        statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id.desc()).limit(1)
-        return read_one(self._connection, SnapshotRow, statement)
+        return read_one(self._connection, SnapshotRow, latest_snapshot())
+
+    def latest_is_simulated(self) -> bool:
+        """Tell whether the import stored last has no real patients; False when there is none."""
+        return bool(run(self._connection, latest_is_simulated()).scalar())
 
     def all(self) -> list[SnapshotRow]:
         """Give every import, oldest first."""

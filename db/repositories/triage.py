@@ -11,6 +11,7 @@ from core.errors import ConflictError
 from db.models import CohortSnapshot, Instance, Person, Triage, TriageAct, TriageNote
 from db.repositories.reading import change, columns, read_all, values
 from db.rows import DecisionKey, NewNote, NewTriageAct, NoteRow, TriageActRow, TriageRow
+from db.run_queries import standing_of_patients
 
 PATIENTS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""
@@ -29,8 +30,8 @@ class TriageBook:
         remaining = iter(sorted({key.patient_id for key in wanted}))
         found: dict[DecisionKey, TriageRow] = {}
         while patients := list(islice(remaining, PATIENTS_AT_ONCE)):
-            statement = select(*columns(Triage, TriageRow)).where(Triage.patient_id.in_(patients))
-            found |= {row.key: row for row in read_all(self._connection, TriageRow, statement) if row.key in wanted}
+            rows = read_all(self._connection, TriageRow, standing_of_patients(), patients=patients)
+            found |= {row.key: row for row in rows if row.key in wanted}
         return found
 
     def append(self, acts: Sequence[NewTriageAct]) -> None:

@@ -11,6 +11,7 @@ from db.rows.scoring import (
     NewTaskResult,
     RankedAlert,
     RunRow,
+    TaskPast,
     TaskResultRow,
     TaskSummary,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "SlotRow",
     "SnapshotRow",
     "StudyRow",
+    "TaskPast",
     "TaskResultRow",
     "TaskRow",
     "TaskSummary",

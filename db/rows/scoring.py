@@ -99,6 +99,19 @@ class TaskSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPast:
+    """What a scorer learned of a task and how its scores are spread, without a vector over instances."""
+
+    n_past: int
+    n_past_positive: int
+    feature_columns: npt.NDArray[np.int32] | None
+    feature_weights: npt.NDArray[np.float32] | None
+    score_histogram: dict[str, Any] | None
+    """As in `NewTaskResult`; shared, so not to be changed."""
+    scaled_histogram: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewTaskResult(TaskSummary):
     """What a scorer made of a task; vectors of shape (n_recent,) over the run's recent instances in row order."""
 

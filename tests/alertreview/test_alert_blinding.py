@@ -39,8 +39,10 @@ def visitor(own: Application) -> int:
 
 def test_a_reader_with_an_open_case_is_refused_and_sees_it_after_judging(own: Application) -> None:
     case, alert = case_with_alert(own)
-    with pytest.raises(RefusedError, match="still to judge"):
-        own.alert(alert, person_id=visitor(own))
+    for look in (own.alert, own.preview):
+        look(alert)
+        with pytest.raises(RefusedError, match="still to judge"):
+            look(alert, person_id=visitor(own))
     shown = own.case("demo", visitor(own), case)
     own.submit_judgment(
         "demo", visitor(own), case, answer=Answer.USUAL, version_seen=shown.version_seen, form_key=shown.form_key

@@ -10,6 +10,7 @@ from alertreview import explanations
 from alertreview.bootstrap import Application, open_application
 from alertreview.explanations import N_NEIGHBOURS, Explanation, Explanations
 from alertreview.read_models import WorklistFilters
+from alertreview.snapshots import Snapshot
 from core.vocabulary import Decision
 from db.rows import AlertRecord
 
@@ -57,7 +58,9 @@ def test_histograms_count_every_scored_instance_of_the_task(application: Applica
 
 
 def test_what_stands_behind_an_alert_is_worked_out_once_and_kept_for_the_last_ones(own_home: Path) -> None:
-    with open_application(own_home) as site, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explanations, "KEPT_EXPLANATIONS", 2)
+        site = open_application(own_home)
         worked_out: list[int] = []
         work_out = Explanations._explain
 
@@ -66,7 +69,6 @@ def test_what_stands_behind_an_alert_is_worked_out_once_and_kept_for_the_last_on
             return work_out(self, content_hash, record, *given)
 
         patch.setattr(Explanations, "_explain", counted)
-        patch.setattr(explanations, "KEPT_EXPLANATIONS", 2)
         first, second, third = [row.alert_id for row in site.worklist(WorklistFilters(), limit=3).rows]
         before = site.alert(first)
         again = site.alert(first, WorklistFilters(decision=before.row.decision))
@@ -75,3 +77,41 @@ def test_what_stands_behind_an_alert_is_worked_out_once_and_kept_for_the_last_on
         for alert_id in (second, third, second, first):
             assert site.alert(alert_id).row.alert_id == alert_id
         assert worked_out == [first, second, third, first], "the one that was asked for longest ago is let go"
+        site.close()
+
+
+def test_the_preview_says_what_the_alert_says_and_its_neighbours_are_searched_once(own_home: Path) -> None:
+    with open_application(own_home) as site, pytest.MonkeyPatch.context() as patch:
+        searched: list[int] = []
+        search = explanations.nearest_past
+
+        def counted(*given: Any, **more: Any) -> Any:
+            searched.append(1)
+            return search(*given, **more)
+
+        patch.setattr(explanations, "nearest_past", counted)
+        for row in site.worklist(WorklistFilters(), limit=3).rows:
+            before = len(searched)
+            preview, detail = site.preview(row.alert_id), site.alert(row.alert_id)
+            assert (preview.n_neighbours, preview.n_neighbours_decided) == (
+                detail.n_neighbours,
+                detail.n_neighbours_decided,
+            )
+            assert preview.scaled_histogram == detail.scaled_histogram
+            assert (preview.run_id, preview.day_of_stay) == (detail.run.run_id, detail.day_of_stay)
+            assert len(searched) == before + 1
+
+
+def test_the_preview_reads_no_events_of_any_patient(own_home: Path) -> None:
+    with open_application(own_home) as site, pytest.MonkeyPatch.context() as patch:
+        read: list[str] = []
+        patch.setattr(Snapshot, "events_of", lambda _self, patient_id: read.append(patient_id))
+        for row in site.worklist(WorklistFilters(), limit=3).rows:
+            site.preview(row.alert_id)
+        assert not read
+
+
+def test_an_alert_knows_where_the_budget_ends_in_the_list_that_the_reader_came_from(application: Application) -> None:
+    for filters in (WorklistFilters(), WorklistFilters(alerts_per_patient_day=0.05, decision=Decision.OMISSION)):
+        page = application.worklist(filters, limit=1)
+        assert application.alert(page.rows[0].alert_id, filters).lowest_scaled_score == page.lowest_scaled_score

@@ -4,12 +4,16 @@ import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dashboard import context
+from dashboard.components import cards
+from dashboard.components.charts_base import Json
+from dashboard.components.drawn import Drawn
 from tests.dashboard.fake_application import FakeApplication
 from tests.dashboard.guarded import browser, clock, desk, site_with_ada
 from tests.demo_site import application, built_demo, demo_home, own_home
@@ -28,6 +32,18 @@ def components_are_looked_for_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", search)
         yield
+
+
+@pytest.fixture(autouse=True)
+def valid_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold every figure that a page draws to Plotly's own rules, which pages leave out to save time."""
+
+    class Checked(Drawn):
+        def __init__(self, figure: Json) -> None:
+            go.Figure(figure)
+            super().__init__(figure)
+
+    monkeypatch.setattr(cards, "Drawn", Checked)
 
 
 @pytest.fixture

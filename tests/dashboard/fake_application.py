@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
+from alertreview.alert_models import AlertPreview
 from alertreview.read_models import (
     AlertDetail,
     AlertRow,
@@ -126,6 +127,16 @@ class FakeApplication(FakeExports):
             and filters.text.lower() in row.task_name.lower()
         ]
 
+    def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
+        detail = self.alert(alert_id, None, person_id)
+        return AlertPreview(
+            detail.run.run_id,
+            detail.day_of_stay,
+            detail.scaled_histogram,
+            detail.n_neighbours,
+            detail.n_neighbours_decided,
+        )
+
     def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
         rows = {row.alert_id: row for row in self.rows()}
         if alert_id not in rows:
@@ -168,6 +179,7 @@ class FakeApplication(FakeExports):
                 ("ECG ordered in 24 h", 0.07),
             ),
             record_after=(f"{row.task_name} was {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
+            lowest_scaled_score=self.worklist(filters, limit=1).lowest_scaled_score if filters else None,
             previous_alert_id=order[place - 1] if place else None,
             next_alert_id=order[place + 1] if place is not None and place + 1 < len(order) else None,
         )

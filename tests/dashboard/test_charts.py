@@ -8,6 +8,8 @@ from itertools import pairwise
 
 import plotly.graph_objects as go
 import pytest
+from plotly.io import to_json
+from plotly.tools import return_figure_from_figure_or_data
 
 from alertreview.read_models import AlertDetail, Histogram
 from core.estimate import Estimate, not_computable
@@ -16,6 +18,7 @@ from dashboard.components import charts_bars, charts_report
 from dashboard.components.charts_base import Chart
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
+from dashboard.components.drawn import Drawn
 from dashboard.components.palette import DARK, LIGHT, Palette, palette
 from tests.dashboard.fake_application import FakeApplication
 from tests.dashboard.fake_records import HOSTILE, SNAPSHOT
@@ -56,7 +59,13 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
     ]
     for chart in figures:
         assert chart is not None
-        go.Figure(chart.figure)  # raises for an unknown property
+        built = go.Figure(chart.figure)  # raises for an unknown property
+        as_it_is = return_figure_from_figure_or_data(Drawn(chart.figure), validate_figure=True)
+        for part in ("data", "layout"):
+            checked, drawn = (json.loads(to_json(one, validate=False))[part] for one in (built, as_it_is))
+            if part == "layout":  # an empty template, spelled differently
+                assert [one.pop("template") for one in (checked, drawn)][1] == {}
+            assert checked == drawn
         assert chart.alt.endswith(".")
         assert len(chart.alt) > 20
         assert chart.figure["layout"]["template"] == {}

@@ -51,7 +51,7 @@ def test_neighbours_stay_in_the_list_of_the_alert_s_own_scorer(two_scorers: tupl
     site, run_id = two_scorers
     with site.database.read() as uow:
         listed = uow.alerts.page(run_id, scorer="day-adjusted", include_cut_windows=True).rows
-        before, after = uow.alerts.neighbours(listed[1].id, scorer="softhad", include_cut_windows=True)
+        before, after = uow.alerts.neighbours(listed[1], scorer="softhad", include_cut_windows=True)
     assert (before, after) == (listed[0].id, listed[2].id)
 
 
