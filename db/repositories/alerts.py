@@ -273,11 +273,6 @@ class Alerts:
         wanted = frozenset(decisions)
         return kept_of_run(self._kept, "decisions", run, (wanted,), lambda: self.of_decisions(run.id, wanted))
 
-    def count_among(self, run_id: int, alert_ids: Collection[int], **filters: Unpack[AlertFilters]) -> int:
-        """Count those of some alerts that the filters let through."""
-        statement = self._matching(run_id, filters).where(Alert.id.in_(alert_ids)).subquery()
-        return int(run(self._connection, select(func.count()).select_from(statement)).scalar_one())
-
     def neighbours(self, alert: AlertRecord, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
         """Give the alerts before and after this one in the list of the filters, whether it is in that list or not.
 
