@@ -75,8 +75,7 @@ class WorklistFilters:
     within: tuple[str, ...] | None = None
     """Units that the person may see, None for all; set by the application, never read from an address."""
     reader: int | None = None
-    """Whose cases still to be judged are left out, None for nobody's; whoever is signed in, and never read from an
-    address."""
+    """Whose cases still to be judged are left out, None for nobody's; who is signed in, never read from an address."""
     triage: TriageChoice = TriageChoice.ANY
     first_day: date | None = None
     """Instances of this day or later, in the site's zone."""
