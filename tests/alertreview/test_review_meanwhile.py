@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from alertreview.read_models import BlindedCase, DraftView
+from alertreview.read_models import BlindedCase, DraftView, SavedJudgment
 from core.vocabulary import Answer, SlotState
 from db.unit_of_work import UnitOfWork
-from tests.review_acts import captured, next_case, save
+from tests.review_acts import at_once, captured, next_case, save
 from tests.stored_site import StoredSite
 
 OPENING, REOPENING, SAVING = 4, 3, 7
@@ -134,6 +134,35 @@ def test_looking_at_a_held_case_waits_for_no_writer(site: StoredSite) -> None:
         assert next_case(site, reader).case_id == held.case_id
         uow.commit()
     assert not any("UPDATE" in statement or "pg_advisory" in statement for statement in statements)
+
+
+def test_many_windows_of_one_reader_at_once_take_one_slot(site: StoredSite) -> None:
+    first, second = site.study(3, 2, n_slots=2)
+    case_id = next_case(site, second).case_id
+    found = at_once(*[lambda: site.review.case("demo", first, case_id)] * 8)
+    assert [case.case_id for case in found if isinstance(case, BlindedCase)] == [case_id] * 8, found
+    with site.database.read() as uow:
+        holders = [slot.reviewer_id for slot in uow.slots.of_case(1, case_id)]
+    assert sorted(holder or 0 for holder in holders) == sorted([first, second])
+
+
+def test_a_lapsed_place_is_either_saved_or_taken_never_both(site: StoredSite) -> None:
+    first, second = site.study(12, 2, n_slots=1)
+    kept, taken = 0, 0
+    for _ in range(12):
+        case = next_case(site, first)
+        site.clock.pass_hours(30)
+        saved, found = at_once(
+            lambda case=case: save(site, first, case),  # type: ignore[misc]
+            lambda case=case: site.review.case("demo", second, case.case_id),  # type: ignore[misc]
+        )
+        is_saved, is_taken = isinstance(saved, SavedJudgment), isinstance(found, BlindedCase)
+        assert is_saved != is_taken, (saved, found)
+        kept, taken = kept + is_saved, taken + is_taken
+        if is_taken:
+            save(site, second, site.review.case("demo", second, case.case_id))
+    assert kept + taken == len(site.studies.votes("demo")) == 12
+    assert {vote.reviewer_id for vote in site.studies.votes("demo")} <= {first, second}
 
 
 def of_the_page(statements: list[str]) -> list[str]:
