@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from streamlit import config
+from threadpoolctl import threadpool_limits
 
 from alertreview.access import Actor
 from alertreview.web_settings import WebSettings, load_web_settings
@@ -107,6 +108,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
     """
     with suppress(AlertReviewError):  # who visits is told why
         await run_in_threadpool(site_of_process)
+    compute_in_one_thread()
     gc.collect()
     gc.freeze()
     yield
@@ -114,6 +116,15 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
         site = await run_in_threadpool(site_of_process)
         if not await run_in_threadpool(site.finish_writing, FINISH_SECONDS):
             logger.error("stopped while a save was still waiting; nothing of it was kept")
+
+
+def compute_in_one_thread() -> None:
+    """Let sums of products be taken by the thread that asks for them; to be called by the main thread.
+
+    Those behind one alert are too small to share out: the other threads would spin while they wait for the next ones,
+    and double what an act costs.
+    """
+    threadpool_limits(1, user_api="blas")
 
 
 def on_script_error(error: Exception) -> bool:

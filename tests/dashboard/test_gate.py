@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from alertreview.web_settings import WebSettings
 from core.errors import SettingsError, StoreError
 from dashboard import gate
 from dashboard.headers import content_security_policy
+from tests.apart import run_apart
 from tests.dashboard.fake_sign_in import FakeSessions
 from tests.dashboard.guarded import PROXY, MovingClock, form_key, sign_in
 from tests.sign_in_desk import SignInDesk
@@ -188,3 +191,27 @@ def test_a_bad_setting_keeps_the_app_from_starting(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("ALERTREVIEW_PROXY_HEADER", "X-Remote-User")
     with pytest.raises(SettingsError, match="ALERTREVIEW_PROXY_PEER must be the address"):
         gate.check_settings()
+
+
+def blas_threads() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_sums_of_products_are_taken_by_the_thread_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    with threadpool_limits(2), ThreadPoolExecutor(max_workers=1) as page:
+        gate.compute_in_one_thread()
+        assert blas_threads()
+        assert set(blas_threads()) == set(page.submit(blas_threads).result()) == {1}
+
+    def no_site() -> None:
+        raise StoreError("There is no database.")
+
+    async def started() -> None:
+        async with gate.lifespan(None):
+            assert told == [1]
+
+    told: list[int] = []
+    monkeypatch.setattr(gate, "compute_in_one_thread", lambda: told.append(1))
+    monkeypatch.setattr(gate, "site_of_process", no_site)
+    monkeypatch.setattr(gate.gc, "freeze", lambda: None)
+    run_apart(started())

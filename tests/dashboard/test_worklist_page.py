@@ -1,10 +1,13 @@
 """The worklist: rows always match the filters that are shown, and the selected alert is the one that is meant."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from alertreview.read_models import WorklistFilters
+from alertreview.alert_models import AlertPreview
+from alertreview.read_models import AlertDetail, WorklistFilters, WorklistPage
 from core.vocabulary import Decision, Kind
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.fake_application import FakeApplication
@@ -160,3 +163,40 @@ def test_open_leads_to_the_alert_with_the_filters_in_its_address(open_page: Open
     assert address(page) == {"decision": "commission", "alert": "1003"}
     page.button(key="al_back").click().run()
     assert set(rows(page)["type"].map(lambda cell: cell[0])) == {"Commission"}
+
+
+class Counting(FakeApplication):
+    """Notes what pages ask for."""
+
+    def __init__(self, asked: list[str]) -> None:
+        super().__init__()
+        self.asked = asked
+
+    def worklist(self, *given: Any, **more: Any) -> WorklistPage:
+        self.asked.append("worklist")
+        return super().worklist(*given, **more)
+
+    def preview(self, *given: Any, **more: Any) -> AlertPreview:
+        found = super().preview(*given, **more)
+        self.asked[-1] = "preview"  # the double makes it from an alert
+        return found
+
+    def alert(self, *given: Any, **more: Any) -> AlertDetail:
+        n_before = len(self.asked)
+        found = super().alert(*given, **more)
+        self.asked[n_before:] = ["alert"]
+        return found
+
+
+def test_each_key_asks_for_what_its_page_shows_and_nothing_else(open_page: OpenPage) -> None:
+    asked: list[str] = []
+    page = open_page("worklist", Counting(asked))
+    for press, expected in (
+        ("wl_next", ["worklist", "preview"]),
+        ("wl_open", ["alert"]),
+        ("al_back", ["worklist", "preview"]),
+    ):
+        asked.clear()
+        page.button(key=press).click().run()
+        assert nothing_failed(page)
+        assert asked == expected, press
