@@ -9,8 +9,26 @@ import pytest
 pytest_plugins = ("tests.traceability",)
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_TRACED = (ROOT / "tests" / "dashboard", ROOT / "tests" / "browser")
-"""Their subject lies above the packages that coverage is asked for, and tracing doubles the time of a page."""
+NOT_TRACED = tuple(
+    ROOT / "tests" / place
+    for place in (
+        # Their subject lies above or beside the packages that coverage is asked for.
+        "dashboard",
+        "browser",
+        "architecture",
+        # What they prove happens in other processes, which nobody traces.
+        "alertreview/test_cluster.py",
+        "alertreview/test_signing_terminal.py",
+        "alertreview/test_stopping.py",
+        "db/test_kills.py",
+        "db/test_load.py",
+        # They send many inputs through lines that the tests of each part pass.
+        "alertreview/test_hostile_text.py",
+        "alertreview/test_importing_fuzzed.py",
+        "alertreview/test_sources_agree.py",
+    )
+)
+"""Tests without a share in the coverage: tracing makes them half as long again, and a page twice as long."""
 
 # How long an example takes says something about the machine and what else it does, not about what is tested.
 hypothesis.settings.register_profile("without deadlines", deadline=None)
@@ -18,7 +36,7 @@ hypothesis.settings.load_profile("without deadlines")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Draw pages untraced."""
+    """Leave those untraced that add nothing to the coverage."""
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in NOT_TRACED):
             item.add_marker("no_cover")
