@@ -52,7 +52,9 @@ class SmallProvider:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        # It looks often whether it is to end: every test waits for that.
+        looks = {"poll_interval": 0.01}
+        threading.Thread(target=self.server.serve_forever, kwargs=looks, daemon=True).start()
 
     def metadata(self) -> dict[str, str]:
         return {
