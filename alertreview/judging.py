@@ -49,19 +49,20 @@ def save(database: Database, now: datetime, form: Form, given: Given) -> SavedJu
         raise RefusedError("'Cannot judge' needs a reason. Say what is missing, then save.")
     check_comment(given.comment)
     check_comment(given.reason)
-    with database.write() as uow:
+    with database.write(case_id=form.case_id) as uow:
         standing = standing_of(uow, form)
         already_saved = was_saved(standing, form.case_id, form.person_id)
         if not already_saved:
-            append_judgment(uow, now, form, given, standing)
+            # Before the row of the audit trail: from that on all readers wait for this one.
             uow.drafts.drop(form.case_id, form.person_id)
+            append_judgment(uow, now, form, given, standing)
             uow.commit()
     return _read_back(database, form, already_saved=already_saved)
 
 
 def take_back(database: Database, now: datetime, form: Form) -> None:
     """Take the current version back; see `alertreview.review.ReviewService.undo` for the rules."""
-    with database.write() as uow:
+    with database.write(case_id=form.case_id) as uow:
         standing = standing_of(uow, form)
         if was_saved(standing, form.case_id, form.person_id):
             return

@@ -141,7 +141,7 @@ class ReviewService:
         """
         check_comment(draft.comment)
         now = self._clock()
-        with self._database.write() as uow:
+        with self._database.write(case_id=case_id) as uow:
             terms = require_reader(uow, slug, person_id)
             require_open(terms)
             require_case(uow, terms, case_id)
@@ -160,7 +160,7 @@ class ReviewService:
             If the reader holds no slot of the case, has judged it, or the study is not open.
         """
         now = self._clock()
-        with self._database.write() as uow:
+        with self._database.write(case_id=case_id) as uow:
             terms = require_reader(uow, slug, person_id)
             require_open(terms)
             require_case(uow, terms, case_id)
@@ -312,8 +312,8 @@ class ReviewService:
         if first.holds_slot and _is_safe(terms, first, now):
             return first.case_id
         # A hold promises nothing that a power failure could break: lost, it is taken again at the next look.
-        with self._database.write(lasting=False) as uow:
-            for place in candidates:
+        for place in candidates:
+            with self._database.write(lasting=False, case_id=place.case_id) as uow:
                 if _may_open(uow, terms, place, now):
                     uow.commit()
                     return place.case_id

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from core.errors import StoreError
-from db.engine import canonical_json
+from db.engine import canonical_json, take_turn_at_trail
 from db.models import AuditEvent
 from db.repositories.reading import columns, run
 
@@ -78,6 +78,7 @@ class AuditTrail:
         details : dict
             Before, after, reason; values that JSON knows.
         """
+        take_turn_at_trail(self._connection)
         last = run(self._connection, _LAST).one_or_none()
         sequence, previous_hash = (last.sequence + 1, last.hash) if last else (1, GENESIS)
         text = canonical_json(details)

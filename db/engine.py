@@ -38,7 +38,11 @@ _SWITCH_SECONDS = 0.0005
 _NORMAL = 1
 """SQLite's number for a commit that does not wait for the disk and that no kill of a process can undo."""
 _WRITER_KEY = 0x416C5276
-"""PostgreSQL's advisory lock by which deciding writers take turns, as SQLite makes them."""
+"""PostgreSQL's advisory lock by which deciding writers take turns, as SQLite makes them; those of one case share it."""
+_CASE_KEY = 0x416C5243
+"""With the number of a case: the lock of those who decide about that case alone."""
+_TRAIL_KEY = 0x416C5254
+"""The lock of the audit trail's end, for those who share the first one."""
 
 
 _REPEATABLE_READ = 3
@@ -293,10 +297,21 @@ def _begin_postgresql(connection: Connection) -> None:
     steps = []
     if not options.get("lasting", True):
         steps.append("set_config('synchronous_commit', 'off', true)")
-    if options.get("exclusive", True):
+    case_id = options.get("case_id")
+    if case_id is not None:
+        # In this order, always: two who wait for each other would wait for ever.
+        steps.append(f"pg_advisory_xact_lock_shared({_WRITER_KEY})")
+        steps.append(f"pg_advisory_xact_lock({_CASE_KEY}, {int(case_id) % 2**31})")
+    elif options.get("exclusive", True):
         steps.append(f"pg_advisory_xact_lock({_WRITER_KEY})")
     if steps:
         connection.exec_driver_sql(f"SELECT {', '.join(steps)}")
+
+
+def take_turn_at_trail(connection: Connection) -> None:
+    """Wait until nobody else is about to write the audit trail's next row; held until the transaction ends."""
+    if connection.dialect.name == "postgresql" and connection.get_execution_options().get("case_id") is not None:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TRAIL_KEY})")
 
 
 def _set_postgresql(driver: Any, *, readonly: bool) -> None:

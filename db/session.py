@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from sqlalchemy.engine import Engine
 
@@ -76,7 +76,7 @@ class Database:
         """Begin a unit of work that sees one state of the database and can change nothing."""
         return UnitOfWork(self._engine, readonly=True, kept=self._kept)
 
-    def write(self, *, exclusive: bool = True, lasting: bool = True) -> UnitOfWork:
+    def write(self, *, exclusive: bool = True, lasting: bool = True, case_id: int | None = None) -> UnitOfWork:
         """Begin a unit of work that is kept by `UnitOfWork.commit` and otherwise leaves no trace.
 
         Parameters
@@ -87,8 +87,12 @@ class Database:
         lasting : bool
             Let the commit wait until the disk has it. False is for what nobody was promised: no killed process can
             undo it, a power failure can, alone or with what was committed in the same way before it.
+        case_id : int, optional
+            Decide about this case alone: take turns with others of the case, and with whoever decides about more than
+            one. On a server readers of different cases then need not wait for each other.
         """
-        return UnitOfWork(self._engine, readonly=False, exclusive=exclusive, lasting=lasting, writers=self._writers)
+        options: dict[str, Any] = {"exclusive": exclusive, "lasting": lasting, "case_id": case_id}
+        return UnitOfWork(self._engine, readonly=False, options=options, writers=self._writers)
 
     def finish_writing(self, within_seconds: float) -> bool:
         """Let no unit of work begin to write any more, and wait for those that have; True when all have ended."""

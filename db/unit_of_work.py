@@ -40,10 +40,8 @@ class UnitOfWork:
         From `db.engine.open_engine`.
     readonly : bool
         See one state of the database and refuse to change it.
-    exclusive : bool
-        Take turns with other deciding writers.
-    lasting : bool
-        Wait at the commit until the disk has it.
+    options : dict, optional
+        How a writer takes turns and commits; see `db.session.Database.write`.
     writers : Writers, optional
         Those of the database, to be counted among them; a reader is not counted.
     kept : Kept, optional
@@ -55,14 +53,13 @@ class UnitOfWork:
         engine: Engine,
         *,
         readonly: bool,
-        exclusive: bool = True,
-        lasting: bool = True,
+        options: dict[str, Any] | None = None,
         writers: Writers | None = None,
         kept: Kept | None = None,
     ) -> None:
         self._engine = engine
         self._readonly = readonly
-        self._options: dict[str, Any] = {"readonly": readonly, "exclusive": exclusive, "lasting": lasting}
+        self._options: dict[str, Any] = {"readonly": readonly, **(options or {})}
         self._kept = kept
         self._writers = writers
 
