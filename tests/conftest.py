@@ -1,6 +1,7 @@
 """What all tests share: open record sets, missing pieces that fail where all must run, and where coverage is traced."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -33,6 +34,11 @@ NOT_TRACED = tuple(
 # How long an example takes says something about the machine and what else it does, not about what is tested.
 hypothesis.settings.register_profile("without deadlines", deadline=None)
 hypothesis.settings.load_profile("without deadlines")
+
+
+# A shell starts what runs in the background deaf to Ctrl+C, and so would be the programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
