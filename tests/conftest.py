@@ -36,7 +36,7 @@ hypothesis.settings.register_profile("without deadlines", deadline=None)
 hypothesis.settings.load_profile("without deadlines")
 
 
-# A shell starts what runs in the background deaf to Ctrl+C, and so would be the programs that tests start and interrupt.
+# A shell starts what runs in the background deaf to Ctrl+C, and deaf would be the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
