@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alertreview.judging import Form, Given, append_judgment, standing_of
-from alertreview.review_rules import was_saved
+from alertreview.review_rules import require_judgeable, was_saved
 from core.errors import RefusedError
 from core.vocabulary import Answer, Certainty
 from db.session import Database
@@ -51,14 +51,15 @@ def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[O
     n_new = 0
     with database.write() as uow:
         study = uow.studies.by_slug(slug)
-        until = now + timedelta(hours=study.hold_hours)
         for vote in votes:
             form_key = f"outside-{study.id}-{vote.case_id}-{vote.person_id}"
             form = Form(slug, vote.person_id, vote.case_id, 0, form_key)
             standing = standing_of(uow, form)
             if was_saved(standing, vote.case_id, vote.person_id):
                 continue
-            if not uow.slots.claim(vote.case_id, vote.person_id, now=now, until=until):
+            terms = require_judgeable(standing, slug, vote.case_id)
+            until = now + timedelta(hours=terms.hold_hours)
+            if not uow.slots.hold(terms.study_id, vote.case_id, vote.person_id, now=now, until=until):
                 raise RefusedError(
                     f"Case {vote.case_id} of study '{slug}' has no slot left for person {vote.person_id}."
                 )

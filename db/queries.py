@@ -49,19 +49,6 @@ def is_claimable(assignment: Any, now: datetime | BindParameter[datetime]) -> Co
 
 
 @cache
-def claim_slot() -> Update:
-    """Take the first slot of a case that can be had (``case_id_``, ``reviewer``, ``now``, ``until``)."""
-    of_case = Assignment.case_id == bindparam("case_id_", type_=Integer())
-    can_be_had = is_claimable(Assignment, bindparam("now", type_=UtcDateTime()))
-    first = select(func.min(Assignment.slot)).where(of_case, can_be_had).scalar_subquery()
-    return (
-        update(Assignment)
-        .where(of_case, Assignment.slot == first, can_be_had)
-        .values(reviewer_id=bindparam("reviewer"), held_until=bindparam("until"), put_off_at=None)
-    )
-
-
-@cache
 def hold_slot() -> Update:
     """Hold a case for a reader (``case_id_``, ``study_id_``, ``reviewer``, ``now``, ``until``) while the study is open.
 

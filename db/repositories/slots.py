@@ -6,7 +6,7 @@ from sqlalchemy.engine import Connection
 
 from core.vocabulary import SlotState
 from db.packed import moment, unpacked
-from db.queries import claim_slot, hold_slot, holds_of_others, reader_places, slots_with_state
+from db.queries import hold_slot, holds_of_others, reader_places, slots_with_state
 from db.repositories.reading import change, run
 from db.rows import PlaceRow, SlotRow
 from db.vote_queries import change_own_slot
@@ -22,23 +22,14 @@ class Slots:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def claim(self, case_id: int, reviewer_id: int, *, now: datetime, until: datetime) -> bool:
-        """Take a slot that is free or whose hold has lapsed.
-
-        Returns
-        -------
-        bool
-            False when there is none; never a second slot for the same reader, which the database refuses.
-        """
-        return change(self._connection, claim_slot(), case_id_=case_id, reviewer=reviewer_id, now=now, until=until) == 1
-
     def hold(self, study_id: int, case_id: int, reviewer_id: int, *, now: datetime, until: datetime) -> bool:
         """Hold the reader's own slot of a case longer, or take one that can be had, while the study is open.
 
         Returns
         -------
         bool
-            False when there is none, or the study is not open. A judged slot stays judged, and is held.
+            False when there is none, or the study is not open. A judged slot stays judged, and is held; there is never
+            a second one for the same reader, which the database refuses.
         """
         given = {"study_id_": study_id, "case_id_": case_id, "reviewer": reviewer_id}
         return change(self._connection, hold_slot(), **given, now=now, until=until) == 1

@@ -54,3 +54,10 @@ def test_somebody_who_is_no_reader_votes_nowhere(own: Application) -> None:
         uow.commit()
     with pytest.raises(RefusedError):
         record_votes(own.database, NOW, "demo", [OutsideVote(stranger.id, open_cases(own)[0], Answer.USUAL)])
+
+
+def test_a_case_that_its_reader_has_begun_on_the_page_takes_the_vote_as_well(own: Application) -> None:
+    begun = own.next_case("demo", visitor(own))
+    assert begun is not None
+    assert record_votes(own.database, NOW, "demo", [OutsideVote(visitor(own), begun.case_id, Answer.RELEVANT)]) == 1
+    assert [row.answer for row in own.my_judgments(visitor(own))] == [Answer.RELEVANT]
