@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -238,3 +239,11 @@ def killed_after(process: "subprocess.Popen[str]", n_lines: int) -> list[str]:
     if not all(lines):
         raise AssertionError(errors)
     return [*lines, *rest.split("\n")[:-1]]
+
+
+def swept_after_kill(database: Database) -> int:
+    """Sweep what a killed scoring job left; a server notices that its client is gone a moment later."""
+    deadline = time.monotonic() + 60
+    while not (n_swept := database.sweep()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return n_swept

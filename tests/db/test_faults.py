@@ -16,7 +16,7 @@ from db import bulk, engine
 from db.copies import contents
 from db.session import Database
 from tests.faults import JumpingClock, damage, full_disk, locked
-from tests.stored_site import EPOCH, Patients, StoredSite, child, new_run
+from tests.stored_site import EPOCH, Patients, StoredSite, child, new_run, swept_after_kill
 
 PLAIN = ("Traceback", "sqlite3", "sqlalchemy", "canary")
 
@@ -175,8 +175,7 @@ def test_a_second_scoring_job_of_another_process_is_refused(database: Database) 
     finally:
         process.kill()
         process.communicate()
-    while not (swept := database.sweep()):
-        assert swept == 0, "a server notices a killed client a moment later"
+    assert swept_after_kill(database) == 1
     with database.scoring_job(), database.read() as uow:
         assert uow.runs.latest_published() is None
     assert site.snapshot.id == 1

@@ -10,7 +10,7 @@ from core.errors import NotFoundError, RefusedError, StoreError
 from core.vocabulary import Decision, RunStatus
 from db import bulk
 from db.rows import NewTaskResult
-from tests.stored_site import StoredSite, child, killed_after, new_run
+from tests.stored_site import StoredSite, child, killed_after, new_run, swept_after_kill
 
 
 def result(task_id: int, *, scorer: str = "softhad", reason: str = "", shift: float = 0.0) -> NewTaskResult:
@@ -155,7 +155,7 @@ def test_a_killed_scoring_job_is_swept_and_the_published_run_stays(site: StoredS
         assert site.database.sweep() == 0, "the job is alive"
     finally:
         killed_after(job, 0)
-    assert site.database.sweep() == 1
+    assert swept_after_kill(site.database) == 1
     with site.database.read() as uow:
         assert uow.runs.get(run_id).status is RunStatus.ABANDONED
         latest = uow.runs.latest_published()
