@@ -18,7 +18,7 @@ from alertreview.read_models import (
 )
 from alertreview.scorers import is_retrospective
 from alertreview.triage_models import Grouping, ListOrder, TriageChoice
-from alertreview.worklist_lines import lines_after
+from alertreview.worklist_pages import WorklistPages
 from alertreview.worklist_restriction import relaxed_one_by_one, restriction_of
 from alertreview.worklist_rows import find_run, lines_in_words
 from core.scoring_parameters import DAY_ADJUSTED, PAIR, SOFTHAD
@@ -58,6 +58,7 @@ class Worklist:
         self._database = database
         self._explanations = explanations
         self._clock = clock
+        self._pages = WorklistPages()
         self._budget_end = lru_cache(maxsize=KEPT_COUNTS)(self._count_budget_end)
         self._choices = lru_cache(maxsize=KEPT_CHOICES)(self._read_choices)
 
@@ -109,13 +110,13 @@ class Worklist:
                 return WorklistPage((), None, 0, 0, None)
             zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
             restriction = restriction_of(uow, run, filters, zone, now)
-            found, cursor = lines_after(uow, run.id, filters.grouping, filters.order, after, limit, restriction)
-            lines = lines_in_words(uow, found, filters.grouping, zone, now)
+            found = self._pages.get(uow, run, filters.grouping, filters.order, after, limit, restriction)
+            lines = lines_in_words(uow, found.lines, filters.grouping, zone, now)
             end = self._end_without_withheld(run, filters, restriction)
-            n_alerts = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction)
+            n_alerts = end.n_alerts - found.n_hidden_by_triage
             return WorklistPage(
                 rows=tuple(line.first for line in lines),
-                next_cursor=cursor,
+                next_cursor=found.next_cursor,
                 n_within_budget=n_alerts,
                 n_patient_days=run.n_patient_days,
                 lowest_scaled_score=end.lowest_scaled_score,

@@ -32,6 +32,7 @@ _PERSON = "person_id"
 _OWNER = "owner"
 _PAGE = "page"
 _ARRIVED = "arrived"
+_GOING = "going"
 
 logger = logging.getLogger("alertreview.dashboard")
 
@@ -149,6 +150,27 @@ def note_arrival(page: str) -> None:
     if st.session_state.get(_PAGE) != page:
         st.session_state[_PAGE] = page
         st.session_state[_ARRIVED] = True
+
+
+def go(page: str, address: dict[str, str]) -> None:
+    """Go to another page: for the callback of a button, where Streamlit itself cannot.
+
+    Parameters
+    ----------
+    page : str
+        File of the page below `dashboard`.
+    address : dict of str
+        Parameters of its address.
+    """
+    st.session_state[_GOING] = page, address
+
+
+def leave() -> None:
+    """Follow `go`: once the pages are known, before anything of the page that is left is asked for again."""
+    going = st.session_state.pop(_GOING, None)
+    if going is not None:
+        page, address = going
+        st.switch_page(page, query_params=address)
 
 
 def has_arrived() -> bool:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from alertreview.access import Action, Actor, require
 from dashboard.components import cards
-from dashboard.context import application, colours, keep_apart, note_arrival, shown_errors, signed_in
+from dashboard.context import application, colours, keep_apart, leave, note_arrival, shown_errors, signed_in
 from dashboard.gate import base_path
 
 HERE = Path(__file__).resolve().parent
@@ -84,6 +84,7 @@ def draw() -> None:
         keep_apart()
         offered = pages(me)
         page = st.navigation(offered, position="top")
+        leave()
         note_arrival(page.url_path)
         _who(me)
         with st.container(gap="small"):

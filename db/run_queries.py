@@ -7,9 +7,9 @@ answering them. Names of values end in `_` where a column has the same name.
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import Select, bindparam, func, select
 
-from core.vocabulary import RunStatus
+from core.vocabulary import RunStatus, TriageState
 from db.models import (
     Account,
     Alert,
@@ -22,6 +22,7 @@ from db.models import (
     Task,
     TaskResult,
     Triage,
+    TriageAct,
 )
 from db.repositories.reading import columns
 from db.rows import AccountRow, AlertRecord, PersonRow, RunRow, SessionRow, SnapshotRow, TaskPast, TriageRow
@@ -156,6 +157,16 @@ def published_alert() -> Query:
 def standing_of_patients() -> Query:
     """Where the decisions of some patients (``patients``) stand, as far as anybody has touched them."""
     return select(*columns(Triage, TriageRow)).where(Triage.patient_id.in_(bindparam("patients", expanding=True)))
+
+
+@cache
+def latest_triage_change() -> Query:
+    """Give the number of the last act of triage, and how many snoozes are over (``now``)."""
+    over = (Triage.state == TriageState.SNOOZED, Triage.snoozed_until <= bindparam("now", type_=UtcDateTime()))
+    return select(
+        select(func.max(TriageAct.id)).scalar_subquery().label("last_act"),
+        select(func.count()).select_from(Triage).where(*over).scalar_subquery().label("n_over"),
+    )
 
 
 @cache

@@ -49,6 +49,7 @@ def preview(
         if len(line.members) > 1:
             _members(line, row, address)
         triage()
+        cards.words_first()
         mode = colours()
         chart = histogram(
             detail.scaled_histogram,

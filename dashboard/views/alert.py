@@ -15,18 +15,15 @@ from dashboard.components.shown_run import shown_run
 from dashboard.components.task_link import task_link
 from dashboard.components.triage_bar import draw_bar, draw_said, forget
 from dashboard.components.worklist_state import PATIENT, filters_now
-from dashboard.context import Acting, acting, application, colours, has_arrived, is_phone
+from dashboard.context import Acting, acting, application, colours, go, has_arrived, is_phone
 
-_BACK = "alert_back"
+_WORKLIST = "views/worklist.py"
 
 
 def page() -> None:
     """Draw the page."""
     if has_arrived():
         forget()
-        st.session_state.pop(_BACK, None)
-    if st.session_state.pop(_BACK, False):
-        st.switch_page("views/worklist.py", query_params=st.query_params.to_dict())
     app = application()
     shown = shown_run(app)
     if shown is None:
@@ -49,6 +46,7 @@ def page() -> None:
         _bar(detail, app.simulated)
         _title(detail)
         _triage(detail, me)
+    cards.words_first()
     left, right = st.columns([8, 5])
     with left:
         _timeline_card(detail)
@@ -75,13 +73,7 @@ def _no_alert(title: str, sentence: str) -> None:
     with cards.header("Alert", "", simulated=application().simulated):
         pass
     with cards.empty_state(title, sentence, ":material/search_off:"):
-        st.button("To the worklist", key="to_worklist", type="primary", on_click=_go_to_worklist)
-    if st.session_state.pop("go_to_worklist", False):
-        st.switch_page("views/worklist.py")
-
-
-def _go_to_worklist() -> None:
-    st.session_state["go_to_worklist"] = True
+        st.button("To the worklist", key="to_worklist", type="primary", on_click=go, args=(_WORKLIST, {}))
 
 
 def _bar(detail: AlertDetail, simulated: bool) -> None:
@@ -119,13 +111,10 @@ def _bar(detail: AlertDetail, simulated: bool) -> None:
         )
         if simulated:
             cards.simulated_badge()
-    if st.session_state.pop("go_to_worklist", False):
-        st.switch_page("views/worklist.py", query_params={"triage": "any"})
 
 
 def _go_back() -> None:
-    """Go back to the list, at the start of the run that follows, before anything of the alert is asked for again."""
-    st.session_state[_BACK] = True
+    go(_WORKLIST, st.query_params.to_dict())
 
 
 def _open(alert_id: int) -> None:
@@ -167,7 +156,7 @@ def _triage(detail: AlertDetail, me: Acting) -> None:
 def _only_patient(patient_id: str) -> None:
     """Narrow the worklist to a patient: in this session, never in an address."""
     st.session_state[PATIENT] = patient_id
-    st.session_state["go_to_worklist"] = True
+    go(_WORKLIST, {"triage": "any"})
 
 
 def _timeline_card(detail: AlertDetail) -> None:

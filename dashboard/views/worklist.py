@@ -18,13 +18,12 @@ from dashboard.components.worklist_filters import draw_filters
 from dashboard.components.worklist_header import header_tools
 from dashboard.components.worklist_preview import preview
 from dashboard.components.worklist_state import TRAIL, Place, apply, filters_now, kept_place, move, place
-from dashboard.context import Acting, acting, application, has_arrived, is_phone, shown_errors
+from dashboard.context import Acting, acting, application, go, has_arrived, is_phone, leave, shown_errors
 
 PAGE_SIZE = 13
 SHOWN = "worklist_shown"
 # Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
 SELECTED = "worklist_selected"
-OPENED = "worklist_opened"
 FILTER_WORDS = {
     "decision": ("the decision", "Show omissions and commissions"),
     "kind": ("the kind", "Show labs and drugs"),
@@ -59,8 +58,6 @@ def page() -> None:
     """Draw the page."""
     if has_arrived():
         forget()
-        st.session_state.pop(OPENED, None)
-    _leave()
     app = application()
     shown = shown_run(app)
     if shown is None:
@@ -92,7 +89,7 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
     have moved in it or triaged.
     """
     with shown_errors():
-        _leave()
+        leave()
         at, me = place(), acting()
         found = drawn.pop() if drawn else application().worklist(listing.filters, at.after or None, PAGE_SIZE)
         if not found.lines and at.alert is None:
@@ -107,23 +104,16 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
             _preview(listing, found, line, at, me)
             return
         left, right = st.columns([9, 4])
+        with right:
+            _preview(listing, found, line, at, me)
         with left:
             _grid(found, line, at)
             _pager(listing, found, line, at, me)
             bulk_bar(listing.filters, me)
-        with right:
-            _preview(listing, found, line, at, me)
 
 
 def _open(address: dict[str, str]) -> None:
-    """Go to an alert's page: at the start of the run that follows, before anything of the list is asked for again."""
-    st.session_state[OPENED] = address
-
-
-def _leave() -> None:
-    address = st.session_state.pop(OPENED, None)
-    if address is not None:
-        st.switch_page("views/alert.py", query_params=address)
+    go("views/alert.py", address)
 
 
 def _selected(listing: Listing, found: WorklistPage, at: Place) -> WorklistLine | None:

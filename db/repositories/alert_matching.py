@@ -106,7 +106,8 @@ def _stands_at(
 ) -> ColumnElement[bool]:
     """Whether an alert stands at one of these states; what nobody has touched is new."""
     if TriageState.NEW not in states:
-        return Alert.id.in_(triaged(connection, run_id, states, now))
+        found = triaged(connection, run_id, states, now)
+        return Alert.id.in_(found) if found else false()
     return Alert.id.not_in(triaged(connection, run_id, [state for state in TriageState if state not in states], now))
 
 

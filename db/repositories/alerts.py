@@ -169,6 +169,8 @@ class Alerts:
         if TriageState.NEW not in states:
             return self.count(run_id, **everything) - self.count(run_id, **filters)  # type: ignore[arg-type]
         hidden = triaged(self._connection, run_id, [state for state in TriageState if state not in states], now)
+        if not hidden:
+            return 0
         statement = self._matching(run_id, everything).where(Alert.id.in_(hidden)).subquery()  # type: ignore[arg-type]
         return int(run(self._connection, select(func.count()).select_from(statement)).scalar_one())
 

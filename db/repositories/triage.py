@@ -1,6 +1,7 @@
 """Triage: acts only grow, where a decision stands follows them, notes are never changed."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -9,9 +10,9 @@ from sqlalchemy.engine import Connection
 
 from core.errors import ConflictError
 from db.models import CohortSnapshot, Instance, Person, Triage, TriageAct, TriageNote
-from db.repositories.reading import change, columns, read_all, values
+from db.repositories.reading import change, columns, read_all, run, values
 from db.rows import DecisionKey, NewNote, NewTriageAct, NoteRow, TriageActRow, TriageRow
-from db.run_queries import standing_of_patients
+from db.run_queries import latest_triage_change, standing_of_patients
 
 PATIENTS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""
@@ -33,6 +34,14 @@ class TriageBook:
             rows = read_all(self._connection, TriageRow, standing_of_patients(), patients=patients)
             found |= {row.key: row for row in rows if row.key in wanted}
         return found
+
+    def latest_change(self, now: datetime) -> tuple[int, int]:
+        """Give the number of the last act and how many snoozes are over: as long as both stay, every decision stands.
+
+        Acts are numbered in the order in which they are kept, because writers take turns.
+        """
+        row = run(self._connection, latest_triage_change(), now=now).one()
+        return int(row.last_act or 0), int(row.n_over)
 
     def append(self, acts: Sequence[NewTriageAct]) -> None:
         """Append acts and let the decisions stand where they lead.
