@@ -1,6 +1,7 @@
 """How busy the machine is with other work while something is measured: whether a wall-clock time says anything."""
 
 import os
+import platform
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,16 @@ import sqlalchemy as sa
 PROC = Path("/proc")
 QUIET_CORES = 0.25
 """Other work above this makes wall-clock times say more about the machine than about the program."""
+
+
+def described() -> str:
+    """Say what this is measured on."""
+    info = PROC / "cpuinfo"
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    name = names[0] if names else platform.machine()
+    return f"{name}, {os.cpu_count()} CPUs, {memory:.0f} GiB, Python {platform.python_version()}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ missed.
 import argparse
 import asyncio
 import os
-import platform
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from benchmarks._browser import Served, chromium, serving
 from benchmarks._dashboard_clients import crowd, opened
 from benchmarks._dashboard_keys import Reaction, press
 from benchmarks._dashboard_site import build_site
-from benchmarks._machine import Watch
+from benchmarks._machine import Watch, described
 
 BOUNDS_MS = {"text": (150, 400), "chart": (350, 700)}
 """p50 and p95 from key to text and to chart."""
@@ -40,7 +39,7 @@ def main() -> int:
     """Measure and print; returns 1 when a bound is missed."""
     options = _options()
     home = options.home or Path(tempfile.mkdtemp(prefix="alertreview-bench-"))
-    print(_machine())
+    print(described())
     watch = Watch("")
     began = time.perf_counter()
     build_site(home, options.alerts, options.instances)
@@ -69,15 +68,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each crowd acts; 0 leaves them out")
     parser.add_argument("--minutes", type=float, default=30.0, help="soak: open, act and close for so long; 0: none")
     return parser.parse_args()
-
-
-def _machine() -> str:
-    """Say what this is measured on."""
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    name = names[0] if names else platform.machine()
-    return f"{name}, {os.cpu_count()} CPUs, {memory:.0f} GiB, Python {platform.python_version()}"
 
 
 def _in_browser(server: Served, n_keys: int) -> int:
