@@ -143,13 +143,13 @@ def _second_question(
         with st.container(horizontal=True, gap="small", key=f"{name}-until"):
             for number, (words, hours) in enumerate(SNOOZES.items(), start=1):
                 _button(words, str(number) if keys else "", name, _acting(targets, state, then, snooze_hours=hours))
-            _button("Back", "", name, _unasking())
+            _button("Back", "Escape" if keys else "", name, _unasking())
         return
     st.markdown(cards.muted(f"Dismiss {what} because"))
     with st.container(horizontal=True, gap="small", key=f"{name}-why"):
         for number, reason in enumerate(REASONS, start=1):
             _button(reason, str(number) if keys else "", name, _acting(targets, state, then, reason=reason))
-        _button("Back", "", name, _unasking())
+        _button("Back", "Escape" if keys else "", name, _unasking())
     form_key = uuid.uuid4().hex
 
     def typed() -> None:

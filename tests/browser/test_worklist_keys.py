@@ -91,6 +91,22 @@ def test_home_leads_to_an_alert_in_the_same_window(visit: OpenVisit) -> None:
     assert query(page) == {"alert": "1001"}
 
 
+@pytest.mark.parametrize(("key", "asked"), [("s", "Snooze it for"), ("d", "Dismiss it because")])
+def test_a_second_question_is_left_by_a_key(visit: OpenVisit, key: str, asked: str) -> None:
+    opened = visit()
+    page = opened.open("worklist?alert=1001")
+    opened.key(key)
+    expect(page.get_by_text(asked)).to_be_visible()
+    opened.key("Escape")
+    expect(page.get_by_text(asked)).to_be_hidden()
+    opened.key("o")
+    expect(page.locator(".st-key-alert-triage").get_by_text("Snooze")).to_be_visible()
+    opened.key(key)
+    expect(page.get_by_text(asked)).to_be_visible()
+    opened.key("Escape")
+    expect(page.get_by_text(asked)).to_be_hidden()
+
+
 def test_two_keys_dismiss_an_alert_and_one_takes_it_back(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("worklist")
