@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from alertreview.report_blocks import Block, Bullets, Cards, Document, Figure, Heading, Paragraph, Table
 from alertreview.report_checklists import checklist_blocks
-from alertreview.report_figures import HIDDEN_COUNT, alert_rate_figure, dot_figure, flow_figure, roc_figure
+from alertreview.report_figures import alert_rate_figure, dot_figure, flow_figure, roc_figure
 from alertreview.report_signing import Signature, content_hash
 from core.estimate import Estimate
 from core.report_texts import headline_point
@@ -86,8 +86,14 @@ def _flow(report: StudyReport) -> list[Block]:
     ]
     if report.strata:
         rows = tuple(
-            (s.stratum, f"{s.n_population:,}", str(s.n_chosen), f"{s.inclusion_probability:.4g}")
-            + ((HIDDEN_COUNT, HIDDEN_COUNT) if report.hidden else (str(s.n_decided), str(s.n_positive)))
+            (
+                s.stratum,
+                f"{s.n_population:,}",
+                str(s.n_chosen),
+                f"{s.inclusion_probability:.4g}",
+                str(s.n_decided),
+                str(s.n_positive),
+            )
             for s in report.strata
         )
         header = ("Stratum of scaled score", "Candidates", "Chosen", "Chance to be chosen", "Decided", "Relevant")

@@ -18,7 +18,8 @@ def blinded_report(report: StudyReport) -> StudyReport:
     Returns
     -------
     StudyReport
-        With `hidden` set; every figure says that it is hidden, and lists of results, readers and pairs are empty.
+        With `hidden` set; every figure says that it is hidden, and lists of results, readers, pairs and strata are
+        empty: how many cases of high score there are tells a reader what to expect of the next one.
     """
     nothing = dataclasses.replace(not_computable(HIDDEN, level=report.level), reason=HIDDEN)
     name = report.agreement.answers.name
@@ -36,7 +37,8 @@ def blinded_report(report: StudyReport) -> StudyReport:
         readers=(),
         dawid_skene=DawidSkeneReport(0, None, {}, {}, 0, False, 0, HIDDEN),
         flow=flow,
-        strata=tuple(dataclasses.replace(s, n_decided=0, n_positive=0) for s in report.strata),
+        strata=(),
+        design={name: text for name, text in report.design.items() if not name.startswith("selection")},
     )
 
 

@@ -293,23 +293,7 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
             used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."
             st.markdown(f":small[{cards.muted(texts.plain(f'{used} Left out: {left_out}.', 300))}]")
     with right, cards.card("Strata of the selection", height="stretch"):
-        frame = pd.DataFrame(
-            {
-                "Stratum": [texts.shorten(s.stratum, 40) for s in report.strata],
-                "Candidates": [s.n_population for s in report.strata],
-                "Chosen": [s.n_chosen for s in report.strata],
-                "Inclusion probability": [s.inclusion_probability for s in report.strata],
-            }
-        )
-        if not report.hidden:
-            frame["Decided"] = [s.n_decided for s in report.strata]
-            frame["Positive"] = [s.n_positive for s in report.strata]
-        cards.table(
-            frame,
-            key="rp_strata",
-            columns={"Inclusion probability": st.column_config.NumberColumn(format="%.4f")},
-            alt="Strata from which cases were chosen, with inclusion probabilities",
-        )
+        _strata(report)
     unused = [case for case in result.cases if not case.used]
     if unused:
         with st.expander(f"{texts.plural(len(unused), 'case')} not in the figures"):
@@ -324,6 +308,27 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
                 key="rp_unused",
                 alt="Cases that are not in the figures, with the reason",
             )
+
+
+def _strata(report: StudyReport) -> None:
+    if report.hidden:
+        st.markdown(cards.muted("Hidden until you have finished: they would tell you what to expect of the next case."))
+        return
+    cards.table(
+        pd.DataFrame(
+            {
+                "Stratum": [texts.shorten(s.stratum, 40) for s in report.strata],
+                "Candidates": [s.n_population for s in report.strata],
+                "Chosen": [s.n_chosen for s in report.strata],
+                "Inclusion probability": [s.inclusion_probability for s in report.strata],
+                "Decided": [s.n_decided for s in report.strata],
+                "Positive": [s.n_positive for s in report.strata],
+            }
+        ),
+        key="rp_strata",
+        columns={"Inclusion probability": st.column_config.NumberColumn(format="%.4f")},
+        alt="Strata from which cases were chosen, with inclusion probabilities",
+    )
 
 
 def _methods(report: StudyReport, result: ResultSet) -> None:

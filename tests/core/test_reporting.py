@@ -301,7 +301,10 @@ class TestWhileBlinded:
         assert all(e["value"] is None for e in all_estimates(plain))
         assert hidden.readers == hidden.primary.scorers == hidden.primary.cases == ()
         assert hidden.n_cannot_judge == hidden.primary.n_positive == hidden.flow.n_decided == 0
-        assert all(s.n_positive == s.n_decided == 0 for s in hidden.strata)
+        assert not hidden.strata
+        assert report.strata
+        chosen = dataclasses.replace(report, design={"scorer": "softhad", "selection: edges": "0.2, 0.8"})
+        assert blinded_report(chosen).design == {"scorer": "softhad"}
         assert "reader-1" not in json.dumps(plain)
 
     def test_progress_stays_visible(self, report):
