@@ -75,7 +75,8 @@ def _build(folder: Path) -> None:
     folder.mkdir()
     sdist = Path(next(SdistBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])))
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+        # The first releases of Python 3.11, Debian's among them, know no filter.
+        archive.extractall(folder / "unpacked", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     unpacked = next((folder / "unpacked").iterdir())
     next(WheelBuilder(str(unpacked)).build(directory=str(folder), versions=["standard"]))
 
