@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -17,22 +18,30 @@ LONG, SHORT = 20.0, 0.3
 """Seconds within which somebody who need not wait is through, and for which somebody who must is watched."""
 
 
+@dataclass(frozen=True)
+class Writer:
+    """Somebody who writes in a thread of his own: set once he may begin, and to be set when he shall end."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    finish: threading.Event = field(default_factory=threading.Event)
+
+
 @contextmanager
-def writing(database: Database, **options: Any) -> Iterator[threading.Event]:
-    """Begin to write in a thread of its own and keep at it; gives what is set once that may begin."""
-    begun, finish = threading.Event(), threading.Event()
+def writing(database: Database, **options: Any) -> Iterator[Writer]:
+    """Begin to write and keep at it."""
+    writer = Writer()
 
     def write() -> None:
         with database.write(**options):
-            begun.set()
-            finish.wait(LONG)
+            writer.begun.set()
+            writer.finish.wait(LONG)
 
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        yield begun
+        yield writer
     finally:
-        finish.set()
+        writer.finish.set()
         thread.join()
 
 
@@ -44,19 +53,22 @@ def writing(database: Database, **options: Any) -> Iterator[threading.Event]:
 def test_those_who_decide_about_the_same_take_turns(
     database: Database, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
-    with writing(database, **first) as begun:
-        assert begun.wait(LONG)
-        with writing(database, **second) as waits:
-            assert not waits.wait(SHORT)
+    with writing(database, **first) as one:
+        assert one.begun.wait(LONG)
+        with writing(database, **second) as other:
+            assert not other.begun.wait(SHORT)
+            one.finish.set()
+            assert other.begun.wait(LONG)
 
 
 def test_those_of_different_cases_wait_for_each_other_only_where_the_database_has_one_writer(
     database: Database,
 ) -> None:
-    with writing(database, case_id=1) as begun:
-        assert begun.wait(LONG)
+    with writing(database, case_id=1) as one:
+        assert one.begun.wait(LONG)
         with writing(database, case_id=2) as other:
-            assert other.wait(SHORT if database.has_one_writer else LONG) is not database.has_one_writer
+            assert other.begun.wait(SHORT if database.has_one_writer else LONG) is not database.has_one_writer
+            one.finish.set()
 
 
 def test_acts_on_different_cases_at_once_leave_one_whole_trail(database: Database) -> None:
