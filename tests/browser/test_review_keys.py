@@ -31,6 +31,7 @@ def expect_nothing_chosen(page: Page) -> None:
 
 def expect_case(page: Page, number: int) -> None:
     expect(page.get_by_text(f"Case {number} of 24")).to_be_visible()
+    expect(page.locator("[class*='st-key-rv_answer_']")).not_to_have_count(0)
     wait_for_case(page)
 
 

@@ -41,6 +41,7 @@ CASE_IS_DRAWN = """() => {
     const shown = new URL(location.href).searchParams.get("case");
     const bars = [...document.querySelectorAll("[class*='st-key-rv_answer_']")];
     return !document.querySelector("[data-stale=true]")
+        && (bars.length > 0 || !shown)
         && bars.every(bar => !shown || [...bar.classList].some(name => name.endsWith("_" + shown)));
 }"""
 
