@@ -59,8 +59,8 @@ def baseline_evidence(
     negative where there are enough.
 
     A past instance is scored by a fit without its own patient: past patients are parted into `N_PARTS` parts, and the
-    instances of a part are scored by the members of the draw outside it. Where nothing of one decision is left outside,
-    the part is scored by the whole draw.
+    instances of a part are scored by the members of the draw outside it. Where too little of one decision is left
+    outside, the part is scored by the whole draw.
 
     Parameters
     ----------
@@ -135,8 +135,13 @@ def _cross_fitted(make: Make, points: FloatArray, y: FloatArray, draw: IntArray,
     for part in range(N_PARTS):
         inside = np.flatnonzero(parts == part)
         outside = draw[parts[draw] != part]
-        has_both = bool((y[outside] > 0).any() and (y[outside] <= 0).any())
-        detector = make(outside).fit(points[outside], y[outside]) if has_both else whole
+        detector = make(outside)
+        enough = _rarest(y[outside]) >= detector.fewest_of_each
+        detector = detector.fit(points[outside], y[outside]) if enough else whole
         if len(inside):
             scores[inside] = detector.score_samples(points[inside], y[inside])
     return scores
+
+
+def _rarest(y: FloatArray) -> int:
+    return int(min((y > 0).sum(), (y <= 0).sum()))

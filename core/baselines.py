@@ -20,6 +20,11 @@ from core.validation import FloatArray, as_decisions, as_finite_matrix, as_simil
 class Detector(Protocol):
     """What every method offers."""
 
+    @property
+    def fewest_of_each(self) -> int:
+        """Instances of each decision without which the method cannot learn."""
+        ...
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from past instances of shape (n_past, n_features) and decisions -1 or +1."""
         ...
@@ -38,10 +43,13 @@ def _checked(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
 class Baseline(ABC):
     """Checks what all methods share; a method says how it learns and how it scores."""
 
+    fewest_of_each: int = 1
+    """Instances of each decision without which the method cannot learn."""
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from the past; see `Detector`."""
         X, y = _checked(X, y)
-        require_both_decisions(y)
+        require_both_decisions(y, fewest=self.fewest_of_each)
         self._fit(X, y)
         return self
 
@@ -196,6 +204,9 @@ class QuadraticDiscriminant(_Probabilistic):
     regularization : float
         Share of the identity mixed into each covariance, which keeps near-constant features solvable.
     """
+
+    fewest_of_each = 2
+    """One instance has no covariance."""
 
     def __init__(self, regularization: float = 1e-3) -> None:
         self.regularization = regularization

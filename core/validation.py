@@ -117,11 +117,17 @@ def as_decisions(y: ArrayLike, *, n: int | None = None, name: str = "y") -> Floa
     return decisions
 
 
-def require_both_decisions(y: FloatArray, *, name: str = "y") -> None:
-    """Refuse decisions that are all the same: nothing can be unusual among them."""
+def require_both_decisions(y: FloatArray, *, name: str = "y", fewest: int = 1) -> None:
+    """Refuse decisions that are all the same, or of which one kind is rarer than a method needs."""
     if len(np.unique(np.sign(y))) < 2:
         raise InvalidInputError(
             f"{name} holds one class only; decisions of both kinds are needed to say which are unusual. "
+            "Leave this task out or take a longer past."
+        )
+    rarest = int(min((y > 0).sum(), (y <= 0).sum()))
+    if rarest < fewest:
+        raise InvalidInputError(
+            f"{name} holds {rarest} of its rarer decision; this method needs {fewest} of each. "
             "Leave this task out or take a longer past."
         )
 

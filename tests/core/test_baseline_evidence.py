@@ -52,8 +52,25 @@ def test_every_baseline_gives_one_finite_score_for_each_instance(cohort, found):
         assert np.isfinite(scores).all()
 
 
+@pytest.mark.parametrize("scorer", BASELINE_SCORERS)
+def test_where_one_patient_has_nearly_all_of_a_decision_every_instance_is_scored_all_the_same(cohort, scorer):
+    X, _, patients, past, recent = cohort
+    whose = np.argmax(np.bincount(patients[past]))
+    elsewhere = past[patients[past] != whose]
+    # Whether the other patient is scored together with this one is for the parts to say, so some of them are tried.
+    for others in ([], *([row] for row in elsewhere[:30:5]), elsewhere[:30:15]):
+        rare = (patients == whose)[:, None]
+        rare[others] = True
+        assert rare[past].sum() >= SMALL.min_past_positives
+        points = sparse.csr_matrix(X + 3 * rare, dtype=np.float32)
+        found = baseline_evidence(prepare((points, rare, patients, past, recent)), 0, SMALL, (scorer,), 1)
+        assert np.isfinite(found[f"{scorer}_score"]).all()
+
+
 class Witness:
     """A method that tells whose days it learned from, and whose it then scored."""
+
+    fewest_of_each = 1
 
     def __init__(self, patient_of, seen):
         self.patient_of, self.seen = patient_of, seen

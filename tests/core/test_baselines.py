@@ -10,6 +10,7 @@ from core.baselines import (
     PAPER_BASELINES,
     Logistic,
     NeighbourDistanceDifference,
+    QuadraticDiscriminant,
     WeightedNeighbours,
     consistency_method,
     hard_harmonic,
@@ -151,3 +152,10 @@ def test_a_decision_with_fewer_instances_than_features_is_scored_all_the_same(na
         warnings.simplefilter("ignore", FewerNodesThanNeighboursWarning)
         scores = DETECTORS[name]().fit(X, y).score_samples(X, -y)
     assert np.isfinite(scores).all()
+
+
+def test_a_method_that_needs_more_of_a_decision_than_there_is_says_so():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = np.where(np.arange(20) == 4, 1.0, -1.0)
+    with pytest.raises(InvalidInputError, match=r"holds 1 of its rarer decision; this method needs 2 of each"):
+        QuadraticDiscriminant().fit(X, y)
