@@ -82,6 +82,7 @@ RULES: Mapping[str, Rule] = {
     "undo": Rule(Action.JUDGE, case="case_id"),
     "feedback": Rule(Action.JUDGE, case="case_id"),
     "my_judgments": Rule(Action.SEE_STUDIES),
+    "panels.cases": Rule(Action.JUDGE, alert="alert_id"),
     # Studies.
     "plan_study": Rule(Action.SEE_STUDIES),
     "study_desk.preview": Rule(Action.MANAGE_STUDIES, all_units=True),

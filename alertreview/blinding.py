@@ -1,4 +1,4 @@
-"""Who may not see results or scores yet: a reader of an open study with cases left to judge."""
+"""Who may not see results or scores yet: a reader of an open blinded study with cases left, any of an open panel."""
 
 from alertreview.review import ReviewService
 from core.errors import RefusedError
@@ -28,7 +28,8 @@ def refuse_withheld(uow: UnitOfWork, alert: AlertRecord, person_id: int | None) 
 def is_blinded(review: ReviewService, slug: str, person_id: int) -> bool:
     """Tell whether results of a study are still hidden from a person.
 
-    A case that others hold counts as left: when their hold lapses, it may become this reader's.
+    A case that others hold counts as left: when their hold lapses, it may become this reader's. From readers of an
+    open panel they are hidden until it is locked, so that no answer is given or changed with the others' in view.
 
     Parameters
     ----------
@@ -44,7 +45,10 @@ def is_blinded(review: ReviewService, slug: str, person_id: int) -> bool:
     NotFoundError
         If there is no such study.
     """
-    if review.study(slug).status is not StudyStatus.OPEN:
+    study = review.study(slug)
+    if study.status is not StudyStatus.OPEN:
         return False
     queue = review.queue(slug, person_id)
+    if study.is_open_panel:
+        return queue.is_reader
     return queue.is_reader and queue.n_left + queue.n_held_by_others > 0

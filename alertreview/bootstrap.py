@@ -15,8 +15,9 @@ from alertreview.blinding import JUDGE_FIRST, is_blinded
 from alertreview.explanations import Explanations
 from alertreview.export import Exports
 from alertreview.health import Health
+from alertreview.panels import PanelService
 from alertreview.passwords import Passwords
-from alertreview.past_exports import past_exports
+from alertreview.past_exports import PastExport, past_exports
 from alertreview.read_models import (
     AlertDetail,
     BlindedCase,
@@ -24,7 +25,6 @@ from alertreview.read_models import (
     ExportPreview,
     FilterChoices,
     JudgmentRow,
-    PastExport,
     PersonView,
     QueueView,
     RunView,
@@ -84,6 +84,7 @@ class Application:
         self._review = ReviewService(database, self._explanations, now)
         self.studies_service = StudyService(database, now)
         self.adjudication = AdjudicationService(database, self._explanations, now)
+        self.panels = PanelService(database, now)
         self.study_desk = StudyDesk(database, self.studies_service, self._explanations.snapshot, self.is_blinded)
         self.run_comparisons = RunComparisons(database)
         self.tasks = TaskPages(settings, database, now)
@@ -367,7 +368,7 @@ class Application:
     def _refuse_blinded(self, slug: str, person_id: int | None) -> None:
         if self.is_blinded(slug, person_id):
             raise RefusedError(
-                f"Study '{slug}' is open and you still judge its cases: an export would show the others' answers. "
+                f"Study '{slug}' is open and you are its reader: an export would show the others' answers. "
                 "Judge your cases, or wait until the study is locked."
             )
 

@@ -67,6 +67,9 @@ def study() -> None:
 @click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the choice and the readers' orders."
 )
+@click.option(
+    "--open-panel", is_flag=True, help="Readers may see the scores before they judge; such figures are flattered."
+)
 @site_options
 def study_create(
     slug: str,
@@ -76,6 +79,7 @@ def study_create(
     readers_per_case: int,
     balance: bool,
     seed: int,
+    open_panel: bool,
     home: Path | None,
     database: str | None,
 ) -> None:
@@ -85,12 +89,15 @@ def study_create(
     """
     from alertreview.bootstrap import open_application
     from alertreview.study_setup import set_up_study
+    from core.open_panel import OPEN_PANEL_LIMIT
     from core.selection import SelectionDesign
 
     design = SelectionDesign(n_cases=cases, n_readers=readers_per_case, balance_decisions=balance, seed=seed)
     with open_application(home, database) as application:
-        made = set_up_study(application, slug, title, readers, design)
+        made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel)
     click.echo(f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers.")
+    if made.is_open_panel:
+        click.echo(OPEN_PANEL_LIMIT)
 
 
 @study.command(name="lock")

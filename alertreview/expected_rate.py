@@ -29,12 +29,13 @@ class ExpectedRate:
 
 
 def judged_study(uow: UnitOfWork, run_id: int) -> StudyRow | None:
-    """Give the newest study of a run whose judging is over: locked, or every case complete.
+    """Give the newest blinded study of a run whose judging is over: locked, or every case complete.
 
-    As long as a case is open its readers must not learn results, so an open study gives none.
+    As long as a case is open its readers must not learn results, so an open study gives none. An open panel never
+    does: its figures are flattered, because its readers saw the scores.
     """
     for study in uow.studies.all():
-        if study.run_id != run_id or study.is_calibration or study.status is StudyStatus.DRAFT:
+        if study.run_id != run_id or study.is_calibration or study.status is StudyStatus.DRAFT or study.is_open_panel:
             continue
         done = progress(uow, study.slug)
         if done.n_cases and (study.status is StudyStatus.LOCKED or done.n_complete == done.n_cases):

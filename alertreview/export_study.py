@@ -9,6 +9,7 @@ from alertreview.export_schema import TableSchema, table_schema
 from core.consensus import UNUSUAL_OR_RELEVANT, adjudicated_label, case_state, majority_label, positive_votes
 from core.dawid_skene import dawid_skene
 from core.estimate import Estimate
+from core.open_panel import reading
 from core.study_input import StudyArrays, StudyInput, prepare
 from core.study_report import AgreementFigures, StudyReport
 
@@ -171,6 +172,7 @@ def _labels(arrays: StudyArrays, details: Mapping[str, Mapping[str, object]]) ->
             "n_negative_votes": int((votes[row] == 0.0).sum()),
             "n_cannot_judge": int(answered.sum() - (~np.isnan(votes[row])).sum()),
             "state": states[row],
+            "reading": reading(arrays.source.design),
             "majority_label": majority.label[row],
             "majority_why_not": majority.why_not[row] or None,
             "consensus_label": consensus.label[row],

@@ -1,11 +1,28 @@
 """Exports that were written, read from the audit trail: nothing else keeps a list of them."""
 
 import json
+from dataclasses import dataclass
+from datetime import datetime
 
 from alertreview.export import EXPORTED
-from alertreview.read_models import PastExport
 from db.audit import AuditRow
 from db.unit_of_work import UnitOfWork
+
+
+@dataclass(frozen=True)
+class PastExport:
+    """One export that was written, from the audit trail."""
+
+    exported_at: datetime
+    """Aware, in UTC."""
+    actor: str
+    """ "person 3", "command line"."""
+    study_slug: str
+    what: str
+    file_name: str
+    n_rows: int | None
+    sha256: str
+    """Of the file; empty where an older version did not keep it."""
 
 
 def past_exports(uow: UnitOfWork, slug: str, limit: int) -> tuple[PastExport, ...]:

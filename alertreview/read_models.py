@@ -273,6 +273,8 @@ class StudyView:
     case_states: dict[CaseState, int]
     is_calibration: bool = False
     """For training with feedback; it never enters a report."""
+    is_open_panel: bool = False
+    """Its readers may see the scores before they judge; false: they judge blindly."""
 
 
 @dataclass(frozen=True)
@@ -285,22 +287,6 @@ class ExportPreview:
     def chosen(self, states: Collection[CaseState]) -> int:
         """Count the rows whose cases stand in one of these states; no state means all."""
         return sum(n for state, n in self.n_rows.items() if not states or state in states)
-
-
-@dataclass(frozen=True)
-class PastExport:
-    """One export that was written, from the audit trail."""
-
-    exported_at: datetime
-    """Aware, in UTC."""
-    actor: str
-    """ "person 3", "command line"."""
-    study_slug: str
-    what: str
-    file_name: str
-    n_rows: int | None
-    sha256: str
-    """Of the file; empty where an older version did not keep it."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from alertreview.report_blocks import Block, Heading, Paragraph, Table
+from core.open_panel import OPEN_PANEL_LIMIT
 from core.study_report import StudyReport
 
 
@@ -49,6 +50,10 @@ def _sampling(report: StudyReport) -> str:
 
 def _reference(report: StudyReport) -> str:
     return f"Majority of {report.n_slots} readers per case; positive: {report.positive_texts[0]}"
+
+
+def _known(report: StudyReport) -> str:
+    return OPEN_PANEL_LIMIT if report.is_open_panel else ""
 
 
 def _positive(report: StudyReport) -> str:
@@ -116,7 +121,7 @@ _STARD: tuple[tuple[str, str, _Fill], ...] = (
     ("9", "consecutive, random or convenience series", _sampling),
     ("10b", "reference standard", _reference),
     ("12b", "what counts as positive in the reference standard", _positive),
-    ("13b", "what assessors of the reference standard knew", _people),
+    ("13b", "what assessors of the reference standard knew", _known),
     ("14", "how accuracy was estimated and compared", _methods),
     ("15", "indeterminate results", _indeterminate),
     ("16", "missing data", _missing),

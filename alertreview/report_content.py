@@ -7,6 +7,7 @@ from alertreview.report_checklists import checklist_blocks
 from alertreview.report_figures import alert_rate_figure, dot_figure, flow_figure, roc_figure
 from alertreview.report_signing import Signature, content_hash
 from core.estimate import Estimate
+from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
 from core.report_texts import headline_point
 from core.study_report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
 
@@ -35,8 +36,10 @@ def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -
     """
     state = "locked" if report.locked else "open, votes still come in"
     counts = f"{report.n_cases} cases, {report.n_patients} patients, {report.n_slots} readers each"
-    subtitle = f"{report.title} · {state} · {counts}"
-    blocks: list[Block] = [Paragraph(" ".join(report.headline))]
+    mark = f" · {OPEN_PANEL}" if report.is_open_panel else ""
+    subtitle = f"{report.title} · {state}{mark} · {counts}"
+    blocks: list[Block] = [Paragraph(f"**{OPEN_PANEL_LIMIT}**")] if report.is_open_panel else []
+    blocks.append(Paragraph(" ".join(report.headline)))
     if not report.hidden:
         blocks += [_cards(report), *_limits(report), *_flow(report), *_auc(report), *_rates(report)]
         blocks += [*_agreement(report), *_readers(report), *_other_labels(report), *_subgroups(report)]
@@ -74,9 +77,9 @@ def _card(figure: Estimate, *, percent: bool = False) -> tuple[str, str]:
 
 
 def _limits(report: StudyReport) -> list[Block]:
-    if not report.warnings:
-        return []
-    return [Heading("What limits these figures"), Bullets(report.warnings)]
+    said_first = {OPEN_PANEL_LIMIT} if report.is_open_panel else set()
+    limits = tuple(warning for warning in report.warnings if warning not in said_first)
+    return [Heading("What limits these figures"), Bullets(limits)] if limits else []
 
 
 def _flow(report: StudyReport) -> list[Block]:

@@ -11,6 +11,7 @@ from alertreview.snapshots import Snapshot
 from alertreview.studies import StudyService
 from alertreview.study_rows import CaseForReport
 from core.alert_rate import BUDGETS, Budget
+from core.open_panel import OPEN_PANEL, READING
 from core.reporting import StudyInput, StudyReport, study_report
 from core.vocabulary import Decision, StudyStatus
 from db.rows import JudgmentVersion, RunRow, StudyRow
@@ -224,6 +225,8 @@ def _design_texts(study: StudyRow, run: RunRow) -> dict[str, str]:
         "rubric version": str(study.rubric_version),
         "seed of the readers' orders": str(study.order_seed),
     }
+    if study.is_open_panel:
+        texts[READING] = OPEN_PANEL
     for key in ("preset", "seed", "edges", "quantiles", "balance_decisions"):
         if key in study.selection_design:
             texts[f"selection: {key}"] = str(study.selection_design[key])

@@ -57,6 +57,7 @@ class StudyService:
         selection_design: Mapping[str, Any] | None = None,
         hold_hours: float = 24.0,
         is_calibration: bool = False,
+        is_open_panel: bool = False,
         actor: str = COMMAND_LINE,
     ) -> StudyView:
         """Make a study as a draft, from cases that somebody chose; `add_cases` adds more until it opens.
@@ -76,6 +77,8 @@ class StudyService:
             How the cases were chosen, as JSON knows it; printed in reports.
         is_calibration : bool
             For training: readers get feedback, and no report ever takes the votes.
+        is_open_panel : bool
+            Readers may see the scores before they judge. It is never changed: who saw a score has seen it.
 
         Raises
         ------
@@ -83,6 +86,8 @@ class StudyService:
             If a value breaks a rule or names what the run's import lacks; the name is taken; the run is unpublished.
         """
         _check_study(slug, title, n_slots, hold_hours)
+        if is_open_panel and is_calibration:
+            raise InvalidInputError(f"Study '{slug}' cannot be for training and an open panel. Choose one of them.")
         now = self._clock()
         with self._database.write() as uow:
             run = _published(uow, run_id)
@@ -95,6 +100,7 @@ class StudyService:
                 hold_hours=hold_hours,
                 simulated=uow.snapshots.get(run.snapshot_id).simulated,
                 is_calibration=is_calibration,
+                is_open_panel=is_open_panel,
                 selection_design=dict(selection_design or {}),
                 created_at=now,
             )
@@ -102,6 +108,7 @@ class StudyService:
             uow.studies.add_rubric(_rubric(study.id, 1, question, guidelines, answer_texts, now))
             n_cases = _add_cases(uow, study, run.snapshot_id, cases)
             details = {"cases": n_cases, "slots": n_slots, "seed": order_seed, "run": run_id}
+            details |= {"open_panel": True} if is_open_panel else {}
             uow.audit.append(now, actor, "study created", f"study {slug}", details)
             view = study_view(uow, study)
             uow.commit()
@@ -321,6 +328,10 @@ def _rubric(
 
 
 def _add_cases(uow: UnitOfWork, study: StudyRow, snapshot_id: int, chosen: Sequence[ChosenCase]) -> int:
+    if study.is_open_panel and any(case.repeat_number for case in chosen):
+        raise InvalidInputError(
+            f"Study '{study.slug}' is an open panel, whose readers would know a case again: leave hidden repeats out."
+        )
     tasks = {task.task_key: task for task in uow.snapshots.tasks(snapshot_id)}
     instances = uow.snapshots.instances_at(snapshot_id, [case.row_index for case in chosen])
     new = [_new_case(case, instances.get(case.row_index), tasks.get(case.task_key)) for case in chosen]

@@ -98,6 +98,7 @@ class StudyDesk:
         rubric: Rubric,
         reader_ids: Sequence[int],
         *,
+        is_open_panel: bool = False,
         actor: str = "command line",
     ) -> StudyView:
         """Make a draft with chosen cases and readers; `studies_service.open_study` starts it.
@@ -129,6 +130,7 @@ class StudyDesk:
             guidelines=rubric.guidelines,
             answer_texts=_by_code(rubric),
             selection_design=design,
+            is_open_panel=is_open_panel,
             actor=actor,
         )
         return self._with_readers(slug, reader_ids, actor)

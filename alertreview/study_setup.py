@@ -19,6 +19,7 @@ def set_up_study(
     design: SelectionDesign,
     *,
     guidelines: str = "",
+    is_open_panel: bool = False,
 ) -> StudyView:
     """Choose cases, name readers and open a study on the last published run.
 
@@ -34,6 +35,8 @@ def set_up_study(
         How cases are chosen; its `n_readers` is the number of readers of each case.
     guidelines : str
         What readers see beside each case.
+    is_open_panel : bool
+        Whether readers may see the scores before they judge.
 
     Raises
     ------
@@ -68,6 +71,7 @@ def set_up_study(
         order_seed=design.seed,
         guidelines=guidelines,
         selection_design=selection,
+        is_open_panel=is_open_panel,
     )
     studies.add_readers(slug, people_named(application, readers))
     studies.open_study(slug)

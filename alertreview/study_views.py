@@ -31,6 +31,7 @@ def study_view(uow: UnitOfWork, study: StudyRow) -> StudyView:
         n_complete=len(states) - counted[CaseState.OPEN],
         case_states={state: counted[state] for state in CaseState},
         is_calibration=study.is_calibration,
+        is_open_panel=study.is_open_panel,
     )
 
 

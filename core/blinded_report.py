@@ -3,9 +3,13 @@
 import dataclasses
 
 from core.estimate import Estimate, not_computable
+from core.open_panel import OPEN_PANEL_LIMIT
 from core.study_report import AgreementFigures, AgreementReport, Ceiling, DawidSkeneReport, ResultSet, StudyReport
 
+BLINDED_HIDDEN = "Results are hidden while readers are blinded. They are shown when the study is locked."
+OPEN_PANEL_HIDDEN = "Results are hidden from the readers of an open panel until it is locked."
 HIDDEN = "hidden while readers are blinded; shown when the study is locked"
+HIDDEN_IN_PANEL = "hidden from readers; shown when the panel is locked"
 
 
 def blinded_report(report: StudyReport) -> StudyReport:
@@ -21,7 +25,8 @@ def blinded_report(report: StudyReport) -> StudyReport:
         With `hidden` set; every figure says that it is hidden, and lists of results, readers, pairs and strata are
         empty: how many cases of high score there are tells a reader what to expect of the next one.
     """
-    nothing = dataclasses.replace(not_computable(HIDDEN, level=report.level), reason=HIDDEN)
+    why = HIDDEN_IN_PANEL if report.is_open_panel else HIDDEN
+    nothing = dataclasses.replace(not_computable(why, level=report.level), reason=why)
     name = report.agreement.answers.name
     figures = AgreementFigures(name, 0, 0, raw=nothing, fleiss=nothing, alpha=nothing, ac1=nothing)
     flow = dataclasses.replace(report.flow, n_decided=0, left_out={})
@@ -29,13 +34,13 @@ def blinded_report(report: StudyReport) -> StudyReport:
         report,
         hidden=True,
         n_cannot_judge=0,
-        headline=("Results are hidden while readers are blinded. They are shown when the study is locked.",),
-        warnings=tuple(w for w in report.warnings if w.startswith("Simulated")),
+        headline=(OPEN_PANEL_HIDDEN if report.is_open_panel else BLINDED_HIDDEN,),
+        warnings=tuple(w for w in report.warnings if w.startswith("Simulated") or w == OPEN_PANEL_LIMIT),
         results=(_hidden_result(report.primary, nothing),),
         agreement=AgreementReport(answers=figures, positive=figures),
         ceiling=Ceiling(nothing, nothing, None, report.ceiling.n_readers),
         readers=(),
-        dawid_skene=DawidSkeneReport(0, None, {}, {}, 0, False, 0, HIDDEN),
+        dawid_skene=DawidSkeneReport(0, None, {}, {}, 0, False, 0, why),
         flow=flow,
         strata=(),
         design={name: text for name, text in report.design.items() if not name.startswith("selection")},

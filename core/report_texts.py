@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from core.estimate import Estimate, not_computable
+from core.open_panel import OPEN_PANEL_LIMIT, is_open_panel
 from core.study_input import StudyArrays
 from core.study_report import AgreementReport, AlertRateCurve, BudgetPoint, Ceiling, DawidSkeneReport, ResultSet
 
@@ -100,6 +101,7 @@ def warnings(
     """Say in sentences what limits the figures or could not be computed."""
     primary = results["majority-3"]
     said = [
+        *([OPEN_PANEL_LIMIT] if is_open_panel(study.source.design) else []),
         *_about_votes(study, primary),
         *_about_weights(study),
         *_about_scorers(study, primary),

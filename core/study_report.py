@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from core.estimate import Estimate
+from core.open_panel import is_open_panel
 from core.plain import from_plain, to_plain
 from core.vocabulary import CaseState
 
@@ -296,6 +297,11 @@ class StudyReport:
     design: Mapping[str, str] = field(default_factory=dict)
     """Run, scorer versions, rubric and guideline versions, selection design, seed, code version, data hash, as text."""
     level: float = 0.95
+
+    @property
+    def is_open_panel(self) -> bool:
+        """Whether its readers saw the scores before they judged."""
+        return is_open_panel(self.design)
 
     @property
     def primary(self) -> ResultSet:

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import aliased
 
 from core.vocabulary import Answer, SlotState, StudyStatus
-from db.models import Assignment, Draft, Judgment, Study, StudyCase, StudyReader
+from db.models import Assignment, CohortSnapshot, Draft, Instance, Judgment, Study, StudyCase, StudyReader
 from db.packed import Packed
 from db.types import UtcDateTime
 
@@ -173,9 +173,10 @@ def slots_with_state() -> Select[*tuple[Any, ...]]:
 
 @cache
 def awaited_decisions() -> Select[*tuple[Any, ...]]:
-    """Patient, time and task of the cases that somebody (``reader``) has still to judge as a reader of open studies.
+    """Patient, time and task of the cases that somebody (``reader``) has still to judge blindly, in open studies.
 
-    A case whose slots all have a judgment, by others, is no longer to be judged by him.
+    A case whose slots all have a judgment, by others, is no longer to be judged by him. Cases of open panels are none
+    of them, unless a blinded study has the same decision.
     """
     reader = bindparam("reader", type_=Integer())
     own, others = aliased(Judgment), aliased(Judgment)
@@ -193,7 +194,7 @@ def awaited_decisions() -> Select[*tuple[Any, ...]]:
         select(StudyCase.patient_id, StudyCase.snapshot_at, StudyCase.task_key)
         .join(Study, Study.id == StudyCase.study_id)
         .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == reader))
-        .where(Study.status == StudyStatus.OPEN, ~judged, has_room)
+        .where(Study.status == StudyStatus.OPEN, ~Study.is_open_panel, ~judged, has_room)
         .distinct()
     )
 
@@ -201,7 +202,36 @@ def awaited_decisions() -> Select[*tuple[Any, ...]]:
 @cache
 def awaited_decision() -> Select[*tuple[Any, ...]]:
     """One of `awaited_decisions` (``reader``, ``patient``, ``at``, ``task``); no row when it is none of them."""
-    return awaited_decisions().where(
+    return awaited_decisions().where(*_is_of_decision())
+
+
+@cache
+def panel_places() -> Select[*tuple[Any, ...]]:
+    """Columns of `PanelPlace`: cases of a decision (``patient``, ``at``, ``task``) in open panels of a reader.
+
+    Only those in which the reader (``reader``) has a slot or, at this time (``now``), can get one; newest study first.
+    """
+    reader = bindparam("reader", type_=Integer())
+    slot = aliased(Assignment)
+    has_place = exists().where(
+        slot.case_id == StudyCase.id,
+        or_(slot.reviewer_id == reader, is_claimable(slot, bindparam("now", type_=UtcDateTime()))),
+    )
+    return (
+        select(Study.id, Study.slug, Study.title, StudyCase.id.label("case_id"), CohortSnapshot.site_timezone)
+        .select_from(StudyCase)
+        .join(Study, Study.id == StudyCase.study_id)
+        .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == reader))
+        .join(Instance, Instance.id == StudyCase.instance_id)
+        .join(CohortSnapshot, CohortSnapshot.id == Instance.snapshot_id)
+        .where(Study.status == StudyStatus.OPEN, Study.is_open_panel, has_place, *_is_of_decision())
+        .order_by(Study.id.desc())
+    )
+
+
+def _is_of_decision() -> tuple[ColumnElement[bool], ...]:
+    """Conditions that a case is of one decision (``patient``, ``at``, ``task``)."""
+    return (
         StudyCase.patient_id == bindparam("patient"),
         StudyCase.snapshot_at == bindparam("at", type_=UtcDateTime()),
         StudyCase.task_key == bindparam("task"),

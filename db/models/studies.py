@@ -35,6 +35,8 @@ class Study(Base):
     simulated: Mapped[bool]
     is_calibration: Mapped[bool]
     """For training with feedback; never enters a report."""
+    is_open_panel: Mapped[bool] = mapped_column(server_default=sa.false())
+    """Readers may see the scores of its cases before they judge; false: they judge blindly."""
     selection_design: Mapped[JsonObject]
     """How cases were chosen: strata, sizes, seed."""
     created_at: Mapped[datetime]

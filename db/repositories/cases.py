@@ -17,9 +17,19 @@ from db.models import (
     StudyCase,
     Task,
 )
-from db.queries import awaited_decision, awaited_decisions
+from db.queries import awaited_decision, awaited_decisions, panel_places
 from db.repositories.reading import columns, read_all, run, values
-from db.rows import BlindedRow, CaseRow, CaseScoreRow, DecisionKey, DraftRow, NewCase, OwnAnswer, ShownRow
+from db.rows import (
+    BlindedRow,
+    CaseRow,
+    CaseScoreRow,
+    DecisionKey,
+    DraftRow,
+    NewCase,
+    OwnAnswer,
+    PanelPlace,
+    ShownRow,
+)
 from db.run_queries import score_seen_of_decision
 from db.vote_queries import blinded_cases, case_of_study, shown_case
 
@@ -122,11 +132,18 @@ class Cases:
         return run(self._connection, awaited_decision(), **given).first() is not None
 
     def awaited_of(self, person_id: int) -> set[DecisionKey]:
-        """Give the decisions that somebody has still to judge as a reader of open studies.
+        """Give the decisions that somebody has still to judge blindly as a reader of open studies.
 
         One that all slots of its case have a judgment of, all by others, is no longer to be judged.
         """
         return {DecisionKey._make(row) for row in run(self._connection, awaited_decisions(), reader=person_id)}
+
+    def in_panels(self, person_id: int, decision: DecisionKey, now: datetime) -> list[PanelPlace]:
+        """Give the cases of a decision in open panels of a reader who has a place in them or can get one."""
+        given = {"patient": decision.patient_id, "at": decision.snapshot_at, "task": decision.task_key}
+        return [
+            PanelPlace._make(row) for row in run(self._connection, panel_places(), reader=person_id, now=now, **given)
+        ]
 
     def belongs(self, study_id: int, case_id: int) -> bool:
         """Tell whether a case is one of the study."""

@@ -19,6 +19,7 @@ class NewStudy:
     hold_hours: float
     simulated: bool
     is_calibration: bool
+    is_open_panel: bool = False
     selection_design: dict[str, Any]
     created_at: datetime
 
@@ -184,6 +185,16 @@ class PlaceRow(NamedTuple):
     """When the reader's own hold lapses; None without a slot and after judging."""
     has_room: bool
     """Whether a slot is free or its hold has lapsed, not counting the reader's own."""
+
+
+class PanelPlace(NamedTuple):
+    """A case of an open panel in which a reader has a place or can get one."""
+
+    study_id: int
+    slug: str
+    title: str
+    case_id: int
+    site_timezone: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from alertreview.export_schema import table_schemas
 from alertreview.export_study import RECOMPUTED_FROM, study_rows, study_schema, study_settings
 from core.alert_rate import Budget
 from core.errors import InvalidInputError
+from core.open_panel import BLINDED, OPEN_PANEL, READING
 from core.reporting import study_report
 from core.selection import SelectionDesign
 from core.simulated_study import simulate_study
@@ -119,6 +120,23 @@ def test_studies_with_few_votes_export_and_recompute(tmp_path, votes_kept):
     assert {f.n_rows for f in files if f.table == "judgments"} == {votes_kept}
     for chosen in READ_BACK:
         assert recompute(tmp_path, chosen) == report
+
+
+def test_an_open_panel_is_marked_in_its_labels_and_manifest_and_survives_the_way_round(exported, tmp_path):
+    study = small_study()
+    panel = dataclasses.replace(study, design={**study.design, READING: OPEN_PANEL})
+    report, _ = export(panel, tmp_path, [ExportFormat.CSV])
+    for folder, mark in ((tmp_path, OPEN_PANEL), (exported[-1], BLINDED)):
+        rows = read_rows(folder / "labels.csv", study_schema("labels", study), ExportFormat.CSV)
+        assert {row["reading"] for row in rows} == {mark}
+    assert read_manifest(tmp_path)["study"]["design"][READING] == OPEN_PANEL
+    assert recompute(tmp_path) == report
+    assert recompute(tmp_path).is_open_panel
+
+
+def test_the_words_of_reading_are_those_of_the_dictionary():
+    found = next(column for column in table_schemas()["labels"].columns if column.name == "reading")
+    assert [value for value, _ in found.values] == [BLINDED, OPEN_PANEL]
 
 
 def test_the_manifest_names_every_file_with_its_checksum(exported):

@@ -15,6 +15,7 @@ from alertreview.report_documents import ReportFormat, html_document, json_docum
 from alertreview.report_signing import Signature, content_hash
 from core.blinded_report import blinded_report
 from core.errors import InvalidInputError
+from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT, READING
 from core.reporting import study_report
 from core.selection import SelectionDesign
 from core.simulated_study import simulate_study
@@ -32,6 +33,11 @@ def study() -> StudyInput:
 @pytest.fixture(scope="module")
 def report(study) -> StudyReport:
     return study_report(study)
+
+
+@pytest.fixture(scope="module")
+def panel(study) -> StudyReport:
+    return study_report(dataclasses.replace(study, design={**study.design, READING: OPEN_PANEL}))
 
 
 @pytest.fixture(scope="module")
@@ -199,3 +205,29 @@ class TestChecklists:
     def test_a_thin_report_fills_them_with_reasons(self, thin):
         items = {(i.checklist, i.number): i.answer for i in checklist_items(thin)}
         assert "not computable" in items["STARD 2015", "24"]
+
+
+class TestOpenPanel:
+    @pytest.mark.parametrize("hidden", [False, True])
+    def test_every_document_says_it_once_before_any_figure(self, panel, hidden):
+        shown = blinded_report(panel) if hidden else panel
+        page = html_document(shown)
+        assert f"· {OPEN_PANEL} ·" in page
+        text = page.partition("<main>")[2]
+        assert text.lstrip().startswith(f"<p><b>{OPEN_PANEL_LIMIT}</b></p>")
+        checklist = 0 if hidden else 1
+        assert text.count(OPEN_PANEL_LIMIT) == 1 + checklist
+        assert pdf_document(shown).startswith(b"%PDF")
+        plain = json.loads(json_document(shown))
+        assert plain["design"][READING] == OPEN_PANEL
+        assert plain["warnings"][0] == OPEN_PANEL_LIMIT
+
+    def test_the_checklist_says_what_readers_knew(self, panel, report):
+        def known(shown: StudyReport) -> str:
+            return next(i.answer for i in checklist_items(shown) if (i.checklist, i.number) == ("STARD 2015", "13b"))
+
+        assert known(panel) == OPEN_PANEL_LIMIT
+        assert known(report) == ""
+
+    def test_a_blinded_report_says_nothing_of_it(self, report):
+        assert "panel" not in html_document(report).lower()

@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose
 
 from core.alert_rate import Budget
 from core.auc import auc
-from core.blinded_report import blinded_report
+from core.blinded_report import HIDDEN_IN_PANEL, blinded_report
 from core.consensus import majority_label
+from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT, READING
 from core.reporting import study_report
 from core.simulated_study import simulate_study
 from core.study_input import StudyInput, prepare
@@ -315,3 +316,23 @@ class TestWhileBlinded:
     def test_it_survives_json(self, report):
         hidden = blinded_report(report)
         assert StudyReport.from_dict(json.loads(json.dumps(hidden.to_dict()))) == hidden
+
+
+class TestOpenPanel:
+    def test_it_says_so_in_words_and_nothing_else_differs(self, study, report):
+        panel = changed(study, design={**study.design, READING: OPEN_PANEL})
+        assert panel.is_open_panel
+        assert not report.is_open_panel
+        assert panel.warnings == (OPEN_PANEL_LIMIT, *report.warnings)
+        assert dataclasses.replace(panel, warnings=report.warnings, design=report.design) == report
+
+    def test_a_blinded_report_is_what_it_was_before_there_were_panels(self, report):
+        assert READING not in report.design, "a line more would end every signature"
+        assert "panel" not in json.dumps(report.to_dict())
+
+    def test_its_hidden_version_says_so_too(self, study):
+        hidden = blinded_report(changed(study, design={READING: OPEN_PANEL}))
+        assert OPEN_PANEL_LIMIT in hidden.warnings
+        assert hidden.is_open_panel
+        assert hidden.headline == ("Results are hidden from the readers of an open panel until it is locked.",)
+        assert {found["reason"] for found in all_estimates(hidden.to_dict())} == {HIDDEN_IN_PANEL}

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from alertreview.read_models import ExportPreview, PastExport
+from alertreview.past_exports import PastExport
+from alertreview.read_models import ExportPreview
 from alertreview.report_signing import Signature, content_hash
 from core.errors import RefusedError
 from core.planning import PlannedStudy, required_cases

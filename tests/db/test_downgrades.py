@@ -66,6 +66,19 @@ def test_what_would_be_lost_is_named_and_nothing_is_touched(filled: Database) ->
     filled.check()
 
 
+def test_how_a_study_is_read_is_not_forgotten_without_a_word(filled: Database) -> None:
+    site = StoredSite.reopen(filled)
+    with filled.read() as uow:
+        run_id = uow.studies.by_slug("demo").run_id
+    assert filled.downgrade("0006") == [], "every study is blinded, as it was before"
+    filled.upgrade()
+    site.studies.create_study("panel", "Panel", run_id, [site.case(0)], is_open_panel=True)
+    with pytest.raises(RefusedError, match=r"the values of column study\.is_open_panel.*--discard"):
+        filled.downgrade("0006")
+    with filled.read() as uow:
+        assert [study.is_open_panel for study in uow.studies.all()] == [True, False]
+
+
 @pytest.mark.parametrize("revision", ["9999", "", "base", "0001; DROP TABLE person"])
 def test_a_schema_that_there_is_not_is_refused_by_name(database: Database, revision: str) -> None:
     with pytest.raises(ForeignDatabaseError, match=re.escape(f"cannot go back to {revision!r}")):

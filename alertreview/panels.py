@@ -1,0 +1,78 @@
+"""Open panels: which of a reader's cases an alert is, so that the reader may judge it beside its score.
+
+Judging itself goes through the use cases of the review, as from every other page.
+"""
+
+import uuid
+from zoneinfo import ZoneInfo
+
+from alertreview.callbacks import Clock
+from alertreview.panel_models import PanelCase
+from alertreview.read_models import DraftView
+from db.rows import DraftRow, PanelPlace
+from db.session import Database
+from db.unit_of_work import UnitOfWork
+
+
+class PanelService:
+    """What the alert page asks about open panels.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def cases(self, alert_id: int, person_id: int) -> tuple[PanelCase, ...]:
+        """Give the cases that the decision of an alert is in open panels of a reader, newest study first.
+
+        Only cases in which the reader has a place or can get one; looking takes none. Nothing while the reader has
+        still to judge the same decision blindly in another study.
+
+        Parameters
+        ----------
+        alert_id : int
+            Number of the alert.
+        person_id : int
+            The reader.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        """
+        with self._database.read() as uow:
+            decision = uow.alerts.keys([alert_id])[alert_id]
+            if uow.cases.awaits_judgment_of(person_id, *decision):
+                return ()
+            return tuple(
+                _panel_case(uow, place, person_id) for place in uow.cases.in_panels(person_id, decision, self._clock())
+            )
+
+
+def _panel_case(uow: UnitOfWork, place: PanelPlace, person_id: int) -> PanelCase:
+    """Put together what a reader is shown of a case, from own rows alone."""
+    rubric = uow.studies.rubric(place.study_id)
+    current = uow.judgments.current(place.case_id, person_id)
+    draft = uow.drafts.get(place.case_id, person_id) or DraftRow(None, None, "")
+    stands = current if current is not None and current.answer is not None else None
+    return PanelCase(
+        study_slug=place.slug,
+        study_title=place.title,
+        case_id=place.case_id,
+        question=rubric.question,
+        answer_texts={int(code): text for code, text in rubric.answer_texts.items()},
+        answer=stands.answer if stands else None,
+        certainty=stands.certainty if stands else None,
+        comment=stands.comment if stands else "",
+        saved_at=stands.judged_at.astimezone(ZoneInfo(place.site_timezone)) if stands else None,
+        draft=DraftView(draft.answer, draft.certainty, draft.comment),
+        version_seen=current.version if current else 0,
+        form_key=uuid.uuid4().hex,
+    )
