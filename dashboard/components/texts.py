@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
-from alertreview.read_models import AlertRow
+from alertreview.read_models import AlertRow, StudyView
 from alertreview.triage_models import Standing, TriageChoice
 from core.estimate import Estimate
 from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus, TriageState
@@ -173,6 +173,11 @@ def standing(where: Standing) -> str:
 def answer_text(answer: Answer, texts: dict[int, str] | None = None, limit: int = 40) -> str:
     """Text of an answer in a study; the house's words when the study has none."""
     return shorten((texts or {}).get(int(answer)) or ANSWER_TEXTS[answer], limit)
+
+
+def study_name(study: StudyView) -> str:
+    """Title of a study in lists; an open panel says so first, where no cut takes it away."""
+    return f"Open panel: {study.title}" if study.is_open_panel else study.title
 
 
 def minutes_left(n_cases: int, minutes_per_case: float = 2.0) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.read_models import ExportPreview, PersonView, StudyView
+from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
 from core.vocabulary import CaseState
 from dashboard.components import cards, texts
 from dashboard.components.acting import looking_as
@@ -64,6 +65,8 @@ def page() -> None:
     if study is None:
         return
     _head(app, study, studies)
+    if study.is_open_panel:
+        st.warning(texts.plain(OPEN_PANEL_LIMIT, 400), icon=":material/visibility:")
     person = looking_person()
     if person is not None and app.is_blinded(study.slug, person.person_id):
         _blinded(study, person)
@@ -78,19 +81,24 @@ def page() -> None:
 
 def _head(app: "Application", study: StudyView, studies: dict[str, StudyView]) -> None:
     line = texts.joined(
-        texts.plain(study.title, 60), texts.STATUS_TEXTS[study.status].lower(), texts.plural(study.n_cases, "case")
+        texts.plain(study.title, 60),
+        OPEN_PANEL if study.is_open_panel else "",
+        texts.STATUS_TEXTS[study.status].lower(),
+        texts.plural(study.n_cases, "case"),
     )
     with cards.header("Export", line, simulated=app.simulated):
-        choose_study(study.slug, {slug: one.title for slug, one in studies.items()}, key="ex_study")
+        choose_study(study.slug, {slug: texts.study_name(one) for slug, one in studies.items()}, key="ex_study")
         looking_as()
 
 
 def _blinded(study: StudyView, person: PersonView) -> None:
     """Say why a reader of the open study gets no file, and lead back to the cases."""
+    still = "is a reader of this panel" if study.is_open_panel else "still judges cases of this study"
+    until = "" if study.is_open_panel else "the last case is judged, or "
     with cards.empty_state(
         "Not for you yet",
-        f"{texts.plain(person.name, 40)} still judges cases of this study, and a file would show the others' answers. "
-        "It opens when the last case is judged, or the study is locked.",
+        f"{texts.plain(person.name, 40)} {still}, and a file would show the others' answers. "
+        f"It opens when {until}the study is locked.",
         ":material/visibility_off:",
     ):
         if st.button("Go on judging", key="ex_review", icon=":material/rate_review:"):

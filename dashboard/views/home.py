@@ -68,7 +68,7 @@ def _continue_card(person: PersonView | None, studies: tuple[StudyView, ...]) ->
     with cards.card(key="continue"):
         with st.container(horizontal=True, vertical_alignment="center"):
             with st.container(gap="xsmall", width="stretch"):
-                st.markdown(f"**{texts.plain(study.title, 60)}** {cards.muted('your reading list')}")
+                st.markdown(f"**{texts.plain(texts.study_name(study), 60)}** {cards.muted('your reading list')}")
                 st.markdown(f"**{_queue_sentence(queue)}**")
             if queue.n_left and st.button(
                 "Continue reviewing" if queue.n_submitted else "Start reviewing",
@@ -78,7 +78,8 @@ def _continue_card(person: PersonView | None, studies: tuple[StudyView, ...]) ->
             ):
                 st.switch_page("views/review.py", query_params={"study": study.slug})
         st.progress(min(queue.n_submitted / max(queue.n_mine, 1), 1.0))
-        parts = [f"{queue.n_later:,} marked for later" if queue.n_later else "", "blinded, in your own fixed order"]
+        way = "here without score, or on the page of each alert" if study.is_open_panel else "blinded"
+        parts = [f"{queue.n_later:,} marked for later" if queue.n_later else "", f"{way}, in your own fixed order"]
         st.markdown(f":small[{cards.muted(texts.joined(*parts))}]")
 
 
@@ -107,7 +108,7 @@ def _study_line(study: StudyView, person: PersonView | None) -> None:
         with next(cells):
             st.page_link(
                 "views/studies.py",
-                label=f":primary[{texts.plain(study.title, 40)}]",
+                label=f":primary[{texts.plain(texts.study_name(study), 40)}]",
                 query_params={"study": study.slug},
             )
         with next(cells):

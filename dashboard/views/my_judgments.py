@@ -63,7 +63,7 @@ def _filtered(rows: tuple[JudgmentRow, ...], studies: dict[str, StudyView]) -> l
             ["", *studies],
             key="mj_study",
             width=230,
-            format_func=lambda s: texts.shorten(studies[s].title, 40) if s else "All studies",
+            format_func=lambda s: texts.shorten(texts.study_name(studies[s]), 40) if s else "All studies",
         )
         find = st.text_input("Decision or comment", key="mj_find", placeholder="for example troponin").strip().lower()
     answer = words[word or ALL]
@@ -133,7 +133,7 @@ def _answer(row: JudgmentRow, studies: dict[str, StudyView]) -> str:
 
 
 def _title(row: JudgmentRow, studies: dict[str, StudyView]) -> str:
-    return studies[row.study_slug].title if row.study_slug in studies else row.study_slug
+    return texts.study_name(studies[row.study_slug]) if row.study_slug in studies else row.study_slug
 
 
 page()

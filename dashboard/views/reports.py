@@ -8,6 +8,7 @@ import streamlit as st
 from alertreview.access import Action
 from alertreview.read_models import PersonView
 from core.estimate import Estimate
+from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
 from core.study_report import AlertRateCurve, ResultSet, StudyReport
 from dashboard.components import cards, planner, texts
 from dashboard.components.acting import confirm_link, looking_as
@@ -44,13 +45,16 @@ def page() -> None:
     person = looking_person()
     with st.spinner("Computing the report…", show_time=False):
         report = app.report(slug, person.person_id if person else None)
-    _head(report, {key: study.title for key, study in studies.items()}, app.simulated)
+    _head(report, {key: texts.study_name(study) for key, study in studies.items()}, app.simulated)
+    if report.is_open_panel:
+        st.warning(texts.plain(OPEN_PANEL_LIMIT, 400), icon=":material/visibility:")
     if person is not None and app.is_blinded(slug, person.person_id):
-        _blinded(slug, person, app.queue(slug, person.person_id).n_left)
+        _blinded(report, person, app.queue(slug, person.person_id).n_left)
     elif report.headline:
         st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
-    if report.warnings:
-        lines = [f":small[:material/info: {cards.muted(texts.bold_only(warning))}]" for warning in report.warnings]
+    warnings = [warning for warning in report.warnings if warning != OPEN_PANEL_LIMIT]
+    if warnings:
+        lines = [f":small[:material/info: {cards.muted(texts.bold_only(warning))}]" for warning in warnings]
         st.markdown("  \n".join(lines))
     result = _chosen_result(report)
     _tiles(report, result)
@@ -64,16 +68,16 @@ def page() -> None:
     planner.expander(app, report)
 
 
-def _blinded(slug: str, person: PersonView, n_left: int) -> None:
+def _blinded(report: StudyReport, person: PersonView, n_left: int) -> None:
     """Say to a reader why the results are not here, and lead back to the cases."""
+    cases = f"{texts.plural(n_left, 'case')} of this study left to judge" if n_left else "cases that may come back"
+    why = f"who has {cases}: its results are hidden from this reader until the last one is judged, or the study is"
+    if report.is_open_panel:
+        why = "who is a reader of this panel: its results are hidden from all its readers until it is"
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="rp_blinded"):
-        cases = f"{texts.plural(n_left, 'case')} of this study left to judge" if n_left else "cases that may come back"
-        st.markdown(
-            f":material/visibility_off: Reading as **{texts.plain(person.name, 40)}**, who has {cases}: its results "
-            "are hidden from this reader until the last one is judged, or the study is locked."
-        )
+        st.markdown(f":material/visibility_off: Reading as **{texts.plain(person.name, 40)}**, {why} locked.")
         if n_left and st.button("Go on judging", key="rp_review", icon=":material/rate_review:"):
-            st.switch_page("views/review.py", query_params={"study": slug})
+            st.switch_page("views/review.py", query_params={"study": report.slug})
 
 
 def _signatures(report: StudyReport) -> None:
@@ -113,6 +117,7 @@ def _signatures(report: StudyReport) -> None:
 def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
     line = texts.joined(
         texts.plain(report.title, 60),
+        OPEN_PANEL if report.is_open_panel else "",
         "locked" if report.locked else "open",
         texts.plural(report.n_cases, "case"),
         texts.plural(report.n_patients, "patient"),
@@ -167,7 +172,7 @@ def _tiles(report: StudyReport, result: ResultSet) -> None:
             ("Cases", f"{report.n_cases:,}", f"of {texts.plural(report.n_patients, 'patient')}"),
             ("Votes", f"{report.n_votes:,}", "so far"),
             ("Readers", f"{report.n_readers:,}", f"{report.n_slots} wanted per case"),
-            ("Figures", "hidden", "while readers are blinded"),
+            ("Figures", "hidden", "from readers until locked" if report.is_open_panel else "while readers are blinded"),
         )
     else:
         tiles = _figure_tiles(report, result)
@@ -287,7 +292,8 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
     left, right = st.columns([5, 7])
     with left, cards.card("From instances to labels", height="stretch"):
         shown = {name: f"{count:,}" for name, count in steps if count is not None}
-        cards.facts(shown | {"Decided": "hidden until you have finished" if report.hidden else f"{flow.n_decided:,}"})
+        hidden = "hidden until it is locked" if report.is_open_panel else "hidden until you have finished"
+        cards.facts(shown | {"Decided": hidden if report.hidden else f"{flow.n_decided:,}"})
         if not report.hidden:
             left_out = left_out_sentence(result.left_out) or "none"
             used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."

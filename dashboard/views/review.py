@@ -95,7 +95,8 @@ def _bar(bar: object, place: object, study: StudyView, showing: Showing, simulat
     """Fill the line above the case: where, saved mark, arrows, keys, guidelines."""
     case, phone = showing.case, is_phone()
     where = f"**Case {case.position} of {case.n_cases}**" if case else "**Review**"
-    title = texts.joined(texts.plain(study.title, 40), "blinded")
+    way = "open panel, here without score" if study.is_open_panel else "blinded"
+    title = texts.joined(texts.plain(study.title, 40), way)
     place.markdown(
         f"{where} {cards.muted(('simulated' if simulated else '') if phone else title)}".strip(), width="stretch"
     )

@@ -5,6 +5,7 @@ import streamlit as st
 
 from alertreview.access import Action
 from alertreview.read_models import QueueView, StudyView
+from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
 from core.vocabulary import CaseState, SlotState, StudyStatus
 from dashboard.components import cards, study_acts, texts
 from dashboard.components.charts_bars import case_states
@@ -40,8 +41,10 @@ def page() -> None:
                 cards.figure(case_states(study.case_states, colours()), "case-states", colours())
             else:
                 st.markdown(cards.muted("0 of 0: this study has no cases yet."))
-        _readers(queues)
+        _readers(study, queues)
     with right:
+        if study.is_open_panel:
+            st.warning(texts.plain(OPEN_PANEL_LIMIT, 400), icon=":material/visibility:")
         study_acts.acts(study)
         study_acts.disagreements(study)
         _question(study)
@@ -70,9 +73,10 @@ def _new_study() -> None:
 
 
 def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> None:
-    titles = {s.slug: s.title for s in studies}
+    titles = {s.slug: texts.study_name(s) for s in studies}
     line = texts.joined(
         "training with feedback" if study.is_calibration else "",
+        OPEN_PANEL if study.is_open_panel else "",
         texts.STATUS_TEXTS[study.status].lower(),
         f"{texts.plural(study.n_cases, 'case')} × {texts.plural(study.n_slots, 'reader')}",
     )
@@ -107,8 +111,9 @@ def _tiles(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
     cards.tiles(tiles)
 
 
-def _readers(queues: list[tuple[str, QueueView]]) -> None:
-    with cards.card("Readers", "counts only; no answer is shown while a study is blinded"):
+def _readers(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
+    until = "before a panel is locked" if study.is_open_panel else "while a study is blinded"
+    with cards.card("Readers", f"counts only; no answer is shown {until}"):
         if not queues:
             st.markdown(cards.muted("No reader has a case yet. The coordinator assigns them."))
             return

@@ -9,6 +9,7 @@ from alertreview.access import Action
 from alertreview.read_models import PersonView, RunView, StudyView
 from alertreview.study_models import PRESETS, PlanPreview, Rubric, StudyPlan
 from core.errors import AlertReviewError
+from core.open_panel import OPEN_PANEL_LIMIT
 from core.vocabulary import Role, StudyStatus
 from dashboard.components import cards, texts
 from dashboard.components.charts_strata import strata
@@ -23,6 +24,7 @@ ANSWERS = {
     3: "Unusual and clinically relevant",
     0: "Cannot judge",
 }
+NEVER_CHANGED = "How a study is read never changes afterwards."
 MAY_READ = frozenset({Role.REVIEWER, Role.ADJUDICATOR, Role.COORDINATOR})
 
 
@@ -43,28 +45,30 @@ def page() -> None:
             st.code("alertreview score", language=None)
         return
     locked = [study for study in app.studies() if study.status is StudyStatus.LOCKED and not study.is_calibration]
-    kinds = ["Study", "Training with feedback"]
+    kinds = ["Study", "Open panel", "Training with feedback"]
     kind = st.segmented_control("Kind", kinds, default=kinds[0], required=True, key="su_kind")
     people = [person for person in app.people() if person.role in MAY_READ]
-    if kind == kinds[1]:
+    if kind == kinds[2]:
         _training(locked, people)
     else:
-        _study(run, people)
+        _study(run, people, is_open_panel=kind == kinds[1])
 
 
-def _study(run: RunView, people: list[PersonView]) -> None:
+def _study(run: RunView, people: list[PersonView], *, is_open_panel: bool) -> None:
+    if is_open_panel:
+        st.warning(f"{texts.plain(OPEN_PANEL_LIMIT, 400)} {NEVER_CHANGED}", icon=":material/visibility:")
     left, right = st.columns([5, 7])
     with left:
         title, slug = _names()
         rubric = _rubric()
     with right:
         with cards.card("Cases", f"from run {run.run_id}; every decision it scored can be chosen"):
-            plan = _plan(run)
+            plan = _plan(run, is_open_panel=is_open_panel)
             preview = _preview(plan)
         reader_ids = _readers(people, plan.n_readers)
     if st.button("Make the draft", key="su_make", type="primary", icon=":material/note_add:", disabled=preview is None):
         with shown_errors():
-            made = application().study_desk.set_up(slug, title, plan, rubric, reader_ids)
+            made = application().study_desk.set_up(slug, title, plan, rubric, reader_ids, is_open_panel=is_open_panel)
             st.switch_page("views/studies.py", query_params={"study": made.slug})
 
 
@@ -118,8 +122,8 @@ def _rubric() -> Rubric:
     return Rubric(question, answer_texts, guidelines)
 
 
-def _plan(run: RunView) -> StudyPlan:
-    """Draw the design; a preset fills everything, the own choice opens the fields."""
+def _plan(run: RunView, *, is_open_panel: bool) -> StudyPlan:
+    """Draw the design; a preset fills everything, the own choice opens the fields. An open panel hides no repeats."""
     presets = {preset.preset: preset for preset in PRESETS}
     name = st.selectbox("Design", [*presets, OWN], key="su_preset", format_func=lambda n: n[:1].upper() + n[1:])
     fixed = presets.get(name)
@@ -135,7 +139,7 @@ def _plan(run: RunView) -> StudyPlan:
             start.n_readers,
             start.edges,
             start.balance_decisions,
-            start.n_repeats,
+            0 if is_open_panel else start.n_repeats,
             seed,
             start.preset,
         )
@@ -146,9 +150,10 @@ def _plan(run: RunView) -> StudyPlan:
             st.number_input(
                 "Hidden repeats",
                 0,
-                n_cases,
+                0 if is_open_panel else n_cases,
                 0,
                 key="su_repeats",
+                disabled=is_open_panel,
                 width=140,
                 help="Cases that the same readers get twice: how they agree with themselves. Never a vote of its own.",
             )
