@@ -83,6 +83,7 @@ RULES: Mapping[str, Rule] = {
     "feedback": Rule(Action.JUDGE, case="case_id"),
     "my_judgments": Rule(Action.SEE_STUDIES),
     "panels.cases": Rule(Action.JUDGE, alert="alert_id"),
+    "panels.next_alert": Rule(Action.JUDGE),
     # Studies.
     "plan_study": Rule(Action.SEE_STUDIES),
     "study_desk.preview": Rule(Action.MANAGE_STUDIES, all_units=True),

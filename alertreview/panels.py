@@ -9,7 +9,11 @@ from zoneinfo import ZoneInfo
 from alertreview.callbacks import Clock
 from alertreview.panel_models import PanelCase
 from alertreview.read_models import DraftView
-from db.rows import DraftRow, PanelPlace
+from alertreview.reader_list import ReaderList
+from alertreview.review_rules import require_open, require_reader
+from alertreview.review_units import within_units
+from core.errors import RefusedError
+from db.rows import DecisionKey, DraftRow, PanelPlace
 from db.session import Database
 from db.unit_of_work import UnitOfWork
 
@@ -54,6 +58,52 @@ class PanelService:
             return tuple(
                 _panel_case(uow, place, person_id) for place in uow.cases.in_panels(person_id, decision, self._clock())
             )
+
+    def next_alert(self, slug: str, person_id: int, after_case_id: int | None = None) -> int | None:
+        """Give the alert on the next case of an open panel that a reader has still to judge; it takes no place.
+
+        Cases below the floor of their run have no alert, and a decision that the reader has still to judge blindly
+        shows none: both are passed over, and wait on the page Review.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        person_id : int
+            The reader.
+        after_case_id : int or None
+            The case that the reader comes from; the order is the reader's own, as on the page Review.
+
+        Returns
+        -------
+        int or None
+            Number of the alert; None when no such case is left.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        RefusedError
+            If the study is no open panel or not open, or the person is no reader of it.
+        """
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            if not study.is_open_panel:
+                raise RefusedError(f"Study '{slug}' is blinded: its cases are judged on the page Review.")
+            terms = require_reader(uow, slug, person_id)
+            require_open(terms)
+            places = within_units(uow, terms, uow.slots.places(study.id, person_id, self._clock()))
+            waiting = ReaderList(places, study.order_seed, person_id, takes_new=True).candidates(after_case_id)
+            cases = {case.id: case for case in uow.cases.in_study(study.id)}
+            alerts = uow.alerts.ids_of_decisions(
+                study.run_id, [(case.row_index, case.task_key) for case in cases.values()]
+            )
+            awaited = uow.cases.awaited_of(person_id)
+            for case in (cases[place.case_id] for place in waiting):
+                alert_id = alerts.get((case.row_index, case.task_key))
+                if alert_id and DecisionKey(case.patient_id, case.snapshot_at, case.task_key) not in awaited:
+                    return alert_id
+        return None
 
 
 def _panel_case(uow: UnitOfWork, place: PanelPlace, person_id: int) -> PanelCase:

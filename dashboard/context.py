@@ -2,12 +2,12 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
@@ -118,6 +118,20 @@ def shown_errors() -> Iterator[None]:
             raise
         logger.error("page failed: %s", where(error))  # noqa: TRY400 - a traceback may hold values of a row
         st.error(NEUTRAL_SENTENCE, icon=":material/error:")
+
+
+def attempt(act: "Callable[[Application], Any]") -> tuple[Any, str]:
+    """Do one act of the application and give its answer, or None and the sentence that says why it failed.
+
+    Nothing of Streamlit is inside, so a new key press cannot cut the act in half.
+    """
+    try:
+        return act(application()), ""
+    except AlertReviewError as error:
+        return None, str(error)
+    except Exception as error:  # noqa: BLE001 - the reader must hear of every failed save, whatever failed
+        logger.error("act failed: %s", where(error))  # noqa: TRY400 - a traceback may hold values of a row
+        return None, NEUTRAL_SENTENCE
 
 
 def _steers_streamlit(error: BaseException) -> bool:

@@ -5,19 +5,13 @@ case is shown, in which showing (version seen and idempotency key), and what was
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from alertreview.read_models import BlindedCase, DraftView, SavedJudgment
-from core.errors import AlertReviewError
 from core.vocabulary import Answer, Certainty
-from dashboard.context import NEUTRAL_SENTENCE, application, logger, where
-
-if TYPE_CHECKING:
-    from alertreview.bootstrap import Application
+from dashboard.context import application, attempt
 
 _KEY = "review"
 IDLE_SECONDS = 60.0
@@ -97,23 +91,12 @@ def _of(case_id: int) -> Showing | None:
     return showing.touched()
 
 
-def _try(showing: Showing, act: Callable[["Application"], Any]) -> tuple[Any, str]:
-    """Do one act of the application; nothing of Streamlit inside, so a new key press cannot cut it in half."""
-    try:
-        return act(application()), ""
-    except AlertReviewError as error:
-        return None, str(error)
-    except Exception as error:  # noqa: BLE001 - the reader must hear of every failed save, whatever failed
-        logger.error("review act failed: %s", where(error))
-        return None, NEUTRAL_SENTENCE
-
-
 def _draft(showing: Showing, draft: DraftView) -> None:
     """Keep a draft in the database and in the showing; the showing keeps it even if the database cannot."""
     case = showing.case
     if case is None or draft == case.draft:
         return
-    _, error = _try(showing, lambda app: app.save_draft(showing.slug, showing.person_id, case.case_id, draft))
+    _, error = attempt(lambda app: app.save_draft(showing.slug, showing.person_id, case.case_id, draft))
     _put(replace(showing, case=replace(case, draft=draft), error=error, notice=""))
 
 
@@ -151,8 +134,7 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
     reason = (st.session_state.get(reason_key) or showing.reason).strip()
     answer = case.draft.answer
     cannot = answer is Answer.CANNOT_JUDGE
-    saved, error = _try(
-        showing,
+    saved, error = attempt(
         lambda app: app.submit_judgment(
             showing.slug,
             showing.person_id,
@@ -174,17 +156,17 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
 
 def _advance(showing: Showing, case_id: int) -> None:
     """Show the next case to read; the saved mark stays."""
-    following, error = _try(showing, lambda app: app.next_case(showing.slug, showing.person_id, case_id))
+    following, error = attempt(lambda app: app.next_case(showing.slug, showing.person_id, case_id))
     feedback = _feedback(showing, case_id)
     _show(Showing(showing.slug, showing.person_id, following, error=error, saved=showing.saved, feedback=feedback))
 
 
 def _feedback(showing: Showing, case_id: int) -> str:
     """Say after a training case what the panel answered; a study that counts says nothing."""
-    study, _ = _try(showing, lambda app: app.study(showing.slug))
+    study, _ = attempt(lambda app: app.study(showing.slug))
     if study is None or not study.is_calibration or showing.saved is None or showing.saved.case_id != case_id:
         return ""
-    found, _ = _try(showing, lambda app: app.feedback(showing.slug, showing.person_id, case_id))
+    found, _ = attempt(lambda app: app.feedback(showing.slug, showing.person_id, case_id))
     if found is None:
         return ""
     reference, comment = found
@@ -199,7 +181,7 @@ def later(case_id: int) -> None:
     showing = _of(case_id)
     if showing is None:
         return
-    _, error = _try(showing, lambda app: app.mark_later(showing.slug, showing.person_id, case_id))
+    _, error = attempt(lambda app: app.mark_later(showing.slug, showing.person_id, case_id))
     if error:
         _put(replace(showing, error=error))
     else:
@@ -211,9 +193,7 @@ def step(case_id: int, *, backwards: bool) -> None:
     showing = _of(case_id)
     if showing is None:
         return
-    found, error = _try(
-        showing, lambda app: app.next_case(showing.slug, showing.person_id, case_id, backwards=backwards)
-    )
+    found, error = attempt(lambda app: app.next_case(showing.slug, showing.person_id, case_id, backwards=backwards))
     if error or found is None:
         edge = "first" if backwards else "last"
         _put(replace(showing, error=error, notice="" if error else f"This is the {edge} case of your list."))
@@ -238,8 +218,7 @@ def undo(case_id: int | None) -> None:
 
 def _take_back(showing: Showing, saved: SavedJudgment) -> None:
     """Take the answer saved last back; it is a version of its own, and the choice is a draft again."""
-    back, error = _try(
-        showing,
+    back, error = attempt(
         lambda app: app.undo(
             showing.slug,
             showing.person_id,
@@ -260,7 +239,7 @@ def reload(case_id: int) -> None:
     showing = _of(case_id)
     if showing is None:
         return
-    case, error = _try(showing, lambda app: app.case(showing.slug, showing.person_id, case_id))
+    case, error = attempt(lambda app: app.case(showing.slug, showing.person_id, case_id))
     if error:
         _put(replace(showing, error=error))
     else:

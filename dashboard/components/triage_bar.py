@@ -29,6 +29,12 @@ def shown_as(name: str, targets: Targets) -> str:
     return f"{name}-{alert_id}-{version}-{len(targets)}"
 
 
+def is_asking(targets: Targets, *, name: str) -> bool:
+    """Tell whether a bar asks its second question, which the keys 1, 2 and 3 then answer."""
+    asked = st.session_state.get(_ASKS)
+    return asked is not None and asked[0] == shown_as(name, targets) and asked[1] == tuple(targets)
+
+
 def draw_bar(
     targets: Targets,
     state: TriageState,
@@ -60,11 +66,10 @@ def draw_bar(
     """
     if not me.may_triage:
         return
-    name = shown_as(name, targets)
-    asked = st.session_state.get(_ASKS)
-    if asked is not None and asked[0] == name and asked[1] == tuple(targets):
-        _second_question(asked[2], targets, name, then, keys=keys)
+    if is_asking(targets, name=name):
+        _second_question(st.session_state[_ASKS][2], targets, shown_as(name, targets), then, keys=keys)
         return
+    name = shown_as(name, targets)
     key = f"{name}-triage"
     with (
         st.grid(2, min_column_width=110, gap="xsmall", key=key)

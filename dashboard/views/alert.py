@@ -11,13 +11,16 @@ from dashboard.components.alert_story import story_card
 from dashboard.components.charts_bars import features
 from dashboard.components.charts_histogram import histogram
 from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
+from dashboard.components.panel_card import draw_panels
 from dashboard.components.shown_run import shown_run
 from dashboard.components.task_link import task_link
-from dashboard.components.triage_bar import draw_bar, draw_said, forget
+from dashboard.components.triage_bar import draw_bar, draw_said, forget, is_asking
 from dashboard.components.worklist_state import PATIENT, filters_now
 from dashboard.context import Acting, acting, application, colours, go, has_arrived, is_phone
 
 _WORKLIST = "views/worklist.py"
+BAR = "alert"
+"""Name of the triage bar of this page."""
 
 
 def page() -> None:
@@ -42,10 +45,13 @@ def page() -> None:
     except RefusedError as error:
         _no_alert("Judge it first", texts.plain(str(error), 400))
         return
+    row = detail.row
     with st.container(gap="xsmall"):
         _bar(detail, app.simulated)
         _title(detail)
         _triage(detail, me)
+        asks = is_asking({row.alert_id: row.standing.version}, name=BAR)
+        draw_panels(row.alert_id, me, keys=not asks, go_to=_open)
     cards.words_first()
     left, right = st.columns([8, 5])
     with left:
@@ -149,7 +155,7 @@ def _triage(detail: AlertDetail, me: Acting) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alert-triage"):
         st.badge(texts.standing(row.standing), icon=texts.TRIAGE_ICONS[state], color=texts.TRIAGE_COLOURS[state])
         with st.container(gap="xsmall", width="content"):
-            draw_bar({row.alert_id: row.standing.version}, state, me, name="alert")
+            draw_bar({row.alert_id: row.standing.version}, state, me, name=BAR)
     draw_said()
 
 

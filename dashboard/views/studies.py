@@ -10,7 +10,7 @@ from core.vocabulary import CaseState, SlotState, StudyStatus
 from dashboard.components import cards, study_acts, texts
 from dashboard.components.charts_bars import case_states
 from dashboard.components.study_choice import choose_study, study_asked
-from dashboard.context import acting_person, application, colours, may, people_who_read
+from dashboard.context import acting_person, application, colours, may, people_who_read, shown_errors
 
 
 def page() -> None:
@@ -83,11 +83,22 @@ def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> 
     with cards.header(texts.plain(study.title, 80), line, simulated=simulated):
         choose_study(study.slug, titles, key="st_study")
         _new_study()
-        if study.status is StudyStatus.OPEN and acting_person() is not None:
+        if study.status is StudyStatus.OPEN and (person := acting_person()) is not None:
+            if study.is_open_panel and st.button("On alerts", key="st_alerts", icon=":material/visibility:"):
+                _to_alerts(study.slug, person.person_id)
             if st.button("Review", key="st_review", type="primary", icon=":material/rate_review:"):
                 st.switch_page("views/review.py", query_params={"study": study.slug})
         elif st.button("Report", key="st_report", icon=":material/query_stats:"):
             st.switch_page("views/reports.py", query_params={"study": study.slug})
+
+
+def _to_alerts(slug: str, person_id: int) -> None:
+    """Open the alert of the first case of an open panel that waits for somebody, or say why there is none."""
+    with shown_errors():
+        alert_id = application().panels.next_alert(slug, person_id)
+        if alert_id is not None:
+            st.switch_page("views/alert.py", query_params={"alert": str(alert_id)})
+        st.info("No case that has an alert waits for you. Those without one wait on Review.", icon=":material/info:")
 
 
 def _tiles(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:

@@ -194,6 +194,33 @@ def test_the_same_form_twice_is_one_vote_and_a_change_needs_a_reason_and_can_be_
     assert rows(site, "judgment") == 3
 
 
+def test_the_next_alert_passes_over_what_has_none_is_judged_or_is_to_be_judged_blindly(
+    site: StoredSite, run_id: int
+) -> None:
+    reader, stranger = site.person("Reader"), site.person("Stranger")
+    make(site, run_id, "panel", [reader], case_rows=(0, 1, 2, 3))
+    make(site, run_id, "blind", [reader], case_rows=(1,), is_open_panel=False)
+    service = panels(site)
+    assert service.next_alert("panel", reader) == ALERT
+    assert rows(site, "judgment") == 0
+    vote(site, reader, only(site, reader))
+    assert service.next_alert("panel", reader) is None
+    blind = site.review.next_case("blind", reader)
+    assert blind is not None
+    site.review.submit_judgment(
+        "blind", reader, blind.case_id, answer=Answer.USUAL, version_seen=0, form_key=blind.form_key
+    )
+    assert service.next_alert("panel", reader) == OTHER
+    assert service.next_alert("panel", reader, only(site, reader, OTHER).case_id) is None
+    with pytest.raises(RefusedError, match="is blinded: its cases are judged on the page Review"):
+        service.next_alert("blind", reader)
+    with pytest.raises(RefusedError, match="Nothing is assigned to you"):
+        service.next_alert("panel", stranger)
+    site.studies.lock_study("panel")
+    with pytest.raises(RefusedError, match="is locked"):
+        service.next_alert("panel", reader)
+
+
 def test_nobody_gets_a_card_who_is_no_reader_or_whose_study_is_not_open(site: StoredSite, run_id: int) -> None:
     reader, stranger = site.person("Reader"), site.person("Stranger")
     site.studies.create_study("panel", "Panel", run_id, [site.case(0)], n_slots=1, is_open_panel=True)
@@ -292,6 +319,10 @@ def test_behind_the_door_a_card_is_of_ones_own_units_and_of_who_may_judge(
     (case,) = opened.panels.cases(ALERT, reader)
     with pytest.raises(NotFoundError, match="unit that is not yours"):
         opened.panels.cases(OTHER, reader)
+    assert opened.panels.next_alert("panel", reader) == ALERT
+    with site.database.read() as uow:
+        mine = uow.units.cases_within(uow.studies.by_slug("panel").id, ["Ward A"])
+    assert opened.panels.next_alert("panel", reader, min(mine)) is None, "the other case is of another unit"
     with pytest.raises(RefusedError, match="cannot act as person"):
         opened.panels.cases(ALERT, reader + 1)
     desk.accounts.set_role(reader, Role.VIEWER)

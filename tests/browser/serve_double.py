@@ -21,6 +21,7 @@ STATES: dict[str, dict[str, object]] = {
     "empty": {"published": False},
     "no-alerts": {"n_alerts": 0, "with_studies": False},
     "hostile": {"hostile": True},
+    "panel": {"with_panel": True},
 }
 
 

@@ -23,6 +23,7 @@ from core.errors import NotFoundError
 from core.study_report import StudyReport
 from core.vocabulary import Decision, Kind
 from tests.dashboard.fake_exports import FakeExports
+from tests.dashboard.fake_panels import FakePanels
 from tests.dashboard.fake_records import HOSTILE, SNAPSHOT, TASKS, histogram, timeline
 from tests.dashboard.fake_report import simulated_report
 from tests.dashboard.fake_sign_in import FakeSessions, NoUnits
@@ -41,6 +42,7 @@ class FakeApplication(FakeExports):
         self.study_desk = FakeDesk(self.studies)
         self.adjudication = FakeAdjudication(partial(timeline, hostile=self.hostile))
         self.run_comparisons = FakeRunComparisons()
+        self.panels = FakePanels(self)
         self.tasks = FakeTasks(self)
         self.sensitivity = FakeSensitivity(self)
         self.studies_service = FakeStudiesService(self.queue, self.people, self.study)

@@ -22,6 +22,8 @@ from tests.dashboard.fake_records import HOSTILE, PEOPLE, SNAPSHOT, ZONE, alert_
 
 ANSWERS = {1: "Usual", 2: "Unusual, not relevant", 3: "Unusual and relevant", 0: "Cannot judge"}
 
+TITLES = {"demo": "ICU pilot 2026", "ward-2025": "Ward pilot 2025", "panel": "Ward round"}
+
 
 @dataclass(frozen=True)
 class _Vote:
@@ -64,6 +66,8 @@ class FakeReading:
     drafts: dict[tuple[str, int, int], DraftView] = field(default_factory=dict)
     later: set[tuple[str, int, int]] = field(default_factory=set)
     training: bool = False
+    with_panel: bool = False
+    """A third study, an open panel that takes judgments."""
     taken_back: set[tuple[str, int, int]] = field(default_factory=set)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
@@ -81,9 +85,8 @@ class FakeReading:
         return PEOPLE
 
     def studies(self) -> tuple[StudyView, ...]:
-        return (
-            tuple(self._study(slug) for slug in ("demo", "ward-2025")) if self.with_studies and self.published else ()
-        )
+        slugs = (*(("panel",) if self.with_panel else ()), "demo", "ward-2025")
+        return tuple(self._study(slug) for slug in slugs) if self.with_studies and self.published else ()
 
     def study(self, slug: str) -> StudyView:
         known = {study.slug: study for study in self.studies()}
@@ -96,10 +99,10 @@ class FakeReading:
         for case_id in self._case_ids():
             states[self._case_state(slug, case_id)] += 1
         return StudyView(
-            study_id=1 if slug == "demo" else 2,
+            study_id=("demo", "ward-2025", "panel").index(slug) + 1,
             slug=slug,
-            title=HOSTILE if self.hostile else "ICU pilot 2026" if slug == "demo" else "Ward pilot 2025",
-            status=StudyStatus.OPEN if slug == "demo" else StudyStatus.LOCKED,
+            title=HOSTILE if self.hostile else TITLES[slug],
+            status=StudyStatus.LOCKED if slug == "ward-2025" else StudyStatus.OPEN,
             simulated=self.simulated,
             question="Was this decision unusual for this patient, and clinically relevant?",
             guidelines="Judge by what was known at 08:00.\n\n- **Usual**: expected.\n- **Relevant**: you would call.",
@@ -109,6 +112,7 @@ class FakeReading:
             n_complete=sum(len(self._case_votes(slug, c)) >= 3 for c in self._case_ids()),
             case_states=states,
             is_calibration=self.training,
+            is_open_panel=slug == "panel",
         )
 
     def _case_ids(self) -> list[int]:

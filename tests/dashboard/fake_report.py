@@ -2,6 +2,7 @@
 
 from alertreview.read_models import StudyView
 from core.estimate import Estimate, not_computable
+from core.open_panel import OPEN_PANEL, READING
 from core.study_report import (
     AgreementFigures,
     AgreementReport,
@@ -150,7 +151,8 @@ def simulated_report(study: StudyView) -> StudyReport:
             StratumReport(name, population, n_cases // 3, n_cases / 3 / population, decided // 3, positive)
             for name, population, positive in (("high", 900, 9), ("medium", 5000, 5), ("low", 30244, 2))
         ),
-        design={"run": "2", "scorer": "softhad 0.1", "seed": "7", "selection": "strata over the scaled score"},
+        design={"run": "2", "scorer": "softhad 0.1", "seed": "7", "selection": "strata over the scaled score"}
+        | ({READING: OPEN_PANEL} if study.is_open_panel else {}),
     )
 
 

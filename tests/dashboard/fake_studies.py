@@ -21,6 +21,7 @@ class FakeDesk:
     studies: Any
     done: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     n_repeats: int = 0
+    open_panels: list[str] = field(default_factory=list)
 
     def preview(self, plan: StudyPlan) -> PlanPreview:
         if any(b <= a for a, b in zip(plan.edges, plan.edges[1:], strict=False)):
@@ -40,7 +41,10 @@ class FakeDesk:
             notes=(),
         )
 
-    def set_up(self, slug: str, title: str, plan: StudyPlan, rubric: Rubric, reader_ids: Any, **_: Any) -> Any:
+    def set_up(
+        self, slug: str, title: str, plan: StudyPlan, rubric: Rubric, reader_ids: Any, *, is_open_panel: bool = False
+    ) -> Any:
+        self.open_panels += [slug] if is_open_panel else []
         self.done.append(("set_up", (slug, title, plan, rubric, tuple(reader_ids))))
         return self.studies()[0]
 

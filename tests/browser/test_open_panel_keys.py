@@ -1,0 +1,54 @@
+"""An open panel in a real browser: a key saves beside the score, and keys of triage stay those of triage."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.visits import OpenVisit
+
+pytestmark = pytest.mark.browser
+
+
+def test_keys_judge_take_back_and_lead_on(visit: OpenVisit) -> None:
+    opened = visit(state="panel")
+    page = opened.open("alert?alert=1005")
+    expect(page.get_by_text("open: you see the score")).to_be_visible()
+    opened.key("3")
+    expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
+    opened.key("1")
+    expect(page.get_by_text("Say why it changes, then save.")).to_be_visible()
+    page.get_by_label("Comment or reason").fill("read again 0 1 2")
+    page.keyboard.press("Tab")
+    opened.settle()
+    opened.key("1")
+    expect(page.get_by_role("button", name="Usual").first).to_have_attribute("kind", "primary")
+    expect(page.get_by_text("Say why it changes, then save.")).to_be_hidden()
+    opened.key("u")
+    expect(page.get_by_text("Taken back.")).to_be_visible()
+    opened.key("p")
+    expect(page.get_by_text("Taken back.")).to_be_hidden()
+    expect(page.get_by_text("open: you see the score")).to_be_visible()
+    assert "alert=1005" not in page.url
+
+
+def test_a_digit_answers_the_question_of_the_triage_bar_and_never_the_panel(visit: OpenVisit) -> None:
+    opened = visit(state="panel")
+    page = opened.open("alert?alert=1005")
+    opened.key("d")
+    expect(page.get_by_text("Dismiss it because")).to_be_visible()
+    opened.key("0")
+    opened.key("1")
+    expect(page.locator(".st-key-alert-triage").get_by_text("Dismissed")).to_be_visible()
+    expect(page.get_by_text("open: you see the score")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_hidden()
+    opened.key("2")
+    expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
+
+
+def test_a_phone_shows_the_whole_card_and_a_finger_saves(visit: OpenVisit) -> None:
+    opened = visit(state="panel", phone=True)
+    page = opened.open("alert?alert=1005")
+    page.get_by_role("button", name="Unusual and relevant").click()
+    expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
