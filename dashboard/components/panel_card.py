@@ -149,7 +149,6 @@ def _acts(case: PanelCase, person_id: int, form: str, *, keys: bool, go_to: Call
     st.button(
         "Next of the panel",
         key=f"pn_next_{form}",
-        type="secondary" if case.answer is None else "primary",
         shortcut="P" if keys else None,
         on_click=_next,
         args=(case, person_id, go_to),

@@ -19,8 +19,7 @@ from dashboard.components.worklist_state import PATIENT, filters_now
 from dashboard.context import Acting, acting, application, colours, go, has_arrived, is_phone
 
 _WORKLIST = "views/worklist.py"
-BAR = "alert"
-"""Name of the triage bar of this page."""
+BAR = "alert"  # the triage bar of this page
 
 
 def page() -> None:

@@ -1,15 +1,17 @@
 """Every page over the double: full, empty, unknown links, errors of the application, hostile names."""
 
+import ast
 import logging
 
 import pytest
 
 from core.errors import DatabaseUnavailableError, NotFoundError
 from dashboard.context import NEUTRAL_SENTENCE
-from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
+from tests.dashboard.conftest import ROOT, OpenPage, address, nothing_failed, words
 from tests.dashboard.fake_application import FakeApplication
 from tests.dashboard.fake_records import HOSTILE
 
+VIEWS = ROOT / "dashboard" / "views"
 PAGES = ("home", "worklist", "alert", "task", "review", "my_judgments", "studies", "reports", "runs", "export")
 EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
 ADDRESS = {"alert": {"alert": "1003"}}
@@ -227,3 +229,10 @@ def test_my_judgments_can_be_filtered_to_nothing_and_back(open_page: OpenPage) -
     assert "No judgment matches" in words(page)
     page.button(key="mj_all").click().run()
     assert len(page.dataframe[0].value) > 0
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in VIEWS.glob("*.py")))
+def test_no_text_stands_bare_in_the_file_of_a_page_where_streamlit_would_show_it(name: str) -> None:
+    body = ast.parse((VIEWS / name).read_text(encoding="utf-8")).body
+    bare = [node.lineno for node in body[1:] if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    assert bare == []
