@@ -63,15 +63,19 @@ def _card(case: PanelCase, person_id: int, *, keys: bool, go_to: Callable[[int],
                     texts.answer_text(answer, case.answer_texts),
                     key=f"pn_answer_{int(answer)}_{form}",
                     type="primary" if stands else "secondary",
-                    icon=":material/check:" if stands else None,
+                    # On a phone it would cut the words; there the saved mark says which answer stands.
+                    icon=":material/check:" if stands and not is_phone() else None,
                     shortcut=key if keys else None,
                     width="stretch",
                     on_click=_answer,
                     args=(case, person_id, answer, line_key, certainty_key),
                 )
+        if is_phone():
+            _line(case, person_id, line_key, certainty_key)
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"panel-bar-{case.case_id}"):
             _certainty(case, person_id, line_key, certainty_key)
-            _line(case, person_id, line_key, certainty_key)
+            if not is_phone():
+                _line(case, person_id, line_key, certainty_key)
             _acts(case, person_id, form, keys=keys, go_to=go_to)
 
 
@@ -80,8 +84,10 @@ def _head(case: PanelCase) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         title = texts.plain(case.study_title, _TITLE_LIMIT)
         st.markdown(f"**Panel {title}** {cards.muted('· open: you see the score')}", width="stretch")
-        if case.saved_at is not None:
-            st.markdown(cards.muted(f":material/check: Saved {_when(case.saved_at)}"), width="content")
+        if case.saved_at is not None and case.answer is not None:
+            answer = texts.plain(texts.answer_text(case.answer, case.answer_texts), 40) if is_phone() else ""
+            mark = texts.joined(f":material/check: Saved {_when(case.saved_at)}", answer)
+            st.markdown(cards.muted(mark), width="content")
     st.markdown(f":small[{cards.muted(texts.plain(case.question, 300))}]")
 
 

@@ -30,13 +30,15 @@ def study_to_read(studies: Iterable[StudyView], person: PersonView | None) -> St
     """Return the open study that somebody goes on with when no address names one.
 
     The newest in which cases wait for the person, else the newest the person reads, else the newest: an open study
-    of others must not hide a list that is not finished.
+    of others must not hide a list that is not finished. Blinded ones come before open panels.
     """
     found = [study for study in studies if study.status is StudyStatus.OPEN]
     if person is not None and len(found) > 1:
         queues = {study.slug: application().queue(study.slug, person.person_id) for study in found}
         # Sorting keeps the order of those that are alike: newest first.
-        found.sort(key=lambda study: (queues[study.slug].n_left == 0, not queues[study.slug].is_reader))
+        found.sort(
+            key=lambda study: (queues[study.slug].n_left == 0, not queues[study.slug].is_reader, study.is_open_panel)
+        )
     return found[0] if found else None
 
 

@@ -218,6 +218,12 @@ def test_the_report_page_says_it_once_before_the_figures(open_page: OpenPage) ->
     assert OPEN_PANEL in words(page)
 
 
+def test_a_blinded_list_is_offered_before_a_newer_panel(open_page: OpenPage) -> None:
+    page = open_page("home", FakeApplication(with_panel=True))
+    assert "**ICU pilot 2026** :gray[your reading list]" in words(page)
+    assert "ICU pilot 2026 · blinded" in words(open_page("review", FakeApplication(with_panel=True)))
+
+
 def test_a_panel_is_set_up_with_the_sentence_in_sight_and_without_repeats(open_page: OpenPage) -> None:
     double = FakeApplication()
     page = open_page("study_setup", double)
