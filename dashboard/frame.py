@@ -19,7 +19,8 @@ HERE = Path(__file__).resolve().parent
 CSS = """<style>
 .stMainBlockContainer{padding-inline:1.25rem}
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
-[data-testid=stBottom] button .stMarkdownEllipsis,[data-testid=stBottom] button p{white-space:normal;line-height:1.2}
+:is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
+line-height:1.2}
 [data-testid=stElementContainer]:has(.ar-who){position:fixed;top:1.15rem;right:1rem;width:auto;z-index:1000000}
 .ar-who{display:flex;gap:.6rem;font-size:.8rem;line-height:1.3}.ar-who a{color:inherit;white-space:nowrap}
 .ar-who span{max-width:15rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}

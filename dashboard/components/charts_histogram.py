@@ -53,7 +53,7 @@ def histogram(
             ),
             shapes=_budget_line(budget, low, high, colours),
             annotations=[
-                *_budget_words(budget, low, high, colours),
+                *_budget_words(budget, score, low, high, colours),
                 _arrow(score, data, low, high, decision, colours),
             ],
         ),
@@ -118,10 +118,12 @@ def _budget_line(budget: float | None, low: float, high: float, colours: Palette
     return [line(budget, budget, 0, 1, colours.muted, yref="paper", dash="dot")]
 
 
-def _budget_words(budget: float | None, low: float, high: float, colours: Palette) -> list[Json]:
+def _budget_words(budget: float | None, score: float, low: float, high: float, colours: Palette) -> list[Json]:
+    """Return the words at the budget's line: left of it, but not where the arrow's words stand or the axis begins."""
     if budget is None or not low <= budget <= high:
         return []
-    left = budget > low + 0.3 * (high - low)
+    near_arrow = budget - 0.25 * (high - low) < score < budget <= low + 0.8 * (high - low)
+    left = budget > low + 0.3 * (high - low) and not near_arrow
     return [
         note(
             "alert budget",

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.page_checks import faults
 from tests.browser.visits import OpenVisit
 
 pytestmark = pytest.mark.browser
@@ -52,3 +53,16 @@ def test_a_phone_shows_the_whole_card_and_a_finger_saves(visit: OpenVisit) -> No
     page.get_by_role("button", name="Unusual and relevant").click()
     expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("phone", "width"), [(False, 1280), (True, 390), (True, 320)])
+def test_the_card_is_whole_and_readable_before_and_after_an_answer(
+    visit: OpenVisit, phone: bool, width: int, dark: bool
+) -> None:
+    page = visit(state="panel", phone=phone, width=width, dark=dark).open("alert?alert=1005")
+    expect(page.get_by_text("open: you see the score")).to_be_visible()
+    assert faults(page) == []
+    page.get_by_role("button", name="Unusual, not relevant").click()
+    expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
+    assert faults(page) == []

@@ -90,6 +90,14 @@ def test_the_arrow_has_the_colour_of_its_decision(detail: AlertDetail) -> None:
     assert next(a for a in annotations(commission) if a["showarrow"])["arrowcolor"] == LIGHT.commission_text
 
 
+@pytest.mark.parametrize(("score", "side"), [(0.67, "left"), (0.3, "right"), (0.9, "right"), (0.741, "right")])
+def test_the_words_at_the_budget_keep_clear_of_the_arrow_before_it(
+    detail: AlertDetail, score: float, side: str
+) -> None:
+    words, _ = of_histogram(detail, score=score, budget=0.74).figure["layout"]["annotations"]
+    assert (words["text"], words["xanchor"]) == ("alert budget", side)
+
+
 def test_a_histogram_carries_bins_only(detail: AlertDetail) -> None:
     chart = of_histogram(detail, budget=0.6)
     trace = chart.figure["data"][0]
