@@ -50,7 +50,7 @@ def test_a_digit_answers_the_question_of_the_triage_bar_and_never_the_panel(visi
 def test_a_phone_shows_the_whole_card_and_a_finger_saves(visit: OpenVisit) -> None:
     opened = visit(state="panel", phone=True)
     page = opened.open("alert?alert=1005")
-    page.get_by_role("button", name="Unusual and relevant").click()
+    page.get_by_role("button", name="Unusual and clinically relevant").click()
     expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
@@ -63,6 +63,6 @@ def test_the_card_is_whole_and_readable_before_and_after_an_answer(
     page = visit(state="panel", phone=phone, width=width, dark=dark).open("alert?alert=1005")
     expect(page.get_by_text("open: you see the score")).to_be_visible()
     assert faults(page) == []
-    page.get_by_role("button", name="Unusual, not relevant").click()
+    page.get_by_role("button", name="Unusual, not clinically relevant").click()
     expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
     assert faults(page) == []

@@ -6,6 +6,8 @@ from alertreview.panel_models import PanelCase
 from alertreview.read_models import DraftView
 
 SLUG = "panel"
+LONG = {2: "Unusual, not clinically relevant", 3: "Unusual and clinically relevant"}
+"""As long as a real study's answers: on a phone they must not be cut to the same words."""
 
 
 class FakePanels:
@@ -26,7 +28,7 @@ class FakePanels:
                 study_title=study.title,
                 case_id=case_id,
                 question=study.question,
-                answer_texts=study.answer_texts,
+                answer_texts={**study.answer_texts, **LONG},
                 answer=last.answer if last else None,
                 certainty=last.certainty if last else None,
                 comment=last.comment if last else "",

@@ -16,6 +16,7 @@ from core.vocabulary import Answer, Certainty, Role
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.fake_application import FakeApplication
+from tests.dashboard.fake_panels import LONG
 from tests.dashboard.fake_sign_in import FakeSessions
 
 ME, ALERT, CASE = 1, "1005", 1
@@ -50,7 +51,7 @@ def test_the_card_says_that_the_score_is_seen_and_nothing_is_preselected(open_pa
     page = open_card(open_page, FakeApplication(with_panel=True))
     assert "**Panel Ward round** :gray[· open: you see the score]" in words(page)
     answers = [one for one in page.button if str(one.key).startswith("pn_answer_")]
-    assert [one.label for one in answers] == ["Usual", "Unusual, not relevant", "Unusual and relevant", "Cannot judge"]
+    assert [one.label for one in answers] == ["Usual", *LONG.values(), "Cannot judge"]
     assert all(one.proto.type == "secondary" for one in answers)
     assert "Saved" not in words(page)
 
