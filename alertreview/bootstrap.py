@@ -369,7 +369,7 @@ class Application:
         if self.is_blinded(slug, person_id):
             raise RefusedError(
                 f"Study '{slug}' is open and you are its reader: an export would show the others' answers. "
-                "Judge your cases, or wait until the study is locked."
+                "Judge your cases, or wait until the study is locked; an open panel's readers always wait."
             )
 
 

@@ -6,6 +6,7 @@ from alertreview.report_blocks import Block, Bullets, Cards, Document, Figure, H
 from alertreview.report_checklists import checklist_blocks
 from alertreview.report_figures import alert_rate_figure, dot_figure, flow_figure, roc_figure
 from alertreview.report_signing import Signature, content_hash
+from core.blinded_report import hidden_count
 from core.estimate import Estimate
 from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
 from core.report_texts import headline_point
@@ -77,15 +78,14 @@ def _card(figure: Estimate, *, percent: bool = False) -> tuple[str, str]:
 
 
 def _limits(report: StudyReport) -> list[Block]:
-    said_first = {OPEN_PANEL_LIMIT} if report.is_open_panel else set()
-    limits = tuple(warning for warning in report.warnings if warning not in said_first)
+    limits = tuple(warning for warning in report.warnings if warning != OPEN_PANEL_LIMIT)  # said above, first of all
     return [Heading("What limits these figures"), Bullets(limits)] if limits else []
 
 
 def _flow(report: StudyReport) -> list[Block]:
     blocks: list[Block] = [
         Heading("Cases"),
-        Figure(flow_figure(report.flow, hidden=report.hidden), "From instances to decided cases."),
+        Figure(flow_figure(report.flow, hidden=hidden_count(report)), "From instances to decided cases."),
     ]
     if report.strata:
         rows = tuple(

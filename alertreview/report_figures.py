@@ -11,7 +11,6 @@ from core.study_report import AlertRateCurve, FlowDiagram, RocCurve
 ACCENT, STRONG, MUTED, AXIS, GRID, TEXT = "#0B6B6B", "#63747E", "#55646E", "#B9C4CA", "#E9EEF0", "#0B1418"
 FONT = "'Source Sans 3','Source Sans Pro','Libertinus Serif',system-ui,sans-serif"
 
-HIDDEN_COUNT = "hidden until you have finished"
 """Stands where a number would give the others' answers away; a zero would be a false statement."""
 
 
@@ -221,8 +220,8 @@ def dot_figure(rows: Sequence[tuple[str, Estimate]], reference: float, word: str
     return svg(660, int(bottom + 28), f"{said}. Dotted: {word} {reference:g}.", parts)
 
 
-def flow_figure(flow: FlowDiagram, *, hidden: bool = False) -> str:
-    """From instances to decided cases, with what was left out on the right; a hidden number is no zero."""
+def flow_figure(flow: FlowDiagram, *, hidden: str = "") -> str:
+    """From instances to decided cases, with what was left out on the right; `hidden` stands for a hidden number."""
     steps = [
         ("patient-state instances", flow.n_instances),
         ("candidates (order groups once)", flow.n_candidates),
@@ -231,13 +230,13 @@ def flow_figure(flow: FlowDiagram, *, hidden: bool = False) -> str:
         ("cases with all judgments", flow.n_complete),
     ]
     shown = [(words, f"{n:,}") for words, n in steps if n is not None]
-    shown.append(("cases decided by majority", HIDDEN_COUNT if hidden else f"{flow.n_decided:,}"))
+    shown.append(("cases decided by majority", hidden or f"{flow.n_decided:,}"))
     parts = []
     for position, (words, n) in enumerate(shown):
         y = 8.0 + 52 * position
         parts.append(f'<rect x="8" y="{y:.1f}" width="300" height="34" fill="none" stroke="{AXIS}" rx="4"/>')
         parts.append(text(24, y + 22, n, colour=TEXT, bold=True))
-        if n != HIDDEN_COUNT:
+        if n != hidden:
             parts.append(text(298, y + 22, words, anchor="end"))
         if position + 1 < len(shown):
             parts.append(line(158, y + 34, 158, y + 46, colour=STRONG, width=1.5))
@@ -248,5 +247,5 @@ def flow_figure(flow: FlowDiagram, *, hidden: bool = False) -> str:
         parts.append(
             text(330, y + 16 * (position - (len(reasons) - 1) / 2), shorten(f"left out: {words}", 50), size=11)
         )
-    said = ", ".join(f"{words}: {n}" if n == HIDDEN_COUNT else f"{n} {words}" for words, n in shown)
+    said = ", ".join(f"{words}: {n}" if n == hidden else f"{n} {words}" for words, n in shown)
     return svg(660, int(52 * len(shown) + 8 + 8 * max(0, len(reasons) - 2)), f"Flow: {said}.", parts)

@@ -10,6 +10,15 @@ BLINDED_HIDDEN = "Results are hidden while readers are blinded. They are shown w
 OPEN_PANEL_HIDDEN = "Results are hidden from the readers of an open panel until it is locked."
 HIDDEN = "hidden while readers are blinded; shown when the study is locked"
 HIDDEN_IN_PANEL = "hidden from readers; shown when the panel is locked"
+HIDDEN_COUNT = "hidden until you have finished"
+HIDDEN_COUNT_IN_PANEL = "hidden until it is locked"
+
+
+def hidden_count(report: StudyReport) -> str:
+    """Say what stands in place of a number that a report hides; empty when it hides none."""
+    if not report.hidden:
+        return ""
+    return HIDDEN_COUNT_IN_PANEL if report.is_open_panel else HIDDEN_COUNT
 
 
 def blinded_report(report: StudyReport) -> StudyReport:

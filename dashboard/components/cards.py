@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pandas as pd
 import streamlit as st
 
+from core.open_panel import OPEN_PANEL_LIMIT
 from core.vocabulary import Decision
 from dashboard.components.charts_base import CONFIG, Chart
 from dashboard.components.drawn import Drawn
@@ -84,11 +85,16 @@ def decision_badge_text(decision: Decision) -> str:
     return f":{DECISION_COLOURS[decision]}-badge[{DECISION_ICONS[decision]} {DECISION_TEXTS[decision]}]"
 
 
+def open_panel_limit(more: str = "") -> None:
+    """Say what an open panel's figures cannot say, and one sentence more."""
+    st.warning(f"{plain(OPEN_PANEL_LIMIT, 400)} {plain(more)}".strip(), icon=":material/visibility:")
+
+
 def words_first() -> None:
     """Let the browser show what was drawn so far before figures follow.
 
-    It shows everything that comes within some 10 ms at once, and takes 80 ms for the figures of an alert: without a
-    pause the title waits for them. The pause costs nothing, because the figures wait for the browser anyway.
+    It shows at once everything that comes at once, and takes long for the figures of an alert: without a pause the
+    title waits for them. The pause costs nothing, because the figures wait for the browser anyway.
     """
     time.sleep(_PAUSE_SECONDS)
 

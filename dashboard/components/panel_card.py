@@ -11,11 +11,10 @@ import streamlit as st
 
 from alertreview.panel_models import PanelCase
 from alertreview.read_models import DraftView
-from core.vocabulary import Answer, Certainty
-from dashboard.components import cards, texts
+from core.vocabulary import Answer
+from dashboard.components import answers, cards, texts
 from dashboard.context import Acting, application, attempt, is_phone
 
-ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
 _SAID = "panel_said"
 _TITLE_LIMIT = 60
 
@@ -57,7 +56,7 @@ def _card(case: PanelCase, person_id: int, *, keys: bool, go_to: Callable[[int],
         form = f"{case.case_id}_{case.version_seen}"
         line_key, certainty_key = f"pn_line_{form}", f"pn_certainty_{form}"
         with st.grid(4, min_column_width=150, gap="xsmall"):
-            for answer, key in ANSWER_KEYS.items():
+            for answer, key in answers.ANSWER_KEYS.items():
                 stands = case.answer is answer
                 st.button(
                     texts.answer_text(answer, case.answer_texts),
@@ -112,15 +111,7 @@ def _said(case: PanelCase) -> None:
 def _certainty(case: PanelCase, person_id: int, line_key: str, key: str) -> None:
     if key not in st.session_state:
         st.session_state[key] = case.draft.certainty if case.answer is None else case.certainty
-    st.segmented_control(
-        "Certainty",
-        list(Certainty),
-        key=key,
-        format_func=lambda certainty: texts.CERTAINTY_TEXTS[certainty],
-        label_visibility="collapsed",
-        on_change=_keep,
-        args=(case, person_id, line_key, key),
-    )
+    answers.certainty(key, _keep, (case, person_id, line_key, key))
 
 
 def _line(case: PanelCase, person_id: int, key: str, certainty_key: str) -> None:

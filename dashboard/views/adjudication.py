@@ -9,12 +9,11 @@ from alertreview.adjudication import AdjudicationCase
 from alertreview.read_models import PersonView, StudyView
 from core.errors import AlertReviewError
 from core.vocabulary import Answer, Kind
-from dashboard.components import cards, links, texts
+from dashboard.components import answers, cards, links, texts
 from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
 from dashboard.components.study_choice import study_asked
 from dashboard.context import application, colours, is_phone, signed_in
 
-ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
 _FORM = "adj_form"
 
 
@@ -105,7 +104,7 @@ def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> No
     chosen_key = f"adj_choice_{case.case_id}"
     chosen: Answer | None = st.session_state.get(chosen_key)
     with st.grid(4, min_column_width=150, gap="xsmall"):
-        for answer, key in ANSWER_KEYS.items():
+        for answer, key in answers.ANSWER_KEYS.items():
             st.button(
                 texts.answer_text(answer, study.answer_texts),
                 key=f"adj_answer_{int(answer)}_{case.case_id}",

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.read_models import ExportPreview, PersonView, StudyView
-from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
+from core.open_panel import OPEN_PANEL
 from core.vocabulary import CaseState
 from dashboard.components import cards, texts
 from dashboard.components.acting import looking_as
@@ -66,7 +66,7 @@ def page() -> None:
         return
     _head(app, study, studies)
     if study.is_open_panel:
-        st.warning(texts.plain(OPEN_PANEL_LIMIT, 400), icon=":material/visibility:")
+        cards.open_panel_limit()
     person = looking_person()
     if person is not None and app.is_blinded(study.slug, person.person_id):
         _blinded(study, person)

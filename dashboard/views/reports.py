@@ -7,6 +7,7 @@ import streamlit as st
 
 from alertreview.access import Action
 from alertreview.read_models import PersonView
+from core.blinded_report import hidden_count
 from core.estimate import Estimate
 from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
 from core.study_report import AlertRateCurve, ResultSet, StudyReport
@@ -47,7 +48,7 @@ def page() -> None:
         report = app.report(slug, person.person_id if person else None)
     _head(report, {key: texts.study_name(study) for key, study in studies.items()}, app.simulated)
     if report.is_open_panel:
-        st.warning(texts.plain(OPEN_PANEL_LIMIT, 400), icon=":material/visibility:")
+        cards.open_panel_limit()
     if person is not None and app.is_blinded(slug, person.person_id):
         _blinded(report, person, app.queue(slug, person.person_id).n_left)
     elif report.headline:
@@ -292,8 +293,7 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
     left, right = st.columns([5, 7])
     with left, cards.card("From instances to labels", height="stretch"):
         shown = {name: f"{count:,}" for name, count in steps if count is not None}
-        hidden = "hidden until it is locked" if report.is_open_panel else "hidden until you have finished"
-        cards.facts(shown | {"Decided": hidden if report.hidden else f"{flow.n_decided:,}"})
+        cards.facts(shown | {"Decided": hidden_count(report) or f"{flow.n_decided:,}"})
         if not report.hidden:
             left_out = left_out_sentence(result.left_out) or "none"
             used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."
@@ -318,7 +318,8 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
 
 def _strata(report: StudyReport) -> None:
     if report.hidden:
-        st.markdown(cards.muted("Hidden until you have finished: they would tell you what to expect of the next case."))
+        why = "they would tell you what to expect of the next case."
+        st.markdown(cards.muted(f"{hidden_count(report).capitalize()}: {why}"))
         return
     cards.table(
         pd.DataFrame(

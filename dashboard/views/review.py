@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.read_models import BlindedCase, QueueView, StudyView
-from core.vocabulary import Answer, Certainty, StudyStatus
-from dashboard.components import cards, links, review_session, texts
+from core.vocabulary import Answer, StudyStatus
+from dashboard.components import answers, cards, links, review_session, texts
 from dashboard.components.acting import reading_as
 from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
 from dashboard.components.review_session import Showing
@@ -22,7 +22,6 @@ KEYS = (
     ("L", "put aside for later"),
     ("← →", "previous and next case, without saving"),
 )
-ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
 
 
 def page() -> None:
@@ -257,7 +256,7 @@ def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
     """Draw the answer bar: four answers, then certainty, comment, undo, later, save."""
     phone = is_phone()
     with st.grid(4, min_column_width=150, gap="xsmall"):
-        for answer, key in ANSWER_KEYS.items():
+        for answer, key in answers.ANSWER_KEYS.items():
             chosen = case.draft.answer == answer
             st.button(
                 texts.answer_text(answer, study.answer_texts),
@@ -292,15 +291,7 @@ def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
 def _certainty(case: BlindedCase) -> None:
     key = f"rv_certainty_{case.case_id}"
     st.session_state[key] = case.draft.certainty
-    st.segmented_control(
-        "Certainty",
-        list(Certainty),
-        key=key,
-        format_func=lambda c: texts.CERTAINTY_TEXTS[c],
-        label_visibility="collapsed",
-        on_change=review_session.set_certainty,
-        args=(case.case_id, key),
-    )
+    answers.certainty(key, review_session.set_certainty, (case.case_id, key))
 
 
 def _comment(case: BlindedCase, key: str) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from alertreview.access import Action
 from alertreview.read_models import QueueView, StudyView
-from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
+from core.open_panel import OPEN_PANEL
 from core.vocabulary import CaseState, SlotState, StudyStatus
 from dashboard.components import cards, study_acts, texts
 from dashboard.components.charts_bars import case_states
@@ -44,7 +44,7 @@ def page() -> None:
         _readers(study, queues)
     with right:
         if study.is_open_panel:
-            st.warning(texts.plain(OPEN_PANEL_LIMIT, 400), icon=":material/visibility:")
+            cards.open_panel_limit()
         study_acts.acts(study)
         study_acts.disagreements(study)
         _question(study)

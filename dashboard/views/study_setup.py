@@ -9,7 +9,6 @@ from alertreview.access import Action
 from alertreview.read_models import PersonView, RunView, StudyView
 from alertreview.study_models import PRESETS, PlanPreview, Rubric, StudyPlan
 from core.errors import AlertReviewError
-from core.open_panel import OPEN_PANEL_LIMIT
 from core.vocabulary import Role, StudyStatus
 from dashboard.components import cards, texts
 from dashboard.components.charts_strata import strata
@@ -56,7 +55,7 @@ def page() -> None:
 
 def _study(run: RunView, people: list[PersonView], *, is_open_panel: bool) -> None:
     if is_open_panel:
-        st.warning(f"{texts.plain(OPEN_PANEL_LIMIT, 400)} {NEVER_CHANGED}", icon=":material/visibility:")
+        cards.open_panel_limit(NEVER_CHANGED)
     left, right = st.columns([5, 7])
     with left:
         title, slug = _names()

@@ -104,6 +104,7 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
             _preview(listing, found, line, at, me)
             return
         left, right = st.columns([9, 4])
+        # The words of the selected alert are what a press is for: they go out first, the heavy table after them.
         with right:
             _preview(listing, found, line, at, me)
         with left:

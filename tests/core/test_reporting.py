@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from core.alert_rate import Budget
 from core.auc import auc
-from core.blinded_report import HIDDEN_IN_PANEL, blinded_report
+from core.blinded_report import HIDDEN_IN_PANEL, blinded_report, hidden_count
 from core.consensus import majority_label
 from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT, READING
 from core.reporting import study_report
@@ -312,6 +312,7 @@ class TestWhileBlinded:
         hidden = blinded_report(report)
         assert (hidden.n_cases, hidden.flow.n_judged) == (report.n_cases, report.flow.n_judged)
         assert "hidden while readers are blinded" in hidden.headline[0]
+        assert (hidden_count(report), hidden_count(hidden)) == ("", "hidden until you have finished")
 
     def test_it_survives_json(self, report):
         hidden = blinded_report(report)
@@ -335,4 +336,5 @@ class TestOpenPanel:
         assert OPEN_PANEL_LIMIT in hidden.warnings
         assert hidden.is_open_panel
         assert hidden.headline == ("Results are hidden from the readers of an open panel until it is locked.",)
+        assert hidden_count(hidden) == "hidden until it is locked"
         assert {found["reason"] for found in all_estimates(hidden.to_dict())} == {HIDDEN_IN_PANEL}
