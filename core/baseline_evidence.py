@@ -27,7 +27,7 @@ from core.scoring_parameters import (
     ScoringParameters,
 )
 from core.task_evidence import PreparedInstances, weighted_task_features
-from core.validation import FloatArray, IntArray
+from core.validation import FloatArray, IntArray, n_of_rarer
 
 N_PARTS = 3
 """Parts of the past patients; each part's instances are scored by what was fitted without them."""
@@ -136,12 +136,8 @@ def _cross_fitted(make: Make, points: FloatArray, y: FloatArray, draw: IntArray,
         inside = np.flatnonzero(parts == part)
         outside = draw[parts[draw] != part]
         detector = make(outside)
-        enough = _rarest(y[outside]) >= detector.fewest_of_each
+        enough = n_of_rarer(y[outside]) >= detector.fewest_of_each
         detector = detector.fit(points[outside], y[outside]) if enough else whole
         if len(inside):
             scores[inside] = detector.score_samples(points[inside], y[inside])
     return scores
-
-
-def _rarest(y: FloatArray) -> int:
-    return int(min((y > 0).sum(), (y <= 0).sum()))

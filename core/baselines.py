@@ -14,7 +14,14 @@ from sklearn.svm import SVC, OneClassSVM
 
 from core.graph import local_scales, nearest, paper_squared_scale, weighted_features
 from core.node_graph import solve_by_gradients
-from core.validation import FloatArray, as_decisions, as_finite_matrix, as_similarity, require_both_decisions
+from core.validation import (
+    FloatArray,
+    as_decisions,
+    as_finite_matrix,
+    as_similarity,
+    n_of_rarer,
+    require_both_decisions,
+)
 
 
 class Detector(Protocol):
@@ -215,7 +222,7 @@ class QuadraticDiscriminant(_Probabilistic):
         return QuadraticDiscriminantAnalysis(reg_param=self.regularization)
 
     def _fit(self, X: FloatArray, y: FloatArray) -> None:
-        if min((y > 0).sum(), (y <= 0).sum()) > X.shape[1]:
+        if n_of_rarer(y) > X.shape[1]:
             super()._fit(X, y)
             return
         # A class with no more instances than features has no covariance of full rank until it is shrunk.
@@ -264,7 +271,7 @@ class SelfConfidence(_Probabilistic):
         return LogisticRegression(C=self.C, max_iter=2000)
 
     def _fit(self, X: FloatArray, y: FloatArray) -> None:
-        n_folds = min(self.n_folds, int((y > 0).sum()), int((y <= 0).sum()))
+        n_folds = min(self.n_folds, n_of_rarer(y))
         kept = np.ones(len(y), dtype=bool)
         if n_folds >= 2:
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)

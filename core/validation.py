@@ -124,12 +124,16 @@ def require_both_decisions(y: FloatArray, *, name: str = "y", fewest: int = 1) -
             f"{name} holds one class only; decisions of both kinds are needed to say which are unusual. "
             "Leave this task out or take a longer past."
         )
-    rarest = int(min((y > 0).sum(), (y <= 0).sum()))
-    if rarest < fewest:
+    if n_of_rarer(y) < fewest:
         raise InvalidInputError(
-            f"{name} holds {rarest} of its rarer decision; this method needs {fewest} of each. "
+            f"{name} holds {n_of_rarer(y)} of its rarer decision; this method needs {fewest} of each. "
             "Leave this task out or take a longer past."
         )
+
+
+def n_of_rarer(y: FloatArray) -> int:
+    """Count the rarer of the decisions -1 and +1 in an array of shape (n,); 0 when they are all the same."""
+    return int(min((y > 0).sum(), (y <= 0).sum()))
 
 
 def as_similarity(similarity: Matrix) -> sparse.csr_array:
