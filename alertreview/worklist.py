@@ -22,7 +22,7 @@ from alertreview.worklist_pages import WorklistPages
 from alertreview.worklist_restriction import relaxed_one_by_one, restriction_of
 from alertreview.worklist_rows import find_run, lines_in_words
 from core.scoring_parameters import DAY_ADJUSTED, PAIR, SOFTHAD
-from core.vocabulary import Decision, TriageState
+from core.vocabulary import Decision
 from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
 from db.session import Database
 from db.unit_of_work import UnitOfWork
@@ -230,7 +230,7 @@ class Worklist:
         for name, relaxed in relaxed_one_by_one(filters):
             restriction = restriction_of(uow, run, relaxed, zone, now)
             end = self._end_without_withheld(run, relaxed, restriction)
-            hidden[name] = end.n_alerts - _n_hidden_by_triage(uow, run.id, restriction)
+            hidden[name] = end.n_alerts - uow.alerts.count_hidden_by_triage(run.id, **restriction)
         return hidden
 
     def _end_without_withheld(self, run: RunRow, filters: WorklistFilters, restriction: AlertFilters) -> BudgetEnd:
@@ -259,13 +259,6 @@ def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters
         order=ListOrder.RANK,
         reader=None,
     )
-
-
-def _n_hidden_by_triage(uow: UnitOfWork, run_id: int, restriction: AlertFilters) -> int:
-    """Count what the filter on triage hides, starting from what was triaged."""
-    if set(restriction["triage"]) == set(TriageState):
-        return 0
-    return uow.alerts.count_hidden_by_triage(run_id, **restriction)
 
 
 def _run_view(run: RunRow, snapshot: SnapshotRow) -> RunView:

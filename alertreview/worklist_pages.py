@@ -66,8 +66,7 @@ class WorklistPages:
 
         def ask() -> FoundPage:
             lines, cursor = lines_after(uow, run.id, grouping, order, after, limit, restriction)
-            n_hidden = 0 if whatever_was_done else uow.alerts.count_hidden_by_triage(run.id, **restriction)
-            return FoundPage(tuple(lines), cursor, n_hidden)
+            return FoundPage(tuple(lines), cursor, uow.alerts.count_hidden_by_triage(run.id, **restriction))
 
         return self._pages.get(key, ask)
 

@@ -168,7 +168,8 @@ class Alerts:
         everything = {name: value for name, value in filters.items() if name != "triage"}
         if TriageState.NEW not in states:
             return self.count(run_id, **everything) - self.count(run_id, **filters)  # type: ignore[arg-type]
-        hidden = triaged(self._connection, run_id, [state for state in TriageState if state not in states], now)
+        others = [state for state in TriageState if state not in states]
+        hidden = triaged(self._connection, run_id, others, now) if others else []
         if not hidden:
             return 0
         statement = self._matching(run_id, everything).where(Alert.id.in_(hidden)).subquery()  # type: ignore[arg-type]
