@@ -103,6 +103,21 @@ class StudyDesk:
     ) -> StudyView:
         """Make a draft with chosen cases and readers; `studies_service.open_study` starts it.
 
+        Parameters
+        ----------
+        slug, title : str
+            Short name, for links, and title.
+        plan : StudyPlan
+            How cases are chosen, and how many readers each gets.
+        rubric : Rubric
+            Question, answers and guidelines.
+        reader_ids : sequence of int
+            People.
+        is_open_panel : bool
+            Whether readers may see the scores before they judge; never changed afterwards.
+        actor : str
+            Who does it, for the audit trail.
+
         Raises
         ------
         InvalidInputError, ConflictError, NotFoundError

@@ -1,4 +1,4 @@
-"""How busy the machine is with other work while something is measured: whether a wall-clock time says anything."""
+"""What a measurement is made on, and how busy it is with other work: whether a wall-clock time says anything."""
 
 import os
 import platform
