@@ -2,7 +2,7 @@
 
 import sys
 
-from alertreview.installation import foreign_package
+from alertreview.console import foreign_package
 
 
 def main() -> int:
@@ -10,10 +10,10 @@ def main() -> int:
     if sentence := foreign_package():
         sys.stderr.write(f"alertreview: {sentence}\n")
         return 2
-    from alertreview.stopping import stop_in_order
+    from alertreview.console import stop_in_order
 
     stop_in_order()
-    from alertreview.cli import main as run_command_line
+    from alertreview.cli.main import main as run_command_line
 
     return run_command_line()
 

@@ -1,15 +1,21 @@
 """How the command line talks: progress with time left, figures for people, and one line for an error."""
 
+import importlib.util
 import logging
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from tqdm import tqdm
 
-from alertreview.callbacks import Progress
+import alertreview
+from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, Progress, Settings
 
 
 @contextmanager
@@ -41,3 +47,81 @@ def write_technical_log(log_file: Path, error: BaseException) -> None:
     finally:
         logger.removeHandler(handler)
         handler.close()
+
+
+PACKAGES = ("core", "db", "dashboard")
+_ADVICE = "Install alertreview in an environment of its own, and start it from a folder without a package of that name."
+
+
+def foreign_package(parent: Path | None = None) -> str:
+    """Name a package that Python would take from elsewhere than from beside this one.
+
+    Parameters
+    ----------
+    parent : Path, optional
+        Folder that holds this program's packages; by default the one that `alertreview` is in.
+
+    Returns
+    -------
+    str
+        A sentence with the package, where it comes from and what to do; empty when all is well.
+    """
+    here = parent or Path(__file__).resolve().parent.parent
+    for name in PACKAGES:
+        found = importlib.util.find_spec(name)
+        origin = Path(found.origin).resolve() if found is not None and found.origin else None
+        if origin != here / name / "__init__.py":
+            came = "is missing" if origin is None else f"comes from {origin.parent}, not from {here / name}"
+            return f"The package '{name}' {came}. {_ADVICE}"
+    return ""
+
+
+def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None) -> NoReturn:
+    """Replace this process by the dashboard, so that signals and the exit code are the dashboard's own.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site to show.
+    port : int
+        Port on the loopback address.
+    open_browser : bool or None
+        None opens a browser window when the machine has a display.
+    """
+    environment = dict(os.environ)
+    environment[HOME_VARIABLE] = str(settings.home)
+    environment[DATABASE_VARIABLE] = settings.database_url
+    # The packages stand beside each other wherever they are installed; a folder named `dashboard` in the
+    # current directory must not win over ours (-P), so their common parent goes on the path by name.
+    parent = str(Path(alertreview.__file__).resolve().parent.parent)
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [parent, environment.get("PYTHONPATH")]))
+    if open_browser is None:
+        open_browser = sys.platform in {"darwin", "win32"} or bool(
+            os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        )
+    arguments = [sys.executable, "-P", "-m", "dashboard", "--port", str(port)]
+    if open_browser:
+        arguments.append("--browser")
+    sys.stdout.flush()
+    os.execve(sys.executable, arguments, environment)  # noqa: S606 - our own interpreter with our own module
+
+
+EXIT_INTERRUPTED = 130
+"""What a shell reports for a program that Ctrl+C ended."""
+EXIT_TERMINATED = 143
+"""What a shell reports for a program that SIGTERM ended."""
+
+
+class Terminated(BaseException):
+    """The program was told to stop; like KeyboardInterrupt it is no error that anybody should handle on the way."""
+
+
+def stop_in_order() -> None:
+    """Raise Terminated at SIGTERM from now on; whoever had the signal ignored or handled before keeps it so."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends the program at once
+    raise Terminated

@@ -1,8 +1,11 @@
 """Where a site keeps its things: the home folder, the database and what lies inside the home."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 from core.errors import SettingsError
 
@@ -93,3 +96,14 @@ def load_settings(
         )
     url = database or os.environ.get(DATABASE_VARIABLE) or f"sqlite:///{folder / 'alertreview.db'}"
     return Settings(home=folder, database_url=url)
+
+
+Clock: TypeAlias = Callable[[], datetime]
+"""Gives the time now, aware."""
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told how many steps are done, of how many."""
+
+
+def now() -> datetime:
+    """Give the time, aware, in UTC: the one clock of the application."""
+    return datetime.now(UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.visits import CHROMIUM, start_chromium, until
-from tests.served import dashboard
+from tests.support.served import dashboard
 
 DRAWN_MS = 30_000
 

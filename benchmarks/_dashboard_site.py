@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from alertreview.demo import DemoSize, build_demo
+from alertreview.cli.demo import DemoSize, build_demo
 from alertreview.settings import load_settings
 from core.vocabulary import Decision
-from db.bulk import store_alerts, store_task_results
+from db.database import Database
+from db.maintenance.bulk import store_alerts, store_task_results
 from db.rows import InstanceRow, NewAlert, NewInstance, NewRun, NewTask, NewTaskResult, TaskRow
-from db.session import Database
 
 FIRST_DAY = datetime(2025, 11, 1, 7, 0, tzinfo=UTC)
 DAYS = 365

@@ -3,8 +3,9 @@
 import shutil
 from pathlib import Path
 
-from alertreview.bootstrap import open_application, open_database
-from alertreview.demo import build_demo
+from alertreview.application import open_application
+from alertreview.cli.demo import build_demo
+from alertreview.operations.upgrade import open_database
 from alertreview.settings import load_settings
 from core.vocabulary import Role
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from alertreview.bootstrap import open_application
-from alertreview.demo import STUDY
-from alertreview.read_models import WorklistFilters
+from alertreview.alerts.models import WorklistFilters
+from alertreview.application import open_application
+from alertreview.cli.demo import STUDY
 from benchmarks._browser import settle
 from core.vocabulary import Decision
 from dashboard import frame

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.alert_rate import weighted_share
-from core.auc import auc, delong_interval
-from core.estimate import Estimate
-from core.selection import SelectionDesign, choose_cases
-from core.simulated_study import simulate_candidates
-from core.weighted_auc import patient_jackknife
+from core.simulation.study import simulate_candidates
+from core.statistics.alert_rate import weighted_share
+from core.statistics.auc import auc, delong_interval
+from core.statistics.estimate import Estimate
+from core.statistics.weighted_auc import patient_jackknife
+from core.studies.selection import SelectionDesign, choose_cases
 
 CLUSTERING = (0.02, 0.2, 0.5)
 DESIGN = SelectionDesign(quantiles=(0.5, 0.85))

@@ -9,11 +9,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from alertreview.export_formats import ExportFormat, write_table
-from alertreview.export_study import study_rows, study_schema
-from core.reporting import study_report
-from core.selection import SelectionDesign
-from core.simulated_study import simulate_study
+from alertreview.exports.formats import ExportFormat, write_table
+from alertreview.exports.study_rows import study_rows, study_schema
+from core.simulation.study import simulate_study
+from core.studies.make_report import study_report
+from core.studies.selection import SelectionDesign
 
 
 def peak_mib() -> float:

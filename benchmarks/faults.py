@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.kill_places import place
-from tests.kills import ACTS
+from tests.support.kill_acts import ACTS
+from tests.support.kill_sites import place
 
 
 def kill_many(kind: str, name: str, n_kills: int, seed: int) -> bool:

@@ -28,7 +28,7 @@ _CATALOGUE = {"n_labs": 430, "n_drugs": 319}
 
 def generate(folder: Path, n_events: int, n_shards: int = 200) -> int:
     """Write shards of a simulated hospital until there are enough events; return how many there are."""
-    from core.simulate import simulate_cohort, write_meds
+    from core.simulation.hospital import simulate_cohort, write_meds
 
     sim = simulate_cohort(n_patients=_PATIENTS, n_days=180, **_CATALOGUE)
     source = write_meds(sim, folder, patients_per_shard=_PATIENTS)
@@ -64,7 +64,7 @@ def read_shard_by_shard(folder: Path) -> str:
 
 def whole_import(folder: Path) -> str:
     """Everything: from shards to a snapshot with stays, instances, features and tasks."""
-    from alertreview.importing import import_snapshot
+    from alertreview.records.importing import import_snapshot
 
     home = folder.with_name("home")
     imported = import_snapshot(folder, home, mapping="simulated")

@@ -19,10 +19,10 @@ import numpy as np
 
 from benchmarks._machine import Surroundings, Watch
 from core.vocabulary import Answer
-from db.engine import pass_on_sooner
-from db.session import Database
-from tests.postgresql import own_database, wait_for_the_disk
-from tests.stored_site import StoredSite, child
+from db.connection.engine import pass_on_sooner
+from db.database import Database
+from tests.support.postgresql import own_database, wait_for_the_disk
+from tests.support.stored_site import StoredSite, child
 
 N_CASES = 222
 """Of a panel's study, as many as in the method's paper."""
@@ -183,7 +183,7 @@ def main() -> int:
     parser.add_argument("--database", choices=["sqlite", "postgresql"], action="append")
     options = parser.parse_args()
     codes = []
-    pass_on_sooner()  # as `alertreview.bootstrap.open_application` does
+    pass_on_sooner()  # as `alertreview.application.open_application` does
     with databases(options.database or ["sqlite", "postgresql"]) as prepared:
         for kind, url in prepared:
             print(f"{kind}: {options.readers} reviewers, one vote each {options.pause:g} s, {options.rows} rows")

@@ -15,11 +15,11 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from alertreview.unfinished import StoredEvidence
+from alertreview.scoring.resume import StoredEvidence
 from benchmarks.scoring import simulate
-from core.multitask import ScoringParameters, score_tasks
-from core.new_instances import KEPT_ARRAYS, LearnedPast, new_evidence, prepare_new_instances
-from core.task_scores import score_by_scale
+from core.scoring.all_tasks import ScoringParameters, score_tasks
+from core.scoring.new_instances import KEPT_ARRAYS, LearnedPast, new_evidence, prepare_new_instances
+from core.scoring.scores import score_by_scale
 
 
 def parse(arguments):

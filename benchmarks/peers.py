@@ -20,10 +20,10 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from benchmarks.scoring import simulate
-from core.backbone import sample_balanced_nodes
 from core.evaluation import rank_auc
-from core.multitask import ScoringParameters, score_tasks
-from core.task_evidence import prepare_instances, weighted_task_features
+from core.graph.backbone import sample_balanced_nodes
+from core.scoring.all_tasks import ScoringParameters, score_tasks
+from core.scoring.evidence import prepare_instances, weighted_task_features
 
 FLIPPED_SHARE = 0.03
 PAST_SHARE = 0.6

@@ -22,13 +22,13 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from alertreview.importing import build_cohort
-from core.calibration import calibrate
+from alertreview.records.importing import build_cohort
+from core.cohort.tasks import order_groups
 from core.evaluation import rank_auc
-from core.logistic import fit_ridge_logistic
-from core.multitask import SCORERS, ScoringParameters, score_tasks
-from core.order_groups import order_groups
-from core.scoring_parameters import BASELINE_SCORERS, RETROSPECTIVE_SCORERS, SOFTHAD_PAPER
+from core.scoring.all_tasks import SCORERS, ScoringParameters, score_tasks
+from core.scoring.calibration import calibrate
+from core.scoring.logistic import fit_ridge_logistic
+from core.scoring.parameters import BASELINE_SCORERS, RETROSPECTIVE_SCORERS, SOFTHAD_PAPER
 
 FLIPPED_SHARE = 0.03
 MATCHED_SHARE = 0.05

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from alertreview.importing import import_snapshot
-from alertreview.scoring import score_fold
-from alertreview.site import write_simulated_source
-from alertreview.snapshots import read_snapshot
-from alertreview.splits import choose_split, fold_of_row, rows_of_fold
+from alertreview.records.import_site import write_simulated_source
+from alertreview.records.importing import import_snapshot
+from alertreview.records.snapshots import read_snapshot
+from alertreview.scoring.score_site import score_fold
+from alertreview.scoring.splits import choose_split, fold_of_row, rows_of_fold
 from benchmarks.scoring import PAST_SHARE, simulate
-from core.multitask import ScoringParameters, score_tasks
+from core.scoring.all_tasks import ScoringParameters, score_tasks
 
 MODEST = {"instances": 6_000, "features": 1_500, "tasks": 16, "nodes": 200}
 FACTORS = (1, 2, 4)

@@ -24,14 +24,13 @@ import pandas as pd
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from alertreview.run_assembly import assemble_tasks
-from alertreview.run_writing import ScoredImport, write_run
-from alertreview.unfinished import StoredEvidence
-from core.multitask import SCORERS, ScoringParameters, score_tasks
-from core.task_evidence import prepare_instances
+from alertreview.scoring.publish import ScoredImport, assemble_tasks, write_run
+from alertreview.scoring.resume import StoredEvidence
+from core.scoring.all_tasks import SCORERS, ScoringParameters, score_tasks
+from core.scoring.evidence import prepare_instances
 from core.vocabulary import Kind, Split
+from db.database import Database
 from db.rows import NewInstance, NewRun, NewSnapshot, NewTask
-from db.session import Database
 
 N_STATES = 24
 DENSITY = 0.048

@@ -17,15 +17,15 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import BrowserContext, sync_playwright
 
-from alertreview.bootstrap import open_application
-from alertreview.demo import SEED, build_demo, truth_of_cases
+from alertreview.application import open_application
+from alertreview.cli.demo import SEED, build_demo, truth_of_cases
 from alertreview.settings import load_settings
 from benchmarks._machine import Watch
-from core.simulated_readers import SimulatedPanel, simulate_votes
+from core.simulation.study import SimulatedPanel, simulate_votes
 from tests.browser.study_reader import READERS, Answers
 from tests.browser.visits import Visit, open_visit, start_chromium
 from tests.browser.whole_study import OWN_CHOICE, PAPER, Design, Outcome, make_site, whole_study
-from tests.served import dashboard
+from tests.support.served import dashboard
 
 PAPERS_CASES = 222
 

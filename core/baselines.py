@@ -12,8 +12,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC, OneClassSVM
 
-from core.graph import local_scales, nearest, paper_squared_scale, weighted_features
-from core.node_graph import solve_by_gradients
+from core.graph.node_graph import solve_by_gradients
+from core.graph.similarity import local_scales, nearest, paper_squared_scale, weighted_features
 from core.validation import (
     FloatArray,
     as_decisions,

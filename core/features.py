@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from core.compilation import compiled
 from core.errors import InvalidInputError
+from core.numerics.compiled import compiled
 from core.validation import FloatArray, Matrix, is_sparse, to_csr
 
 _FEATURES_AT_ONCE = 500

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, column
 from core.errors import InvalidInputError
 from core.evaluation import rank_auc
 from core.features import wilcoxon_auc
-from core.fitted_graphs import FittedGraph, GraphSettings, LabelFree, Past, build_graphs
-from core.graph import LengthScale, check_length_scale, group_codes, knn_similarity, weighted_features
-from core.node_graph import solve_soft_labels
+from core.graph.fitted_graphs import FittedGraph, GraphSettings, LabelFree, Past, build_graphs
+from core.graph.node_graph import solve_soft_labels
+from core.graph.similarity import LengthScale, check_length_scale, group_codes, knn_similarity, weighted_features
 from core.validation import FloatArray, Matrix, as_finite_matrix, as_weights, is_sparse
 
 __all__ = ["SoftHAD", "solve_soft_labels"]
@@ -36,7 +36,8 @@ class SoftHAD(BaseEstimator):
     n_neighbors : int
         k of the graph, at most the number of nodes less one.
     length_scale : {"local", "paper", "precomputed"} or positive float
-        See `core.graph.knn_similarity`. With "precomputed", `X` is the similarity of instances (rows) to past
+        See `core.graph.similarity.knn_similarity`. With "precomputed", `X` is the similarity of instances (rows) to
+        past
         instances (columns) instead of features.
     label_weight : float
         c_l, trust in the labels given. With all labels trusted alike only c_l + gamma_g orders the scores.

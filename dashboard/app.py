@@ -15,7 +15,8 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 from core.errors import SettingsError  # noqa: E402 - after the path is set
-from dashboard import frame, gate  # noqa: E402 - after the path is set
+from dashboard import frame  # noqa: E402 - after the path is set
+from dashboard.gate import gate  # noqa: E402 - after the path is set
 
 if st.runtime.scriptrunner.get_script_run_ctx(suppress_warning=True) is None:
     try:

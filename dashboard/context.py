@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from alertreview.access import Action, Actor, roles_that_may
-from alertreview.door import behind_door
-from alertreview.read_models import PersonView
+from alertreview.access.guard import behind_door
+from alertreview.access.roles import Action, Actor, PersonView, roles_that_may
 from core.errors import AlertReviewError
 from core.vocabulary import Role
-from dashboard.components.palette import Palette, palette
+from dashboard.charts.palette import Palette, palette
 
 if TYPE_CHECKING:
-    from alertreview.bootstrap import Application
+    from alertreview.application import Application
 
 HOME_VARIABLE = "ALERTREVIEW_HOME"
 DATABASE_VARIABLE = "ALERTREVIEW_DATABASE"
@@ -49,7 +48,7 @@ def opened_site(home: str, database: str) -> "Application":
     found = _sites.get((home, database))
     if found is not None:
         return found
-    from alertreview.bootstrap import open_application
+    from alertreview.application import open_application
 
     with _opening:
         if (home, database) not in _sites:
@@ -69,7 +68,7 @@ def _token() -> str | None:
 def application() -> "Application":
     """Return the application of the site named by ALERTREVIEW_HOME, as the person who is signed in may use it.
 
-    Every call of it asks the session again; see `alertreview.door`.
+    Every call of it asks the session again; see `alertreview.access.guard`.
 
     Raises
     ------
@@ -149,7 +148,7 @@ def where(error: BaseException) -> str:
 
 
 def _literal(text: str) -> str:
-    from dashboard.components.texts import plain
+    from dashboard.texts import plain
 
     return plain(text, 2000)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from alertreview.access import Action, Actor, require
+from alertreview.access.roles import Action, Actor, require
 from dashboard.components import cards
 from dashboard.context import application, colours, keep_apart, leave, note_arrival, shown_errors, signed_in
-from dashboard.gate import base_path
+from dashboard.gate.gate import base_path
 
 HERE = Path(__file__).resolve().parent
 

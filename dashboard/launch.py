@@ -5,10 +5,10 @@ import socket
 import sys
 from pathlib import Path
 
-from alertreview.web_settings import WebSettings, load_web_settings
+from alertreview.access.web_settings import WebSettings, load_web_settings
 from core.errors import SettingsError
 from dashboard.context import DATABASE_VARIABLE, HOME_VARIABLE
-from dashboard.gate import OPEN_ADDRESS, SETTINGS, allowed_hosts
+from dashboard.gate.gate import OPEN_ADDRESS, SETTINGS, allowed_hosts
 
 APP = Path(__file__).resolve().parent / "app.py"
 DEFAULT_PORT = 8501

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from core.errors import StoreError
-from db.engine import canonical_json, take_turn_at_trail
+from db.connection.engine import canonical_json, take_turn_at_trail
 from db.models import AuditEvent
-from db.repositories.reading import columns, run
+from db.queries.reading import columns, run
 
 GENESIS = "0" * 64
 """What the first row names as the hash before it."""
@@ -63,7 +63,7 @@ class AuditTrail:
     def append(self, at: datetime, actor: str, action: str, thing: str, details: dict[str, Any]) -> None:
         """Add the row of an act; kept or lost together with the act.
 
-        Writers take turns (see `db.engine`), so the row before is known for certain.
+        Writers take turns (see `db.connection.engine`), so the row before is known for certain.
 
         Parameters
         ----------

@@ -9,8 +9,10 @@ from sqlalchemy.engine import Engine
 
 from core.errors import StoreError
 from db.audit import AuditTrail
-from db.failures import readable_errors
-from db.kept import Kept
+from db.cache import Kept
+from db.connection.failures import readable_errors
+from db.connection.writers import Writers
+from db.queries.reading import SEEN
 from db.repositories.accounts import Accounts
 from db.repositories.adjudications import Adjudications
 from db.repositories.alerts import Alerts
@@ -18,7 +20,6 @@ from db.repositories.cases import Cases
 from db.repositories.drafts import Drafts
 from db.repositories.judgments import Judgments
 from db.repositories.people import People
-from db.repositories.reading import SEEN
 from db.repositories.runs import Runs
 from db.repositories.saved_views import SavedViews
 from db.repositories.sessions import Sessions
@@ -28,7 +29,6 @@ from db.repositories.snapshots import Snapshots
 from db.repositories.studies import Studies
 from db.repositories.triage import TriageBook
 from db.repositories.units import Units
-from db.writers import Writers
 
 
 class UnitOfWork:
@@ -37,11 +37,11 @@ class UnitOfWork:
     Parameters
     ----------
     engine : Engine
-        From `db.engine.open_engine`.
+        From `db.connection.engine.open_engine`.
     readonly : bool
         See one state of the database and refuse to change it.
     options : dict, optional
-        How a writer takes turns and commits; see `db.session.Database.write`.
+        How a writer takes turns and commits; see `db.database.Database.write`.
     writers : Writers, optional
         Those of the database, to be counted among them; a reader is not counted.
     kept : Kept, optional

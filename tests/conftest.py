@@ -7,7 +7,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-pytest_plugins = ("tests.traceability",)
+pytest_plugins = ("tests.support.traceability",)
 
 ROOT = Path(__file__).resolve().parent.parent
 NOT_TRACED = tuple(
@@ -18,15 +18,15 @@ NOT_TRACED = tuple(
         "browser",
         "architecture",
         # What they prove happens in other processes, which nobody traces.
-        "alertreview/test_cluster.py",
-        "alertreview/test_signing_terminal.py",
+        "alertreview/scoring/test_cluster.py",
+        "alertreview/reports/test_signing_terminal.py",
         "alertreview/test_stopping.py",
         "db/test_kills.py",
         "db/test_load.py",
         # They send many inputs through lines that the tests of each part pass.
-        "alertreview/test_hostile_text.py",
-        "alertreview/test_importing_fuzzed.py",
-        "alertreview/test_sources_agree.py",
+        "alertreview/access/test_hostile_text.py",
+        "alertreview/records/test_importing_fuzzed.py",
+        "alertreview/records/sources/test_agreement.py",
     )
 )
 """Tests without a share in the coverage: tracing makes them half as long again, and a page twice as long."""

@@ -5,9 +5,9 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from alertreview.read_models import PersonView
-from dashboard.components.texts import shorten
+from alertreview.access.roles import PersonView
 from dashboard.context import acting_person, looking_person, people_who_look, people_who_read, read_as, signed_in
+from dashboard.texts import shorten
 
 
 def _changed() -> None:

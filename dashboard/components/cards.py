@@ -7,13 +7,12 @@ from contextlib import contextmanager
 import pandas as pd
 import streamlit as st
 
-from core.open_panel import OPEN_PANEL_LIMIT
-from core.vocabulary import Decision
-from dashboard.components.charts_base import CONFIG, Chart
-from dashboard.components.drawn import Drawn
-from dashboard.components.palette import Palette
-from dashboard.components.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
+from core.vocabulary import OPEN_PANEL_LIMIT, Decision
+from dashboard.charts.base import CONFIG, Chart
+from dashboard.charts.palette import Palette
+from dashboard.charts.raw_figure import Drawn
 from dashboard.context import is_phone
+from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
 
 _PAUSE_SECONDS = 0.025
 

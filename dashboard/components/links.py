@@ -7,8 +7,8 @@ from enum import StrEnum
 from math import ceil, floor
 from typing import TypeVar
 
-from alertreview.read_models import FilterChoices, WorklistFilters
-from alertreview.triage_models import Grouping, ListOrder, TriageChoice
+from alertreview.alerts.models import FilterChoices, WorklistFilters
+from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
 from core.vocabulary import Decision, Kind
 
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)

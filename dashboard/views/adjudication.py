@@ -4,14 +4,16 @@ import uuid
 
 import streamlit as st
 
-from alertreview.access import Action, roles_that_may
-from alertreview.adjudication import AdjudicationCase
-from alertreview.read_models import PersonView, StudyView
+from alertreview.access.roles import Action, PersonView, roles_that_may
+from alertreview.review.adjudication import AdjudicationCase
+from alertreview.studies.models import StudyView
 from core.errors import AlertReviewError
 from core.vocabulary import Answer, Kind
-from dashboard.components import answers, cards, links, texts
-from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
-from dashboard.components.study_choice import study_asked
+from dashboard import texts
+from dashboard.charts.timeline import PHONE, REVIEW, timeline
+from dashboard.components import cards, links
+from dashboard.components.review import answers
+from dashboard.components.studies.choice import study_asked
 from dashboard.context import application, colours, is_phone, signed_in
 
 _FORM = "adj_form"

@@ -6,11 +6,12 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from alertreview.access import Action
-from alertreview.accounts import AccountView
+from alertreview.access.accounts import AccountView
+from alertreview.access.roles import Action
 from core.errors import AlertReviewError
 from core.vocabulary import Role, SignInSource
-from dashboard.components import cards, texts
+from dashboard import texts
+from dashboard.components import cards
 from dashboard.context import application, signed_in
 
 ALL = "All units"

@@ -2,20 +2,21 @@
 
 import streamlit as st
 
-from alertreview.read_models import AlertDetail
+from alertreview.alerts.models import AlertDetail
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Decision, Kind
-from dashboard.components import cards, links, texts
-from dashboard.components.alert_neighbours import neighbours
-from dashboard.components.alert_story import story_card
-from dashboard.components.charts_bars import features
-from dashboard.components.charts_histogram import histogram
-from dashboard.components.charts_timeline import DESKTOP, PHONE, timeline
-from dashboard.components.panel_card import draw_panels
-from dashboard.components.shown_run import shown_run
-from dashboard.components.task_link import task_link
-from dashboard.components.triage_bar import draw_bar, draw_said, forget, is_asking
-from dashboard.components.worklist_state import PATIENT, filters_now
+from dashboard import texts
+from dashboard.charts.bars import features
+from dashboard.charts.histogram import histogram
+from dashboard.charts.timeline import DESKTOP, PHONE, timeline
+from dashboard.components import cards, links
+from dashboard.components.alerts.neighbours import neighbours
+from dashboard.components.alerts.story import story_card
+from dashboard.components.alerts.triage_bar import draw_bar, draw_said, forget, is_asking
+from dashboard.components.review.panel_card import draw_panels
+from dashboard.components.runs.shown_run import shown_run
+from dashboard.components.runs.task_link import task_link
+from dashboard.components.worklist.state import PATIENT, filters_now
 from dashboard.context import Acting, acting, application, colours, go, has_arrived, is_phone
 
 _WORKLIST = "views/worklist.py"

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from alertreview.read_models import ExportPreview, PersonView, StudyView
-from core.open_panel import OPEN_PANEL
-from core.vocabulary import CaseState
-from dashboard.components import cards, texts
+from alertreview.access.roles import PersonView
+from alertreview.studies.models import ExportPreview, StudyView
+from core.vocabulary import OPEN_PANEL, CaseState
+from dashboard import texts
+from dashboard.components import cards
 from dashboard.components.acting import looking_as
-from dashboard.components.study_choice import choose_study, study_asked
+from dashboard.components.studies.choice import choose_study, study_asked
 from dashboard.context import application, looking_person
 
 if TYPE_CHECKING:
-    from alertreview.bootstrap import Application
+    from alertreview.application import Application
 
 LAYOUTS = {"long": "One row a judgment", "wide": "One row a case"}
 FORMATS = {

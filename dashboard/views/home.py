@@ -10,11 +10,16 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from alertreview.read_models import PersonView, QueueView, RunView, StudyView, WorklistFilters, WorklistPage
-from dashboard.components import cards, first_steps, links, texts
-from dashboard.components.charts_bars import alerts_by_unit
+from alertreview.access.roles import PersonView
+from alertreview.alerts.models import WorklistFilters, WorklistPage
+from alertreview.review.models import QueueView
+from alertreview.scoring.models import RunView
+from alertreview.studies.models import StudyView
+from dashboard import texts
+from dashboard.charts.bars import alerts_by_unit
+from dashboard.components import cards, first_steps, links
 from dashboard.components.links import PAGE_DEFAULTS
-from dashboard.components.study_choice import study_to_read
+from dashboard.components.studies.choice import study_to_read
 from dashboard.context import acting_id, acting_person, application, colours, is_phone
 
 MOST_UNITS = 8

@@ -3,9 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from alertreview.read_models import JudgmentRow, StudyView
+from alertreview.review.models import JudgmentRow
+from alertreview.studies.models import StudyView
 from core.vocabulary import Answer, StudyStatus
-from dashboard.components import cards, texts
+from dashboard import texts
+from dashboard.components import cards
 from dashboard.components.acting import reading_as
 from dashboard.context import application
 

@@ -5,16 +5,17 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from alertreview.access import Action
-from alertreview.read_models import PersonView
-from core.blinded_report import hidden_count
-from core.estimate import Estimate
-from core.open_panel import OPEN_PANEL, OPEN_PANEL_LIMIT
-from core.study_report import AlertRateCurve, ResultSet, StudyReport
-from dashboard.components import cards, planner, texts
+from alertreview.access.roles import Action, PersonView
+from core.statistics.estimate import Estimate
+from core.studies.make_report import hidden_count
+from core.studies.report import AlertRateCurve, ResultSet, StudyReport
+from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT
+from dashboard import texts
+from dashboard.charts.report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
+from dashboard.components import cards
 from dashboard.components.acting import confirm_link, looking_as
-from dashboard.components.charts_report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
-from dashboard.components.study_choice import choose_study, study_asked
+from dashboard.components.studies import planner
+from dashboard.components.studies.choice import choose_study, study_asked
 from dashboard.context import application, colours, is_phone, looking_person, may, shown_errors
 
 CHOSEN_BUDGET = 0.25

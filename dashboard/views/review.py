@@ -3,13 +3,16 @@
 import pandas as pd
 import streamlit as st
 
-from alertreview.read_models import BlindedCase, QueueView, StudyView
+from alertreview.review.models import BlindedCase, QueueView
+from alertreview.studies.models import StudyView
 from core.vocabulary import Answer, StudyStatus
-from dashboard.components import answers, cards, links, review_session, texts
+from dashboard import texts
+from dashboard.charts.timeline import PHONE, REVIEW, timeline
+from dashboard.components import cards, links
 from dashboard.components.acting import reading_as
-from dashboard.components.charts_timeline import PHONE, REVIEW, timeline
-from dashboard.components.review_session import Showing
-from dashboard.components.study_choice import study_asked, study_to_read
+from dashboard.components.review import answers, session
+from dashboard.components.review.session import Showing
+from dashboard.components.studies.choice import study_asked, study_to_read
 from dashboard.context import acting_person, application, colours, has_arrived, is_phone
 
 KEYS = (
@@ -58,7 +61,7 @@ def page() -> None:
             _finished(study, queue, Showing(slug, person.person_id, None))
         return
     case_id = links.whole_number(st.query_params.get("case"))
-    showing = review_session.current(slug, person.person_id, case_id, arrived=has_arrived())
+    showing = session.current(slug, person.person_id, case_id, arrived=has_arrived())
     _bar(bar, place, study, showing, app.simulated)
     with head:
         if showing.case is not None:
@@ -114,7 +117,7 @@ def _bar(bar: object, place: object, study: StudyView, showing: Showing, simulat
                     type="tertiary",
                     shortcut=None if phone else key,
                     help=label,
-                    on_click=review_session.step,
+                    on_click=session.step,
                     args=(case.case_id,),
                     kwargs={"backwards": backwards},
                 )
@@ -140,7 +143,7 @@ def _error(showing: Showing) -> None:
         st.button(
             "Load what is stored now",
             key=f"rv_reload_{showing.case.case_id}",
-            on_click=review_session.reload,
+            on_click=session.reload,
             args=(showing.case.case_id,),
         )
 
@@ -166,7 +169,7 @@ def _finished(study: StudyView, queue: QueueView, showing: Showing) -> None:
         if showing.saved is not None:
             st.button(
                 "Undo the last answer", key="rv_undo", shortcut=None if is_phone() else "Z",
-                on_click=review_session.undo, args=(None,),
+                on_click=session.undo, args=(None,),
             )  # fmt: skip
 
 
@@ -265,7 +268,7 @@ def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
                 icon=":material/check:" if chosen else None,
                 shortcut=None if phone else key,
                 width="stretch",
-                on_click=review_session.choose,
+                on_click=session.choose,
                 args=(case.case_id, answer),
             )
     comment_key, reason_key = f"rv_comment_{case.case_id}", f"rv_reason_{case.case_id}"
@@ -291,7 +294,7 @@ def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
 def _certainty(case: BlindedCase) -> None:
     key = f"rv_certainty_{case.case_id}"
     st.session_state[key] = case.draft.certainty
-    answers.certainty(key, review_session.set_certainty, (case.case_id, key))
+    answers.certainty(key, session.set_certainty, (case.case_id, key))
 
 
 def _comment(case: BlindedCase, key: str) -> None:
@@ -304,7 +307,7 @@ def _comment(case: BlindedCase, key: str) -> None:
         placeholder="Why can this case not be judged? (needed)" if cannot else "Comment, optional",
         label_visibility="collapsed",
         max_chars=2000,
-        on_change=review_session.set_comment,
+        on_change=session.set_comment,
         args=(case.case_id, key),
     )
 
@@ -313,20 +316,20 @@ def _acts(showing: Showing, case: BlindedCase, comment_key: str, reason_key: str
     phone = is_phone()
     nothing = case.draft.answer is None
     # Never disabled: a reader who presses 3 and S in one go is faster than the browser that would enable it.
-    saving = {"on_click": review_session.save, "args": (case.case_id, comment_key, reason_key)}
+    saving = {"on_click": session.save, "args": (case.case_id, comment_key, reason_key)}
     st.button(
         "Undo",
         key=f"rv_undo_{case.case_id}",
         type="tertiary",
         shortcut=None if phone else "Z",
-        on_click=review_session.undo,
+        on_click=session.undo,
         args=(case.case_id,),
     )
     st.button(
         "Later",
         key=f"rv_later_{case.case_id}",
         shortcut=None if phone else "L",
-        on_click=review_session.later,
+        on_click=session.later,
         args=(case.case_id,),
     )
     st.button(

@@ -5,10 +5,13 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 import streamlit as st
 
-from alertreview.read_models import RunView, WorklistFilters
-from dashboard.components import cards, links, run_compare, texts
-from dashboard.components.drift import drift_card
-from dashboard.components.sensitivity import sensitivity_card
+from alertreview.alerts.models import WorklistFilters
+from alertreview.scoring.models import RunView
+from dashboard import texts
+from dashboard.components import cards, links
+from dashboard.components.runs import compare
+from dashboard.components.runs.drift import drift_card
+from dashboard.components.runs.sensitivity import sensitivity_card
 from dashboard.context import acting_id, application
 
 SPLITS = {
@@ -55,7 +58,7 @@ def page() -> None:
             _facts(run.parameters, "This run stored no parameters.")
     with right, cards.card("Import", "counts of what was read"):
         _facts(run.import_summary, "This run stored no import summary.")
-    run_compare.comparison(runs, run)
+    compare.comparison(runs, run)
     sensitivity_card(run)
     drift_card(app.tasks.drift(WorklistFilters(run_id=run.run_id, reader=acting_id())), "runs")
 

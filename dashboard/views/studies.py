@@ -3,13 +3,15 @@
 import pandas as pd
 import streamlit as st
 
-from alertreview.access import Action
-from alertreview.read_models import QueueView, StudyView
-from core.open_panel import OPEN_PANEL
-from core.vocabulary import CaseState, SlotState, StudyStatus
-from dashboard.components import cards, study_acts, texts
-from dashboard.components.charts_bars import case_states
-from dashboard.components.study_choice import choose_study, study_asked
+from alertreview.access.roles import Action
+from alertreview.review.models import QueueView
+from alertreview.studies.models import StudyView
+from core.vocabulary import OPEN_PANEL, CaseState, SlotState, StudyStatus
+from dashboard import texts
+from dashboard.charts.bars import case_states
+from dashboard.components import cards
+from dashboard.components.studies import acts
+from dashboard.components.studies.choice import choose_study, study_asked
 from dashboard.context import acting_person, application, colours, may, people_who_read, shown_errors
 
 
@@ -45,8 +47,8 @@ def page() -> None:
     with right:
         if study.is_open_panel:
             cards.open_panel_limit()
-        study_acts.acts(study)
-        study_acts.disagreements(study)
+        acts.acts(study)
+        acts.disagreements(study)
         _question(study)
 
 

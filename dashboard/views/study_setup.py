@@ -5,13 +5,14 @@ import re
 import pandas as pd
 import streamlit as st
 
-from alertreview.access import Action
-from alertreview.read_models import PersonView, RunView, StudyView
-from alertreview.study_models import PRESETS, PlanPreview, Rubric, StudyPlan
+from alertreview.access.roles import Action, PersonView
+from alertreview.scoring.models import RunView
+from alertreview.studies.models import PRESETS, PlanPreview, Rubric, StudyPlan, StudyView
 from core.errors import AlertReviewError
 from core.vocabulary import Role, StudyStatus
-from dashboard.components import cards, texts
-from dashboard.components.charts_strata import strata
+from dashboard import texts
+from dashboard.charts.strata import strata
+from dashboard.components import cards
 from dashboard.context import application, colours, may, shown_errors
 
 OWN = "own choice"

@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import streamlit as st
 
-from alertreview.read_models import RunView, WorklistFilters
-from alertreview.task_models import JudgedTask, TaskChoice, TaskView
+from alertreview.alerts.models import WorklistFilters
+from alertreview.alerts.task_views import JudgedTask, TaskChoice, TaskView
+from alertreview.scoring.models import RunView
 from core.errors import NotFoundError
 from core.vocabulary import Decision, Kind, TriageState
-from dashboard.components import cards, links, texts
-from dashboard.components.charts_task import task_histogram
-from dashboard.components.drift import drift_card
-from dashboard.components.shown_run import shown_run
-from dashboard.components.worklist_state import show
+from dashboard import texts
+from dashboard.charts.task import task_histogram
+from dashboard.components import cards, links
+from dashboard.components.runs.drift import drift_card
+from dashboard.components.runs.shown_run import shown_run
+from dashboard.components.worklist.state import show
 from dashboard.context import acting_id, application, colours
 
 KINDS = {Kind.LAB_ORDER: "lab order", Kind.MEDICATION: "medication"}

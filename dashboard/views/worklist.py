@@ -6,18 +6,20 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from alertreview.read_models import FilterChoices, RunView, WorklistFilters, WorklistLine, WorklistPage
-from alertreview.triage_models import Grouping
+from alertreview.alerts.models import FilterChoices, WorklistFilters, WorklistLine, WorklistPage
+from alertreview.alerts.triage_models import Grouping
+from alertreview.scoring.models import RunView
 from core.errors import NotFoundError, RefusedError
-from dashboard.components import cards, links, texts
-from dashboard.components.shown_run import shown_run
-from dashboard.components.triage_bar import draw_bar, draw_said, forget
-from dashboard.components.worklist_budget import budget_card
-from dashboard.components.worklist_bulk import bulk_bar, bulk_button
-from dashboard.components.worklist_filters import draw_filters
-from dashboard.components.worklist_header import header_tools
-from dashboard.components.worklist_preview import preview
-from dashboard.components.worklist_state import TRAIL, Place, apply, filters_now, kept_place, move, place
+from dashboard import texts
+from dashboard.components import cards, links
+from dashboard.components.alerts.triage_bar import draw_bar, draw_said, forget
+from dashboard.components.runs.shown_run import shown_run
+from dashboard.components.worklist.budget import budget_card
+from dashboard.components.worklist.bulk import bulk_bar, bulk_button
+from dashboard.components.worklist.filters import draw_filters
+from dashboard.components.worklist.header import header_tools
+from dashboard.components.worklist.preview import preview
+from dashboard.components.worklist.state import TRAIL, Place, apply, filters_now, kept_place, move, place
 from dashboard.context import Acting, acting, application, go, has_arrived, is_phone, leave, shown_errors
 
 PAGE_SIZE = 13

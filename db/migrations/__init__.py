@@ -1,1 +1,1 @@
-"""The steps from one schema to the next, run by `db.session.Database.upgrade`."""
+"""The steps from one schema to the next, run by `db.database.Database.upgrade`."""

@@ -8,7 +8,7 @@ from alembic.autogenerate.api import AutogenContext
 
 from core.errors import SettingsError
 from db.models import Base
-from db.types import AnswerCode, CompressedVector, UtcDateTime
+from db.models.types import AnswerCode, CompressedVector, UtcDateTime
 
 
 def render_plainly(kind: str, item: object, autogenerate: AutogenContext) -> str | Literal[False]:

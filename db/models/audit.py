@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Mapped, mapped_column
 
 from db.models.base import Base
-from db.types import BigId
+from db.models.types import BigId
 
 
 class AuditEvent(Base):

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.vocabulary import Answer, Certainty
 from db.models.base import Base
-from db.types import AnswerCode, words
+from db.models.types import AnswerCode, words
 
 
 class Judgment(Base):

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.vocabulary import Kind
 from db.models.base import Base, JsonObject
-from db.types import words
+from db.models.types import words
 
 
 class CohortSnapshot(Base):

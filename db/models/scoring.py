@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.vocabulary import Decision, Kind, RunStatus, Split
 from db.models.base import Base, JsonObject
-from db.types import BigId, CompressedVector, words
+from db.models.types import BigId, CompressedVector, words
 
 
 class ScoringRun(Base):
@@ -81,7 +81,7 @@ class ScoringRun(Base):
 
 
 class RunSensitivity(Base):
-    """How much a run's lists depend on graph size and regularisation; see `core.sensitivity`."""
+    """How much a run's lists depend on graph size and regularisation; see `core.scoring.all_tasks`."""
 
     __tablename__ = "run_sensitivity"
 

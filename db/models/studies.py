@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.vocabulary import Answer, Certainty, Decision, StudyStatus
 from db.models.base import Base, JsonObject
-from db.types import AnswerCode, words
+from db.models.types import AnswerCode, words
 
 
 class Study(Base):

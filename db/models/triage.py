@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from core.vocabulary import TriageState
 from db.models.base import Base, JsonObject
-from db.types import BigId, words
+from db.models.types import BigId, words
 
 
 class TriageAct(Base):

@@ -8,9 +8,9 @@ from sqlalchemy.engine import Connection
 from core.errors import ConflictError
 from core.vocabulary import Role, SignInSource
 from db.models import Account, Person
-from db.repositories.reading import change, columns, read_all, read_one, run, values
+from db.queries.reading import change, columns, read_all, read_one, run, values
+from db.queries.runs import account_of_person, any_account
 from db.rows import AccountRow
-from db.run_queries import account_of_person, any_account
 
 
 class Accounts:

@@ -5,7 +5,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.orm import aliased
 
 from db.models import Adjudication, Assignment, Judgment, StudyCase
-from db.repositories.reading import columns, read_all, read_one, values
+from db.queries.reading import columns, read_all, read_one, values
 from db.rows import AdjudicationRow
 
 

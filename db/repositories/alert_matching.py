@@ -9,8 +9,8 @@ from sqlalchemy.engine import Connection
 
 from core.vocabulary import Decision, TriageState
 from db.models import Alert, Instance, ScoringRun, Task, Triage
-from db.repositories.alert_lists import of_scorer
-from db.repositories.reading import SEEN, run
+from db.queries.alert_lists import of_scorer
+from db.queries.reading import SEEN, run
 from db.rows import AlertFilters
 
 PATIENTS_AT_ONCE = 500

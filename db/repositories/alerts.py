@@ -12,14 +12,14 @@ from sqlalchemy.engine import Connection
 
 from core.errors import NotFoundError
 from core.vocabulary import Decision, TriageState
-from db.kept import Kept, kept_of_run
+from db.cache import Kept, kept_of_run
 from db.models import Alert, Instance, ScoringRun, Task
+from db.queries.alert_lists import of_scorer
+from db.queries.reading import read_all, read_one, run
+from db.queries.runs import alert_records, published_alert
 from db.repositories.alert_cursors import cursor_of, day_cursor_of, read_cursor, read_day_cursor
-from db.repositories.alert_lists import of_scorer
 from db.repositories.alert_matching import matching, triaged
-from db.repositories.reading import read_all, read_one, run
 from db.rows import AlertFilters, AlertPage, AlertRecord, DecisionKey, RunRow
-from db.run_queries import alert_records, published_alert
 
 Scores: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Scores and scaled scores of the same alerts."""

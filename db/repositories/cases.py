@@ -8,30 +8,12 @@ from sqlalchemy import insert, select
 from sqlalchemy.engine import Connection
 
 from core.vocabulary import Answer
-from db.models import (
-    Assignment,
-    CaseScore,
-    Instance,
-    ReferenceAnswer,
-    ScoreSeen,
-    StudyCase,
-    Task,
-)
-from db.queries import awaited_decision, awaited_decisions, panel_places
-from db.repositories.reading import columns, read_all, run, values
-from db.rows import (
-    BlindedRow,
-    CaseRow,
-    CaseScoreRow,
-    DecisionKey,
-    DraftRow,
-    NewCase,
-    OwnAnswer,
-    PanelPlace,
-    ShownRow,
-)
-from db.run_queries import score_seen_of_decision
-from db.vote_queries import blinded_cases, case_of_study, shown_case
+from db.models import Assignment, CaseScore, Instance, ReferenceAnswer, ScoreSeen, StudyCase, Task
+from db.queries.reading import columns, read_all, run, values
+from db.queries.runs import score_seen_of_decision
+from db.queries.slots import awaited_decision, awaited_decisions, panel_places
+from db.queries.votes import blinded_cases, case_of_study, shown_case
+from db.rows import BlindedRow, CaseRow, CaseScoreRow, DecisionKey, DraftRow, NewCase, OwnAnswer, PanelPlace, ShownRow
 
 _BLINDED_FIELDS = tuple(BlindedRow.__dataclass_fields__)
 

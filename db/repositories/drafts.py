@@ -6,9 +6,9 @@ from sqlalchemy import insert, update
 from sqlalchemy.engine import Connection
 
 from db.models import Draft
-from db.repositories.reading import change, read_one
+from db.queries.reading import change, read_one
+from db.queries.votes import draft_of_reader, drop_draft
 from db.rows import DraftRow
-from db.vote_queries import draft_of_reader, drop_draft
 
 
 class Drafts:

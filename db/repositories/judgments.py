@@ -6,10 +6,10 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.engine import Connection
 
 from db.models import Judgment, StudyCase, StudyReader
-from db.queries import is_current
-from db.repositories.reading import columns, read_all, read_one, run, values
+from db.queries.reading import columns, read_all, read_one, run, values
+from db.queries.slots import is_current
+from db.queries.votes import current_judgment, form_standing, saved_form
 from db.rows import FormStanding, JudgmentVersion, NewJudgment, ReadingTerms, SavedRow, VoteRow
-from db.vote_queries import current_judgment, form_standing, saved_form
 
 _APPEND = insert(Judgment)
 _VERSION_FIELDS = tuple(JudgmentVersion.__dataclass_fields__)

@@ -8,9 +8,9 @@ from sqlalchemy.engine import Connection
 from core.errors import ConflictError
 from core.vocabulary import Role
 from db.models import Person
-from db.repositories.reading import columns, read_all, read_one, read_the
+from db.queries.reading import columns, read_all, read_one, read_the
+from db.queries.runs import all_people, person_by_number
 from db.rows import PersonRow
-from db.run_queries import all_people, person_by_number
 
 
 class People:

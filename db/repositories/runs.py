@@ -12,14 +12,14 @@ from sqlalchemy.engine import Connection
 
 from core.errors import RefusedError
 from core.vocabulary import Decision, RunStatus
-from db.kept import Kept, kept_of_run
+from db.cache import Kept, kept_of_run
 from db.models import Alert, Instance, RunSensitivity, ScoringRun, Task, TaskResult
+from db.models.types import CompressedVector, deflate
+from db.queries.reading import change, columns, read_all, read_one, read_the, run, values
+from db.queries.runs import folds_of_run, latest_run, past_of_task, published_runs, run_by_number
 from db.repositories.inserting import Bound, bind, insert_bound
-from db.repositories.reading import change, columns, read_all, read_one, read_the, run, values
 from db.rows import NewAlert, NewRun, NewTaskResult, RankedAlert, RunRow, TaskPast, TaskResultRow, TaskSummary
 from db.rows.scoring import Histograms
-from db.run_queries import folds_of_run, latest_run, past_of_task, published_runs, run_by_number
-from db.types import CompressedVector, deflate
 
 VectorName = Literal["score", "scaled_score", "soft_label", "support"]
 
@@ -83,7 +83,7 @@ class Runs:
         return self._connection.execute(insert(ScoringRun).values(new).returning(ScoringRun.id)).scalar_one()
 
     def add_task_results(self, run_id: int, rows: Iterable[NewTaskResult]) -> None:
-        """Add what tasks scored to a running run; see `db.bulk` for many."""
+        """Add what tasks scored to a running run; see `db.maintenance.bulk` for many."""
         self.add_prepared_task_results(run_id, prepare_task_results(run_id, rows))
 
     def add_prepared_task_results(self, run_id: int, prepared: list[dict[str, Any]]) -> None:
@@ -93,7 +93,7 @@ class Runs:
             self._connection.execute(insert(TaskResult), prepared)
 
     def add_alerts(self, run_id: int, rows: Iterable[NewAlert]) -> None:
-        """Add alerts to a running run; see `db.bulk` for many."""
+        """Add alerts to a running run; see `db.maintenance.bulk` for many."""
         self.add_prepared_alerts(run_id, prepare_alerts(self._connection.dialect, run_id, rows))
 
     def add_prepared_alerts(self, run_id: int, prepared: Bound) -> None:

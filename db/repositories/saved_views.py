@@ -6,7 +6,7 @@ from sqlalchemy import delete, insert, or_, select
 from sqlalchemy.engine import Connection
 
 from db.models import Person, SavedView
-from db.repositories.reading import change, columns, read_all, read_one, values
+from db.queries.reading import change, columns, read_all, read_one, values
 from db.rows import NewSavedView, SavedViewRow
 
 

@@ -6,9 +6,9 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import Connection
 
 from db.models import SignInFlow, SignInSession
-from db.repositories.reading import change, columns, read_all, read_one, values
+from db.queries.reading import change, columns, read_all, read_one, values
+from db.queries.runs import session_of_token
 from db.rows import FlowRow, NewSession, SessionRow
-from db.run_queries import session_of_token
 
 
 class Sessions:

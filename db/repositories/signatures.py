@@ -6,7 +6,7 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 
 from db.models import ReportSignature
-from db.repositories.reading import change, columns, read_all, values
+from db.queries.reading import change, columns, read_all, values
 from db.rows import NewSignature, SignatureRow
 
 

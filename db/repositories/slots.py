@@ -5,11 +5,11 @@ from datetime import datetime
 from sqlalchemy.engine import Connection
 
 from core.vocabulary import SlotState
-from db.packed import moment, unpacked
-from db.queries import hold_slot, holds_of_others, reader_places, slots_with_state
-from db.repositories.reading import change, run
+from db.queries.json_rows import moment, unpacked
+from db.queries.reading import change, run
+from db.queries.slots import hold_slot, holds_of_others, reader_places, slots_with_state
+from db.queries.votes import change_own_slot
 from db.rows import PlaceRow, SlotRow
-from db.vote_queries import change_own_slot
 
 _STATES = {state.value: state for state in SlotState}
 _ORIGINAL: tuple[int, None] = (0, None)

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from sqlalchemy import Table, insert, select
 from sqlalchemy.engine import Connection
 
-from db.kept import Kept, kept_or_asked
+from db.cache import Kept, kept_or_asked
 from db.models import CohortSnapshot, Instance, Task
+from db.queries.reading import columns, read_all, read_one, read_the, run, values
+from db.queries.runs import latest_is_simulated, latest_snapshot, snapshot_by_number
 from db.repositories.inserting import insert_many
-from db.repositories.reading import columns, read_all, read_one, read_the, run, values
 from db.rows import InstanceRow, NewInstance, NewSnapshot, NewTask, SnapshotRow, TaskRow
-from db.run_queries import latest_is_simulated, latest_snapshot, snapshot_by_number
 
 _ROWS_IN_A_QUERY = 500
 _ROWS_AT_ONCE = 10_000

@@ -9,9 +9,9 @@ from sqlalchemy.engine import Connection
 from core.errors import ConflictError, NotFoundError
 from core.vocabulary import StudyStatus
 from db.models import Person, Rubric, Study, StudyReader
-from db.repositories.reading import columns, read_all, read_the, run, values
+from db.queries.reading import columns, read_all, read_the, run, values
+from db.queries.votes import reader_at_study, study_by_slug
 from db.rows import NewStudy, ReaderRow, ReadingTerms, RubricRow, StudyRow
-from db.vote_queries import reader_at_study, study_by_slug
 
 
 def no_study(slug: str) -> str:

@@ -10,9 +10,9 @@ from sqlalchemy.engine import Connection
 
 from core.errors import ConflictError
 from db.models import CohortSnapshot, Instance, Person, Triage, TriageAct, TriageNote
-from db.repositories.reading import change, columns, read_all, run, values
+from db.queries.reading import change, columns, read_all, run, values
+from db.queries.runs import latest_triage_change, standing_of_patients
 from db.rows import DecisionKey, NewNote, NewTriageAct, NoteRow, TriageActRow, TriageRow
-from db.run_queries import latest_triage_change, standing_of_patients
 
 PATIENTS_AT_ONCE = 500
 """Values in one IN list: well below what any database takes."""

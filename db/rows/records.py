@@ -9,7 +9,7 @@ from core.vocabulary import Kind
 
 @dataclass(frozen=True, slots=True)
 class NewSnapshot:
-    """An import to be stored; fields as in `core.cohort.Cohort`."""
+    """An import to be stored; fields as in `core.cohort.cohort.Cohort`."""
 
     content_hash: str
     folder: str

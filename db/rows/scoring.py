@@ -122,7 +122,7 @@ class NewTaskResult(TaskSummary):
     feature_columns: npt.NDArray[np.int32] | None = None
     feature_weights: npt.NDArray[np.float32] | None = None
     score_histogram: dict[str, Any] | None = None
-    """{"edges": [...], "counts": [...]}; see `alertreview.read_models.Histogram`."""
+    """{"edges": [...], "counts": [...]}; see `alertreview.scoring.models.Histogram`."""
     scaled_histogram: dict[str, Any] | None = None
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from core.estimate import Estimate
-from core.weighted_auc import patient_jackknife, patient_jackknife_paired
+from core.statistics.estimate import Estimate
+from core.statistics.weighted_auc import patient_jackknife, patient_jackknife_paired
 
 
 def judged_cases(folder: Path) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from core.multitask import score_tasks
+from core.scoring.all_tasks import score_tasks
 
 TASKS = ["blood culture", "troponin", "vitamin D"]
 

@@ -1,7 +1,7 @@
 """Databases, small stored sites and a demonstration for the tests of the use cases."""
 
-from tests.demo_site import application, built_demo, demo_home, own_home
-from tests.stored_site_fixtures import (
+from tests.support.demo_site import application, built_demo, demo_home, own_home
+from tests.support.stored_site_fixtures import (
     database,
     database_file,
     postgresql_database,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alertreview.array_files import array_of, arrays_of
+from alertreview.files import array_of, arrays_of
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from alertreview.cli import main
+from alertreview.cli.main import main
 from alertreview.settings import Settings, load_settings
 from core.vocabulary import RunStatus
-from db.session import Database
+from db.database import Database
 from tests.conftest import ROOT
-from tests.postgresql import own_database
+from tests.support.postgresql import own_database
 
 SCORE = ("score", "--nodes", "40", "--graphs", "2", "--jobs", "1", "--from-run", "none", "--since")
 PATIENCE_SECONDS = 120
@@ -100,7 +100,7 @@ def test_scoring_into_a_server_that_is_told_to_stop_gives_back_the_right_to_scor
 def test_a_second_order_to_stop_ends_it_at_once() -> None:
     script = (
         "import signal, time\n"
-        "from alertreview.stopping import stop_in_order\n"
+        "from alertreview.console import stop_in_order\n"
         "stop_in_order()\n"
         "try:\n"
         "    print('at work', flush=True)\n"
@@ -122,7 +122,7 @@ def test_a_second_order_to_stop_ends_it_at_once() -> None:
 def test_who_had_the_signal_ignored_keeps_it_so() -> None:
     script = (
         "import os, signal\n"
-        "from alertreview.stopping import stop_in_order\n"
+        "from alertreview.console import stop_in_order\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "stop_in_order()\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from alertreview.cli import cli
-from tests import generated_docs
-from tests.documents import DOCUMENTS, ROOT, anchors, commands_in, identify, links_in
+from alertreview.cli.main import cli
+from tests.support import generated_docs
+from tests.support.documents import DOCUMENTS, ROOT, anchors, commands_in, identify, links_in
 
 COMMANDS = [(identify(document), line) for document in DOCUMENTS for line in commands_in(document)]
 BY_HAND = [path for path in DOCUMENTS if path.name not in generated_docs.PAGES]
@@ -64,7 +64,7 @@ def test_every_picture_has_words_for_those_who_do_not_see_it(document: Path) -> 
 @pytest.mark.parametrize("page", generated_docs.PAGES)
 def test_pages_written_from_the_program_are_current(page: str) -> None:
     written = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    assert written == generated_docs.PAGES[page](), "run: python -m tests.generated_docs"
+    assert written == generated_docs.PAGES[page](), "run: python -m tests.support.generated_docs"
 
 
 def test_every_column_of_every_table_says_what_it_holds() -> None:
@@ -152,7 +152,7 @@ def test_files_that_the_architecture_names_are_there() -> None:
 @pytest.mark.parametrize("name", ["method.md", "failures-elsewhere.md"])
 def test_tests_that_a_document_calls_on_are_there(name: str) -> None:
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    called = re.findall(r"`((?:core|db|alertreview|dashboard|browser)/test_\w+\.py)`([\w, ]*)", text)
+    called = re.findall(r"`((?:core|db|alertreview|dashboard|browser)/(?:\w+/)*test_\w+\.py)`([\w, ]*)", text)
     assert len(called) > 15
     for file, words in called:
         there = re.findall(r"def (test_\w+)", (ROOT / "tests" / file).read_text(encoding="utf-8"))

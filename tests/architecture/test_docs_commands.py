@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from alertreview.bootstrap import open_application
-from alertreview.cli import main
-from core import simulate
-from core.simulate import simulate_cohort, write_meds
-from tests import installed
-from tests.built_once import shared_folder
-from tests.documents import DOCUMENTS, ROOT, identify, shown_commands
-from tests.generated_docs import PAGES
+from alertreview.application import open_application
+from alertreview.cli.main import main
+from core.simulation import hospital
+from core.simulation.hospital import simulate_cohort, write_meds
+from tests.support import installed
+from tests.support.built_once import shared_folder
+from tests.support.documents import DOCUMENTS, ROOT, identify, shown_commands
+from tests.support.generated_docs import PAGES
 
 NOT_RUN = {
     r"^\./dev ": "sets an environment up; continuous integration does it",
@@ -109,7 +109,7 @@ def test_what_a_document_shows_works_from_its_first_line_to_its_last(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("ALERTREVIEW_HOME", str(site))
-    monkeypatch.setitem(simulate.SIZES, "small", simulate.SIZES["small"] | {"n_patients": 40})
+    monkeypatch.setitem(hospital.SIZES, "small", hospital.SIZES["small"] | {"n_patients": 40})
     story = Story(tmp_path, site, records, capsys)
     capsys.readouterr()
     for line in lines:

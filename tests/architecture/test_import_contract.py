@@ -43,7 +43,7 @@ def test_the_import_contract_holds(house: Path) -> None:
         ("db/__init__.py", "import scipy.stats"),
         ("db/__init__.py", "import alertreview"),
         ("alertreview/__init__.py", "import streamlit"),
-        ("dashboard/__init__.py", "import db.session"),
+        ("dashboard/__init__.py", "import db.database"),
         ("dashboard/__init__.py", "import sklearn"),
     ],
 )

@@ -12,9 +12,9 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
-from tests.apart import run_apart
-from tests.served import free_port
-from tests.served import nginx as running_nginx
+from tests.support.isolated import run_apart
+from tests.support.served import free_port
+from tests.support.served import nginx as running_nginx
 
 
 class Echo(BaseHTTPRequestHandler):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import installed
-from tests.built_once import shared_folder
+from tests.support import installed
+from tests.support.built_once import shared_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("core", "db", "alertreview", "dashboard")
@@ -71,8 +71,8 @@ def test_the_installed_program_knows_nothing_of_the_checkout(shared: Path, tmp_p
     environment = installed.installed_program(shared)
     script = """
 import importlib, pathlib, sys
-from alertreview.data_files import data_folder, preset_paths
-from alertreview.export_schema import table_schemas
+from alertreview.files import data_folder, preset_paths
+from alertreview.exports.schema import table_schemas
 from db.schema import head
 for name in ("core", "db", "alertreview", "dashboard"):
     print(importlib.import_module(name).__file__)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import require
-from tests.licences import PAGE, licence, page, pinned
+from tests.support.licences import PAGE, licence, page, pinned
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted([*(ROOT / "docs" / "deploy").glob("*.service"), *(ROOT / "docs" / "deploy").glob("*.timer")])
@@ -24,7 +24,7 @@ def test_the_script_installs_with_hashes_alone() -> None:
 
 @pytest.mark.checklist("E2")
 def test_the_licence_of_every_requirement_is_listed_and_none_asks_for_the_source() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.licences"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.support.licences"
     for package in pinned():
         assert licence(package), f"{package} declares no licence"
         assert not re.search(r"\b(A?GPL)\b", licence(package)), package
@@ -62,7 +62,7 @@ def test_systemd_finds_the_units_sound(tmp_path: Path) -> None:
 
 @pytest.mark.checklist("E3")
 def test_the_units_start_commands_that_exist() -> None:
-    from alertreview.cli import cli
+    from alertreview.cli.main import cli
 
     for unit in UNITS:
         for line in re.findall(r"^ExecStart=(.*)$", unit.read_text(encoding="utf-8"), re.MULTILINE):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.traceability import CHECKLIST
+from tests.support.traceability import CHECKLIST
 
 pytest_plugins = ("pytester",)
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ def suite(pytester: pytest.Pytester, *, left_out: str = "", workers: str = "") -
     """A suite with one passing test for each id but one."""
     pytester.makeini(f"[pytest]\ntestpaths = tests\npythonpath = {ROOT}\naddopts = --strict-markers {workers}")
     folder = pytester.mkdir("tests")
-    (folder / "conftest.py").write_text('pytest_plugins = ("tests.traceability",)\n', encoding="utf-8")
+    (folder / "conftest.py").write_text('pytest_plugins = ("tests.support.traceability",)\n', encoding="utf-8")
     ids = [name for name in CHECKLIST if name != left_out]
     broken = (
         f"\n@pytest.mark.checklist({left_out!r})\ndef test_skipped():\n    pytest.skip('no piece')\n"

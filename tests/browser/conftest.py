@@ -7,18 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
 
-from tests import installed
-from tests.browser.visits import (
-    CHROMIUM,
-    OpenVisit,
-    Visit,
-    let_go,
-    open_visit,
-    start_chromium,
-)
-from tests.built_once import shared_folder
+from tests.browser.visits import CHROMIUM, OpenVisit, Visit, let_go, open_visit, start_chromium
 from tests.conftest import require
-from tests.served import running
+from tests.support import installed
+from tests.support.built_once import shared_folder
+from tests.support.served import running
 
 
 @pytest.fixture(scope="session")

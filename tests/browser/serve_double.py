@@ -13,7 +13,7 @@ import streamlit as st
 from core.errors import DatabaseUnavailableError
 from dashboard import context
 from dashboard.launch import serve
-from tests.dashboard.fake_application import FakeApplication
+from tests.dashboard.doubles.application import FakeApplication
 
 STATES: dict[str, dict[str, object]] = {
     "full": {},

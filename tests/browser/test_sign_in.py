@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from alertreview.bootstrap import open_application
+from alertreview.application import open_application
 from core.vocabulary import Role
-from tests import installed
 from tests.browser.page_checks import grave_findings
 from tests.browser.visits import OpenVisit, Visit, wait_for_case
-from tests.built_once import shared_folder
-from tests.served import dashboard
+from tests.support import installed
+from tests.support.built_once import shared_folder
+from tests.support.served import dashboard
 
 pytestmark = pytest.mark.browser
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import installed
 from tests.browser.visits import OpenVisit
 from tests.browser.whole_study import OWN_CHOICE, READERS, Design, make_site, whole_study
-from tests.built_once import shared_folder
-from tests.served import dashboard
+from tests.support import installed
+from tests.support.built_once import shared_folder
+from tests.support.served import dashboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

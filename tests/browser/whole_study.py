@@ -13,7 +13,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from alertreview.bootstrap import open_application
+from alertreview.application import open_application
 from core.vocabulary import Role
 from tests.browser.blinded_frames import Secrets, leaks
 from tests.browser.study_reader import (

@@ -17,9 +17,9 @@ from core.baselines import (
 )
 from core.errors import FewerNodesThanNeighboursWarning, InvalidInputError, NearlyDeadGraphWarning
 from core.evaluation import rank_auc
-from core.graph import knn_similarity
+from core.graph.similarity import knn_similarity
+from core.scoring.variants import DETECTORS, CalibratedSoftHAD, JointSoftHAD, PairedSoftHAD
 from core.softhad import SoftHAD, solve_soft_labels
-from core.softhad_variants import DETECTORS, CalibratedSoftHAD, JointSoftHAD, PairedSoftHAD
 
 
 def classes(n=120, seed=0):

@@ -7,16 +7,12 @@ import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import check_estimator
 
-from core.errors import (
-    FewerNodesThanNeighboursWarning,
-    InvalidInputError,
-    NearlyDeadGraphWarning,
-)
+from core.errors import FewerNodesThanNeighboursWarning, InvalidInputError, NearlyDeadGraphWarning
 from core.evaluation import rank_auc
-from core.graph import knn_similarity
-from core.node_graph import NodeGraph
+from core.graph.node_graph import NodeGraph
+from core.graph.similarity import knn_similarity
 from core.softhad import SoftHAD, solve_soft_labels
-from tests.textbook import random_graph, textbook, two_moons
+from tests.support.textbook import random_graph, textbook, two_moons
 
 
 def test_past_scores_are_the_distance_of_soft_labels_from_the_labels():
@@ -76,7 +72,7 @@ def test_one_node_extension_equals_solving_again_with_the_node(monkeypatch, dens
     X, y = two_moons(60)
     recent, decisions = two_moons(8, seed=9)
     model = SoftHAD(n_neighbors=9, label_weight=0.7, regularization=0.3).fit(X, y)
-    monkeypatch.setattr("core.node_graph.DENSE_LIMIT", dense_limit)
+    monkeypatch.setattr("core.graph.node_graph.DENSE_LIMIT", dense_limit)
     soft_labels = model.soft_labels(recent, decisions)
     left_out = model.left_out_soft_labels(recent)
     for i in range(8):
@@ -261,7 +257,7 @@ def test_recent_decisions_unknown_to_the_past_are_refused():
 
 
 def test_left_out_labels_of_a_huge_whole_graph_point_to_a_backbone(monkeypatch):
-    monkeypatch.setattr("core.node_graph.DENSE_LIMIT", 10)
+    monkeypatch.setattr("core.graph.node_graph.DENSE_LIMIT", 10)
     X, y = two_moons(20)
     with pytest.raises(InvalidInputError, match="Set n_nodes"):
         _ = SoftHAD(n_neighbors=5).fit(X, y).left_out_soft_labels_

@@ -11,12 +11,12 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from dashboard import context
+from dashboard.charts.base import Json
+from dashboard.charts.raw_figure import Drawn
 from dashboard.components import cards
-from dashboard.components.charts_base import Json
-from dashboard.components.drawn import Drawn
-from tests.dashboard.fake_application import FakeApplication
+from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.guarded import browser, clock, desk, site_with_ada
-from tests.demo_site import application, built_demo, demo_home, own_home
+from tests.support.demo_site import application, built_demo, demo_home, own_home
 
 __all__ = ["application", "browser", "built_demo", "clock", "demo_home", "desk", "own_home", "site_with_ada"]
 

@@ -14,10 +14,10 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from alertreview.web_settings import ProxySignIn, WebSettings
-from dashboard.gate import Gate
-from db.session import Database
-from tests.sign_in_desk import PASSWORD, SignInDesk
+from alertreview.access.web_settings import ProxySignIn, WebSettings
+from dashboard.gate.gate import Gate
+from db.database import Database
+from tests.support.sign_in_desk import PASSWORD, SignInDesk
 
 PAGE = (
     "<html><head><title>x</title></head><body><script>\n window.a = 1\n</script>"

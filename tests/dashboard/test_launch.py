@@ -15,10 +15,11 @@ import pytest
 from streamlit import config
 from streamlit.web.server.starlette import starlette_routes
 
-from alertreview.web_settings import WebSettings
+from alertreview.access.web_settings import WebSettings
 from core.errors import SettingsError
-from dashboard import gate, launch
-from tests.served import command_line
+from dashboard import launch
+from dashboard.gate import gate
+from tests.support.served import command_line
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text(encoding="utf-8"))

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosedError
 
-from dashboard.gate import FINISH_SECONDS
-from db.engine import LOCK_WAIT_SECONDS
+from dashboard.gate.gate import FINISH_SECONDS
+from db.connection.engine import LOCK_WAIT_SECONDS
 from tests.conftest import ROOT
-from tests.faults import locked
-from tests.served import Visitor, dashboard
+from tests.support.faults import locked
+from tests.support.served import Visitor, dashboard
 
 STREAM = "/_stcore/stream"
 SERVICE_RESTART = 1012

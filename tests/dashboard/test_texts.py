@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alertreview.read_models import FilterChoices, WorklistFilters
-from alertreview.triage_models import Grouping, ListOrder, TriageChoice
-from core.estimate import Estimate, not_computable
+from alertreview.alerts.models import FilterChoices, WorklistFilters
+from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
+from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import Decision, Kind
-from dashboard.components import links, texts
+from dashboard import texts
+from dashboard.components import links
 
 CHOICES = FilterChoices(("Medical ICU", "Neuro ICU"), (("lab:k", "Potassium"), ("med:hep", "Heparin, IV")))
 

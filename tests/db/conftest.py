@@ -1,6 +1,6 @@
 """Databases and small stored sites for the tests of the store."""
 
-from tests.stored_site_fixtures import (
+from tests.support.stored_site_fixtures import (
     database,
     database_file,
     postgresql_database,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from core.errors import InvalidInputError, NotFoundError
 from core.vocabulary import Decision, Kind, TriageState
+from db.database import Database
 from db.rows import AlertRecord, NewTriageAct
-from db.session import Database
 from db.unit_of_work import UnitOfWork
-from tests.stored_site import EPOCH, StoredSite
+from tests.support.stored_site import EPOCH, StoredSite
 
 NOW = EPOCH + timedelta(days=40)
 OPEN = (TriageState.NEW, TriageState.IN_REVIEW)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from core.errors import RefusedError, StoreError
 from db.audit import GENESIS, _seal
+from db.database import Database
 from db.models import AuditEvent
-from db.session import Database
-from tests.stored_site import EPOCH
+from tests.support.stored_site import EPOCH
 
 MOMENT = EPOCH.isoformat(timespec="microseconds")
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from alertreview.operations.upgrade import downgrade_site, upgrade_site
 from alertreview.settings import Settings
-from alertreview.upgrading import downgrade_site, upgrade_site
 from core.errors import ForeignDatabaseError, RefusedError
 from core.vocabulary import Answer, Decision
 from db import schema
-from db.copies import contents
-from db.session import Database
-from tests.stored_site import EPOCH, StoredSite
+from db.database import Database
+from db.maintenance.copies import contents
+from tests.support.stored_site import EPOCH, StoredSite
 
 
 @pytest.fixture

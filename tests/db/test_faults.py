@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from alertreview.review import ReviewService
+from alertreview.review.review import ReviewService
 from core.errors import AlertReviewError, DatabaseUnavailableError, ForeignDatabaseError, RefusedError
 from core.vocabulary import Answer, Decision
-from db import bulk, engine
-from db.copies import contents
-from db.session import Database
-from tests.faults import JumpingClock, damage, full_disk, locked
-from tests.stored_site import EPOCH, Patients, StoredSite, child, new_run, swept_after_kill
+from db.connection import engine
+from db.database import Database
+from db.maintenance import bulk
+from db.maintenance.copies import contents
+from tests.support.faults import JumpingClock, damage, full_disk, locked
+from tests.support.stored_site import EPOCH, Patients, StoredSite, child, new_run, swept_after_kill
 
 PLAIN = ("Traceback", "sqlite3", "sqlalchemy", "canary")
 
@@ -234,7 +235,7 @@ def test_the_hour_of_an_instance_outlives_daylight_saving_and_the_zone_of_who_lo
     """08:00 in Berlin is 07:00 UTC in winter and 06:00 UTC in summer; the clocks went forward on 2026-03-29."""
     from zoneinfo import ZoneInfo
 
-    from tests.stored_site import new_instances, new_snapshot, new_tasks
+    from tests.support.stored_site import new_instances, new_snapshot, new_tasks
 
     berlin = ZoneInfo("Europe/Berlin")
     moments = [datetime(2026, 3, 27, 8, tzinfo=berlin) + timedelta(days=day) for day in range(5)]

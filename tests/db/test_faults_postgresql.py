@@ -5,12 +5,12 @@ import sqlalchemy as sa
 
 from core.errors import DatabaseUnavailableError, ForeignDatabaseError
 from core.vocabulary import Role
-from db import engine
-from db.engine import parse_url
-from db.session import Database
+from db.connection import engine
+from db.connection.engine import parse_url
+from db.database import Database
 from tests.db.test_faults import refused, vote
-from tests.postgresql import connected, own_database
-from tests.stored_site import EPOCH, StoredSite
+from tests.support.postgresql import connected, own_database
+from tests.support.stored_site import EPOCH, StoredSite
 
 WRITER_LOCK = f"SELECT pg_advisory_lock({engine._WRITER_KEY})"
 

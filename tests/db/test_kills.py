@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from db.session import Database
-from tests.kill_places import place
-from tests.kills import ACTS
+from db.database import Database
+from tests.support.kill_acts import ACTS
+from tests.support.kill_sites import place
 
 N_KILLS = {"sqlite": 2, "postgresql": 1}
 """A few of each kind; `./dev bench faults` has many."""

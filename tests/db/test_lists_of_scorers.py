@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 from core.vocabulary import Decision
 from db import schema
-from db.session import Database
-from tests.stored_site import StoredSite, new_run
+from db.database import Database
+from tests.support.stored_site import StoredSite, new_run
 
 
 @pytest.fixture

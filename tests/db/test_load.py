@@ -6,8 +6,8 @@ import time
 import pytest
 
 from core.vocabulary import Answer
-from db.session import Database
-from tests.stored_site import StoredSite, child
+from db.database import Database
+from tests.support.stored_site import StoredSite, child
 
 N_READERS = 6
 N_ALERTS = 30_000

@@ -8,9 +8,9 @@ import pytest
 
 from core.errors import NotFoundError, RefusedError, StoreError
 from core.vocabulary import Decision, RunStatus
-from db import bulk
+from db.maintenance import bulk
 from db.rows import NewTaskResult
-from tests.stored_site import StoredSite, child, killed_after, new_run, swept_after_kill
+from tests.support.stored_site import StoredSite, child, killed_after, new_run, swept_after_kill
 
 
 def result(task_id: int, *, scorer: str = "softhad", reason: str = "", shift: float = 0.0) -> NewTaskResult:

@@ -9,9 +9,9 @@ from sqlalchemy import inspect
 
 from core.errors import DatabaseUnavailableError, ForeignDatabaseError, SettingsError, StoreError
 from db import schema
+from db.database import Database
 from db.models import Base
-from db.session import Database
-from tests.stored_site import child, killed_after
+from tests.support.stored_site import child, killed_after
 
 APPEND_ONLY = {"rubric", "judgment", "adjudication", "audit_event", "triage_act", "triage_note"}
 

@@ -9,11 +9,11 @@ from alembic import command
 
 from core.errors import StoreError
 from db import schema
-from db.engine import APPLICATION_ID
+from db.connection.engine import APPLICATION_ID
+from db.database import Database
 from db.models import ReportSignature
 from db.rows import NewSignature, SignatureRow
-from db.session import Database
-from tests.stored_site import EPOCH, StoredSite
+from tests.support.stored_site import EPOCH, StoredSite
 
 TABLE = "report_signature"
 

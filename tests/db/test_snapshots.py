@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.errors import ConflictError, InvalidInputError, NotFoundError
+from db.database import Database
 from db.rows import NewInstance
-from db.session import Database
-from tests.stored_site import StoredSite, new_instances, new_snapshot, new_tasks
+from tests.support.stored_site import StoredSite, new_instances, new_snapshot, new_tasks
 
 
 def test_an_import_comes_back_as_it_was_stored(site: StoredSite) -> None:

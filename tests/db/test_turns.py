@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from db.session import Database
-from tests.review_acts import at_once
+from db.database import Database
+from tests.support.review_acts import at_once
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LONG, SHORT = 20.0, 0.3

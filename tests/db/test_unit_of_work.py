@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 from core.errors import ConflictError, DatabaseUnavailableError, RefusedError, StoreError
 from core.vocabulary import Role
-from db import engine, failures
-from db.engine import poll
+from db.connection import engine, failures
+from db.connection.engine import poll
+from db.database import Database
 from db.models import Person
-from db.session import Database
 from db.unit_of_work import UnitOfWork
-from tests.stored_site import EPOCH
+from tests.support.stored_site import EPOCH
 
 
 def names(database: Database) -> list[str]:

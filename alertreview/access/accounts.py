@@ -1,0 +1,328 @@
+"""People and their accounts: who may sign in, in which role, for which units; every change has an audit row."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from alertreview.access.passwords import code_hash, new_code
+from alertreview.access.sessions import IDLE, holds
+from alertreview.access.sign_in import fold
+from alertreview.settings import Clock
+from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.vocabulary import Role, SignInSource
+from db.database import Database
+from db.rows import AccountRow, PersonRow
+from db.unit_of_work import UnitOfWork
+
+CODE_LASTS = timedelta(hours=24)
+LONGEST_NAME = 120
+COMMAND_LINE = "command line"
+FAILURES = ("sign-in failed", "account locked")
+
+
+@dataclass(frozen=True)
+class AccountView:
+    """A person as the Admin page shows her; `login` is empty without an account, `units` None for all of them."""
+
+    person_id: int
+    name: str
+    role: Role
+    active: bool
+    simulated: bool
+    login: str
+    source: SignInSource | None
+    units: tuple[str, ...] | None
+    awaits_code: bool
+    locked_until: datetime | None
+    n_sessions: int
+
+
+@dataclass(frozen=True)
+class SessionView:
+    """A session that holds."""
+
+    session_id: int
+    person_id: int
+    name: str
+    source: SignInSource
+    since: datetime
+    last_seen_at: datetime
+    browser: str
+
+
+@dataclass(frozen=True)
+class SignInFailure:
+    """A failed sign-in, or the lock that followed."""
+
+    at: datetime
+    what: str
+    whom: str
+    way: str
+
+
+class AccountService:
+    """Use cases of whoever looks after people.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def all(self) -> tuple[AccountView, ...]:
+        """Give everybody, those who were deactivated last."""
+        now = self._clock()
+        with self._database.read() as uow:
+            accounts = {account.person_id: account for account in uow.accounts.all()}
+            open_sessions = [row.person_id for row in uow.sessions.open(seen_since=now - IDLE, now=now)]
+            views = [
+                _view(uow, person, accounts.get(person.id), now, open_sessions.count(person.id))
+                for person in uow.people.all()
+            ]
+        return tuple(sorted(views, key=lambda view: (not view.active, view.person_id)))
+
+    def units(self) -> tuple[str, ...]:
+        """Give the units of the last import."""
+        with self._database.read() as uow:
+            return uow.units.all()
+
+    def find(self, login: str) -> AccountView:
+        """Give a person by login, whatever the source, or by name.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        found = [view for view in self.all() if view.login == fold(login)] or [
+            view for view in self.all() if view.name == login
+        ]
+        if not found:
+            raise NotFoundError(f"There is no person with login or name '{login}'. See 'alertreview account list'.")
+        return found[0]
+
+    def create(
+        self,
+        name: str,
+        role: Role,
+        *,
+        login: str = "",
+        source: SignInSource = SignInSource.LOCAL,
+        units: Collection[str] | None = None,
+        actor: str = COMMAND_LINE,
+    ) -> str:
+        """Give somebody an account; a person of that name who has none yet keeps her judgments and gets it.
+
+        Parameters
+        ----------
+        name : str
+            As shown to others and printed under signatures.
+        role : Role
+        login : str
+            What is typed, or what the identity provider or proxy calls the person; empty takes the name.
+        source : SignInSource
+        units : collection of str or None
+            Units whose patients the person may see; None for all of them.
+        actor : str
+            For the audit trail.
+
+        Returns
+        -------
+        str
+            One-time code for the first sign-in, shown once; empty when somebody else vouches for the person.
+
+        Raises
+        ------
+        InvalidInputError
+            If name or login cannot be used.
+        ConflictError
+            If the person has an account, or the login is taken.
+        """
+        name, login = _checked_name(name), _checked_name(fold(login or name))
+        now = self._clock()
+        code = new_code() if source is SignInSource.LOCAL else ""
+        with self._database.write() as uow:
+            person = uow.people.by_name(name)
+            if person is None:
+                person = uow.people.add(name, role, created_at=now)
+                uow.audit.append(now, actor, "person added", f"person {person.id}", {"role": role.value})
+            elif uow.accounts.get(person.id) is None:
+                self._change(uow, person, actor, role=role, active=True)
+            uow.accounts.add(
+                AccountRow(
+                    person_id=person.id,
+                    source=source,
+                    login=login,
+                    password_hash=None,
+                    code_hash=code_hash(code) if code else None,
+                    code_expires_at=now + CODE_LASTS if code else None,
+                    failures=0,
+                    locked_until=None,
+                    created_at=now,
+                )
+            )
+            uow.units.give(person.id, units)
+            details = {"source": source.value, "role": role.value, "units": _units_text(units)}
+            uow.audit.append(now, actor, "account created", f"person {person.id}", details)
+            uow.commit()
+        return code
+
+    def reset(self, whom_id: int, *, actor: str = COMMAND_LINE) -> str:
+        """Give a new one-time code: the password no longer holds, the lock is lifted, every session ends.
+
+        Raises
+        ------
+        RefusedError
+            If the person has no account with a password here.
+        """
+        code, now = new_code(), self._clock()
+        with self._database.write() as uow:
+            account = uow.accounts.get(whom_id)
+            if account is None or account.source is not SignInSource.LOCAL:
+                raise RefusedError(f"Person {whom_id} has no password here that could be reset.")
+            uow.accounts.set_code(whom_id, code_hash(code), now + CODE_LASTS)
+            n_ended = uow.sessions.end_all(whom_id, now, "account reset")
+            uow.audit.append(now, actor, "one-time code given", f"person {whom_id}", {"sessions ended": n_ended})
+            uow.commit()
+        return code
+
+    def set_role(self, whom_id: int, role: Role, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
+        """Give somebody another role; it acts at the person's next action.
+
+        Raises
+        ------
+        RefusedError
+            If it is one's own, or the site would be left without an administrator.
+        """
+        with self._database.write() as uow:
+            person = uow.people.get(whom_id)
+            self._change(uow, person, actor, role=role, active=person.active, reason=reason)
+            uow.commit()
+
+    def set_active(self, whom_id: int, active: bool, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
+        """Deactivate somebody, which ends every session at once, or let her back; nobody is ever deleted.
+
+        Raises
+        ------
+        RefusedError
+            If it is oneself, or the site would be left without an administrator.
+        """
+        with self._database.write() as uow:
+            person = uow.people.get(whom_id)
+            self._change(uow, person, actor, role=person.role, active=active, reason=reason)
+            if not active:
+                uow.sessions.end_all(whom_id, self._clock(), "deactivated")
+            uow.commit()
+
+    def set_units(self, whom_id: int, units: Collection[str] | None, *, actor: str = COMMAND_LINE) -> None:
+        """Let somebody see these units only, None for all; it acts at the person's next action."""
+        with self._database.write() as uow:
+            uow.people.get(whom_id)
+            before = uow.units.of_person(whom_id)
+            if before == (None if units is None else frozenset(units)):
+                return
+            uow.units.give(whom_id, units)
+            details = {"before": _units_text(before), "after": _units_text(units)}
+            uow.audit.append(self._clock(), actor, "units changed", f"person {whom_id}", details)
+            uow.commit()
+
+    def sessions(self) -> tuple[SessionView, ...]:
+        """Give the sessions that hold, the one seen last first."""
+        now = self._clock()
+        with self._database.read() as uow:
+            names = {person.id: person.name for person in uow.people.all() if person.active}
+            return tuple(
+                SessionView(
+                    row.id,
+                    row.person_id,
+                    names[row.person_id],
+                    row.source,
+                    row.created_at,
+                    row.last_seen_at,
+                    row.browser,
+                )
+                for row in uow.sessions.open(seen_since=now - IDLE, now=now)
+                if row.person_id in names and holds(row, now)
+            )
+
+    def end_sessions(self, whom_id: int, *, actor: str = COMMAND_LINE) -> int:
+        """End every session of somebody and give how many there were."""
+        now = self._clock()
+        with self._database.write() as uow:
+            uow.people.get(whom_id)
+            n_ended = uow.sessions.end_all(whom_id, now, "ended by an administrator")
+            uow.audit.append(now, actor, "sessions ended", f"person {whom_id}", {"sessions": n_ended})
+            uow.commit()
+        return n_ended
+
+    def failures(self, limit: int = 50) -> tuple[SignInFailure, ...]:
+        """Give failed sign-ins and locks, newest first."""
+        with self._database.read() as uow:
+            names = {f"person {person.id}": person.name for person in uow.people.all()}
+            rows = [row for action in FAILURES for row in uow.audit.latest(limit, action=action)]
+        rows.sort(key=lambda row: row.sequence, reverse=True)
+        return tuple(
+            SignInFailure(row.at, row.action, names.get(row.object, row.object), _way(row.details))
+            for row in rows[:limit]
+        )
+
+    def _change(
+        self, uow: UnitOfWork, person: PersonRow, actor: str, *, role: Role, active: bool, reason: str = ""
+    ) -> None:
+        if (person.role, person.active) == (role, active):
+            return
+        if actor == f"person {person.id}":
+            raise RefusedError("Your own role and account are for another administrator to change.")
+        uow.people.change(person.id, role=role, active=active)
+        leaves = person.role is Role.ADMINISTRATOR and person.active and not (role is Role.ADMINISTRATOR and active)
+        if leaves and uow.accounts.get(person.id) is not None and uow.accounts.n_active_administrators() == 0:
+            raise RefusedError(f"Person {person.id} is the last administrator. Name another one first.")
+        now, thing = self._clock(), f"person {person.id}"
+        if person.role is not role:
+            details = {"before": person.role.value, "after": role.value, "reason": reason}
+            uow.audit.append(now, actor, "role changed", thing, details)
+        if person.active != active:
+            done = "person activated" if active else "person deactivated"
+            uow.audit.append(now, actor, done, thing, {"reason": reason})
+
+
+def _checked_name(name: str) -> str:
+    words = " ".join(name.split())
+    if not words or len(words) > LONGEST_NAME or not words.isprintable():
+        raise InvalidInputError(f"A name or login has 1 to {LONGEST_NAME} printable characters. Give another.")
+    return words
+
+
+def _units_text(units: Collection[str] | None) -> Any:
+    return "all" if units is None else sorted(units)
+
+
+def _way(details: str) -> str:
+    return str(json.loads(details).get("way", ""))
+
+
+def _view(
+    uow: UnitOfWork, person: PersonRow, account: AccountRow | None, now: datetime, n_sessions: int
+) -> AccountView:
+    units = uow.units.of_person(person.id)
+    return AccountView(
+        person_id=person.id,
+        name=person.name,
+        role=person.role,
+        active=person.active,
+        simulated=person.simulated,
+        login=account.login if account else "",
+        source=account.source if account else None,
+        units=None if units is None else tuple(sorted(units)),
+        awaits_code=account is not None and account.code_hash is not None,
+        locked_until=account.locked_until if account and account.locked_until and account.locked_until > now else None,
+        n_sessions=n_sessions,
+    )

@@ -1,0 +1,184 @@
+"""The audit trail for people: read page by page, checked as a whole, written to a file with its head."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from alertreview.exports.schema import excel_text
+from alertreview.settings import Clock
+from core.errors import InvalidInputError, SourceError
+from db.audit import AuditRow, ChainReport
+from db.database import Database
+
+_FIELDS = ("sequence", "at", "actor", "action", "object", "details", "previous_hash", "hash")
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """One act as people read it.
+
+    Parameters
+    ----------
+    sequence : int
+        Number without gaps.
+    at : datetime
+        Aware, in UTC.
+    actor : str
+        "person 3"; `name` says who that is.
+    name : str
+        Name of the person, as it is now; empty for acts of the program.
+    action, object : str
+        What was done, and on what.
+    details : dict
+        Before, after, reason.
+    hash : str
+        Seal of the row.
+    """
+
+    sequence: int
+    at: datetime
+    actor: str
+    name: str
+    action: str
+    object: str
+    details: dict[str, Any]
+    hash: str
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """A page of the trail, newest first; `before` is what to ask for the next page with, None when this is the last."""
+
+    entries: tuple[AuditEntry, ...]
+    before: int | None
+
+    def __iter__(self) -> Iterator[AuditEntry]:
+        return iter(self.entries)
+
+
+class AuditTrailService:
+    """The audit trail of one site.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def page(
+        self, before: int | None = None, limit: int = 50, *, action: str = "", person: str = "", thing: str = ""
+    ) -> AuditPage:
+        """Give the newest rows.
+
+        Parameters
+        ----------
+        before : int or None
+            `AuditPage.before` of the page before.
+        limit : int
+            At most so many, from 1 to 1000.
+        action, person, thing : str
+            Only rows with exactly this action, actor ("person 3", or a person's name), object; empty means all.
+
+        Raises
+        ------
+        InvalidInputError
+            If the limit is out of its range.
+        """
+        if not 1 <= limit <= 1000:
+            raise InvalidInputError(f"A page of the audit trail has 1 to 1000 rows, not {limit}.")
+        with self._database.read() as uow:
+            names = {f"person {row.id}": row.name for row in uow.people.all()}
+            actor = next((actor for actor, name in names.items() if name == person), person)
+            rows = uow.audit.latest(limit + 1, before, action=action, thing=thing, actor=actor)
+        shown = rows[:limit]
+        return AuditPage(
+            tuple(_entry(row, names) for row in shown), shown[-1].sequence if len(rows) > limit and shown else None
+        )
+
+    def actions(self) -> tuple[str, ...]:
+        """Give every kind of act that the trail holds, in alphabetical order: what a filter offers."""
+        with self._database.read() as uow:
+            return tuple(uow.audit.actions())
+
+    def verify(self, known_head: str | None = None) -> ChainReport:
+        """Check the whole chain; `known_head` is a head printed earlier, in a backup or an export."""
+        with self._database.read() as uow:
+            return uow.audit.verify(known_head)
+
+    def export(self, path: Path, *, actor: str = "command line") -> ChainReport:
+        """Write the whole trail to a file, whole or not at all, once it is found to be sound; this is an act itself.
+
+        Parameters
+        ----------
+        path : Path
+            Ending .jsonl (exactly what is hashed) or .csv (for a spreadsheet; no cell becomes a formula).
+        actor : str
+            Who, for the audit trail.
+
+        Returns
+        -------
+        ChainReport
+            Of what was written; the head belongs beside the file, on paper or with somebody else.
+
+        Raises
+        ------
+        InvalidInputError
+            If the ending is neither.
+        SourceError
+            If the file cannot be written.
+        StoreError
+            If the chain is broken.
+        """
+        if path.suffix not in {".jsonl", ".csv"}:
+            raise InvalidInputError(f"An audit trail is written as .jsonl or .csv, not as {path.name}.")
+        temporary = path.with_name(f".{path.name}.part")
+        try:
+            with self._database.read() as uow:
+                report = uow.audit.require_whole()
+                with temporary.open("w", encoding="utf-8", newline="") as out:
+                    temporary.chmod(0o600)
+                    _write(out, path.suffix, uow.audit.all())
+            temporary.replace(path)
+        except OSError as error:
+            raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        with self._database.write() as uow:
+            details = {"file": path.name, "rows": report.n_events, "head": report.head}
+            uow.audit.append(self._clock(), actor, "audit trail exported", "audit trail", details)
+            uow.commit()
+        return report
+
+
+def _entry(row: AuditRow, names: dict[str, str]) -> AuditEntry:
+    return AuditEntry(
+        row.sequence,
+        row.at,
+        row.actor,
+        names.get(row.actor, ""),
+        row.action,
+        row.object,
+        json.loads(row.details),
+        row.hash,
+    )
+
+
+def _write(out: Any, suffix: str, rows: Iterator[dict[str, Any]]) -> None:
+    if suffix == ".jsonl":
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        return
+    writer = csv.writer(out)
+    writer.writerow(_FIELDS)
+    for row in rows:
+        writer.writerow([row["sequence"], *(excel_text(row[name]) for name in _FIELDS[1:])])

@@ -1,0 +1,185 @@
+"""Sessions: who acts behind a token, for how long, and how a session ends; only the token's hash is stored."""
+
+import logging
+from datetime import datetime, timedelta
+
+from alertreview.access.passwords import new_token, secret_hash
+from alertreview.access.roles import Actor
+from alertreview.settings import Clock
+from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
+from core.vocabulary import Role, SignInSource
+from db.database import Database
+from db.rows import NewSession, PersonRow, SessionRow
+from db.unit_of_work import UnitOfWork
+
+IDLE = timedelta(minutes=15)
+"""Without an act for so long, a session ends."""
+LONGEST = timedelta(hours=12)
+"""However busy, a session ends after so long."""
+FRESH = timedelta(minutes=5)
+"""For so long credentials count as given for a signature."""
+NOTED_EVERY = timedelta(seconds=30)
+"""Acts are noted at most so often; a session so ends up to this much early, never late."""
+CLOCK_SLACK = timedelta(minutes=5)
+"""A session last seen further in the future than this was seen by a clock that was wrong: it ends."""
+BROWSER_LENGTH = 120
+DEMONSTRATION = Actor(person_id=0, name="Demonstration", role=Role.VIEWER, is_demo=True)
+
+logger = logging.getLogger("alertreview.access.sign_in")
+
+
+class SessionService:
+    """Sessions of a site.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self.cookie_name = f"alertreview_{secret_hash(database.name)[:8]}"
+        """Of this site's own: two sites on one machine share a name for cookies, whatever their ports."""
+
+    def who(self, token: str | None, *, is_act: bool = True) -> Actor:
+        """Give who acts behind a token, as role, units and activity stand now.
+
+        Parameters
+        ----------
+        token : str or None
+            From the cookie; without a valid one the visitor of a demonstration acts, if this is one.
+        is_act : bool
+            False only looks, and does not keep the session from ending for idleness.
+
+        Raises
+        ------
+        SignedOutError
+            If nobody is signed in.
+        """
+        now = self._clock()
+        with self._database.read() as uow:
+            row = uow.sessions.by_hash(secret_hash(token)) if token else None
+            actor = None if row is None or not holds(row, now) else _actor(uow, row)
+            demo = actor is None and is_demonstration(uow)
+        if actor is not None and row is not None:
+            if is_act and now - row.last_seen_at >= NOTED_EVERY:
+                self._note(row.id, now)
+            return actor
+        if demo:
+            return DEMONSTRATION
+        raise SignedOutError("You are signed out. Sign in again; what was not saved before is not kept.")
+
+    def is_demonstration(self) -> bool:
+        """Tell whether this site is a demonstration: simulated patients, and nobody has an account."""
+        with self._database.read() as uow:
+            return is_demonstration(uow)
+
+    def has_accounts(self) -> bool:
+        """Tell whether anybody can sign in at all."""
+        with self._database.read() as uow:
+            return uow.accounts.exist()
+
+    def log_out(self, token: str | None) -> None:
+        """End the session of a token; does nothing without one."""
+        now = self._clock()
+        with self._database.write() as uow:
+            row = uow.sessions.by_hash(secret_hash(token)) if token else None
+            if row is not None and uow.sessions.end(row.id, now, "signed out"):
+                uow.audit.append(now, f"person {row.person_id}", "signed out", f"session {row.id}", {})
+                uow.commit()
+
+    def log_out_everywhere(self, token: str | None) -> int:
+        """End every session of the person behind a token, and give how many there were."""
+        now = self._clock()
+        with self._database.write() as uow:
+            row = uow.sessions.by_hash(secret_hash(token)) if token else None
+            if row is None or not holds(row, now):
+                return 0
+            n_ended = uow.sessions.end_all(row.person_id, now, "signed out everywhere")
+            actor = f"person {row.person_id}"
+            uow.audit.append(now, actor, "signed out everywhere", actor, {"sessions": n_ended})
+            uow.commit()
+        return n_ended
+
+    def use_confirmation(self, actor: Actor) -> None:
+        """Spend the fresh credentials of a session for one signature.
+
+        Raises
+        ------
+        RefusedError
+            If none were given in the last five minutes.
+        """
+        if actor.is_demo:
+            return
+        with self._database.write() as uow:
+            if not uow.sessions.use_confirmation(actor.session_id, since=self._clock() - FRESH):
+                raise RefusedError(
+                    "A signature takes fresh credentials. Confirm who you are (link 'Confirm it is you'), "
+                    f"then sign within {FRESH.seconds // 60} minutes."
+                )
+            uow.commit()
+
+    def _note(self, session_id: int, now: datetime) -> None:
+        """Note an act; a database that cannot be written ends sessions sooner, and shows what it has until then."""
+        try:
+            with self._database.write() as uow:
+                uow.sessions.seen(session_id, now)
+                uow.commit()
+        except DatabaseUnavailableError:
+            logger.warning("the last act of session %d could not be noted", session_id)
+
+
+def begin(uow: UnitOfWork, person: PersonRow, source: SignInSource, browser: str, now: datetime) -> str:
+    """Begin a session inside a unit of work, write its audit row, and give the token for the cookie."""
+    token = new_token()
+    number = uow.sessions.begin(
+        NewSession(
+            token_hash=secret_hash(token),
+            person_id=person.id,
+            source=source,
+            created_at=now,
+            last_seen_at=now,
+            expires_at=now + LONGEST,
+            browser=readable(browser),
+        )
+    )
+    uow.audit.append(now, f"person {person.id}", "signed in", f"session {number}", {"source": source.value})
+    return token
+
+
+def holds(row: SessionRow, now: datetime) -> bool:
+    """Tell whether a session has not ended, by itself or by somebody."""
+    if row.ended_at is not None or row.last_seen_at > now + CLOCK_SLACK:
+        return False
+    return now < row.expires_at and now - row.last_seen_at < IDLE
+
+
+def is_demonstration(uow: UnitOfWork) -> bool:
+    """Tell whether a site holds nothing but simulated patients and has no accounts."""
+    return uow.snapshots.latest_is_simulated() and not uow.accounts.exist()
+
+
+def readable(browser: str) -> str:
+    """Shorten what a browser says of itself to printable characters."""
+    return "".join(character for character in browser if character.isprintable())[:BROWSER_LENGTH]
+
+
+def _actor(uow: UnitOfWork, row: SessionRow) -> Actor | None:
+    person = uow.people.get(row.person_id)
+    account = uow.accounts.get(person.id)
+    if not person.active:
+        return None
+    return Actor(
+        person_id=person.id,
+        name=person.name,
+        role=person.role,
+        units=None if person.all_units else uow.units.of_person(person.id),
+        session_id=row.id,
+        source=row.source,
+        confirmed_at=row.confirmed_at,
+        login="" if account is None else account.login,
+    )

@@ -1,0 +1,290 @@
+"""Signing in: by a password of this site, by a one-time code, or by a name that somebody else vouches for."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from alertreview.access.passwords import Passwords, check_password, code_hash, same_secret, secret_hash
+from alertreview.access.roles import Actor
+from alertreview.access.sessions import begin, holds
+from alertreview.settings import Clock
+from core.errors import RefusedError, SignedOutError
+from core.vocabulary import SignInSource
+from db.database import Database
+from db.rows import AccountRow, FlowRow, PersonRow
+from db.unit_of_work import UnitOfWork
+
+MOST_FAILURES = 5
+LOCK = timedelta(minutes=15)
+FLOW_LASTS = timedelta(minutes=10)
+"""For so long an identity provider may keep a browser."""
+WRONG = (
+    "Login or password is wrong, or the account is locked: after five failures it stays closed for 15 minutes. "
+    "An administrator can give a new one-time code."
+)
+"""One answer for everything that can be wrong: nobody learns which logins exist."""
+
+
+class SignIn:
+    """Ways into a site; each gives the token of a new session.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    passwords : Passwords
+        Hashes and checks passwords.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, passwords: Passwords, clock: Clock) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._clock = clock
+
+    def with_password(self, login: str, password: str, browser: str = "") -> str:
+        """Sign in with login and password.
+
+        Raises
+        ------
+        RefusedError
+            With the same text and after the same work, whatever was wrong.
+        """
+        person = self._checked(login, password)
+        with self._database.write() as uow:
+            uow.accounts.forgive(person.id)
+            token = begin(uow, person, SignInSource.LOCAL, browser, self._clock())
+            uow.commit()
+        return token
+
+    def with_code(self, login: str, code: str, password: str, browser: str = "") -> str:
+        """Spend a one-time code: set the password and sign in.
+
+        Raises
+        ------
+        InvalidInputError
+            If the new password is too easy to guess.
+        RefusedError
+            If login and code do not belong together, or the code was used, is too old or the account locked.
+        """
+        check_password(password, login)
+        now = self._clock()
+        account, is_open = self._attempt(login)
+        stored = account.code_hash if account is not None and is_open and _code_holds(account, now) else None
+        matches = same_secret(stored or "", code_hash(code))
+        password_hash = self._passwords.hash(password)
+        with self._database.write() as uow:
+            person = None if account is None else uow.people.get(account.person_id)
+            if (
+                person is None
+                or not person.active
+                or stored is None
+                or not matches
+                or not uow.accounts.use_code(person.id, stored, password_hash)
+            ):
+                _note_failure(uow, now, account, "one-time code")
+                uow.commit()
+                raise RefusedError(
+                    "Login and one-time code do not belong together, the code was used or is too old, or the account "
+                    "is locked for 15 minutes after five failures. An administrator can give a new code."
+                )
+            uow.sessions.end_all(person.id, now, "password set")
+            uow.audit.append(now, f"person {person.id}", "password set", f"person {person.id}", {"by": "one-time code"})
+            token = begin(uow, person, SignInSource.LOCAL, browser, now)
+            uow.commit()
+        return token
+
+    def vouched(self, source: SignInSource, login: str, browser: str = "") -> str:
+        """Sign in somebody whom an identity provider or a proxy vouches for.
+
+        Raises
+        ------
+        RefusedError
+            If nobody here has that name from that source, or was deactivated.
+        """
+        now = self._clock()
+        with self._database.write() as uow:
+            account = uow.accounts.by_login(source, fold(login))
+            person = None if account is None else uow.people.get(account.person_id)
+            if person is None or not person.active:
+                _note_failure(uow, now, account, source.value)
+                uow.commit()
+                raise RefusedError(
+                    "You are known where you signed in, but have no account here. Ask an administrator of this site."
+                )
+            token = begin(uow, person, source, browser, now)
+            uow.commit()
+        return token
+
+    def change_password(self, actor: Actor, old: str, new: str) -> None:
+        """Change one's own password; every other session of the person ends.
+
+        Raises
+        ------
+        RefusedError
+            If the old password is wrong, or the person signs in elsewhere.
+        InvalidInputError
+            If the new one is too easy to guess.
+        """
+        account = self._own(actor)
+        check_password(new, account.login, actor.name)
+        person = self._checked(account.login, old)
+        now = self._clock()
+        with self._database.write() as uow:
+            uow.accounts.forgive(person.id)
+            uow.accounts.set_password(person.id, self._passwords.hash(new))
+            uow.sessions.end_all(person.id, now, "password changed", but=actor.session_id)
+            uow.audit.append(now, f"person {person.id}", "password set", f"person {person.id}", {"by": "password"})
+            uow.commit()
+
+    def confirm(self, actor: Actor, password: str) -> None:
+        """Give fresh credentials for a signature.
+
+        Raises
+        ------
+        RefusedError
+            If the password is wrong, or the person signs in elsewhere.
+        """
+        account = self._own(actor)
+        person = self._checked(account.login, password)
+        with self._database.write() as uow:
+            uow.accounts.forgive(person.id)
+            _confirm(uow, actor.session_id, person.id, self._clock())
+            uow.commit()
+
+    def confirm_vouched(self, session_id: int, source: SignInSource, login: str) -> None:
+        """Take fresh credentials that an identity provider has just asked for.
+
+        Raises
+        ------
+        RefusedError
+            If it vouches for another person than the session's.
+        """
+        now = self._clock()
+        with self._database.write() as uow:
+            account = uow.accounts.by_login(source, fold(login))
+            session = uow.sessions.get(session_id)
+            if session is None or not holds(session, now):
+                raise SignedOutError("You are signed out. Sign in again.")
+            if account is None or session.person_id != account.person_id:
+                raise RefusedError("You signed in there as somebody else; nothing was confirmed.")
+            _confirm(uow, session_id, account.person_id, now)
+            uow.commit()
+
+    def keep_flow(self, state: str, nonce: str, verifier: str, target: str, confirms: int | None) -> None:
+        """Keep what a sign-in needs when the browser comes back from the identity provider."""
+        now = self._clock()
+        with self._database.write() as uow:
+            uow.sessions.keep_flow(
+                FlowRow(
+                    state_hash=secret_hash(state),
+                    nonce=nonce,
+                    code_verifier=verifier,
+                    target=target,
+                    confirms_session_id=confirms,
+                    created_at=now,
+                ),
+                drop_before=now - FLOW_LASTS,
+            )
+            uow.commit()
+
+    def take_flow(self, state: str) -> FlowRow | None:
+        """Give what was kept, once; None when it is unknown, used or too old."""
+        with self._database.write() as uow:
+            found = uow.sessions.take_flow(secret_hash(state), since=self._clock() - FLOW_LASTS)
+            uow.commit()
+        return found
+
+    def require_credentials(self, person_id: int, ask: Callable[[], str]) -> None:
+        """Take fresh credentials of a person who acts at the command line, once the site has accounts.
+
+        Parameters
+        ----------
+        person_id : int
+            Who acts.
+        ask : callable
+            Asks for the password; called only when one is needed.
+
+        Raises
+        ------
+        RefusedError
+            If the password is wrong, or the person has none here.
+        """
+        with self._database.read() as uow:
+            account = uow.accounts.get(person_id)
+            if account is None and not uow.accounts.exist():
+                return
+        if account is None or account.source is not SignInSource.LOCAL:
+            raise RefusedError(
+                f"Person {person_id} has no password here that could be asked for. Sign on the Reports page."
+            )
+        person = self._checked(account.login, ask())
+        with self._database.write() as uow:
+            uow.accounts.forgive(person.id)
+            thing = f"person {person_id}"
+            uow.audit.append(self._clock(), thing, "credentials confirmed", "command line", {})
+            uow.commit()
+
+    def _own(self, actor: Actor) -> AccountRow:
+        with self._database.read() as uow:
+            account = uow.accounts.get(actor.person_id)
+        if account is None or account.source is not SignInSource.LOCAL:
+            raise RefusedError("You have no password here: you sign in at your hospital's sign-in page.")
+        return account
+
+    def _checked(self, login: str, password: str) -> PersonRow:
+        """Give the person of login and password; the same work whatever is wrong."""
+        account, is_open = self._attempt(login)
+        stored = account.password_hash if account is not None and is_open else None
+        matches = self._passwords.matches(stored, password)
+        now = self._clock()
+        with self._database.write() as uow:
+            person = None if account is None else uow.people.get(account.person_id)
+            if person is not None and person.active and matches:
+                return person
+            _note_failure(uow, now, account, "password")
+            uow.commit()
+        raise RefusedError(WRONG)
+
+    def _attempt(self, login: str) -> tuple[AccountRow | None, bool]:
+        """Count an attempt; give its account, None when there is none, and whether it is open to be looked at.
+
+        Counted before anything is compared: of many attempts at once, no more than five are looked at.
+        """
+        now = self._clock()
+        with self._database.write() as uow:
+            account = uow.accounts.by_login(SignInSource.LOCAL, fold(login))
+            if account is None:
+                return None, False
+            if account.locked_until is not None:
+                if account.locked_until > now:
+                    return account, False
+                uow.accounts.forgive(account.person_id)
+            uow.accounts.count_attempt(account.person_id, most=MOST_FAILURES, locked_until=now + LOCK)
+            uow.commit()
+        return account, True
+
+
+def fold(login: str) -> str:
+    """Spell a login as it is stored: capital letters, outer spaces and characters nobody sees make no difference."""
+    return "".join(character for character in login.strip().casefold() if character.isprintable())
+
+
+def _confirm(uow: UnitOfWork, session_id: int, person_id: int, now: datetime) -> None:
+    uow.sessions.confirm(session_id, now)
+    uow.audit.append(now, f"person {person_id}", "credentials confirmed", f"session {session_id}", {})
+
+
+def _code_holds(account: AccountRow, now: datetime) -> bool:
+    return account.code_expires_at is not None and account.code_expires_at > now
+
+
+def _note_failure(uow: UnitOfWork, now: datetime, account: AccountRow | None, way: str) -> None:
+    """Write a failed sign-in to the audit trail; what was typed as a login may be a password, so it is not kept."""
+    thing = "unknown account" if account is None else f"person {account.person_id}"
+    uow.audit.append(now, "sign-in", "sign-in failed", thing, {"way": way})
+    if account is None or account.source is not SignInSource.LOCAL:
+        return
+    counted = uow.accounts.get(account.person_id)
+    if counted is not None and counted.failures == MOST_FAILURES and account.failures < MOST_FAILURES:
+        uow.audit.append(now, "sign-in", "account locked", thing, {"failures": counted.failures})

@@ -1,0 +1,236 @@
+"""Parts of the ranked lists that pages ask for: one line, everything that filters leave, counts by unit."""
+
+from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from alertreview.alerts.explanations import Explanations, Past
+from alertreview.alerts.filters import ranks_at_budget, restriction_of
+from alertreview.alerts.lines import decision_of, find_run, lines_in_words, members_of
+from alertreview.alerts.models import Timeline, WorklistFilters, WorklistLine
+from alertreview.alerts.triage import MOST_AT_ONCE
+from alertreview.alerts.withheld import refuse_withheld
+from alertreview.settings import Clock
+from alertreview.studies.models import CaseForReport
+from alertreview.studies.results import case_rows, progress, votes
+from core.errors import NotFoundError, RefusedError
+from core.statistics.alert_rate import weighted_share
+from core.statistics.consensus import majority_label
+from core.statistics.estimate import Estimate
+from core.vocabulary import Answer, Decision, StudyStatus
+from db.database import Database
+from db.rows import AlertFilters, RunRow, StudyRow
+from db.unit_of_work import UnitOfWork
+
+
+@dataclass(frozen=True)
+class ExpectedRate:
+    """Expected true-alert rate inside an alert budget."""
+
+    rate: Estimate
+    """Share of relevant alerts, weighted to all alerts inside the budget."""
+    n_cases: int
+    """Judged cases inside the budget."""
+    study: str
+    """Title of the study."""
+
+
+def judged_study(uow: UnitOfWork, run_id: int) -> StudyRow | None:
+    """Give the newest blinded study of a run whose judging is over: locked, or every case complete.
+
+    As long as a case is open its readers must not learn results, so an open study gives none. An open panel never
+    does: its figures are flattered, because its readers saw the scores.
+    """
+    for study in uow.studies.all():
+        if study.run_id != run_id or study.is_calibration or study.status is StudyStatus.DRAFT or study.is_open_panel:
+            continue
+        done = progress(uow, study.slug)
+        if done.n_cases and (study.status is StudyStatus.LOCKED or done.n_complete == done.n_cases):
+            return study
+    return None
+
+
+def expected_rate(uow: UnitOfWork, run: RunRow, study: StudyRow, filters: WorklistFilters) -> ExpectedRate:
+    """Compute the true-alert rate inside the budget of the filters.
+
+    Parameters
+    ----------
+    uow : UnitOfWork
+    run : RunRow
+        That the study chose its cases from.
+    study : StudyRow
+        Judged.
+    filters : WorklistFilters
+        Their decision, budget and scorer count; others would leave too few judged cases to say anything.
+    """
+    thresholds = _thresholds(uow, run, filters)
+    cases = [case for case in case_rows(uow, study.slug) if _inside(case, run, filters, thresholds)]
+    answers: dict[int, list[int]] = {}
+    for vote in votes(uow, study.slug):
+        if vote.answer is not Answer.CANNOT_JUDGE:
+            answers.setdefault(vote.case_id, []).append(int(vote.answer))
+    most = max((len(given) for given in answers.values()), default=1)
+    table = np.full((len(cases), most), np.nan)
+    for row, case in enumerate(cases):
+        given = answers.get(case.case_id, [])
+        table[row, : len(given)] = given
+    labels = majority_label(table).label if cases else np.empty(0)
+    rate = weighted_share(
+        labels,
+        np.array([case.patient_id for case in cases]),
+        np.array([1.0 / case.inclusion_probability for case in cases]),
+    )
+    return ExpectedRate(rate, rate.n, study.title)
+
+
+def _thresholds(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, float]:
+    """Scaled score at which the budget ends in each list."""
+    ranks = ranks_at_budget(uow, run, filters)
+    found = {}
+    for decision in Decision:
+        listed = AlertFilters(
+            scorer=filters.scorer,
+            decision=decision,
+            include_cut_windows=filters.include_cut_windows,
+            max_ranks={one: rank for one, rank in ranks.items() if one is decision},
+        )
+        lowest = uow.alerts.lowest_scaled_score(run.id, **listed)
+        if lowest is not None:
+            found[decision] = lowest
+    return found
+
+
+def _inside(case: CaseForReport, run: RunRow, filters: WorklistFilters, thresholds: dict[Decision, float]) -> bool:
+    said = case.scores.get(filters.scorer or run.scorer)
+    return (
+        said is not None
+        and filters.decision in {None, case.decision}
+        and case.decision in thresholds
+        and said.scaled_score >= thresholds[case.decision]
+    )
+
+
+class AlertLists:
+    """Reads parts of the ranked lists.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    explanations : Explanations
+        Opens snapshots for the time lines of past instances.
+    clock : callable
+        Gives the time, aware: a snooze that is over is new again.
+    """
+
+    def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
+        self._database = database
+        self._explanations = explanations
+        self._clock = clock
+
+    def targets(self, filters: WorklistFilters) -> dict[int, int]:
+        """Give all alerts that the filters let through, for one act on all of them.
+
+        Returns
+        -------
+        dict of int to int
+            Alert -> version of where it stands, to be passed back with the act.
+
+        Raises
+        ------
+        RefusedError
+            If there are more than one act takes.
+        """
+        now = self._clock()
+        with self._database.read() as uow:
+            run = find_run(uow, filters.run_id)
+            if run is None:
+                return {}
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            restriction = restriction_of(uow, run, filters, zone, now)
+            page = uow.alerts.page(run.id, limit=MOST_AT_ONCE, **restriction)
+            if page.next_cursor is not None:
+                raise RefusedError(
+                    f"These filters leave more than {MOST_AT_ONCE:,} alerts. Narrow them for a common act."
+                )
+            keys = {row.id: decision_of(row) for row in page.rows}
+            standing = uow.triage.standing(list(keys.values()))
+            return {alert_id: standing[key].version if key in standing else 0 for alert_id, key in keys.items()}
+
+    def line(self, alert_id: int, filters: WorklistFilters) -> WorklistLine:
+        """Give the line of an alert, whether the filters let it through or not; then it is the alert alone.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        RefusedError
+            If the reader of the filters has still to judge the decision without knowing its score.
+        """
+        now = self._clock()
+        with self._database.read() as uow:
+            record = uow.alerts.get(alert_id)
+            refuse_withheld(uow, record, filters.reader)
+            run = uow.runs.get(record.run_id)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            listed = replace(filters, run_id=run.id, scorer=record.scorer)
+            restriction = restriction_of(uow, run, listed, zone, now)
+            line = members_of(uow, run.id, listed.grouping, listed.order, record, restriction)
+            return lines_in_words(uow, [line], listed.grouping, zone, now)[0]
+
+    def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
+        """Give the time line of one of the nearest past instances that an alert page lists.
+
+        Parameters
+        ----------
+        alert_id : int
+        position : int
+            In `AlertDetail.neighbours`.
+        person_id : int or None
+            Who looks.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert or past instance.
+        RefusedError
+            If the person has still to judge the decision without knowing its score.
+        """
+        with self._database.read() as uow:
+            record = uow.alerts.get(alert_id)
+            refuse_withheld(uow, record, person_id)
+            run = uow.runs.get(record.run_id)
+            snapshot = uow.snapshots.get(run.snapshot_id)
+            result = uow.runs.past_of_task(run, record.task_id, record.scorer)
+            past = Past(run, result, uow.runs.kept_folds(run))
+        found = self._explanations.past_timeline(snapshot.content_hash, record, past, position)
+        if found is None:
+            raise NotFoundError(f"Alert {alert_id} has no past instance {position + 1}. Reload its page.")
+        return found
+
+    def expected_rate(self, filters: WorklistFilters) -> ExpectedRate | None:
+        """Give the expected true-alert rate inside the budget; None until a study of the run is judged.
+
+        Parameters
+        ----------
+        filters : WorklistFilters
+            Their run, scorer, decision and budget count.
+        """
+        with self._database.read() as uow:
+            run = find_run(uow, filters.run_id)
+            study = judged_study(uow, run.id) if run is not None else None
+            if run is None or study is None:
+                return None
+            return expected_rate(uow, run, study, filters)
+
+    def units(self, filters: WorklistFilters) -> tuple[tuple[str, int, int], ...]:
+        """Count the alerts that the filters let through by unit: name, omissions, commissions; most alerts first."""
+        with self._database.read() as uow:
+            run = find_run(uow, filters.run_id)
+            if run is None:
+                return ()
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            counts = uow.alerts.units(run.id, **restriction_of(uow, run, filters, zone, self._clock()))
+        rows = [(unit, n.get(Decision.OMISSION, 0), n.get(Decision.COMMISSION, 0)) for unit, n in counts.items()]
+        return tuple(sorted(rows, key=lambda row: (-row[1] - row[2], row[0])))

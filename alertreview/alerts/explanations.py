@@ -1,0 +1,256 @@
+"""Why an alert is an alert: the most similar past instances, what made them similar, and the patient's time line."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from alertreview.alerts.models import LastValue, Neighbour, Timeline
+from alertreview.alerts.patient import SnapshotViews
+from alertreview.records.snapshots import Snapshot, elapsed_features, read_snapshot
+from alertreview.scoring.splits import FoldOfRow, rows_of_fold
+from alertreview.settings import Settings
+from core.errors import NotFoundError
+from core.graph.explain import nearest_past
+from core.vocabulary import Split
+from db.cache import LastAsked
+from db.database import Database
+from db.rows import AlertRecord, RunRow, TaskPast
+
+N_NEIGHBOURS = 75
+N_NEIGHBOURS_SHOWN = 6
+N_FEATURES_SHOWN = 6
+OPEN_SNAPSHOTS = 2
+KEPT_EXPLANATIONS = 256
+"""Explanations that are kept for whoever looks next."""
+KEPT_NEAREST = 1024
+"""Alerts whose nearest past instances are kept, two kilobytes each: opening one after its preview, or a list again."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What an alert was compared with.
+
+    Parameters
+    ----------
+    run : RunRow
+        The alert's run.
+    result : TaskPast
+        What the alert's scorer learned of its task.
+    folds : int16 array of shape (n_instances,)
+        How the run parted the instances.
+    """
+
+    run: RunRow
+    result: TaskPast
+    folds: FoldOfRow
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The past instances most similar to an alert's, most similar first; shared, so its arrays are not to be changed.
+
+    Parameters
+    ----------
+    rows : int array of shape (n_nearest,)
+        Rows of the import.
+    similarities : float array of shape (n_nearest,)
+        In (0, 1], 1 = the same state.
+    decided : bool array of shape (n_nearest,)
+        Whether the decision was taken.
+    feature_shares : float array of shape (n_features,)
+        Of the task's features; see `core.graph.explain.NearestPast`.
+    """
+
+    rows: npt.NDArray[np.int64]
+    similarities: npt.NDArray[np.float64]
+    decided: npt.NDArray[np.bool_]
+    feature_shares: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What stands behind one alert; fields as in `alertreview.alerts.models.AlertDetail`."""
+
+    timeline: Timeline
+    n_neighbours: int
+    n_neighbours_decided: int
+    neighbours: tuple[Neighbour, ...]
+    near_features: tuple[tuple[str, float], ...]
+    record_after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReviewPatientViews:
+    """The patients of one import as the blinded review sees them; see `alertreview.alerts.patient.PatientViews`."""
+
+    views: SnapshotViews
+    related: dict[str, tuple[str, ...]]
+    """Task key -> names of labs and drugs that tell its decisions apart, best first."""
+
+    def timeline(self, row_index: int, task_key: str) -> Timeline:
+        """Give what was known at the snapshot, and the decision in question."""
+        return self.views.timeline(row_index, task_key, self.related.get(task_key, ()))
+
+    def last_values(self, row_index: int) -> tuple[LastValue, ...]:
+        """Give the last result of each lab before the snapshot."""
+        return self.views.last_values(row_index)
+
+
+class Explanations:
+    """Opens imports and explains alerts on them; keeps the last few imports open.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    database : Database
+        Its database.
+    """
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._database = database
+        self._open = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_snapshot)
+        self._review_views = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_review_views)
+        self._explanations: LastAsked[Explanation] = LastAsked(KEPT_EXPLANATIONS)
+        self._nearest: LastAsked[Nearest] = LastAsked(KEPT_NEAREST)
+
+    def close(self) -> None:
+        """Let go of the open imports."""
+        self._explanations.forget()
+        self._nearest.forget()
+        for cache in (self._open, self._review_views):
+            cache.cache_clear()
+
+    def snapshot(self, content_hash: str) -> Snapshot:
+        """Give the import with a content hash."""
+        return self._open(content_hash).snapshot
+
+    def __call__(self, content_hash: str) -> ReviewPatientViews:
+        """Give the patients of the import with a content hash to the blinded review."""
+        return self._review_views(content_hash)
+
+    def explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
+        """Explain one alert.
+
+        Parameters
+        ----------
+        content_hash : str
+            Of the import that the run scored.
+        record : AlertRecord
+            The alert.
+        past : Past
+            What it was compared with.
+        """
+        # A published run and its import never change, so neither does what stands behind an alert of it.
+        return self._explanations.get((content_hash, record.id), lambda: self._explain(content_hash, record, past))
+
+    def nearest(self, content_hash: str, record: AlertRecord, past: Past) -> Nearest:
+        """Give the past instances most similar to an alert's; parameters as those of `explain`."""
+        return self._nearest.get((content_hash, record.id), lambda: _nearest(self._open(content_hash), record, past))
+
+    def _explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
+        views = self._open(content_hash)
+        nearest = self.nearest(content_hash, record, past)
+        columns, _ = _kept_features(past.result)
+        names = views.snapshot.feature_dictionary["name"].to_numpy()[columns]
+        best = np.argsort(-nearest.feature_shares, kind="stable")[:N_FEATURES_SHOWN]
+        shown = list(zip(nearest.rows, nearest.similarities, nearest.decided, strict=True))[:N_NEIGHBOURS_SHOWN]
+        related = _related_names(views.snapshot, past.result)
+        return Explanation(
+            timeline=views.timeline(record.row_index, record.task_key, related),
+            n_neighbours=len(nearest.rows),
+            n_neighbours_decided=int(nearest.decided.sum()),
+            neighbours=tuple(
+                _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
+                for row, similarity, decided in shown
+            ),
+            near_features=tuple((str(names[place]), float(nearest.feature_shares[place])) for place in best),
+            record_after=views.record_after(record.row_index, record.task_key),
+        )
+
+    def past_timeline(self, content_hash: str, record: AlertRecord, past: Past, position: int) -> Timeline | None:
+        """Give the time line of one of the past instances that `explain` shows, None for a position that it has not."""
+        views = self._open(content_hash)
+        rows = self.nearest(content_hash, record, past).rows
+        if not 0 <= position < min(len(rows), N_NEIGHBOURS_SHOWN):
+            return None
+        return views.timeline(int(rows[position]), record.task_key, _related_names(views.snapshot, past.result))
+
+    def _read_snapshot(self, content_hash: str) -> SnapshotViews:
+        with self._database.read() as uow:
+            stored = uow.snapshots.by_hash(content_hash)
+        if stored is None:
+            raise NotFoundError("The import behind this page is not in the database any more.")
+        return SnapshotViews(read_snapshot(self._settings.snapshots / stored.folder))
+
+    def _read_review_views(self, content_hash: str) -> ReviewPatientViews:
+        """Find for each task what to show beside it, from the features that the last run on this import chose."""
+        views = self._open(content_hash)
+        related: dict[str, tuple[str, ...]] = {}
+        with self._database.read() as uow:
+            stored = uow.snapshots.by_hash(content_hash)
+            runs = [run for run in uow.runs.published() if stored is not None and run.snapshot_id == stored.id]
+            if stored is not None and runs:
+                for task in uow.snapshots.tasks(stored.id):
+                    result = uow.runs.past_of_task(runs[0], task.id, runs[0].scorer)
+                    related[task.task_key] = _related_names(views.snapshot, result)
+        return ReviewPatientViews(views, related)
+
+
+def _nearest(views: SnapshotViews, record: AlertRecord, past: Past) -> Nearest:
+    rows = _past_rows(views.snapshot, record, past)
+    columns, weights = _kept_features(past.result)
+    chosen = views.feature_columns[:, columns].tocsr()
+    is_flag = views.snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool)[columns]
+    # Only the task's own columns are handed over, so that they are numbered from 0 there.
+    found = nearest_past(
+        chosen[rows],
+        chosen[[record.row_index]],
+        np.arange(len(columns)),
+        weights,
+        is_flag=is_flag,
+        is_elapsed=elapsed_features(views.snapshot)[columns],
+        n_nearest=N_NEIGHBOURS,
+    )
+    # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.
+    order = np.argsort(-found.similarities, kind="stable")
+    nearest = rows[found.rows[order]]
+    decided = np.asarray(views.snapshot.decisions[nearest, record.column_index].toarray()).ravel().astype(bool)
+    return Nearest(nearest, found.similarities[order], decided, found.feature_shares)
+
+
+def _past_rows(snapshot: Snapshot, record: AlertRecord, compared: Past) -> npt.NDArray[np.int64]:
+    """Rows that the alert was compared with; where patients are parted, never other days of the same patient."""
+    past, _ = rows_of_fold(compared.folds, int(compared.folds[record.row_index]))
+    if compared.run.split is Split.TIME:
+        return past
+    same = (snapshot.instances["patient_id"] == record.patient_id).to_numpy()
+    others: npt.NDArray[np.int64] = past[~same[past]]
+    return others
+
+
+def _kept_features(result: TaskPast) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    if result.feature_columns is None or result.feature_weights is None:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    return result.feature_columns.astype(np.int64), result.feature_weights.astype(np.float64)
+
+
+def _related_names(snapshot: Snapshot, result: TaskPast) -> tuple[str, ...]:
+    """Names of the labs and drugs whose features tell the task's decisions apart, best first."""
+    columns, _ = _kept_features(result)
+    sources = snapshot.feature_dictionary["source"].to_numpy()[columns]
+    return tuple(dict.fromkeys(map(str, sources)))
+
+
+def _neighbour(views: SnapshotViews, row: int, similarity: float, decided: bool, task_key: str) -> Neighbour:
+    instance = views.snapshot.instances.iloc[row]
+    return Neighbour(
+        patient_id=str(instance["patient_id"]),
+        snapshot_at=views.at(instance["snapshot_at"]),
+        similarity=similarity,
+        decided=decided,
+        hours_to_decision=views.hours_to_decision(row, task_key) if decided else None,
+    )

@@ -1,0 +1,189 @@
+"""Translates the worklist's filters into restrictions for the database."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from alertreview.alerts.lines import Line, lines_after
+from alertreview.alerts.models import WorklistFilters
+from alertreview.alerts.triage_models import Grouping, ListOrder
+from core.errors import InvalidInputError
+from core.vocabulary import Decision, TriageState
+from db.cache import LastAsked
+from db.rows import AlertFilters, RunRow
+from db.unit_of_work import UnitOfWork
+
+NO_FILTERS = frozenset({"run_id", "scorer", "within", "reader", "grouping", "order"})
+"""Fields that choose what the list is and how it looks, not which alerts of it are shown."""
+
+
+def restriction_of(
+    uow: UnitOfWork, run: RunRow, filters: WorklistFilters, zone: ZoneInfo, now: datetime
+) -> AlertFilters:
+    """Translate filters; the budget is counted before any other filter, on what the lists offer.
+
+    Raises
+    ------
+    InvalidInputError
+        If the run has no such scorer.
+    """
+    if filters.scorer and filters.scorer not in run.all_scorers:
+        raise InvalidInputError(
+            f"Scoring run {run.id} has no scorer '{filters.scorer}'; it has {', '.join(run.all_scorers)}."
+        )
+    return AlertFilters(
+        scorer=filters.scorer,
+        within=filters.within,
+        without=withheld_alerts(uow, run, filters.reader),
+        decision=filters.decision,
+        kind=filters.kind,
+        unit=filters.unit,
+        task_key=filters.task_key,
+        text=filters.text,
+        patient_id=filters.patient_id,
+        since=_start(filters.first_day, zone),
+        before=_start(filters.last_day + timedelta(days=1) if filters.last_day else None, zone),
+        include_cut_windows=filters.include_cut_windows,
+        max_ranks=_last_ranks(uow, run, filters),
+        min_ranks=_first_ranks(uow, run, filters),
+        triage=filters.triage.states,
+        now=now,
+    )
+
+
+def withheld_alerts(uow: UnitOfWork, run: RunRow, reader: int | None) -> list[int]:
+    """Give the alerts of a run that a reader must not meet in any list: the decisions still to be judged blindly.
+
+    Left out whole, not blanked: the place of a row in a list by rank tells its score as well.
+    """
+    awaited = uow.cases.awaited_of(reader) if reader is not None else set()
+    return uow.alerts.kept_of_decisions(run, awaited) if awaited else []
+
+
+def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, WorklistFilters]]:
+    """Give the filters once more without each single one that is in use, by its field name."""
+    unrestricted = WorklistFilters()
+    for field in fields(WorklistFilters):
+        blank = getattr(unrestricted, field.name)
+        if field.name not in NO_FILTERS and getattr(filters, field.name) != blank:
+            yield field.name, replace(filters, **{field.name: blank})
+
+
+def ranks_at_budget(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+    """Rank at which the budget ends in each list; a list that is shorter than the budget is not in it."""
+    if math.isinf(filters.alerts_per_patient_day):
+        return {}
+    n_alerts = round(filters.alerts_per_patient_day * run.n_patient_days)
+    ranks = {
+        decision: uow.alerts.rank_at_budget(
+            run,
+            n_alerts,
+            decision,
+            include_cut_windows=filters.include_cut_windows,
+            scorer=filters.scorer,
+        )
+        for decision in Decision
+    }
+    return {decision: rank for decision, rank in ranks.items() if rank is not None}
+
+
+def _last_ranks(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+    """Lowest rank shown: where the budget ends, or the lower end of the scores if that comes first."""
+    ranks = ranks_at_budget(uow, run, filters)
+    if filters.lowest_score is None:
+        return ranks
+    at_score = {
+        decision: uow.alerts.rank_at_score(run.id, filters.lowest_score, decision, scorer=filters.scorer)
+        for decision in Decision
+    }
+    return {decision: min(rank, ranks.get(decision, rank)) for decision, rank in at_score.items()}
+
+
+def _first_ranks(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+    """Highest rank shown: the first one that scores no more than the upper end of the scores."""
+    if filters.highest_score is None:
+        return {}
+    just_above = math.nextafter(filters.highest_score, math.inf)
+    return {
+        decision: 1 + uow.alerts.rank_at_score(run.id, just_above, decision, scorer=filters.scorer)
+        for decision in Decision
+    }
+
+
+def _start(day: date | None, zone: ZoneInfo) -> datetime | None:
+    """First moment of a day at the site."""
+    return datetime.combine(day, time.min, zone) if day is not None else None
+
+
+MOST_ALERTS = 20_000
+"""Alerts on the kept pages together, a kilobyte each."""
+
+
+@dataclass(frozen=True)
+class FoundPage:
+    """Lines of a page, and what the filter on triage keeps away from the whole list."""
+
+    lines: tuple[Line, ...]
+    next_cursor: str | None
+    n_hidden_by_triage: int
+
+    @property
+    def n_alerts(self) -> int:
+        """Alerts on the page."""
+        return sum(len(line) for line in self.lines)
+
+
+class WorklistPages:
+    """Pages of published runs; one for all sessions of the process.
+
+    A published run never changes. What the ward does with its alerts does, so an answer is kept under everything it
+    depends on, the last act of triage and the snoozes that are over among it; nothing has to be thrown away when
+    somebody acts, in this process or another.
+    """
+
+    def __init__(self) -> None:
+        self._pages: LastAsked[FoundPage] = LastAsked(MOST_ALERTS, weight=lambda page: 1 + page.n_alerts)
+
+    def get(
+        self,
+        uow: UnitOfWork,
+        run: RunRow,
+        grouping: Grouping,
+        order: ListOrder,
+        after: str | None,
+        limit: int,
+        restriction: AlertFilters,
+    ) -> FoundPage:
+        """Give a page; parameters as those of `alertreview.alerts.lines.lines_after`.
+
+        Parameters
+        ----------
+        run : RunRow
+            A published one.
+        restriction : AlertFilters
+            With `triage` and `now`.
+        """
+        whatever_was_done = set(restriction["triage"]) == set(TriageState)
+        done = None if whatever_was_done else uow.triage.latest_change(restriction["now"])
+        asked = {name: value for name, value in restriction.items() if name != "now"}
+        key = (run.id, run.published_at, grouping, order, after, limit, _frozen(asked), done)
+
+        def ask() -> FoundPage:
+            lines, cursor = lines_after(uow, run.id, grouping, order, after, limit, restriction)
+            return FoundPage(tuple(lines), cursor, uow.alerts.count_hidden_by_triage(run.id, **restriction))
+
+        return self._pages.get(key, ask)
+
+
+def _frozen(value: Any) -> Any:
+    """Give a restriction, or a part of one, as something that can be looked up."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(part)) for key, part in value.items())
+    if isinstance(value, Set):
+        return frozenset(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(value)
+    return value

@@ -1,0 +1,205 @@
+"""Lines of the worklist: alerts that belong together stand as one, at the place of the first of them."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from alertreview.alerts.models import AlertRow, WorklistLine
+from alertreview.alerts.triage import standing_of
+from alertreview.alerts.triage_models import Grouping, ListOrder, Standing
+from alertreview.alerts.words import headline, line_words
+from core.errors import NotFoundError
+from db.repositories.alert_cursors import cursor_of, day_cursor_of
+from db.repositories.alerts import ROWS_AT_ONCE
+from db.rows import AlertFilters, AlertRecord, DecisionKey, RunRow
+from db.unit_of_work import UnitOfWork
+
+Line: TypeAlias = tuple[AlertRecord, ...]
+"""The alerts of a line in the order of the list; the first one gives the line its place."""
+GroupKey: TypeAlias = tuple[object, ...]
+WALKED_PER_LINE = 3
+"""Alerts looked at for each line that is still missing; the members of a group often stand close to each other."""
+
+
+def lines_after(
+    uow: UnitOfWork,
+    run_id: int,
+    grouping: Grouping,
+    order: ListOrder,
+    after: str | None,
+    limit: int,
+    restriction: AlertFilters,
+) -> tuple[list[Line], str | None]:
+    """Give a page of lines and the cursor of the page after it.
+
+    A line stands where its first alert stands, so walking the alerts in their order meets the lines in theirs; an
+    alert whose line began earlier is passed over.
+
+    Parameters
+    ----------
+    uow : UnitOfWork
+    run_id : int
+        Number of the run.
+    grouping : Grouping
+        What is one line.
+    order : ListOrder
+    after : str or None
+        Cursor of the page before.
+    limit : int
+        Lines on the page.
+    restriction : AlertFilters
+        Only alerts that it lets through are members.
+
+    Returns
+    -------
+    lines : list of tuple of AlertRecord
+    next_cursor : str or None
+    """
+    page_of = uow.alerts.page_by_day if order is ListOrder.NEWEST else uow.alerts.page
+    cursor_at = day_cursor_of if order is ListOrder.NEWEST else cursor_of
+    if grouping is Grouping.ALERT:
+        page = page_of(run_id, after=after, limit=limit, **restriction)
+        return [(row,) for row in page.rows], page.next_cursor
+    lines: list[Line] = []
+    cursor = after
+    while len(lines) <= limit:
+        page = page_of(run_id, after=cursor, limit=WALKED_PER_LINE * (limit + 1 - len(lines)), **restriction)
+        for start in range(0, len(page.rows), limit + 1):
+            if len(lines) <= limit:
+                some = page.rows[start : start + limit + 1]
+                lines += _begun_by(uow, run_id, grouping, order, some, restriction)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    more = len(lines) > limit
+    return lines[:limit], cursor_at(lines[limit - 1][0]) if more else None
+
+
+def members_of(
+    uow: UnitOfWork, run_id: int, grouping: Grouping, order: ListOrder, alert: AlertRecord, restriction: AlertFilters
+) -> Line:
+    """Give the line that an alert belongs to, the alert alone if the restriction does not let it through."""
+    groups = _groups(uow, run_id, grouping, order, (alert,), restriction)
+    line = groups.get(_key(grouping, alert), (alert,))
+    return line if any(one.id == alert.id for one in line) else (alert,)
+
+
+def _begun_by(
+    uow: UnitOfWork,
+    run_id: int,
+    grouping: Grouping,
+    order: ListOrder,
+    rows: Sequence[AlertRecord],
+    restriction: AlertFilters,
+) -> list[Line]:
+    """Lines whose first alert is among these rows."""
+    groups = _groups(uow, run_id, grouping, order, rows, restriction)
+    found = [groups[_key(grouping, row)] for row in rows]
+    return [line for line, row in zip(found, rows, strict=True) if line[0].id == row.id]
+
+
+def _groups(
+    uow: UnitOfWork,
+    run_id: int,
+    grouping: Grouping,
+    order: ListOrder,
+    rows: Sequence[AlertRecord],
+    restriction: AlertFilters,
+) -> dict[GroupKey, Line]:
+    """All members of the lines that these rows belong to, in the order of the list."""
+    wanted = {_key(grouping, row) for row in rows}
+    members: list[AlertRecord] = []
+    if grouping is Grouping.EPISODE:
+        members = uow.alerts.of_stays(run_id, {(row.patient_id, row.stay_id) for row in rows}, **restriction)
+    elif grouping is Grouping.ORDER_GROUP:
+        grouped = sorted({(row.instance_id, row.decision, row.order_group) for row in rows if row.order_group})
+        for start in range(0, len(grouped), ROWS_AT_ONCE):
+            members += uow.alerts.of_groups(run_id, grouped[start : start + ROWS_AT_ONCE], **restriction)
+    elif grouping is not Grouping.ALERT:
+        ids = sorted({row.instance_id for row in rows})
+        for start in range(0, len(ids), ROWS_AT_ONCE):
+            members += uow.alerts.of_instances(run_id, ids[start : start + ROWS_AT_ONCE], **restriction)
+    place = _place(order)
+    known = {row.id: row for row in (*rows, *members)}
+    groups: dict[GroupKey, list[AlertRecord]] = {}
+    for member in sorted(known.values(), key=place):
+        if (key := _key(grouping, member)) in wanted:
+            groups.setdefault(key, []).append(member)
+    return {key: tuple(line) for key, line in groups.items()}
+
+
+def _key(grouping: Grouping, alert: AlertRecord) -> GroupKey:
+    if grouping is Grouping.ORDER_GROUP and alert.order_group:
+        return alert.instance_id, alert.decision, alert.order_group
+    if grouping is Grouping.PATIENT_DAY:
+        return (alert.instance_id,)
+    if grouping is Grouping.EPISODE:
+        return alert.patient_id, alert.stay_id, alert.task_id, alert.decision
+    return (alert.id, "alone")
+
+
+def _place(order: ListOrder) -> Callable[[AlertRecord], tuple[float, int, str]]:
+    """Where an alert stands in the list."""
+    if order is ListOrder.NEWEST:
+        return lambda alert: (-alert.snapshot_at.timestamp(), alert.rank, alert.decision.value)
+    return lambda alert: (0.0, alert.rank, alert.decision.value)
+
+
+def find_run(uow: UnitOfWork, run_id: int | None) -> RunRow | None:
+    """Give a published run, the latest without a number; None when nothing is published yet.
+
+    Raises
+    ------
+    NotFoundError
+        If the number is of no published run.
+    """
+    if run_id is None:
+        return uow.runs.latest_published()
+    run = uow.runs.published_run(run_id)
+    if run is not None:
+        return run
+    raise NotFoundError(f"There is no published scoring run {run_id}. The link may come from another site.")
+
+
+def decision_of(record: AlertRecord) -> DecisionKey:
+    """Name the decision that an alert is about."""
+    return DecisionKey(record.patient_id, record.snapshot_at, record.task_key)
+
+
+def lines_in_words(
+    uow: UnitOfWork, found: Sequence[Line], grouping: Grouping, zone: ZoneInfo, now: datetime
+) -> tuple[WorklistLine, ...]:
+    """Bring lines into the words of the screen, with where their decisions stand."""
+    standing = uow.triage.standing([decision_of(record) for line in found for record in line])
+    lines = []
+    for line in found:
+        rows = tuple(
+            _alert_row(record, zone, standing_of(standing.get(decision_of(record)), now, zone)) for record in line
+        )
+        lines.append(WorklistLine(rows, line_words(rows, grouping)))
+    return tuple(lines)
+
+
+def _alert_row(record: AlertRecord, zone: ZoneInfo, standing: Standing) -> AlertRow:
+    return AlertRow(
+        alert_id=record.id,
+        rank=record.rank,
+        task_key=record.task_key,
+        task_name=record.task_name,
+        kind=record.kind,
+        decision=record.decision,
+        decision_words=headline(record.task_name, record.kind, record.decision),
+        patient_id=record.patient_id,
+        sex=record.sex,
+        age_years=record.age_years,
+        unit=record.unit,
+        snapshot_at=record.snapshot_at.astimezone(zone),
+        score=record.score,
+        scaled_score=record.scaled_score,
+        support=record.support,
+        scorer=record.scorer,
+        order_group=record.order_group,
+        window_cut=record.window_cut,
+        standing=standing,
+    )

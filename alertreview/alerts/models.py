@@ -1,0 +1,220 @@
+"""What pages read: frozen answers of the application, in the words of the screen and without database objects.
+
+Times are timezone-aware in the site's zone. Identifiers in links are numbers or names of runs, alerts, studies and
+cases, never of patients.
+"""
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from alertreview.alerts.triage_models import Grouping, ListOrder, Standing, TriageChoice
+from alertreview.scoring.models import Histogram, RunView
+from core.vocabulary import Decision, Kind
+
+
+@dataclass(frozen=True)
+class WorklistFilters:
+    """What the worklist shows; every field but `within`, `reader` and `patient_id` is in the URL.
+
+    None or an empty text means no restriction.
+    """
+
+    run_id: int | None = None
+    decision: Decision | None = None
+    """None takes turns by rank between omissions and commissions."""
+    kind: Kind | None = None
+    unit: str = ""
+    task_key: str = ""
+    text: str = ""
+    """Part of a task's name."""
+    alerts_per_patient_day: float = 0.25
+    """Alert budget for each of omissions and commissions."""
+    include_cut_windows: bool = False
+    """Omission alerts on decision windows cut short by discharge, death or the end of the data."""
+    scorer: str = ""
+    """Whose lists: one of `RunView.scorers`; the run's first when empty."""
+    within: tuple[str, ...] | None = None
+    """Units that the person may see, None for all; set by the application, never read from an address."""
+    reader: int | None = None
+    """Whose cases still to be judged are left out, None for nobody's; who is signed in, never read from an address."""
+    triage: TriageChoice = TriageChoice.ANY
+    first_day: date | None = None
+    """Instances of this day or later, in the site's zone."""
+    last_day: date | None = None
+    """Instances of this day or earlier."""
+    lowest_score: float | None = None
+    """Scaled score, lower end of a range."""
+    highest_score: float | None = None
+    """Scaled score, upper end of a range."""
+    patient_id: str = ""
+    """Never in an address: it stays in the session."""
+    grouping: Grouping = Grouping.ALERT
+    order: ListOrder = ListOrder.RANK
+
+
+@dataclass(frozen=True)
+class AlertRow:
+    """One line of the worklist."""
+
+    alert_id: int
+    rank: int
+    """1 = most unusual, within its decision (omission or commission) of the run."""
+    task_key: str
+    task_name: str
+    kind: Kind
+    decision: Decision
+    decision_words: str
+    """ "Troponin I not ordered", "Heparin given"."""
+    patient_id: str
+    sex: str
+    age_years: float | None
+    unit: str
+    snapshot_at: datetime
+    score: float
+    scaled_score: float
+    support: float
+    scorer: str = ""
+    order_group: str = ""
+    """Tasks that are ordered together, such as the labs of one panel; empty for a task that is alone."""
+    window_cut: bool = False
+    """The decision window was cut short by discharge, death or the end of the data."""
+    standing: Standing = field(default_factory=Standing)
+    """Where the decision stands in the ward's triage."""
+
+
+@dataclass(frozen=True)
+class WorklistLine:
+    """Alerts that stand as one line, by the grouping of the list."""
+
+    members: tuple[AlertRow, ...]
+    """In the order of the list; the first one gives the line its place."""
+    words: str
+    """ "Troponin I not ordered", "Basic metabolic panel: 8 labs not ordered"."""
+
+    @property
+    def first(self) -> AlertRow:
+        """The most unusual of the members, or the newest where the list is by day."""
+        return self.members[0]
+
+
+@dataclass(frozen=True)
+class WorklistPage:
+    """A page of the worklist and the figures of its header."""
+
+    rows: tuple[AlertRow, ...]
+    """The first alert of each line."""
+    next_cursor: str | None
+    """Pass it back as `after` for the page that follows; None on the last page."""
+    n_within_budget: int
+    """Alerts that the filters and the budget let through, over all pages."""
+    n_patient_days: int
+    lowest_scaled_score: float | None
+    """The scaled score at which the budget ends; None when nothing is shown."""
+    n_hidden_by_filter: dict[str, int] = field(default_factory=dict)
+    """When no row is left: how many alerts each single filter hides, by its field name."""
+    lines: tuple[WorklistLine, ...] = ()
+    n_in_lists: int = 0
+    """As `n_within_budget`, but whatever the ward has done with them."""
+    n_to_judge_first: int = 0
+    """Decisions that the reader has still to judge without knowing their score. They are in no list of this reader;
+    the number is the same whatever the filters, since a number that followed them would tell the score."""
+
+
+@dataclass(frozen=True)
+class FilterChoices:
+    """What the filter widgets offer for a run."""
+
+    units: tuple[str, ...]
+    tasks: tuple[tuple[str, str], ...]
+    """(task_key, name), by name."""
+    days: tuple[date, date] | None = None
+    """First and last day of the import, in the site's zone."""
+    scores: tuple[float, float] | None = None
+    """Lowest and highest scaled score of the lists."""
+
+
+@dataclass(frozen=True)
+class TimelineLab:
+    """One lab's results before the snapshot."""
+
+    name: str
+    unit: str
+    times: tuple[datetime, ...]
+    values: tuple[float, ...]
+    low: float | None
+    """Lower end of the central 90 % of past values at this site; not a laboratory's reference range."""
+    high: float | None
+
+
+@dataclass(frozen=True)
+class TimelineDrug:
+    """One drug's periods before the snapshot."""
+
+    name: str
+    periods: tuple[tuple[datetime, datetime], ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What was known at the snapshot, and the decision in question; nothing after the snapshot but that decision."""
+
+    snapshot_at: datetime
+    window_end: datetime
+    decision_name: str
+    past_orders: tuple[datetime, ...]
+    orders_in_window: tuple[datetime, ...]
+    labs: tuple[TimelineLab, ...]
+    drugs: tuple[TimelineDrug, ...]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A past instance among the most similar ones."""
+
+    patient_id: str
+    snapshot_at: datetime
+    similarity: float
+    """In (0, 1], 1 = the same state."""
+    decided: bool
+    hours_to_decision: float | None
+
+
+@dataclass(frozen=True)
+class AlertDetail:
+    """Everything the alert page shows."""
+
+    row: AlertRow
+    run: RunView
+    day_of_stay: int
+    window_hours: float
+    soft_label: float
+    task_positive_share: float
+    """Share of past instances with the decision."""
+    score_histogram: Histogram
+    scaled_histogram: Histogram
+    timeline: Timeline
+    n_neighbours: int
+    n_neighbours_decided: int
+    neighbours: tuple[Neighbour, ...]
+    near_features: tuple[tuple[str, float], ...]
+    """(feature name, share of the similarity in [0, 1]), largest first."""
+    record_after: tuple[str, ...]
+    """Sentences: what the record shows in the 72 h after the snapshot."""
+    previous_alert_id: int | None = None
+    next_alert_id: int | None = None
+    disagreement: float | None = None
+    """What the score is before it is multiplied by the support; None for scorers that do not multiply."""
+    lowest_scaled_score: float | None = None
+    """As `WorklistPage.lowest_scaled_score`, of the list that the reader came from."""
+
+
+@dataclass(frozen=True)
+class LastValue:
+    """The last result of a lab before the snapshot."""
+
+    name: str
+    value: float
+    unit: str
+    flag: str
+    """ "high", "low" or "" against the central 90 % of past values."""
+    hours_old: float

@@ -1,0 +1,16 @@
+"""What the worklist shows of an alert beside its row."""
+
+from dataclasses import dataclass
+
+from alertreview.scoring.models import Histogram
+
+
+@dataclass(frozen=True)
+class AlertPreview:
+    """What the card beside the worklist shows of an alert, on top of its row; nothing of it needs a time line."""
+
+    run_id: int
+    day_of_stay: int
+    scaled_histogram: Histogram
+    n_neighbours: int
+    n_neighbours_decided: int

@@ -1,0 +1,383 @@
+"""The Task page: histograms, counts, what the budget means, how well it is judged, and drift from run to run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from alertreview.alerts.alert_lists import judged_study
+from alertreview.alerts.filters import ranks_at_budget, restriction_of
+from alertreview.alerts.lines import find_run
+from alertreview.alerts.models import WorklistFilters
+from alertreview.alerts.triage_models import TriageChoice
+from alertreview.records.snapshots import read_snapshot
+from alertreview.scoring.models import Histogram
+from alertreview.settings import Clock, Settings
+from alertreview.studies.results import case_rows, votes
+from core.errors import NotFoundError, SourceError
+from core.statistics.consensus import majority_label
+from core.statistics.estimate import Estimate, not_computable
+from core.statistics.weighted_auc import patient_jackknife
+from core.vocabulary import Answer, Decision, Kind, TriageState
+from db.database import Database
+from db.rows import AlertFilters, RunRow, TaskRow
+from db.unit_of_work import UnitOfWork
+
+
+@dataclass(frozen=True)
+class TaskChoice:
+    """One task that a run has looked at."""
+
+    task_key: str
+    name: str
+    kind: Kind
+    is_scored: bool
+
+
+@dataclass(frozen=True)
+class AlertMarks:
+    """How many alerts lie in each bin of a histogram."""
+
+    omissions: tuple[int, ...]
+    commissions: tuple[int, ...]
+
+    def of(self, decision: Decision) -> tuple[int, ...]:
+        """Give the counts of one decision."""
+        return self.omissions if decision is Decision.OMISSION else self.commissions
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """One task as a scorer of a run sees it."""
+
+    task_key: str
+    name: str
+    kind: Kind
+    order_group: str
+    scorer: str
+    reason: str
+    """Why the task was not scored; empty when it was."""
+    n_past: int
+    n_past_positive: int
+    """Past instances in which it was ordered or given."""
+    n_scored: int
+    """Recent instances that have a score."""
+    n_patient_days: int
+    """Of the run."""
+    scaled_histogram: Histogram
+    """Of past and recent instances together, as on the alert page."""
+    score_histogram: Histogram
+    scaled_marks: AlertMarks
+    """Alerts within the budget, in the bins of the scaled scores."""
+    score_marks: AlertMarks
+    thresholds: Mapping[Decision, float]
+    """Scaled score at which the budget ends in each list of the run; a list that is shorter than its budget has
+    none."""
+    n_alerts: Mapping[Decision, int]
+    """Alerts of this task within the budget."""
+    triage: Mapping[TriageState, int]
+    """Where those alerts stand; adds up to them."""
+
+
+@dataclass(frozen=True)
+class JudgedTask:
+    """How well the scaled scores of one task order what readers judged relevant."""
+
+    auc: Estimate
+    """Cases count by the inverse of their inclusion probability; interval by leaving out one patient at a time."""
+    study: str = ""
+    """Title of the judged study; empty when there is none."""
+
+
+@dataclass(frozen=True)
+class RunPoint:
+    """One stored run in a figure over runs."""
+
+    run_id: int
+    published_at: datetime
+    """In the site's zone."""
+    n_scored: int
+    """Recent instances."""
+    past_share: float | None
+    """Share of past decisions that were taken, in [0, 1]; None for a task that the run does not know."""
+    recent_share: float | None
+    """The same among the instances that were scored; None when the import is not on this machine any more."""
+    n_alerts: Mapping[Decision, int] = field(default_factory=dict)
+    """Within the budget for one task; listed above the floor for a whole run."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """Scaled scores by what they are, "median", "9 in 10 lie below"; for a whole run where the budget ends."""
+
+
+RUNS_SHOWN = 20
+KEPT_RUNS = 64
+KEPT_POINTS = 512
+QUANTILES = {"median": 0.5, "9 in 10 lie below": 0.9, "99 in 100 lie below": 0.99}
+EMPTY = Histogram((0.0, 1.0), (0,))
+Shares = Mapping[str, float]
+"""Task key -> share of the scored instances in which it was ordered or given."""
+
+
+class TaskPages:
+    """Reads tasks of published runs.
+
+    Parameters
+    ----------
+    settings : Settings
+        Where imports lie.
+    database : Database
+        The site's database.
+    clock : callable
+        Gives the time, aware: a snooze that is over is new again.
+    """
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
+        self._settings = settings
+        self._database = database
+        self._clock = clock
+        self._shares = lru_cache(maxsize=KEPT_RUNS)(self._read_shares)
+        self._task_point = lru_cache(maxsize=KEPT_POINTS)(self._read_task_point)
+
+    def choices(self, run_id: int, scorer: str = "") -> tuple[TaskChoice, ...]:
+        """Give every task that a published run has looked at, by name.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such run.
+        """
+        with self._database.read() as uow:
+            run = _published(uow, run_id)
+            scored = {row.task_id: not row.reason for row in uow.runs.task_results(run.id, scorer or run.scorer)}
+            tasks = uow.snapshots.tasks(run.snapshot_id)
+        found = [
+            TaskChoice(task.task_key, task.name, task.kind, scored[task.id]) for task in tasks if task.id in scored
+        ]
+        return tuple(sorted(found, key=lambda task: (task.name.casefold(), task.task_key)))
+
+    def view(self, filters: WorklistFilters) -> TaskView:
+        """Give one task of a run.
+
+        Parameters
+        ----------
+        filters : WorklistFilters
+            Their task, run, scorer and budget count, and whose units and cases are to be left out.
+
+        Raises
+        ------
+        NotFoundError
+            If nothing is published, or there is no such run or task.
+        """
+        now = self._clock()
+        with self._database.read() as uow:
+            run = _published(uow, filters.run_id)
+            task = _task(uow, run, filters.task_key)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            result = uow.runs.task_result(run.id, task.id, filters.scorer or None)
+            restriction = restriction_of(uow, run, _of_the_task(filters, run), zone, now)
+            scores = uow.alerts.scores(run.id, **restriction)
+            scaled, raw = (_histogram(stored) for stored in (result.scaled_histogram, result.score_histogram))
+            return TaskView(
+                task_key=task.task_key,
+                name=task.name,
+                kind=task.kind,
+                order_group=task.order_group,
+                scorer=filters.scorer or run.scorer,
+                reason=result.reason,
+                n_past=result.n_past,
+                n_past_positive=result.n_past_positive,
+                n_scored=0 if result.reason else run.n_recent,
+                n_patient_days=run.n_patient_days,
+                scaled_histogram=scaled,
+                score_histogram=raw,
+                scaled_marks=_marks(scaled, {decision: pairs[1] for decision, pairs in scores.items()}),
+                score_marks=_marks(raw, {decision: pairs[0] for decision, pairs in scores.items()}),
+                thresholds=_thresholds(uow, run, filters),
+                n_alerts={decision: len(scores[decision][0]) for decision in Decision},
+                triage=_triage(uow, run, restriction),
+            )
+
+    def judged(self, filters: WorklistFilters) -> JudgedTask:
+        """Give the AUC of one task's scaled scores, from the newest study of the run whose judging is over.
+
+        Parameters
+        ----------
+        filters : WorklistFilters
+            Their task, run and scorer count.
+
+        Raises
+        ------
+        NotFoundError
+            If nothing is published, or there is no such run or task.
+        """
+        with self._database.read() as uow:
+            run = _published(uow, filters.run_id)
+            task = _task(uow, run, filters.task_key)
+            study = judged_study(uow, run.id)
+            if study is None:
+                return JudgedTask(not_computable("no study of this run is judged yet"))
+            cases = [case for case in case_rows(uow, study.slug) if case.task_key == task.task_key]
+            answers: dict[int, list[float]] = {case.case_id: [] for case in cases}
+            for vote in votes(uow, study.slug):
+                if vote.case_id in answers and vote.answer is not Answer.CANNOT_JUDGE:
+                    answers[vote.case_id].append(float(vote.answer))
+        if not cases:
+            return JudgedTask(not_computable("the study has no case of this task"), study.title)
+        table = np.full((len(cases), max(1, *map(len, answers.values()))), np.nan)
+        for row, case in enumerate(cases):
+            table[row, : len(answers[case.case_id])] = answers[case.case_id]
+        says = [case.scores.get(filters.scorer or run.scorer) for case in cases]
+        auc = patient_jackknife(
+            majority_label(table).label,
+            np.array([said.scaled_score if said else np.nan for said in says]),
+            np.array([case.patient_id for case in cases]),
+            np.array([1.0 / case.inclusion_probability for case in cases]),
+        )
+        return JudgedTask(auc, study.title)
+
+    def drift(self, filters: WorklistFilters) -> tuple[RunPoint, ...]:
+        """Give the newest published runs, oldest first: one task of them, or the whole runs when no task is named.
+
+        Parameters
+        ----------
+        filters : WorklistFilters
+            Their task, scorer and budget count, and whose units and cases are to be left out. A run without the
+            scorer, or without the task, is not among them.
+        """
+        points = []
+        with self._database.read() as uow:
+            for run in reversed(uow.runs.published()[:RUNS_SHOWN]):
+                scorer = filters.scorer or run.scorer
+                if scorer not in run.all_scorers:
+                    continue
+                asked = replace(_of_the_task(filters, run), scorer=scorer)
+                if not filters.task_key:
+                    points.append(self._run_point(uow, run, asked))
+                elif (point := self._task_point(run.id, replace(asked, reader=None))) is not None:
+                    points.append(replace(point, n_alerts=self._n_alerts(uow, run, asked)))
+        return tuple(points)
+
+    def _read_task_point(self, run_id: int, filters: WorklistFilters) -> RunPoint | None:
+        """Read what of a run and a task never changes."""
+        with self._database.read() as uow:
+            run = uow.runs.get(run_id)
+            task = uow.snapshots.task(run.snapshot_id, filters.task_key)
+            if task is None:
+                return None
+            result = uow.runs.task_result(run.id, task.id, filters.scorer)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+        shares = self._shares(run.id)
+        scaled = result.scaled_score
+        return RunPoint(
+            run_id=run.id,
+            published_at=(run.published_at or run.created_at).astimezone(zone),
+            n_scored=0 if scaled is None else len(scaled),
+            past_share=result.n_past_positive / result.n_past if result.n_past else None,
+            recent_share=shares.get(task.task_key) if shares is not None else None,
+            scores={}
+            if scaled is None or not len(scaled)
+            else {name: float(np.quantile(scaled, share)) for name, share in QUANTILES.items()},
+        )
+
+    def _n_alerts(self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+        zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+        restriction = restriction_of(uow, run, filters, zone, self._clock())
+        of_decision: dict[Decision, AlertFilters] = {one: {**restriction, "decision": one} for one in Decision}
+        return {one: uow.alerts.count(run.id, **asked) for one, asked in of_decision.items()}
+
+    def _run_point(self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> RunPoint:
+        zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+        shares = self._shares(run.id)
+        results = [row for row in uow.runs.task_results(run.id, filters.scorer) if row.n_past]
+        return RunPoint(
+            run_id=run.id,
+            published_at=(run.published_at or run.created_at).astimezone(zone),
+            n_scored=run.n_recent,
+            past_share=float(np.mean([row.n_past_positive / row.n_past for row in results])) if results else None,
+            recent_share=float(np.mean(list(shares.values()))) if shares else None,
+            n_alerts=run.n_alerts(filters.scorer),
+            scores={f"{one.value}s": score for one, score in _thresholds(uow, run, filters).items()},
+        )
+
+    def _read_shares(self, run_id: int) -> Shares | None:
+        """Count the decisions of a run's recent instances, all tasks at once; None when the import is gone."""
+        with self._database.read() as uow:
+            run = uow.runs.get(run_id)
+            folder = uow.snapshots.get(run.snapshot_id).folder
+            recent = uow.runs.fold_of_row(run_id) >= 0
+            tasks = uow.snapshots.tasks(run.snapshot_id)
+        try:
+            decisions = read_snapshot(self._settings.snapshots / folder).decisions
+        except SourceError:
+            return None
+        n_recent = int(recent.sum())
+        if not n_recent:
+            return {}
+        share = recent.astype(float) @ (decisions > 0) / n_recent
+        return {task.task_key: float(share[task.column_index]) for task in tasks}
+
+
+def _published(uow: UnitOfWork, run_id: int | None) -> RunRow:
+    run = find_run(uow, run_id)
+    if run is None:
+        raise NotFoundError("Nothing is published yet. Import records and score them.")
+    return run
+
+
+def _task(uow: UnitOfWork, run: RunRow, task_key: str) -> TaskRow:
+    task = uow.snapshots.task(run.snapshot_id, task_key)
+    if task is None:
+        raise NotFoundError(
+            f"Scoring run {run.id} knows no such task. The link may come from another site or import; choose a task."
+        )
+    return task
+
+
+def _of_the_task(filters: WorklistFilters, run: RunRow) -> WorklistFilters:
+    """Keep of some filters what names the task, the budget, and what must stay hidden."""
+    return WorklistFilters(
+        run_id=run.id,
+        scorer=filters.scorer,
+        task_key=filters.task_key,
+        alerts_per_patient_day=filters.alerts_per_patient_day,
+        include_cut_windows=filters.include_cut_windows,
+        within=filters.within,
+        reader=filters.reader,
+        triage=TriageChoice.ANY,
+    )
+
+
+def _thresholds(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, float]:
+    """Scaled score at which the budget ends in each list of the run, whatever the task."""
+    found = {}
+    for decision, rank in ranks_at_budget(uow, run, filters).items():
+        last = uow.alerts.lowest_scaled_score(
+            run.id, scorer=filters.scorer, decision=decision, include_cut_windows=True, max_ranks={decision: rank}
+        )
+        if last is not None:
+            found[decision] = last
+    return found
+
+
+def _triage(uow: UnitOfWork, run: RunRow, restriction: AlertFilters) -> dict[TriageState, int]:
+    at_state: dict[TriageState, AlertFilters] = {state: {**restriction, "triage": (state,)} for state in TriageState}
+    return {state: uow.alerts.count(run.id, **asked) for state, asked in at_state.items()}
+
+
+def _histogram(stored: dict[str, list[float]] | None) -> Histogram:
+    if not stored:
+        return EMPTY
+    return Histogram(tuple(stored["edges"]), tuple(int(count) for count in stored["counts"]))
+
+
+def _marks(histogram: Histogram, scores: Mapping[Decision, npt.NDArray[np.float64]]) -> AlertMarks:
+    """Count alerts in the bins of a histogram; what lies outside its ends is counted in the outer bins."""
+    edges = np.array(histogram.edges)
+    counts = {
+        decision: tuple(np.histogram(np.clip(scores[decision], edges[0], edges[-1]), edges)[0].tolist())
+        for decision in Decision
+    }
+    return AlertMarks(counts[Decision.OMISSION], counts[Decision.COMMISSION])

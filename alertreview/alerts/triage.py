@@ -1,0 +1,345 @@
+"""Triage of alerts: what the ward did with them, by whom and why; never a label, and nothing is ever overwritten."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from alertreview.alerts.triage_models import NoteEntry, Standing, TriageDone, TriageEntry, TriageStory
+from alertreview.alerts.withheld import refuse_withheld
+from alertreview.settings import Clock
+from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
+from core.vocabulary import TriageState
+from db.database import Database
+from db.rows import DecisionKey, NewNote, NewTriageAct, TriageActRow, TriageRow
+from db.unit_of_work import UnitOfWork
+
+MOST_AT_ONCE = 1_000
+"""Alerts in one act."""
+LONGEST_REASON = 500
+LONGEST_NOTE = 4_000
+LONGEST_SNOOZE = timedelta(days=90)
+STATE_WORDS = {
+    TriageState.NEW: "new",
+    TriageState.IN_REVIEW: "in review",
+    TriageState.ACTIONED: "actioned",
+    TriageState.DISMISSED: "dismissed",
+    TriageState.SNOOZED: "snoozed",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where an act shall lead."""
+
+    state: TriageState
+    reason: str
+    snoozed_until: datetime | None
+
+
+def standing_of(row: TriageRow | None, now: datetime, zone: ZoneInfo) -> Standing:
+    """Say where a decision stands at a moment: a snooze that is over stands at "new"."""
+    if row is None:
+        return Standing()
+    until = row.snoozed_until
+    over = row.state is TriageState.SNOOZED and until is not None and until <= now
+    return Standing(
+        state=TriageState.NEW if over else row.state,
+        version=row.version,
+        snoozed_until=until.astimezone(zone) if until else None,
+    )
+
+
+class TriageService:
+    """Moves alerts between triage states, and keeps what was said about them.
+
+    Triage belongs to patient, instance time and task: it follows the decision into every later run and import.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    clock : callable
+        Gives the time, aware.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def act(
+        self,
+        person_id: int,
+        targets: Mapping[int, int],
+        state: TriageState,
+        *,
+        form_key: str,
+        reason: str = "",
+        snooze_hours: float | None = None,
+    ) -> TriageDone:
+        """Move alerts to a state: all of them or none.
+
+        Parameters
+        ----------
+        person_id : int
+            Who acts.
+        targets : mapping of int to int
+            Alert -> version of its standing that was on the screen; alerts that stand at the state already are left
+            alone.
+        state : TriageState
+            "New" opens again what was closed.
+        form_key : str
+            Of this press; the same press twice is one act.
+        reason : str
+            Needed to dismiss.
+        snooze_hours : float or None
+            Needed to snooze, in (0, 2160].
+
+        Raises
+        ------
+        ConflictError
+            If somebody has moved one of the alerts since it was shown; nothing was done then.
+        RefusedError
+            If a reason or an end is missing, or nothing would change.
+        InvalidInputError
+            If there are too many alerts, or a text is too long.
+        NotFoundError
+            If one of the alerts does not exist.
+        """
+        now = self._clock()
+        wanted = _check(state, reason, snooze_hours, now)
+        if not 1 <= len(targets) <= MOST_AT_ONCE:
+            raise InvalidInputError(
+                f"{len(targets):,} alerts were chosen; one act takes 1 to {MOST_AT_ONCE:,}. Narrow the filters."
+            )
+        with self._database.write() as uow:
+            if not uow.triage.of_form(form_key):
+                acts = _acts(uow, targets, wanted, person_id, form_key, now)
+                uow.triage.append(acts)
+                uow.audit.append(now, f"person {person_id}", "triage saved", _thing(targets), _audited(acts, targets))
+                uow.commit()
+        return self._read_back(form_key, state, len(targets))
+
+    def undo(self, person_id: int, form_key: str) -> TriageDone:
+        """Take an act of one's own back; what somebody has moved on since stays as it is.
+
+        Raises
+        ------
+        RefusedError
+            If there is no such act of this person, or all of it was moved on since.
+        """
+        now = self._clock()
+        undo_key = f"undo {form_key}"
+        with self._database.write() as uow:
+            done = [act for act in uow.triage.of_form(form_key) if act.person_id == person_id]
+            if not done:
+                raise RefusedError("There is nothing of yours to take back. Open the alert to see what happened to it.")
+            if not uow.triage.of_form(undo_key):
+                acts = _undoing(uow, done, undo_key, now)
+                if not acts:
+                    raise RefusedError("Everything was moved on by others meanwhile, so nothing was taken back.")
+                uow.triage.append(acts)
+                details = {"n_alerts": len(acts), "after": "as before"}
+                uow.audit.append(now, f"person {person_id}", "triage undone", f"triage act {done[0].id}", details)
+                uow.commit()
+        return self._read_back(undo_key, None, len(done))
+
+    def add_note(self, person_id: int, alert_id: int, text: str, *, form_key: str) -> None:
+        """Add a note for everybody who can open the alert; the same form twice is one note.
+
+        Raises
+        ------
+        RefusedError
+            If there is no text.
+        InvalidInputError
+            If the text is too long.
+        """
+        text = text.strip()
+        if not text:
+            raise RefusedError("The note is empty. Type something, then add it.")
+        _check_text(text, "note", LONGEST_NOTE)
+        now = self._clock()
+        with self._database.write() as uow:
+            key = _key(uow, alert_id)
+            if uow.triage.note_of_form(form_key) is not None:
+                return
+            uow.triage.add_note(
+                NewNote(**key._asdict(), text=text, person_id=person_id, written_at=now, form_key=form_key)
+            )
+            uow.audit.append(now, f"person {person_id}", "note added", f"alert {alert_id}", {"characters": len(text)})
+            uow.commit()
+        with self._database.read() as uow:
+            if uow.triage.note_of_form(form_key) is None:
+                raise StoreError("The note is not in the database after saving. It is NOT saved; please try again.")
+
+    def story(self, alert_id: int, person_id: int | None = None) -> TriageStory:
+        """Give everything the ward has done with and said about the decision of an alert.
+
+        Parameters
+        ----------
+        alert_id : int
+        person_id : int or None
+            Who looks.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        RefusedError
+            If the person has still to judge the decision: what others thought of it must not be known before.
+        """
+        with self._database.read() as uow:
+            key = _key(uow, alert_id)
+            if person_id is not None:
+                refuse_withheld(uow, uow.alerts.get(alert_id), person_id)
+            zone = ZoneInfo(uow.triage.site_timezone(key))
+            standing = standing_of(uow.triage.standing([key]).get(key), self._clock(), zone)
+            return TriageStory(
+                standing=standing,
+                acts=tuple(_entry(act, zone) for act in uow.triage.history(key)),
+                notes=tuple(
+                    NoteEntry(note.person_name, note.written_at.astimezone(zone), note.text)
+                    for note in uow.triage.notes(key)
+                ),
+            )
+
+    def _read_back(self, form_key: str, state: TriageState | None, n_wanted: int) -> TriageDone:
+        """Look after the commit, in a transaction of its own, at what the database really holds."""
+        with self._database.read() as uow:
+            acts = uow.triage.of_form(form_key)
+            if not acts:
+                raise StoreError("The triage is not in the database after saving. It is NOT saved; please try again.")
+            zone = ZoneInfo(uow.triage.site_timezone(acts[0].key))
+        left = n_wanted - len(acts)
+        return TriageDone(
+            form_key=form_key,
+            state=state,
+            n_done=len(acts),
+            n_already=left if state is not None else 0,
+            n_changed_meanwhile=left if state is None else 0,
+            done_at=acts[0].acted_at.astimezone(zone),
+        )
+
+
+def _check(state: TriageState, reason: str, snooze_hours: float | None, now: datetime) -> Wanted:
+    reason = " ".join(reason.split())
+    _check_text(reason, "reason", LONGEST_REASON)
+    if state is TriageState.DISMISSED and not reason:
+        raise RefusedError("Dismissing needs a reason. Choose or type one, then dismiss.")
+    if state is not TriageState.SNOOZED:
+        return Wanted(state, reason, None)
+    if snooze_hours is None or not 0 < snooze_hours <= LONGEST_SNOOZE / timedelta(hours=1):
+        raise RefusedError(f"A snooze ends after more than 0 h and at most {LONGEST_SNOOZE.days} days. Choose an end.")
+    return Wanted(state, reason, now + timedelta(hours=snooze_hours))
+
+
+def _check_text(text: str, what: str, longest: int) -> None:
+    if "\0" in text:
+        raise InvalidInputError(f"The {what} holds a character that no text has (code 0). Type it anew.")
+    if len(text) > longest:
+        raise InvalidInputError(f"The {what} has {len(text):,} characters; at most {longest:,} are kept. Shorten it.")
+
+
+def _acts(
+    uow: UnitOfWork, targets: Mapping[int, int], wanted: Wanted, person_id: int, form_key: str, now: datetime
+) -> list[NewTriageAct]:
+    keys = uow.alerts.keys(list(targets))
+    standing = uow.triage.standing(list(keys.values()))
+    changed = [
+        keys[alert_id]
+        for alert_id, version_seen in targets.items()
+        if (row := standing.get(keys[alert_id])) and row.version != version_seen
+    ]
+    if changed:
+        raise ConflictError(_changed_words(uow, changed, len(targets)))
+    acts = [
+        _act(key, standing.get(key), wanted, person_id, form_key, now)
+        for key in dict.fromkeys(keys.values())
+        if _moves(standing.get(key), wanted.state)
+    ]
+    if not acts:
+        subject = "It is" if len(targets) == 1 else "All are"
+        raise RefusedError(f"Nothing changes: {subject.lower()} {STATE_WORDS[wanted.state]} already.")
+    return acts
+
+
+def _moves(row: TriageRow | None, state: TriageState) -> bool:
+    """Whether a state is another one than where a decision stands; a snooze can always be given another end."""
+    return state is TriageState.SNOOZED or state is not (row.state if row else TriageState.NEW)
+
+
+def _act(
+    key: DecisionKey, row: TriageRow | None, wanted: Wanted, person_id: int, form_key: str, now: datetime
+) -> NewTriageAct:
+    return NewTriageAct(
+        **key._asdict(),
+        version=row.version + 1 if row else 1,
+        former_state=row.state if row else TriageState.NEW,
+        state=wanted.state,
+        snoozed_until=wanted.snoozed_until,
+        reason=wanted.reason,
+        person_id=person_id,
+        acted_at=now,
+        form_key=form_key,
+    )
+
+
+def _undoing(uow: UnitOfWork, done: Sequence[TriageActRow], form_key: str, now: datetime) -> list[NewTriageAct]:
+    """Make the acts that lead back to where the decisions stood, for those that nobody has moved on since."""
+    standing = uow.triage.standing([act.key for act in done])
+    acts = []
+    for act in done:
+        row = standing[act.key]
+        if row.version != act.version:
+            continue
+        earlier = uow.triage.history(act.key) if act.version > 1 else []
+        former = next((one for one in earlier if one.version == act.version - 1), None)
+        back = Wanted(act.former_state, "taken back", former.snoozed_until if former else None)
+        acts.append(_act(act.key, row, back, act.person_id, form_key, now))
+    return acts
+
+
+def _changed_words(uow: UnitOfWork, changed: Sequence[DecisionKey], n_targets: int) -> str:
+    """Say who was faster."""
+    last = uow.triage.history(changed[0])[0]
+    zone = ZoneInfo(uow.triage.site_timezone(changed[0]))
+    who = f"{last.person_name} set it to '{STATE_WORDS[last.state]}' at {last.acted_at.astimezone(zone):%H:%M}"
+    if n_targets == 1:
+        return f"Changed meanwhile: {who}. Nothing was done; look at it again and choose."
+    return (
+        f"{len(changed):,} of the {n_targets:,} alerts changed meanwhile (one of them: {who}). "
+        "Nothing was done; look at the list again and choose."
+    )
+
+
+def _key(uow: UnitOfWork, alert_id: int) -> DecisionKey:
+    return uow.alerts.keys([alert_id])[alert_id]
+
+
+def _entry(act: TriageActRow, zone: ZoneInfo) -> TriageEntry:
+    return TriageEntry(
+        person=act.person_name,
+        acted_at=act.acted_at.astimezone(zone),
+        former_state=act.former_state,
+        state=act.state,
+        snoozed_until=act.snoozed_until.astimezone(zone) if act.snoozed_until else None,
+        reason=act.reason,
+        version=act.version,
+    )
+
+
+def _thing(targets: Mapping[int, int]) -> str:
+    """Name what was acted on, for the audit trail; never a patient."""
+    return f"alert {next(iter(targets))}" if len(targets) == 1 else f"{len(targets)} alerts"
+
+
+def _audited(acts: Sequence[NewTriageAct], targets: Mapping[int, int]) -> dict[str, object]:
+    """Give what the audit trail keeps of an act; the reason stays with the act, it may speak of the patient."""
+    return {
+        "n_alerts": len(acts),
+        "alerts": list(targets),
+        "before": dict(Counter(act.former_state.value for act in acts)),
+        "after": acts[0].state.value,
+        "snoozed_until": acts[0].snoozed_until.isoformat() if acts[0].snoozed_until else None,
+    }

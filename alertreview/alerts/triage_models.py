@@ -1,0 +1,222 @@
+"""What pages read of triage, notes and saved views: frozen answers in the words of the screen."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from alertreview.settings import Clock
+from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
+from core.vocabulary import TriageState
+from db.database import Database
+from db.rows import NewSavedView
+
+
+class TriageChoice(StrEnum):
+    """Which alerts the worklist shows by what the ward did with them."""
+
+    ANY = "any"
+    OPEN = "open"
+    """New and in review; a snooze that is over counts as new."""
+    NEW = "new"
+    IN_REVIEW = "in_review"
+    ACTIONED = "actioned"
+    DISMISSED = "dismissed"
+    SNOOZED = "snoozed"
+
+    @property
+    def states(self) -> frozenset[TriageState]:
+        """The states that are shown."""
+        if self is TriageChoice.ANY:
+            return frozenset(TriageState)
+        if self is TriageChoice.OPEN:
+            return frozenset({TriageState.NEW, TriageState.IN_REVIEW})
+        return frozenset({TriageState(self.value)})
+
+
+class Grouping(StrEnum):
+    """What is one line of the worklist."""
+
+    ALERT = "alert"
+    ORDER_GROUP = "order_group"
+    """Alerts of one order group and direction on one patient-day."""
+    PATIENT_DAY = "patient_day"
+    """All alerts on one patient-day."""
+    EPISODE = "episode"
+    """The same decision in question on several days of one stay."""
+
+
+class ListOrder(StrEnum):
+    """In which order the lines stand."""
+
+    RANK = "rank"
+    """Most unusual first; omissions and commissions take turns."""
+    NEWEST = "newest"
+    """Latest day first, by rank within a day."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a decision stands in the ward's triage."""
+
+    state: TriageState = TriageState.NEW
+    """A snooze that is over stands at "new"."""
+    version: int = 0
+    """0 while nobody has touched it; passed back with an act."""
+    snoozed_until: datetime | None = None
+    """Also of a snooze that is over."""
+
+
+@dataclass(frozen=True)
+class TriageDone:
+    """What was read back from the database after the commit of an act."""
+
+    form_key: str
+    """Names the act; passed back to undo it."""
+    state: TriageState | None
+    """Where it led; None for an undo."""
+    n_done: int
+    n_already: int
+    """Alerts that stood there already and were left alone."""
+    n_changed_meanwhile: int
+    """Of an undo: alerts that somebody has moved on since and that were left alone."""
+    done_at: datetime
+
+
+@dataclass(frozen=True)
+class TriageEntry:
+    """One act on a decision, as its alert page lists it."""
+
+    person: str
+    acted_at: datetime
+    former_state: TriageState
+    state: TriageState
+    snoozed_until: datetime | None
+    reason: str
+    version: int
+
+
+@dataclass(frozen=True)
+class NoteEntry:
+    """A note on a decision."""
+
+    person: str
+    written_at: datetime
+    text: str
+
+
+@dataclass(frozen=True)
+class TriageStory:
+    """Everything the ward has done with and said about a decision."""
+
+    standing: Standing
+    acts: tuple[TriageEntry, ...]
+    """Newest first."""
+    notes: tuple[NoteEntry, ...]
+    """Oldest first."""
+
+
+@dataclass(frozen=True)
+class SavedViewEntry:
+    """Filters of the worklist under a name."""
+
+    name: str
+    owner: str
+    is_mine: bool
+    is_shared: bool
+    address: dict[str, str]
+    """Parameters of the worklist's address."""
+
+
+LONGEST_NAME = 60
+NEVER_KEPT = ("after", "page", "alert", "patient")
+"""Parameters of a place in the list or of a person: not part of a view."""
+
+
+class SavedViewService:
+    """Keeps named filters of the worklist.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    clock : callable
+        Gives the time, aware.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def offered_to(self, person_id: int) -> tuple[SavedViewEntry, ...]:
+        """Give a person's own views and those that others share, by name."""
+        with self._database.read() as uow:
+            return tuple(
+                SavedViewEntry(
+                    view.name, view.owner_name, view.owner_id == person_id, view.is_shared, dict(view.address)
+                )
+                for view in uow.saved_views.offered_to(person_id)
+            )
+
+    def save(
+        self, person_id: int, name: str, address: dict[str, str], *, shared: bool = False, replace: bool = False
+    ) -> None:
+        """Keep filters under a name.
+
+        Parameters
+        ----------
+        person_id : int
+            Who saves, and owns the view.
+        name : str
+        address : dict of str to str
+            Parameters of the worklist's address; a place in the list and a patient are left out.
+        shared : bool
+            Whether everybody is offered the view.
+        replace : bool
+            Write over one's own view of the same name.
+
+        Raises
+        ------
+        RefusedError
+            If there is no name.
+        InvalidInputError
+            If the name is too long.
+        ConflictError
+            If a view of this person has the name and `replace` is not set.
+        """
+        name = " ".join(name.split())
+        if not name:
+            raise RefusedError("The view has no name. Type one, then save.")
+        if len(name) > LONGEST_NAME or "\0" in name:
+            raise InvalidInputError(f"A view's name has at most {LONGEST_NAME} characters of text. Shorten it.")
+        kept = {key: value for key, value in address.items() if key not in NEVER_KEPT}
+        now = self._clock()
+        with self._database.write() as uow:
+            former = uow.saved_views.named(person_id, name)
+            if former is not None and not replace:
+                raise ConflictError(f"You have a view named '{name}'. Choose another name, or replace it.")
+            uow.saved_views.put(
+                NewSavedView(owner_id=person_id, name=name, is_shared=shared, address=kept, saved_at=now)
+            )
+            details = {
+                "before": former and {"shared": former.is_shared, "address": former.address},
+                "after": {"shared": shared, "address": kept},
+            }
+            uow.audit.append(now, f"person {person_id}", "view saved", f"view '{name}'", details)
+            uow.commit()
+
+    def delete(self, person_id: int, name: str) -> None:
+        """Delete a view of one's own.
+
+        Raises
+        ------
+        NotFoundError
+            If this person has no view of the name.
+        """
+        now = self._clock()
+        with self._database.write() as uow:
+            former = uow.saved_views.named(person_id, name)
+            if former is None or not uow.saved_views.drop(person_id, name):
+                raise NotFoundError(f"You have no view named '{name}'. It may be somebody else's, or deleted already.")
+            details = {"before": {"shared": former.is_shared, "address": former.address}, "after": None}
+            uow.audit.append(now, f"person {person_id}", "view deleted", f"view '{name}'", details)
+            uow.commit()

@@ -1,0 +1,285 @@
+"""The ranked alerts of a published run, and what stands behind one of them."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from alertreview.alerts.explanations import Explanations, Past
+from alertreview.alerts.filters import WorklistPages, relaxed_one_by_one, restriction_of
+from alertreview.alerts.lines import find_run, lines_in_words
+from alertreview.alerts.models import AlertDetail, FilterChoices, WorklistFilters, WorklistPage
+from alertreview.alerts.preview_model import AlertPreview
+from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
+from alertreview.scoring.models import Histogram, RunView
+from alertreview.scoring.scorers import is_retrospective
+from alertreview.settings import Clock
+from core.scoring.parameters import DAY_ADJUSTED, PAIR, SOFTHAD
+from core.vocabulary import Decision
+from db.database import Database
+from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
+from db.unit_of_work import UnitOfWork
+
+KEPT_COUNTS = 512
+KEPT_CHOICES = 16
+TIMES_SUPPORT = frozenset({SOFTHAD, PAIR, DAY_ADJUSTED})
+"""Scorers whose score is a disagreement multiplied by the support."""
+
+
+@dataclass(frozen=True)
+class BudgetEnd:
+    """What a run's lists hold of the filters, whatever the ward has done with it; published runs never change."""
+
+    n_alerts: int
+    lowest_scaled_score: float | None
+
+
+class Worklist:
+    """Reads runs and alerts for pages and the command line.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    explanations : Explanations
+        Opens snapshots for time lines and neighbours.
+    clock : callable
+        Gives the time, aware: a snooze that is over is new again.
+    """
+
+    def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
+        self._database = database
+        self._explanations = explanations
+        self._clock = clock
+        self._pages = WorklistPages()
+        self._budget_end = lru_cache(maxsize=KEPT_COUNTS)(self._count_budget_end)
+        self._choices = lru_cache(maxsize=KEPT_CHOICES)(self._read_choices)
+
+    def runs(self) -> tuple[RunView, ...]:
+        """Give the published runs, newest first."""
+        with self._database.read() as uow:
+            return tuple(_run_view(run, uow.snapshots.get(run.snapshot_id)) for run in uow.runs.published())
+
+    def run(self, run_id: int | None = None) -> RunView | None:
+        """Give a published run, the latest without a number; None when nothing is published yet.
+
+        Raises
+        ------
+        NotFoundError
+            If the number is of no published run.
+        """
+        with self._database.read() as uow:
+            run = find_run(uow, run_id)
+            return None if run is None else _run_view(run, uow.snapshots.get(run.snapshot_id))
+
+    def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
+        """Give the units and tasks that occur among the alerts of a run, and its days and scores."""
+        with self._database.read() as uow:
+            if uow.runs.published_run(run_id) is None:
+                return FilterChoices((), ())
+        return self._choices(run_id, scorer)
+
+    def page(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
+        """Give one page of the worklist; without a published run it is empty.
+
+        Parameters
+        ----------
+        filters : WorklistFilters
+            What is shown.
+        after : str or None
+            `WorklistPage.next_cursor` of the page before.
+        limit : int
+            Lines on the page.
+
+        Raises
+        ------
+        InvalidInputError
+            If the cursor is damaged, or the run has no such scorer.
+        """
+        now = self._clock()
+        with self._database.read() as uow:
+            run = find_run(uow, filters.run_id)
+            if run is None:
+                return WorklistPage((), None, 0, 0, None)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            restriction = restriction_of(uow, run, filters, zone, now)
+            found = self._pages.get(uow, run, filters.grouping, filters.order, after, limit, restriction)
+            lines = lines_in_words(uow, found.lines, filters.grouping, zone, now)
+            end = self._end_without_withheld(run, filters, restriction)
+            n_alerts = end.n_alerts - found.n_hidden_by_triage
+            return WorklistPage(
+                rows=tuple(line.first for line in lines),
+                next_cursor=found.next_cursor,
+                n_within_budget=n_alerts,
+                n_patient_days=run.n_patient_days,
+                lowest_scaled_score=end.lowest_scaled_score,
+                n_hidden_by_filter={} if n_alerts else self._hidden_by(uow, run, filters, zone, now),
+                lines=lines,
+                n_in_lists=end.n_alerts,
+                n_to_judge_first=len(uow.cases.awaited_of(filters.reader)) if filters.reader is not None else 0,
+            )
+
+    def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
+        """Give everything that the alert page shows.
+
+        Parameters
+        ----------
+        alert_id : int
+            Number of an alert of a published run; it opens whatever the filters hide.
+        filters : WorklistFilters or None
+            The list that the reader came from, for the previous and next alert.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        """
+        now = self._clock()
+        with self._database.read() as uow:
+            record, run, snapshot, past = _behind(uow, alert_id)
+            result, zone = past.result, ZoneInfo(snapshot.site_timezone)
+            listed = replace(filters or WorklistFilters(), run_id=run.id, scorer=record.scorer)
+            restriction = restriction_of(uow, run, listed, zone, now)
+            previous, following = uow.alerts.neighbours(record, **restriction)
+            end = self._end_without_withheld(run, listed, restriction)
+            row = lines_in_words(uow, [(record,)], Grouping.ALERT, zone, now)[0].first
+        explanation = self._explanations.explain(snapshot.content_hash, record, past)
+        return AlertDetail(
+            row=row,
+            run=_run_view(run, snapshot),
+            day_of_stay=record.day_of_stay,
+            window_hours=record.window_hours,
+            soft_label=record.soft_label,
+            task_positive_share=result.n_past_positive / max(result.n_past, 1),
+            score_histogram=_histogram(result.score_histogram),
+            scaled_histogram=_histogram(result.scaled_histogram),
+            timeline=explanation.timeline,
+            n_neighbours=explanation.n_neighbours,
+            n_neighbours_decided=explanation.n_neighbours_decided,
+            neighbours=explanation.neighbours,
+            near_features=explanation.near_features,
+            record_after=explanation.record_after,
+            previous_alert_id=previous,
+            next_alert_id=following,
+            disagreement=row.score / row.support if record.scorer in TIMES_SUPPORT and row.support > 0 else None,
+            lowest_scaled_score=end.lowest_scaled_score,
+        )
+
+    def preview(self, alert_id: int) -> AlertPreview:
+        """Give what the card beside the list shows of an alert of a published run.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        """
+        with self._database.read() as uow:
+            record, run, snapshot, past = _behind(uow, alert_id)
+        nearest = self._explanations.nearest(snapshot.content_hash, record, past)
+        return AlertPreview(
+            run_id=run.id,
+            day_of_stay=record.day_of_stay,
+            scaled_histogram=_histogram(past.result.scaled_histogram),
+            n_neighbours=len(nearest.rows),
+            n_neighbours_decided=int(nearest.decided.sum()),
+        )
+
+    def _count_budget_end(self, run_id: int, filters: WorklistFilters, withheld: tuple[int, ...]) -> BudgetEnd:
+        now = self._clock()
+        with self._database.read() as uow:
+            run = uow.runs.get(run_id)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            restriction: AlertFilters = {**restriction_of(uow, run, filters, zone, now), "without": withheld}
+            return BudgetEnd(
+                uow.alerts.count(run_id, **restriction), uow.alerts.lowest_scaled_score(run_id, **restriction)
+            )
+
+    def _read_choices(self, run_id: int, scorer: str) -> FilterChoices:
+        with self._database.read() as uow:
+            run = uow.runs.get(run_id)
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            units, tasks = uow.alerts.filter_choices(run_id, scorer)
+            days = uow.alerts.days(run_id)
+            highest = [
+                page.rows[0].scaled_score
+                for decision in Decision
+                if (
+                    page := uow.alerts.page(run_id, limit=1, scorer=scorer, decision=decision, include_cut_windows=True)
+                ).rows
+            ]
+            floors = run.floors(scorer or None).values()
+        return FilterChoices(
+            units=units,
+            tasks=tasks,
+            days=(days[0].astimezone(zone).date(), days[1].astimezone(zone).date()) if days else None,
+            scores=(min(floors), max(highest)) if highest and floors else None,
+        )
+
+    def _hidden_by(
+        self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters, zone: ZoneInfo, now: datetime
+    ) -> dict[str, int]:
+        """For each filter in use: how many alerts would be seen without it."""
+        hidden = {}
+        for name, relaxed in relaxed_one_by_one(filters):
+            restriction = restriction_of(uow, run, relaxed, zone, now)
+            end = self._end_without_withheld(run, relaxed, restriction)
+            hidden[name] = end.n_alerts - uow.alerts.count_hidden_by_triage(run.id, **restriction)
+        return hidden
+
+    def _end_without_withheld(self, run: RunRow, filters: WorklistFilters, restriction: AlertFilters) -> BudgetEnd:
+        """Say where the budget ends for the reader of the filters; what is kept knows no reader, only what is withheld.
+
+        An alert that is withheld is left out of the count and of the lowest score: it might be that alert's own.
+        """
+        return self._budget_end(run.id, _whatever_was_done(filters, run), tuple(sorted(restriction["without"])))
+
+
+def _behind(uow: UnitOfWork, alert_id: int) -> tuple[AlertRecord, RunRow, SnapshotRow, Past]:
+    """Give an alert, its run and import, and what it was compared with."""
+    record = uow.alerts.get(alert_id)
+    run = uow.runs.get(record.run_id)
+    result = uow.runs.past_of_task(run, record.task_id, record.scorer)
+    return record, run, uow.snapshots.get(run.snapshot_id), Past(run, result, uow.runs.kept_folds(run))
+
+
+def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters:
+    """Leave out what changes while a run does not, and what only arranges the list."""
+    return replace(
+        filters,
+        run_id=run.id,
+        triage=TriageChoice.ANY,
+        grouping=Grouping.ALERT,
+        order=ListOrder.RANK,
+        reader=None,
+    )
+
+
+def _run_view(run: RunRow, snapshot: SnapshotRow) -> RunView:
+    floors = [floor for floor in (run.floor_omission, run.floor_commission) if floor is not None]
+    published_at: datetime = run.published_at or run.created_at
+    return RunView(
+        run_id=run.id,
+        scorer=run.scorer,
+        published_at=published_at.astimezone(ZoneInfo(snapshot.site_timezone)),
+        site_timezone=snapshot.site_timezone,
+        simulated=snapshot.simulated,
+        calendar_is_shifted=snapshot.calendar_is_shifted,
+        split=run.split.value,
+        seed=run.seed,
+        n_past=run.n_past,
+        n_recent=run.n_recent,
+        n_tasks_scored=run.n_tasks_scored,
+        n_tasks_left_out=run.n_tasks_left_out,
+        n_alerts=run.n_omissions + run.n_commissions,
+        floor=min(floors, default=0.0),
+        parameters=dict(run.parameters),
+        import_summary=dict(snapshot.import_summary),
+        scorers=run.all_scorers,
+        retrospective_scorers=tuple(filter(is_retrospective, run.all_scorers)),
+        base_run_id=run.base_run_id,
+    )
+
+
+def _histogram(stored: dict[str, list[float]] | None) -> Histogram:
+    stored = stored or {"edges": [0.0, 1.0], "counts": [0]}
+    return Histogram(edges=tuple(stored["edges"]), counts=tuple(int(count) for count in stored["counts"]))

@@ -1,0 +1,165 @@
+"""Commands about people: who may sign in, in which role and for which units."""
+
+import getpass
+import warnings
+from pathlib import Path
+
+import click
+
+from alertreview.cli.options import site_options
+from core.errors import RefusedError
+from core.vocabulary import Role, SignInSource
+
+ROLES = click.Choice([role.value for role in Role])
+ALL_UNITS = "all"
+UNIT_HELP = "Unit whose patients the person may see; repeat for several (default: all units)."
+
+
+@click.group()
+def account() -> None:
+    """People who may sign in to the dashboard: create, reset, disable, list, role."""
+
+
+@account.command()
+@click.argument("name")
+@click.option("--role", required=True, type=ROLES, help="What the person may do.")
+@click.option("--login", default="", help="What the person types to sign in (default: the name in small letters).")
+@click.option("--unit", "units", multiple=True, help=UNIT_HELP)
+@click.option(
+    "--source",
+    type=click.Choice([source.value for source in SignInSource]),
+    default=SignInSource.LOCAL.value,
+    show_default=True,
+    help="Who vouches for the person: a password here, an identity provider, or a proxy.",
+)
+@site_options
+def create(
+    name: str, role: str, login: str, units: tuple[str, ...], source: str, home: Path | None, database: str | None
+) -> None:
+    """Give NAME an account and print a one-time code for the first sign-in.
+
+    A person of that name without an account, a reader of a study say, keeps everything and gets one. The first
+    account ends the demonstration of a simulated site: from then on everybody signs in.
+    """
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        code = application.accounts.create(
+            name, Role(role), login=login, source=SignInSource(source), units=units or None
+        )
+        person = application.accounts.find(name)
+    click.echo(f"Created: {person.name}, {person.role.value}, login '{person.login}'.")
+    _say_code(code)
+
+
+@account.command()
+@click.argument("login")
+@site_options
+def reset(login: str, home: Path | None, database: str | None) -> None:
+    """Give LOGIN a new one-time code; the password no longer holds, and every session ends."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        code = application.accounts.reset(application.accounts.find(login).person_id)
+    _say_code(code)
+
+
+@account.command()
+@click.argument("login")
+@click.option("--enable", is_flag=True, help="Let the person in again.")
+@click.option("--reason", default="", help="For the audit trail.")
+@site_options
+def disable(login: str, enable: bool, reason: str, home: Path | None, database: str | None) -> None:
+    """Deactivate LOGIN: every session ends at once. Judgments stay; nobody is ever deleted."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        person = application.accounts.find(login)
+        application.accounts.set_active(person.person_id, enable, reason=reason)
+    click.echo(f"{person.name} may {'sign in again' if enable else 'no longer sign in'}.")
+
+
+@account.command()
+@click.argument("login")
+@click.argument("role", required=False, type=ROLES)
+@click.option("--unit", "units", multiple=True, help=UNIT_HELP)
+@click.option("--all-units", is_flag=True, help="Lift a limit to units.")
+@click.option("--reason", default="", help="For the audit trail.")
+@site_options
+def role(
+    login: str,
+    role: str | None,
+    units: tuple[str, ...],
+    all_units: bool,
+    reason: str,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Give LOGIN another ROLE or other units; it acts at the person's next action."""
+    from alertreview.application import open_application
+
+    if not role and not units and not all_units:
+        raise click.UsageError("Name a role, or units with --unit or --all-units.")
+    if units and all_units:
+        raise click.UsageError("--unit and --all-units exclude each other.")
+    with open_application(home, database) as application:
+        person_id = application.accounts.find(login).person_id
+        if role:
+            application.accounts.set_role(person_id, Role(role), reason=reason)
+        if units or all_units:
+            application.accounts.set_units(person_id, units or None)
+        person = application.accounts.find(login)
+    limit = "all units" if person.units is None else ", ".join(person.units)
+    click.echo(f"{person.name}: {person.role.value}, {limit}.")
+
+
+@account.command(name="list")
+@site_options
+def list_(home: Path | None, database: str | None) -> None:
+    """List everybody with login, role, units and whether the account is active."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        people = application.accounts.all()
+    if not people:
+        click.echo("Nobody yet. Create the first administrator: alertreview account create NAME --role administrator")
+    for person in people:
+        units = ALL_UNITS if person.units is None else ", ".join(person.units) or "none"
+        state = "deactivated" if not person.active else "awaits its code" if person.awaits_code else "active"
+        login = person.login or "no account"
+        click.echo(f"{person.person_id:>4}  {login:20}  {person.role.value:14}  {state:15}  {units:20}  {person.name}")
+
+
+def _say_code(code: str) -> None:
+    if code:
+        click.echo(f"One-time code, good for 24 hours and shown only now: {code}")
+        click.echo("The person opens the dashboard, chooses 'I have a one-time code' and sets a password.")
+    else:
+        click.echo("Nothing to hand over: the person signs in where this site trusts the sign-in.")
+
+
+def ask_password() -> str:
+    """Ask at the terminal of this process.
+
+    Returns
+    -------
+    str
+        What was typed.
+
+    Raises
+    ------
+    RefusedError
+        If there is no terminal: a password that comes through a pipe stands in a file or a history somewhere, and
+        shows nobody's presence.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            return getpass.getpass("Password: ")
+        except getpass.GetPassWarning:
+            raise RefusedError(
+                "The password is asked for at a terminal, and here is none. Run the command in a terminal "
+                "(ssh -t over SSH), or sign on the Reports page."
+            ) from None
+        except EOFError:
+            raise click.Abort from None

@@ -1,0 +1,132 @@
+"""Alerts on the command line: the top of the list as a table, CSV or JSON."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from alertreview.alerts.models import AlertRow, WorklistFilters
+from alertreview.alerts.words import headline
+from core.vocabulary import Decision, Kind
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
+
+# Everything in the run's list: the command line shows the top, not what fits an alert budget.
+NO_BUDGET = float("inf")
+
+
+def list_alerts(
+    application: "Application",
+    top: int,
+    *,
+    decision: str | None = None,
+    kind: str | None = None,
+    order: str = "score",
+    include_cut_windows: bool = False,
+    scorer: str = "",
+) -> tuple[AlertRow, ...]:
+    """Take the most unusual decisions of the last published run.
+
+    Parameters
+    ----------
+    application : Application
+        The site.
+    top : int
+        How many alerts at most.
+    decision : {"omission", "commission"} or None
+        Only one of the two lists.
+    kind : {"LAB_ORDER", "MEDICATION"} or None
+        Only labs or only medications.
+    order : {"score", "turns"}
+        By scaled score, highest first; or by turns between omissions and commissions, by rank within each.
+    include_cut_windows : bool
+        Also omissions whose decision window was cut short.
+    scorer : str
+        Whose lists; those that the run shows first when empty.
+    """
+    filters = WorklistFilters(
+        decision=Decision(decision) if decision else None,
+        kind=Kind(kind) if kind else None,
+        alerts_per_patient_day=NO_BUDGET,
+        include_cut_windows=include_cut_windows,
+        scorer=scorer,
+    )
+    if filters.decision is not None or order == "turns":
+        return application.worklist(filters, limit=top).rows
+    lists = [application.worklist(replace(filters, decision=one), limit=top).rows for one in Decision]
+    merged = sorted((row for rows in lists for row in rows), key=lambda row: (-row.scaled_score, row.alert_id))
+    return tuple(merged[:top])
+
+
+def render_alerts(rows: tuple[AlertRow, ...], output_format: str, *, simulated: bool) -> str:
+    """Write alerts as text, ending with a line break.
+
+    Parameters
+    ----------
+    rows : tuple of AlertRow
+        In the order to print; ``rank`` in the output is the position in this order.
+    output_format : {"table", "csv", "json"}
+        JSON is an array of objects; CSV has the same fields as columns.
+    simulated : bool
+        Whether the data say of themselves that no real patient stands behind them.
+    """
+    records = [_record(position, row, simulated) for position, row in enumerate(rows, start=1)]
+    if output_format == "json":
+        return json.dumps(records, indent=2, ensure_ascii=False) + "\n"
+    if output_format == "csv":
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, fieldnames=list(_record(0, None, simulated)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+        return buffer.getvalue()
+    return _table(records, simulated)
+
+
+def _record(position: int, row: AlertRow | None, simulated: bool) -> dict[str, object]:
+    return {
+        "rank": position,
+        "alert_id": row and row.alert_id,
+        "task": row and row.task_name,
+        "task_key": row and row.task_key,
+        "kind": row and row.kind.value,
+        "decision": row and row.decision.value,
+        "patient_id": row and row.patient_id,
+        "snapshot_at": row and row.snapshot_at.isoformat(),
+        "unit": row and row.unit,
+        "score": row and round(row.score, 6),
+        "scaled_score": row and round(row.scaled_score, 6),
+        "support": row and round(row.support, 6),
+        "rank_in_list": row and row.rank,
+        "simulated": simulated,
+    }
+
+
+def _table(records: list[dict[str, object]], simulated: bool) -> str:
+    if not records:
+        return "No alerts. Score the site first (alertreview score), or leave out a filter.\n"
+    columns = {
+        "#": [str(record["rank"]) for record in records],
+        "alert": [str(record["alert_id"]) for record in records],
+        "decision in question": [
+            headline(str(record["task"]), Kind(str(record["kind"])), Decision(str(record["decision"])))
+            for record in records
+        ],
+        "type": [str(record["decision"]) for record in records],
+        "scaled": [f"{record['scaled_score']:.3f}" for record in records],
+        "support": [f"{record['support']:.2f}" for record in records],
+        "patient": [str(record["patient_id"]) for record in records],
+        "at": [str(record["snapshot_at"])[:16].replace("T", " ") for record in records],
+        "unit": [str(record["unit"]) for record in records],
+    }
+    right = {"#", "alert", "scaled", "support"}
+    widths = {name: max(len(name), *map(len, values)) for name, values in columns.items()}
+    lines = ["Simulated data: no real patient stands behind these alerts."] if simulated else []
+    for cells in [list(columns), *map(list, zip(*columns.values(), strict=True))]:
+        padded = (
+            cell.rjust(widths[name]) if name in right else cell.ljust(widths[name])
+            for name, cell in zip(columns, cells, strict=True)
+        )
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines) + "\n"

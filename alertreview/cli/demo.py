@@ -1,0 +1,238 @@
+"""The demonstration: a simulated hospital, scored, with a study that simulated readers have judged in part."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from alertreview.application import Application
+from alertreview.console import progress_bar
+from alertreview.operations.upgrade import open_database
+from alertreview.records.import_site import import_records
+from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.review.judging import OutsideVote, record_votes
+from alertreview.scoring.resume import ScoringRequest
+from alertreview.scoring.score_site import score_site
+from alertreview.settings import Settings, default_home, now
+from alertreview.studies.case_selection import choose_study_cases
+from alertreview.studies.models import CaseForReport, StudyView
+from core.errors import NotFoundError
+from core.evaluation import rank_auc
+from core.simulation.hospital import load_truth, simulate_cohort, write_meds
+from core.simulation.study import RELEVANT_FROM, SimulatedPanel, SimulatedVotes, simulate_votes
+from core.statistics.consensus import majority_label
+from core.studies.selection import SelectionDesign
+from core.vocabulary import Answer, Certainty, Role, StudyStatus
+from db.database import Database
+from db.rows import PersonRow, RunRow
+
+STUDY = "demo"
+TITLE = "Demonstration panel"
+SCORERS = ("softhad", "softhad-paper", "logistic", "pair", "day-adjusted")
+SEED = 7
+GUIDELINES = (
+    "Judge the decision from what was known at 08:00, not from what came later.\n\n"
+    "**Unusual** means: you would have expected the other decision for this patient. "
+    "**Clinically relevant** means: you would want to be told. If the record does not let you decide, say so."
+)
+READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)")
+VISITOR = "You (demonstration)"
+RESEARCHER = "Researcher (demonstration)"
+"""Judges nothing, so that no result has to be hidden from this person."""
+N_LEFT_OPEN = 2
+"""Cases that the simulated readers shall at least leave to the adjudicator."""
+MOST_DRAWS = 50
+ADJUDICATOR = "Adjudicator (demonstration)"
+"""Settles the cases that the votes of the simulated readers leave open."""
+
+
+@dataclass(frozen=True)
+class DemoSize:
+    """How large the demonstration is."""
+
+    n_patients: int = 200
+    n_cases: int = 120
+    n_waiting: int = 20
+    """Cases with one free slot, for whoever tries the demonstration."""
+
+
+def demo_home() -> Path:
+    """Folder of the demonstration when nobody names one: beside the default home, never in it."""
+    return default_home().with_name("alertreview-demo")
+
+
+def build_demo(settings: Settings, size: DemoSize | None = None) -> Iterator[str]:
+    """Build what is missing of the demonstration, and say in lines what was done.
+
+    Every step is whole or not there, so that an interrupted build goes on where it stopped.
+
+    Parameters
+    ----------
+    settings : Settings
+        A home of its own; it is created by the caller.
+    size : DemoSize, optional
+        Smaller ones are for tests.
+    """
+    size = size or DemoSize()
+    with open_database(settings, upgrade=True) as database:
+        source = settings.home / "simulated-source"
+        yield _simulate_source(source, size)
+        yield from _import_and_score(settings, database, source)
+        application = Application(settings, database)
+        yield from _build_study(application, database, source, size)
+
+
+def _simulate_source(source: Path, size: DemoSize) -> str:
+    if not source.exists():
+        write_meds(simulate_cohort(n_patients=size.n_patients, seed=SEED), source)
+    return f"Simulated health records (no real patient): {source}"
+
+
+def _import_and_score(settings: Settings, database: Database, source: Path) -> Iterator[str]:
+    with progress_bar("Importing") as progress:
+        outcome = import_records(settings, database, source, "meds", None, progress)
+    snapshot = read_snapshot(outcome.folder)
+    yield f"Imported {len(snapshot.instances)} patient-state instances and {len(snapshot.tasks)} tasks."
+    with database.read() as uow:
+        run = uow.runs.latest_published()
+    if run is None:
+        with progress_bar("Scoring") as progress:
+            yield from score_site(settings, database, ScoringRequest(scorers=SCORERS, seed=SEED), progress).lines()
+        with database.read() as uow:
+            run = uow.runs.latest_published()
+    if run is not None:
+        yield _planted_auc(database, snapshot, run, source)
+
+
+def _planted_auc(database: Database, snapshot: Snapshot, run: RunRow, source: Path) -> str:
+    """Say how well the planted decisions are found, with the rarity of the tasks alone beside it."""
+    _, planted = load_truth(source, snapshot.cohort)
+    with database.read() as uow:
+        tasks = {task.id: task.column_index for task in uow.snapshots.tasks(run.snapshot_id)}
+        folds = uow.runs.fold_of_row(run.id)
+        scaled = dict(uow.runs.vectors(run.id, "scaled_score"))
+    recent, past = np.flatnonzero(folds >= 0), np.flatnonzero(folds == -1)
+    columns = [tasks[task_id] for task_id in scaled]
+    is_planted = planted[np.ix_(recent, np.array(columns))].T.ravel()
+    taken = snapshot.decisions[:, columns][recent].toarray().T.astype(bool)
+    share = np.asarray(snapshot.decisions[past][:, columns].mean(axis=0)).reshape(-1, 1)
+    rarity = np.where(taken, 1 - share, share).ravel()
+    score_auc = rank_auc(is_planted, np.concatenate(list(scaled.values())))
+    return (
+        f"Planted unusual decisions: {int(is_planted.sum())} of {is_planted.size} recent decisions; AUC of the scaled "
+        f"score {score_auc:.3f}, of the rarity of the decision in its task alone {rank_auc(is_planted, rarity):.3f}."
+    )
+
+
+def _build_study(application: Application, database: Database, source: Path, size: DemoSize) -> Iterator[str]:
+    people = _people(database)
+    try:
+        study = application.study(STUDY)
+    except NotFoundError:
+        study = _create_study(application, database, size)
+    if study.status is StudyStatus.DRAFT:
+        readers = [person.id for name, person in people.items() if name in (*READERS, VISITOR)]
+        application.studies_service.add_readers(STUDY, readers)
+        application.studies_service.open_study(STUDY)
+    n_votes = _vote(application, database, source, people, size)
+    yield (
+        f"Study '{STUDY}': {study.n_cases} cases, {n_votes} votes of three simulated readers; "
+        f"{size.n_waiting} cases wait for a third vote: yours."
+    )
+
+
+def _people(database: Database) -> dict[str, PersonRow]:
+    wanted = [(name, Role.REVIEWER, True) for name in READERS] + [
+        (VISITOR, Role.REVIEWER, False),
+        (RESEARCHER, Role.RESEARCHER, False),
+        (ADJUDICATOR, Role.ADJUDICATOR, False),
+    ]
+    with database.write() as uow:
+        known = {person.name: person for person in uow.people.all()}
+        for name, role, simulated in wanted:
+            if name not in known:
+                known[name] = uow.people.add(name, role, created_at=now(), simulated=simulated)
+        uow.commit()
+    return known
+
+
+def _create_study(application: Application, database: Database, size: DemoSize) -> StudyView:
+    with database.read() as uow:
+        run = uow.runs.latest_published()
+        if run is None:
+            raise NotFoundError("The demonstration has no published scoring run; build it again.")
+        folder = uow.snapshots.get(run.snapshot_id).folder
+    snapshot = read_snapshot(application.settings.snapshots / folder)
+    design = SelectionDesign(n_cases=size.n_cases, balance_decisions=True, seed=SEED)
+    cases, selection = choose_study_cases(
+        database, snapshot, run, design, "low, middle and high scores, both decisions"
+    )
+    return application.studies_service.create_study(
+        STUDY, TITLE, run.id, cases, order_seed=SEED, guidelines=GUIDELINES, selection_design=selection
+    )
+
+
+def truth_of_cases(
+    application: Application, source: Path, slug: str
+) -> tuple[tuple[CaseForReport, ...], list[bool], list[float]]:
+    """Say of the cases of a study on simulated records what their simulation knows.
+
+    Parameters
+    ----------
+    application : Application
+        Of a site whose records were simulated.
+    source : Path
+        Folder of the simulated records.
+    slug : str
+        Short name of the study.
+
+    Returns
+    -------
+    tuple
+        The cases; whether each decision is truly relevant; its true anomaly score in [0, 1], higher = more unusual.
+    """
+    cases = application.studies_service.case_rows(slug)
+    with application.database.read() as uow:
+        snapshot_id = uow.runs.get(uow.studies.by_slug(slug).run_id).snapshot_id
+        folder = uow.snapshots.get(snapshot_id).folder
+    snapshot = read_snapshot(application.settings.snapshots / folder)
+    true_score, planted = load_truth(source, snapshot.cohort)
+    column = {key: place for place, key in enumerate(snapshot.tasks["task_key"])}
+    rows = [(case.row_index, column[case.task_key]) for case in cases]
+    relevant = [bool(planted[place] or true_score[place] >= RELEVANT_FROM) for place in rows]
+    return cases, relevant, [float(true_score[place]) for place in rows]
+
+
+def _vote(
+    application: Application, database: Database, source: Path, people: dict[str, PersonRow], size: DemoSize
+) -> int:
+    """Let the simulated readers judge; building again adds nothing."""
+    cases, relevant, true_score = truth_of_cases(application, source, STUDY)
+    answered = _simulate_votes(relevant, true_score, size)
+    votes = [
+        OutsideVote(
+            person_id=people[name].id,
+            case_id=case.case_id,
+            answer=(answer := Answer(int(answered.answers[number, reader]))),
+            certainty=Certainty.CERTAIN if answered.is_certain[number, reader] else Certainty.UNCERTAIN,
+            reason="Simulated: not enough in the record." if answer is Answer.CANNOT_JUDGE else "",
+            active_seconds=float(answered.active_seconds[number, reader]),
+        )
+        for number, case in enumerate(cases)
+        for reader, name in enumerate(READERS)
+        # One slot of the first cases stays free, each time another reader's.
+        if number >= size.n_waiting or reader != number % len(READERS)
+    ]
+    record_votes(database, now(), STUDY, votes)
+    return len(votes)
+
+
+def _simulate_votes(relevant: list[bool], true_score: list[float], size: DemoSize) -> SimulatedVotes:
+    """Draw the votes from the first seed that leaves something to the adjudicator, which a small study may not."""
+    draws = (simulate_votes(relevant, true_score, SimulatedPanel(), seed=SEED + number) for number in range(MOST_DRAWS))
+    for answered in draws:
+        all_read = answered.answers[size.n_waiting :]
+        if len(all_read) - majority_label(all_read).n >= N_LEFT_OPEN:
+            break
+    return answered

@@ -1,0 +1,206 @@
+"""The command line: each command does one use case, prints what a person needs, and ends with 0 or a one-line error."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from alertreview import __version__
+from alertreview.cli.accounts import account
+from alertreview.cli.operations import OPERATIONS
+from alertreview.cli.options import EXIT_UNEXPECTED, site_options, source_options
+from alertreview.cli.records import mapping as mapping_commands
+from alertreview.cli.records import simulate
+from alertreview.cli.reproduce import reproduce, sensitivity_of_run
+from alertreview.cli.score import score
+from alertreview.cli.study import export, recompute, report, sign_report, study
+from alertreview.console import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
+from alertreview.settings import Settings, load_settings
+from core.errors import AlertReviewError
+
+GOES_ON = "nothing half-done is visible, the same command goes on from here"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="alertreview")
+def cli() -> None:
+    """Find unusual patient-management decisions, have clinicians judge them, report how good the alerts are.
+
+    A site lives in a home folder: import health records, score them, then open the dashboard.
+    """
+
+
+@cli.command()
+@site_options
+@click.option("--no-serve", is_flag=True, help="Build the demonstration and end, without opening the dashboard.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port of the dashboard.")
+@click.option("--browser/--no-browser", default=None, help="Open a browser window (default: when there is a display).")
+def demo(home: Path | None, database: str | None, no_serve: bool, port: int, browser: bool | None) -> None:
+    """Build a simulated hospital with a judged study, and open the dashboard on it.
+
+    Nothing in it is a real patient. Without --home it lives beside the default home, in a folder of its own.
+    """
+    from alertreview.cli.demo import build_demo, demo_home
+
+    settings = load_settings(home or demo_home(), database, create=True)
+    for line in build_demo(settings):
+        click.echo(line)
+    if no_serve:
+        click.echo(f"Open it with: alertreview dashboard --home {settings.home}")
+        return
+    _serve(settings, port, browser)
+
+
+@cli.command()
+@site_options
+def init(home: Path | None, database: str | None) -> None:
+    """Make the home folder and the tables of the database; an existing site is left as it is."""
+    from alertreview.operations.upgrade import open_database
+
+    settings = load_settings(home, database, create=True)
+    with open_database(settings, upgrade=True):
+        click.echo(f"Ready: {settings.home}")
+
+
+@cli.command(name="import")
+@source_options
+@click.option(
+    "--mapping", metavar="NAME|FILE", help="Site mapping: a preset's name or a YAML file (default: the best fit)."
+)
+@click.option("--add", is_flag=True, help="Add the records, of another day say, to those of the last import.")
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    help="Also write the import report to FILE (.html or .json).",
+)
+@site_options
+def import_(
+    source: Path | str,
+    source_format: str,
+    mapping: str | None,
+    schema: str | None,
+    add: bool,
+    report_file: Path | None,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Read health records from SOURCE into the site: all of it, or nothing.
+
+    SOURCE is a MEDS data set, an OMOP CDM (folder or zip of CSV files, or a SQLAlchemy URL), or a long CSV file.
+    """
+    from alertreview.console import progress_bar
+    from alertreview.operations.upgrade import open_database
+    from alertreview.records.import_site import import_records, write_import_report
+
+    settings = load_settings(home, database, create=True)
+    with open_database(settings, upgrade=True) as site_database, progress_bar("Importing") as progress:
+        outcome = import_records(
+            settings, site_database, source, source_format, mapping, progress, schema=schema, add=add
+        )
+    for line in outcome.report.lines():
+        click.echo(line)
+    click.echo("Already imported; nothing changed." if outcome.unchanged else f"Imported as {outcome.folder.name}.")
+    if report_file is not None:
+        write_import_report(outcome.report, report_file)
+        click.echo(f"Report written to {report_file}.")
+
+
+@cli.command()
+@click.option("--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="How many alerts.")
+@click.option(
+    "--format", "output_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
+)
+@click.option(
+    "--decision", type=click.Choice(["omission", "commission"]), help="Only decisions not taken, or only those taken."
+)
+@click.option("--kind", type=click.Choice(["LAB_ORDER", "MEDICATION"]), help="Only labs, or only medications.")
+@click.option(
+    "--order",
+    type=click.Choice(["score", "turns"]),
+    default="score",
+    show_default=True,
+    help="By scaled score, or taking turns between the omission and the commission list by rank.",
+)
+@click.option("--cut-windows", is_flag=True, help="Also omissions whose 24 h were cut short by discharge.")
+@click.option("--scorer", default="", help="Lists of another scorer of the run (default: the one shown first).")
+@site_options
+def alerts(
+    top: int,
+    output_format: str,
+    decision: str | None,
+    kind: str | None,
+    order: str,
+    cut_windows: bool,
+    scorer: str,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Print the most unusual decisions of the last published run."""
+    from alertreview.application import open_application
+    from alertreview.cli.alerts import list_alerts, render_alerts
+
+    with open_application(home, database) as application:
+        rows = list_alerts(
+            application,
+            top,
+            decision=decision,
+            kind=kind,
+            order=order,
+            include_cut_windows=cut_windows,
+            scorer=scorer,
+        )
+        click.echo(render_alerts(rows, output_format, simulated=application.simulated), nl=False)
+
+
+@cli.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port on this machine.")
+@click.option("--browser/--no-browser", default=None, help="Open a browser window (default: when there is a display).")
+@site_options
+def dashboard(port: int, browser: bool | None, home: Path | None, database: str | None) -> None:
+    """Open the dashboard on the site, on this machine only."""
+    from alertreview.operations.upgrade import open_database
+
+    settings = load_settings(home, database)
+    with open_database(settings, upgrade=True):
+        pass
+    _serve(settings, port, browser)
+
+
+for command in (score, sensitivity_of_run, study, report, sign_report, export, recompute, mapping_commands, simulate):
+    cli.add_command(command)
+for command in OPERATIONS:
+    cli.add_command(command)
+cli.add_command(account)
+cli.add_command(reproduce)
+
+
+def _serve(settings: Settings, port: int, browser: bool | None) -> None:
+    from alertreview.console import serve_dashboard
+
+    serve_dashboard(settings, port=port, open_browser=browser)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or another with one line on standard error."""
+    try:
+        # Without its own end of the program, click hands the exit code of a command back instead of raising it.
+        ended = cli.main(args=arguments, prog_name="alertreview", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(f"alertreview: interrupted; {GOES_ON}", err=True)
+        return EXIT_INTERRUPTED
+    except Terminated:
+        click.echo(f"alertreview: stopped; {GOES_ON}", err=True)
+        return EXIT_TERMINATED
+    except AlertReviewError as error:
+        click.echo(f"alertreview: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()
+        return EXIT_UNEXPECTED
+    return ended if isinstance(ended, int) else 0

@@ -1,0 +1,204 @@
+"""Commands for whoever looks after a site: backups, the schema, the audit trail, and a look over everything."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from alertreview.cli.options import EXIT_UNEXPECTED, site_options
+from alertreview.settings import Settings, load_settings
+
+_FOLDER = click.Path(path_type=Path)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@click.group()
+def backup() -> None:
+    """Make, try and restore backups of the whole site."""
+
+
+@backup.command()
+@click.option("--to", type=_FOLDER, metavar="DIR", help="Folder of the backups (default: 'backups' in the home).")
+@click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove the oldest verified backups beyond N.")
+@click.option(
+    "--scratch-database", metavar="URL", help="Empty PostgreSQL database to try the backup in (default: a new one)."
+)
+@site_options
+def create(
+    to: Path | None, keep: int | None, scratch_database: str | None, home: Path | None, database: str | None
+) -> None:
+    """Copy database and imports while the site is in use, and try the copy; only then it counts."""
+    from alertreview.operations.backup import Backups
+
+    verified = Backups(load_settings(home, database), _now).create(to, keep=keep, scratch_url=scratch_database)
+    click.echo(f"Backup made and verified: {verified.folder}")
+    _tell(verified.manifest.contents.n_audit_events, verified.manifest.contents.audit_head)
+
+
+@backup.command()
+@click.argument("folder", type=_FOLDER)
+@click.option("--scratch", type=_FOLDER, metavar="DIR", help="Where to try it (default: beside the backup).")
+@click.option("--scratch-database", metavar="URL", help="Empty PostgreSQL database to try it in (default: a new one).")
+@site_options
+def verify(
+    folder: Path, scratch: Path | None, scratch_database: str | None, home: Path | None, database: str | None
+) -> None:
+    """Restore a backup into a scratch place, check every row and file, and compute its reports."""
+    from alertreview.operations.backup import verify_backup
+
+    settings = _settings_anywhere(home, database)
+    verified = verify_backup(folder, settings.database_url, scratch_url=scratch_database, place=scratch)
+    for slug, digest in sorted(verified.reports.items()):
+        click.echo(f"Report of study {slug}: {digest}")
+    click.echo(f"Verified: {folder}")
+    _tell(verified.manifest.contents.n_audit_events, verified.manifest.contents.audit_head)
+
+
+@backup.command()
+@click.argument("folder", type=_FOLDER)
+@site_options
+def restore(folder: Path, home: Path | None, database: str | None) -> None:
+    """Make a site anew from a backup, in a home and a database that hold nothing yet."""
+    from alertreview.operations.backup import Backups
+
+    settings = _settings_anywhere(home, database)
+    manifest = Backups(settings, _now).restore(folder)
+    click.echo(f"Restored as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC: {settings.home}")
+    click.echo("Everybody has to sign in again.")
+    _tell(manifest.contents.n_audit_events, manifest.contents.audit_head)
+
+
+@click.command()
+@site_options
+def doctor(home: Path | None, database: str | None) -> None:
+    """Look the site over and say what is wrong and what to do; ends with 1 when something has to be done."""
+    from alertreview.operations.doctor import Level, examine_site
+
+    findings = []
+    for finding in examine_site(load_settings(home, database), _now()):
+        click.echo(f"{finding.level.value:8} {finding.subject}: {finding.text}")
+        findings.append(finding)
+    n_problems = sum(finding.level is Level.PROBLEM for finding in findings)
+    n_warnings = sum(finding.level is Level.WARNING for finding in findings)
+    click.echo(f"{n_problems} problems, {n_warnings} warnings.")
+    if n_problems:
+        raise click.exceptions.Exit(EXIT_UNEXPECTED)
+
+
+@click.group()
+def db() -> None:
+    """Look after the schema of the database: what it has, renewing it, going back, and rights on PostgreSQL."""
+
+
+@db.command()
+@site_options
+def status(home: Path | None, database: str | None) -> None:
+    """Say which schema the database has and which one this version needs; changes nothing."""
+    from db.database import Database
+    from db.schema import head
+
+    with Database(load_settings(home, database).database_url) as site:
+        state = site.state()
+        click.echo(f"Database: {site.name}")
+        click.echo(f"Schema: {state.revision or 'none'}, this version needs {head()}")
+        site.check()
+        with site.read() as uow:
+            _tell(uow.audit.count(), uow.audit.head())
+
+
+@db.command()
+@click.option("--no-backup", is_flag=True, help="Make no copy first, because there is one already.")
+@site_options
+def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
+    """Bring the database to this version's schema; an older one is copied first."""
+    from alertreview.operations.upgrade import upgrade_site
+    from db.database import Database
+
+    settings = load_settings(home, database)
+    with Database(settings.database_url) as site:
+        copy = upgrade_site(settings, site, _now(), backup=not no_backup)
+        if copy is not None:
+            click.echo(f"Copied first: {copy}")
+        click.echo(f"Schema {site.state().revision}.")
+
+
+@db.command()
+@click.argument("revision")
+@click.option("--discard", is_flag=True, help="Go back although rows or values get lost.")
+@site_options
+def downgrade(revision: str, discard: bool, home: Path | None, database: str | None) -> None:
+    """Take the schema back to REVISION, for a former version of the program; refused where something would be lost."""
+    from alertreview.operations.upgrade import downgrade_site
+    from db.database import Database
+
+    settings = load_settings(home, database)
+    with Database(settings.database_url) as site:
+        copy, lost = downgrade_site(settings, site, revision, _now(), discard=discard)
+        click.echo(f"Copied first: {copy}")
+        for thing in lost:
+            click.echo(f"Lost: {thing}")
+        click.echo(f"Schema {site.state().revision}.")
+
+
+@db.command()
+@click.argument("role")
+@site_options
+def grant(role: str, home: Path | None, database: str | None) -> None:
+    """Give ROLE of a PostgreSQL server the rights that the program needs, and none to change the audit trail."""
+    from db.database import Database
+    from db.maintenance.roles import grant as grant_rights
+
+    with Database(load_settings(home, database).database_url) as site:
+        site.check()
+        for table, rights in grant_rights(site, role).items():
+            click.echo(f"{table}: {rights}")
+
+
+@click.group()
+def audit() -> None:
+    """Check the audit trail, or write it to a file."""
+
+
+@audit.command(name="verify")
+@click.option("--head", metavar="HASH", help="A head printed earlier; with it a cut tail is found too.")
+@site_options
+def verify_trail(head: str | None, home: Path | None, database: str | None) -> None:
+    """Check every row against the one before: an edited, inserted, removed or swapped row is found."""
+    from db.database import Database
+
+    with Database(load_settings(home, database).database_url) as site:
+        site.check()
+        with site.read() as uow:
+            report = uow.audit.require_whole(head)
+    click.echo("The audit trail is whole.")
+    _tell(report.n_events, report.head)
+
+
+@audit.command(name="export")
+@click.argument("file", type=_FOLDER)
+@site_options
+def export_trail(file: Path, home: Path | None, database: str | None) -> None:
+    """Write the audit trail to FILE (.jsonl or .csv), once it is found to be whole."""
+    from alertreview.access.audit_trail import AuditTrailService
+    from db.database import Database
+
+    with Database(load_settings(home, database).database_url) as site:
+        site.check()
+        report = AuditTrailService(site, _now).export(file)
+    click.echo(f"Written: {file}")
+    _tell(report.n_events, report.head)
+
+
+def _tell(n_events: int, head: str) -> None:
+    click.echo(f"Audit trail: {n_events} rows, head {head}")
+
+
+def _settings_anywhere(home: Path | None, database: str | None) -> Settings:
+    """Find the settings of a site that need not exist."""
+    return load_settings(home, database, must_exist=False)
+
+
+OPERATIONS = (backup, doctor, db, audit)

@@ -1,0 +1,86 @@
+"""What commands share: the options that name a site, and one line instead of a traceback for the unforeseen."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, default_home
+from core.errors import AlertReviewError
+
+EXIT_UNEXPECTED = 1
+
+
+class UnexpectedError(AlertReviewError):
+    """Something that no rule foresaw; where it happened stands in the log of the home."""
+
+    exit_code = EXIT_UNEXPECTED
+
+
+def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--home`` and ``--database``, with their environment variables, and a log for the unforeseen."""
+    command = log_the_unforeseen(command)
+    for decorate in (
+        click.option(
+            "--database", metavar="URL", envvar=DATABASE_VARIABLE, help="SQLAlchemy URL; by default a file in the home."
+        ),
+        click.option(
+            "--home",
+            metavar="DIR",
+            envvar=HOME_VARIABLE,
+            type=click.Path(path_type=Path),
+            help="Folder of the site, with its imports and its database.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command SOURCE as a path or a URL, with ``--schema``, and ``--format``: told from SOURCE if left out."""
+
+    @log_the_unforeseen
+    @functools.wraps(command)
+    def reading(*, source: str, source_format: str | None, **options: Any) -> Any:
+        from alertreview.records.sources.detect_format import told_format
+
+        place = source if "://" in source else Path(source)
+        return command(source=place, source_format=source_format or told_format(place), **options)
+
+    for decorate in (
+        click.option("--schema", help="Schema of an OMOP CDM that is read from a database."),
+        click.option(
+            "--format",
+            "source_format",
+            type=click.Choice(["meds", "omop", "csv"]),
+            help="What SOURCE is (default: told from its files).",
+        ),
+        click.argument("source"),
+    ):
+        reading = decorate(reading)
+    return reading
+
+
+def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn an error that no rule foresaw into one line; its place goes to the log, its text (patient data?) nowhere."""
+
+    @functools.wraps(command)
+    def guarded(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except (AlertReviewError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except Exception as error:
+            from alertreview.console import write_technical_log
+
+            log_file = Path(options.get("home") or default_home()) / "alertreview.log"
+            sentence = f"an unexpected error ({type(error).__name__}); nothing half-done is visible"
+            try:
+                write_technical_log(log_file, error)
+            except OSError:
+                raise UnexpectedError(f"{sentence}.") from error
+            raise UnexpectedError(f"{sentence}. Where it happened: {log_file}") from error
+
+    return guarded

@@ -1,0 +1,158 @@
+"""The command that scores: everything anew, or only new instances against what an earlier run learned."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from alertreview.cli.options import site_options
+from alertreview.settings import Settings, load_settings
+from core.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from alertreview.scoring.resume import ScoringRequest
+    from alertreview.scoring.score_site import ScoringOutcome
+    from alertreview.settings import Progress
+    from db.database import Database
+
+LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
+"""Options that say how to learn: with one of them given, a run learns its own past."""
+
+
+@click.command()
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    help="Named scorer; repeat for several, each with lists of its own, the first one's shown first (default: "
+    "softhad). See --list-scorers.",
+)
+@click.option("--list-scorers", is_flag=True, help="List the named scorers and end.")
+@click.option(
+    "--split",
+    type=click.Choice(["auto", "time", "patient", "folds", "source"]),
+    default="auto",
+    show_default=True,
+    help="How past and recent are told apart; auto: by time, or in folds of patients where the calendar is shifted.",
+)
+@click.option(
+    "--since",
+    metavar="DATE",
+    help="First recent day (default: the last fifth of the days). Where an earlier run keeps a past that ends before "
+    "it, only the instances from that day on are scored, against that past.",
+)
+@click.option(
+    "--from-run",
+    metavar="latest|none|ID",
+    help="With --since: the run whose stored past is used; none learns anew (default: latest, when it fits and no "
+    "option says how to learn).",
+)
+@click.option("--nodes", type=click.IntRange(10), default=200, show_default=True, help="Nodes of a backbone graph.")
+@click.option(
+    "--graphs", type=click.IntRange(1), default=3, show_default=True, help="Graphs whose scores are averaged."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything drawn at random."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
+@click.option("--cluster", metavar="ADDRESS", help="Run the tasks on the Dask scheduler at tcp://HOST:PORT.")
+@site_options
+@click.pass_context
+def score(
+    context: click.Context,
+    scorers: tuple[str, ...],
+    list_scorers: bool,
+    split: str,
+    since: str | None,
+    from_run: str | None,
+    nodes: int,
+    graphs: int,
+    seed: int,
+    jobs: int | None,
+    cluster: str | None,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Score every task of the last import and publish the alerts as one run.
+
+    An interrupted run is continued where it stopped; readers see nothing of it until it is published.
+    """
+    from alertreview.console import progress_bar
+    from alertreview.operations.upgrade import open_database
+    from alertreview.scoring.resume import ScoringRequest
+    from alertreview.scoring.scorers import list_named_scorers
+
+    if list_scorers:
+        for name, meaning in list_named_scorers():
+            click.echo(f"{name:21} {meaning}")
+        return
+    given = [name for name in LEARNING_OPTIONS if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    _check_from_run(from_run, since, given)
+    settings = load_settings(home, database)
+    request = ScoringRequest(
+        scorers=scorers or ("softhad",),
+        split=split,
+        since=since,
+        n_nodes=nodes,
+        n_graphs=graphs,
+        seed=seed,
+        n_jobs=jobs,
+    )
+    with open_database(settings, upgrade=True) as site_database, progress_bar("Scoring") as progress:
+        outcome = None
+        if since is not None and from_run != "none" and not given:
+            outcome = _score_new(settings, site_database, request, from_run, progress)
+        if outcome is None:
+            outcome = _score_anew(settings, site_database, request, cluster, progress)
+    for line in outcome.lines():
+        click.echo(line)
+
+
+def _check_from_run(from_run: str | None, since: str | None, given: list[str]) -> None:
+    """Refuse a stored past without a first new day, or together with options that say how to learn."""
+    if from_run in (None, "none"):
+        return
+    if since is None:
+        raise click.UsageError("--from-run scores new instances: say with --since from which day on.")
+    if given:
+        options = ", ".join("--" + name.removesuffix("s") if name == "scorers" else f"--{name}" for name in given)
+        raise click.UsageError(
+            f"--from-run uses what that run learned, so {options} cannot be chosen. Leave one of them out."
+        )
+
+
+def _score_new(
+    settings: Settings, database: "Database", request: "ScoringRequest", wanted: str | None, progress: "Progress | None"
+) -> "ScoringOutcome | None":
+    """Score new instances against a stored past; None when nobody named a run and no stored past fits."""
+    from alertreview.scoring.new_day import LATEST, find_base, score_new_instances
+    from alertreview.scoring.score_site import parse_day
+
+    since = parse_day(request.since)
+    if since is None:
+        return None
+    base = find_base(settings, database, wanted or LATEST, since)
+    if base is None:
+        if wanted == LATEST:
+            raise NotFoundError(
+                f"No run keeps a past that ends before {request.since}. Score anew: --from-run none, or leave it out."
+            )
+        return None
+    return score_new_instances(settings, database, base, since, n_jobs=request.n_jobs, progress=progress)
+
+
+def _score_anew(
+    settings: Settings,
+    database: "Database",
+    request: "ScoringRequest",
+    cluster: str | None,
+    progress: "Progress | None",
+) -> "ScoringOutcome":
+    from alertreview.scoring.cluster import cluster_workers
+    from alertreview.scoring.score_site import score_site
+
+    with ExitStack() as stack:
+        workers = stack.enter_context(cluster_workers(cluster)) if cluster else None
+        return score_site(settings, database, request, progress, workers)

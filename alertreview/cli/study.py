@@ -1,0 +1,188 @@
+"""Commands on a study: its report, a signature, exported labels, and the report again from exported files."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from alertreview.cli.options import site_options
+
+
+@click.command()
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@click.option(
+    "--format", "output_format", type=click.Choice(["json", "html", "pdf"]), default="json", show_default=True
+)
+@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
+@site_options
+def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
+    """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
+    from alertreview.application import open_application
+    from alertreview.files import write_bytes
+    from alertreview.reports.documents import ReportFormat, render_report
+
+    with open_application(home, database) as application:
+        study_report = application.report(slug)
+        signatures = application.signatures(slug, study_report)
+        content = render_report(study_report, ReportFormat(output_format), signatures)
+    if out is None:
+        sys.stdout.buffer.write(content)
+    else:
+        write_bytes(out, content)
+        click.echo(f"Report of study {slug} written to {out}.")
+
+
+@click.command(name="sign-report")
+@click.option("--study", "slug", required=True, help="Short name of the study; it must be locked.")
+@click.option("--person", metavar="NAME", required=True, help="Who signs: the name of somebody on this site.")
+@click.option("--meaning", metavar="TEXT", required=True, help="What the signature says: 'I approve this report'.")
+@site_options
+def sign_report(slug: str, person: str, meaning: str, home: Path | None, database: str | None) -> None:
+    """Sign the report of a locked study as it stands; a changed vote or a reopened study supersedes the signature."""
+    from alertreview.application import open_application
+    from alertreview.cli.accounts import ask_password
+
+    with open_application(home, database) as application:
+        signer = application.person_named(person).person_id
+        application.sign_in.require_credentials(signer, ask_password)
+        signature = application.sign_report(slug, signer, meaning)
+    click.echo(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
+    click.echo(f"Content {signature.content_hash}")
+
+
+@click.group()
+def study() -> None:
+    """Set studies up, and lock them when all is judged."""
+
+
+@study.command(name="create")
+@click.option("--study", "slug", required=True, help="Short name: lower-case letters, digits, hyphens.")
+@click.option("--title", required=True, help="Name for people.")
+@click.option("--reader", "readers", multiple=True, required=True, help="Name of a reader; repeat for each.")
+@click.option("--cases", type=click.IntRange(1), default=222, show_default=True, help="Cases to choose.")
+@click.option(
+    "--readers-per-case", type=click.IntRange(1), default=3, show_default=True, help="Readers that judge each case."
+)
+@click.option("--balance", is_flag=True, help="As many omissions as commissions from each range of scores.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the choice and the readers' orders."
+)
+@click.option(
+    "--open-panel", is_flag=True, help="Readers may see the scores before they judge; such figures are flattered."
+)
+@site_options
+def study_create(
+    slug: str,
+    title: str,
+    readers: tuple[str, ...],
+    cases: int,
+    readers_per_case: int,
+    balance: bool,
+    seed: int,
+    open_panel: bool,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Choose cases over low, middle and high scores of the last run, and open the study for its readers.
+
+    The defaults are the method paper's: 222 cases, three readers each.
+    """
+    from alertreview.application import open_application
+    from alertreview.cli.study_setup import set_up_study
+    from core.studies.selection import SelectionDesign
+    from core.vocabulary import OPEN_PANEL_LIMIT
+
+    design = SelectionDesign(n_cases=cases, n_readers=readers_per_case, balance_decisions=balance, seed=seed)
+    with open_application(home, database) as application:
+        made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel)
+    click.echo(f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers.")
+    if made.is_open_panel:
+        click.echo(OPEN_PANEL_LIMIT)
+
+
+@study.command(name="lock")
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@site_options
+def study_lock(slug: str, home: Path | None, database: str | None) -> None:
+    """Take no more judgments; from then on the report can be signed."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        application.studies_service.lock_study(slug)
+        view = application.study(slug)
+    click.echo(f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers.")
+
+
+@click.group()
+def export() -> None:
+    """Write expert labels and scores to files that open anywhere."""
+
+
+@export.command(name="labels")
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["csv", "csv-excel", "xlsx", "parquet", "jsonl", "meds"]),
+    default="csv",
+    show_default=True,
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["long", "wide"]),
+    default="long",
+    show_default=True,
+    help="One row for each version of each judgment, or one row for each case.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@site_options
+def export_labels(
+    slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None
+) -> None:
+    """Write the judgments of a study, with the case, the alert, the run and the rubric they belong to."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        n_rows = application.exports.labels(slug, output_format, layout, out)
+    click.echo(f"{n_rows} rows written to {out}.")
+
+
+@export.command(name="study")
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@click.option(
+    "--format",
+    "output_formats",
+    type=click.Choice(["csv", "csv-excel", "xlsx", "parquet", "jsonl"]),
+    multiple=True,
+    default=("csv",),
+    show_default=True,
+    help="Format of the tables; repeat for several.",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="New folder to write.")
+@site_options
+def export_study(
+    slug: str, output_formats: tuple[str, ...], out: Path, home: Path | None, database: str | None
+) -> None:
+    """Write every table of a study with a manifest; `alertreview recompute` makes its report again from them."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        files = application.exports.study(slug, output_formats, out)
+    click.echo(f"{len(files)} files and a manifest written to {out}.")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
+def recompute(folder: Path, out: Path | None) -> None:
+    """Compute a study's report again from the files in FOLDER alone, as JSON; needs no site and no database."""
+    from alertreview.exports.recompute import recompute as recompute_report
+    from alertreview.files import write_bytes
+    from alertreview.reports.documents import ReportFormat, render_report
+
+    content = render_report(recompute_report(folder), ReportFormat.JSON)
+    if out is None:
+        sys.stdout.buffer.write(content)
+    else:
+        write_bytes(out, content)
+        click.echo(f"Report recomputed from {folder} written to {out}.")

@@ -1,0 +1,93 @@
+"""Set a study up from a published run in one go: choose cases over the score range, make people readers, open it."""
+
+from collections.abc import Sequence
+
+from alertreview.application import Application
+from alertreview.records.snapshots import read_snapshot
+from alertreview.settings import now
+from alertreview.studies.case_selection import choose_study_cases
+from alertreview.studies.models import StudyView
+from core.errors import InvalidInputError, NotFoundError
+from core.studies.selection import SelectionDesign
+from core.vocabulary import Role
+
+
+def set_up_study(
+    application: Application,
+    slug: str,
+    title: str,
+    readers: Sequence[str],
+    design: SelectionDesign,
+    *,
+    guidelines: str = "",
+    is_open_panel: bool = False,
+) -> StudyView:
+    """Choose cases, name readers and open a study on the last published run.
+
+    Parameters
+    ----------
+    application : Application
+        The site.
+    slug, title : str
+        Short name for commands and links; name for people.
+    readers : sequence of str
+        Names; whoever is not known yet becomes a reviewer of the site.
+    design : SelectionDesign
+        How cases are chosen; its `n_readers` is the number of readers of each case.
+    guidelines : str
+        What readers see beside each case.
+    is_open_panel : bool
+        Whether readers may see the scores before they judge.
+
+    Raises
+    ------
+    NotFoundError
+        If nothing was scored yet.
+    InvalidInputError
+        If there are fewer readers than each case needs, or a name is given twice.
+    ConflictError
+        If the short name is taken.
+    """
+    if len(set(readers)) != len(readers):
+        raise InvalidInputError("A reader is named twice. Name each reader once.")
+    if len(readers) < design.n_readers:
+        raise InvalidInputError(
+            f"{len(readers)} readers are named; each case needs {design.n_readers}. "
+            "Name more, or lower --readers-per-case."
+        )
+    with application.database.read() as uow:
+        run = uow.runs.latest_published()
+        if run is None:
+            raise NotFoundError("There are no scores to choose cases from. Score the site first (alertreview score).")
+        folder = uow.snapshots.get(run.snapshot_id).folder
+    snapshot = read_snapshot(application.settings.snapshots / folder)
+    cases, selection = choose_study_cases(application.database, snapshot, run, design, "low, middle and high scores")
+    studies = application.studies_service
+    studies.create_study(
+        slug,
+        title,
+        run.id,
+        cases,
+        n_slots=design.n_readers,
+        order_seed=design.seed,
+        guidelines=guidelines,
+        selection_design=selection,
+        is_open_panel=is_open_panel,
+    )
+    studies.add_readers(slug, people_named(application, readers))
+    studies.open_study(slug)
+    return application.study(slug)
+
+
+def people_named(application: Application, names: Sequence[str]) -> list[int]:
+    """Give the numbers of people by name; whoever is not known becomes a reviewer."""
+    with application.database.write() as uow:
+        numbers = []
+        for name in names:
+            person = uow.people.by_name(name)
+            if person is None:
+                person = uow.people.add(name, Role.REVIEWER, created_at=now())
+                uow.audit.append(now(), "command line", "person added", f"person {person.id}", {"role": "reviewer"})
+            numbers.append(person.id)
+        uow.commit()
+    return numbers

@@ -1,0 +1,401 @@
+"""Expert labels and everything they were judged on, as files: one table, or the whole study with a manifest."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from alertreview import __version__
+from alertreview.exports.formats import (
+    ExportFormat,
+    WrittenFile,
+    digest_of,
+    folder_digest,
+    scratch_in,
+    write_table,
+    zip_folder,
+)
+from alertreview.exports.manifest import MANIFEST, write_manifest
+from alertreview.exports.schema import dictionary_rows, table_schema
+from alertreview.exports.study_rows import (
+    MedsLabel,
+    Row,
+    label_rows,
+    study_rows,
+    study_schema,
+    study_settings,
+    write_meds_labels,
+)
+from alertreview.records.snapshots import Snapshot
+from alertreview.reports.documents import ReportFormat, write_report
+from alertreview.reports.report import gather_study, standing_versions
+from alertreview.reports.signing import Signature
+from alertreview.settings import Clock
+from alertreview.studies.models import CaseForReport, ExportPreview
+from alertreview.studies.studies import StudyService
+from core.errors import InvalidInputError, SourceError
+from core.statistics.consensus import majority_label
+from core.studies.make_report import study_report
+from core.studies.report import StudyReport
+from core.studies.report_input import StudyInput, prepare
+from core.vocabulary import CaseState
+from db.database import Database
+from db.rows import RunRow, StudyRow
+
+TABLE_OF_LAYOUT = {"long": "judgments", "wide": "labels"}
+MEDS = "meds"
+COMMAND_LINE = "command line"
+EXPORTED = "exported"
+
+
+class Exports:
+    """Exports of one site.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    studies : StudyService
+        Gives cases and audit rows.
+    open_snapshot : callable
+        Gives the import with a content hash.
+    clock : callable
+        Gives the time now, aware.
+    scratch : Path
+        Folder in which downloads are made and removed again; as private as the database.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        studies: StudyService,
+        open_snapshot: Callable[[str], Snapshot],
+        clock: Clock,
+        scratch: Path,
+    ) -> None:
+        self._database = database
+        self._studies = studies
+        self._open_snapshot = open_snapshot
+        self._clock = clock
+        self._scratch = scratch
+
+    def preview(self, slug: str, output_format: str, layout: str) -> ExportPreview:
+        """Count the rows that `labels` would write, by where their cases stand; nothing is written.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        InvalidInputError
+            If there is no such format or layout.
+        """
+        _table_of(output_format, layout)
+        state_of = {case.case_id: case.state for case in self._studies.case_rows(slug)}
+        study = gather_study(self._database, self._studies, self._open_snapshot, slug)
+        if output_format == MEDS:
+            arrays = prepare(study)
+            decided = ~np.isnan(majority_label(arrays.answers).label)
+            of_rows = [int(case_id) for case_id in arrays.column("case_id")[decided]]
+        else:
+            of_rows = (study.votes if layout == "long" else study.cases)["case_id"].tolist()
+        counted = Counter(state_of[case_id] for case_id in of_rows)
+        return ExportPreview({state: counted[state] for state in CaseState})
+
+    def labels(
+        self,
+        slug: str,
+        output_format: str,
+        layout: str,
+        out: Path,
+        *,
+        states: Collection[CaseState] = (),
+        actor: str = COMMAND_LINE,
+    ) -> int:
+        """Write the judgments of a study (one row a version) or its labels (one row a case) to one file.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        output_format : str
+            A value of `ExportFormat`, or "meds": then `out` is a folder with one file of majority labels for each task.
+        layout : {"long", "wide"}
+            One row for each version of each judgment, or one row for each case.
+        out : Path
+            File to write, whole or not at all.
+        states : collection of CaseState
+            Only cases that stand so; empty means all.
+        actor : str
+            Who, for the audit trail.
+
+        Returns
+        -------
+        int
+            Number of rows.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        InvalidInputError
+            If there is no such format or layout.
+        SourceError
+            If the file cannot be written.
+        """
+        n_rows = self._write_labels(slug, output_format, layout, out, states)
+        digest = folder_digest(out) if output_format == MEDS else digest_of(out.read_bytes())
+        self._note_labels(slug, output_format, layout, states, actor, (out.name, n_rows, digest))
+        return n_rows
+
+    def labels_download(
+        self,
+        slug: str,
+        output_format: str,
+        layout: str,
+        *,
+        states: Collection[CaseState] = (),
+        actor: str = COMMAND_LINE,
+    ) -> tuple[str, bytes]:
+        """Make the same file as `labels` for a download: its name and its bytes; MEDS labels come as a zip.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            As `labels` does.
+        """
+        table = _table_of(output_format, layout)
+        with scratch_in(self._scratch) as folder:
+            if output_format == MEDS:
+                name = f"{slug}-meds-labels.zip"
+                n_rows = self._write_labels(slug, output_format, layout, folder / "labels", states)
+                content = zip_folder(folder / "labels", f"{slug}-meds-labels")
+            else:
+                name = f"{slug}-{table}{ExportFormat(output_format).suffix}"
+                n_rows = self._write_labels(slug, output_format, layout, folder / name, states)
+                content = (folder / name).read_bytes()
+        self._note_labels(slug, output_format, layout, states, actor, (name, n_rows, digest_of(content)))
+        return name, content
+
+    def study(
+        self, slug: str, formats: Sequence[str], folder: Path, *, actor: str = COMMAND_LINE
+    ) -> tuple[WrittenFile, ...]:
+        """Write every table of a study and a manifest with checksums, from which its report can be computed again.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        formats : sequence of str
+            Values of `ExportFormat`.
+        folder : Path
+            New or empty; the manifest is written last.
+        actor : str
+            Who, for the audit trail.
+
+        Raises
+        ------
+        InvalidInputError
+            If the folder holds something already.
+        """
+        if folder.exists() and any(folder.iterdir()):
+            raise InvalidInputError(
+                f"{folder} is not empty. Name a new folder, so that no older file is mistaken for new."
+            )
+        files, _ = self._write_study(slug, formats, folder)
+        digest = digest_of((folder / MANIFEST).read_bytes())
+        self._note_study(slug, formats, actor, files, folder.name, digest)
+        return files
+
+    def study_download(
+        self,
+        slug: str,
+        formats: Sequence[str],
+        signatures_of: Callable[[StudyReport], Iterable[Signature]],
+        *,
+        actor: str = COMMAND_LINE,
+    ) -> tuple[str, bytes]:
+        """Make everything for a paper as one zip: all tables, dictionary, manifest, report, and checksums of them all.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        formats : sequence of str
+            Values of `ExportFormat`.
+        signatures_of : callable
+            Gives the signatures to print in the report.
+        actor : str
+            Who, for the audit trail.
+
+        Returns
+        -------
+        tuple of str and bytes
+            Name and content of the zip; inside, ``SHA256SUMS`` is for ``sha256sum --check``.
+        """
+        name = f"{slug}-study"
+        with scratch_in(self._scratch) as folder:
+            files, report = self._write_study(slug, formats, folder / name)
+            write_report(report, folder / name, list(ReportFormat), signatures_of(report))
+            content = zip_folder(folder / name, name, with_checksums=True)
+        self._note_study(slug, formats, actor, files, f"{name}.zip", digest_of(content))
+        return f"{name}.zip", content
+
+    def _write_labels(
+        self, slug: str, output_format: str, layout: str, out: Path, states: Collection[CaseState]
+    ) -> int:
+        table = _table_of(output_format, layout)
+        study = gather_study(self._database, self._studies, self._open_snapshot, slug)
+        chosen = {str(case.case_id) for case in self._studies.case_rows(slug) if not states or case.state in states}
+        if output_format == MEDS:
+            labels = self._meds_labels(slug, study, chosen)
+            write_meds_labels(out, labels)
+            return len(labels)
+        rows = (row for row in label_rows(study, table, **self._details(slug)) if row["case_id"] in chosen)
+        with _scratch_beside(out) as folder:
+            written = write_table(folder, rows, study_schema(table, study), [ExportFormat(output_format)])[0]
+            written.path.replace(out)
+        return written.n_rows
+
+    def _write_study(
+        self, slug: str, formats: Sequence[str], folder: Path
+    ) -> tuple[tuple[WrittenFile, ...], StudyReport]:
+        study = gather_study(self._database, self._studies, self._open_snapshot, slug)
+        report = study_report(study)
+        chosen = [ExportFormat(one) for one in formats]
+        files: list[WrittenFile] = []
+        schemas = []
+        for table, rows in study_rows(study, report, **self._details(slug)).items():
+            schemas.append(study_schema(table, study))
+            files += write_table(folder, rows, schemas[-1], chosen)
+        files += write_table(folder, dictionary_rows(schemas), table_schema("dictionary"), chosen)
+        with self._database.read() as uow:
+            stored = uow.studies.by_slug(slug)
+            run = uow.runs.get(stored.run_id)
+            content_hash = uow.snapshots.get(run.snapshot_id).content_hash
+            head = uow.audit.head()
+        write_manifest(
+            folder,
+            files,
+            study_settings(study),
+            created_at=self._clock(),
+            origin=_origin(stored, run, content_hash, head),
+        )
+        return tuple(files), report
+
+    def _details(self, slug: str) -> dict[str, Any]:
+        """Columns of cases and votes that no report needs, as `study_rows` takes them."""
+        cases = self._studies.case_rows(slug)
+        with self._database.read() as uow:
+            stored = uow.studies.by_slug(slug)
+            versions = standing_versions(uow, stored.id, {case.case_id for case in cases})
+            texts = {
+                version: uow.studies.rubric(stored.id, version).answer_texts
+                for version in {judgment.rubric_version for _, judgment in versions}
+            }
+            slots = {(slot.case_id, slot.reviewer_id): slot.slot for slot in uow.slots.of_study(stored.id)}
+            alerts = uow.alerts.ids_of_decisions(stored.run_id, [(case.row_index, case.task_key) for case in cases])
+        vote_details: dict[tuple[str, str, int], Row] = {
+            (str(judgment.case_id), reader, judgment.version): {
+                "slot": slots.get((judgment.case_id, judgment.reviewer_id)),
+                "answer_text": texts[judgment.rubric_version].get(str(int(judgment.answer or 0))),
+                "certainty": judgment.certainty.value if judgment.certainty else None,
+                "comment": judgment.comment or None,
+                "change_reason": judgment.reason or None,
+                "saved_at": judgment.judged_at,
+                "saw_score": judgment.saw_score_before,
+                "rubric_version": str(judgment.rubric_version),
+                "guideline_version": str(judgment.rubric_version),
+            }
+            for reader, judgment in versions
+        }
+        case_details: dict[str, Row] = {
+            str(case.case_id): {
+                "alert_id": _text(alerts.get((case.row_index, case.task_key))),
+                "run_id": str(stored.run_id),
+                "snapshot_at": case.snapshot_at,
+            }
+            for case in cases
+        }
+        return {"case_details": case_details, "vote_details": vote_details}
+
+    def _meds_labels(self, slug: str, study: StudyInput, chosen: Collection[str]) -> list[MedsLabel]:
+        """Majority labels that are decided; a patient's prefix is no part of a MEDS subject."""
+        arrays = prepare(study)
+        labels = majority_label(arrays.answers).label
+        by_id: dict[str, CaseForReport] = {str(case.case_id): case for case in self._studies.case_rows(slug)}
+        cases = [by_id[case_id] for case_id in arrays.column("case_id")]
+        return [
+            MedsLabel(case.task_key, _subject(case.patient_id), case.snapshot_at, bool(label == 1.0))
+            for case, label in zip(cases, labels, strict=True)
+            if not np.isnan(label) and str(case.case_id) in chosen
+        ]
+
+    def _note_labels(
+        self,
+        slug: str,
+        output_format: str,
+        layout: str,
+        states: Collection[CaseState],
+        actor: str,
+        file: tuple[str, int, str],
+    ) -> None:
+        name, n_rows, digest = file
+        details: dict[str, Any] = {"what": "labels", "format": output_format, "layout": layout}
+        details |= {"states": sorted(state.value for state in states)} if states else {}
+        self._note(slug, details | {"file": name, "rows": n_rows, "sha256": digest}, actor)
+
+    def _note_study(
+        self, slug: str, formats: Sequence[str], actor: str, files: Sequence[WrittenFile], name: str, digest: str
+    ) -> None:
+        details = {"what": "study", "formats": list(formats), "files": len(files), "file": name, "sha256": digest}
+        first = ExportFormat(formats[0])
+        self._note(slug, details | {"rows": sum(file.n_rows for file in files if file.format is first)}, actor)
+
+    def _note(self, slug: str, details: dict[str, Any], actor: str) -> None:
+        with self._database.write() as uow:
+            uow.audit.append(self._clock(), actor, EXPORTED, f"study {slug}", details)
+            uow.commit()
+
+
+def _table_of(output_format: str, layout: str) -> str:
+    """Table of a layout, once format and layout are known to exist."""
+    if layout not in TABLE_OF_LAYOUT:
+        raise InvalidInputError(f"There is no layout '{layout}'. Layouts are {', '.join(TABLE_OF_LAYOUT)}.")
+    known = [*(one.value for one in ExportFormat), MEDS]
+    if output_format not in known:
+        raise InvalidInputError(f"There is no format '{output_format}'. Formats are {', '.join(known)}.")
+    return TABLE_OF_LAYOUT[layout]
+
+
+@contextmanager
+def _scratch_beside(out: Path) -> Iterator[Path]:
+    """Make a folder beside a file, on the same disk, so that the finished file is moved into place in one step."""
+    try:
+        with scratch_in(out.absolute().parent) as folder:
+            yield folder
+    except OSError as error:
+        raise SourceError(f"{out}: cannot be written ({error.strerror}). Name another file.") from error
+
+
+def _origin(study: StudyRow, run: RunRow, content_hash: str, audit_head: str) -> dict[str, str]:
+    return {
+        "code_version": __version__,
+        "data_hash": content_hash,
+        "scoring_run": str(run.id),
+        "scorer": run.scorer,
+        "rubric_version": str(study.rubric_version),
+        "audit_head": audit_head,
+    }
+
+
+def _subject(patient_id: str) -> str:
+    """Take a readable prefix and zeros off: "SIM-0412" is the MEDS subject 412."""
+    digits = patient_id.rpartition("-")[2] if patient_id[:1].isalpha() else patient_id
+    return str(int(digits)) if digits.isdigit() else digits
+
+
+def _text(number: int | None) -> str | None:
+    return None if number is None else str(number)

@@ -1,0 +1,237 @@
+"""Columns of every exported table, read from the one machine-readable dictionary in data/dictionary."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from alertreview.files import data_folder
+from core.errors import InvalidInputError
+
+
+class ColumnType(StrEnum):
+    """Type of a column's values."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    TIME = "time"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of an exported table."""
+
+    name: str
+    type: ColumnType
+    meaning: str
+    unit: str = ""
+    missing: str = ""
+    """When the value is missing; empty means never."""
+    values: tuple[tuple[str, str], ...] = ()
+    """Allowed values and what they mean; empty means free."""
+    repeats: str = ""
+    """ "reader": there is one such column for each reader."""
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One exported table."""
+
+    name: str
+    title: str
+    one_row: str
+    """What one row is."""
+    key: tuple[str, ...]
+    """Columns that together are unique."""
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def for_readers(self, readers: Sequence[str]) -> "TableSchema":
+        """Write out the columns that repeat for each reader."""
+        columns: list[Column] = []
+        for column in self.columns:
+            if not column.repeats:
+                columns.append(column)
+            columns += [
+                replace(column, name=column.name.format(reader=reader), repeats="")
+                for reader in (readers if column.repeats else ())
+            ]
+        return replace(self, columns=tuple(columns))
+
+
+@lru_cache(maxsize=1)
+def table_schemas() -> Mapping[str, TableSchema]:
+    """Return all exported tables by name, in alphabetical order."""
+    found = {path.stem: _read(path.read_text(encoding="utf-8")) for path in sorted(_folder().glob("*.yaml"))}
+    if not found:
+        raise InvalidInputError(f"No data dictionary is in {_folder()}. Install the program again.")
+    return found
+
+
+def table_schema(name: str) -> TableSchema:
+    """Return one exported table.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such table; the text lists those there are.
+    """
+    schemas = table_schemas()
+    if name not in schemas:
+        raise InvalidInputError(f"There is no exported table '{name}'. Tables are {', '.join(schemas)}.")
+    return schemas[name]
+
+
+def dictionary_rows(schemas: Sequence[TableSchema]) -> Iterator[dict[str, object]]:
+    """Yield the data dictionary of some tables, one row for each column."""
+    for schema in schemas:
+        for position, column in enumerate(schema.columns, start=1):
+            yield {
+                "table": schema.name,
+                "position": position,
+                "column": column.name,
+                "type": str(column.type),
+                "meaning": column.meaning,
+                "unit": column.unit or None,
+                "missing": column.missing or None,
+                "values": "; ".join(f"{value} = {meaning}" for value, meaning in column.values) or None,
+            }
+
+
+def _folder() -> Path:
+    return data_folder() / "dictionary"
+
+
+def _read(text: str) -> TableSchema:
+    plain = yaml.safe_load(text)
+    columns = tuple(
+        Column(
+            name=str(c["name"]),
+            type=ColumnType(c["type"]),
+            meaning=str(c["meaning"]),
+            unit=str(c.get("unit", "")),
+            missing=str(c.get("missing", "")),
+            values=tuple((str(value), str(meaning)) for value, meaning in c.get("values", {}).items()),
+            repeats=str(c.get("repeats", "")),
+        )
+        for c in plain["columns"]
+    )
+    return TableSchema(str(plain["table"]), str(plain["title"]), str(plain["one_row"]), tuple(plain["key"]), columns)
+
+
+Plain = str | int | float | bool | None
+_CALCULATED = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
+"""A text that starts like this would be calculated by a spreadsheet, or loses its first character."""
+_CONVERTED = re.compile(
+    r"\s*[\d.,(]|\s*(true|false)\s*$|\s*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s\-./]*\d",
+    re.IGNORECASE,
+)
+"""A text that looks like a number, a date or a truth value would be turned into one."""
+
+
+def plain_row(row: Mapping[str, object], schema: TableSchema) -> list[Plain]:
+    """Turn a row into plain values in the order of the table's columns.
+
+    Parameters
+    ----------
+    row : mapping
+        Column name to value; a name that is left out is a missing value. Identifiers may be given as whole numbers and
+        become text. Times must carry a zone and become ISO 8601 with offset. NaN is a missing value.
+    schema : TableSchema
+
+    Returns
+    -------
+    list
+        Text, int, float, bool or None.
+
+    Raises
+    ------
+    InvalidInputError
+        If a name is no column of the table, or a value does not have its column's type.
+    """
+    unknown = row.keys() - set(schema.names)
+    if unknown:
+        raise InvalidInputError(f"Table '{schema.name}' has no column '{min(unknown)}'; its columns are fixed.")
+    return [_plain(row.get(column.name), column, schema) for column in schema.columns]
+
+
+def _plain(value: Any, column: Column, schema: TableSchema) -> Plain:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    try:
+        return _CONVERT[column.type](value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"Column '{column.name}' of table '{schema.name}' holds a {type(value).__name__} where {column.type} is "
+            "expected (finite numbers, times with a zone). Nothing was written."
+        ) from None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise TypeError
+    text = str(value)
+    text.encode("utf-8")
+    return text
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value:
+        raise TypeError
+    return int(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (bool, str)) or not math.isfinite(value):
+        raise TypeError
+    return float(value)
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, str) or value not in (True, False):
+        raise TypeError
+    return bool(value)
+
+
+def _time(value: Any) -> str:
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise TypeError
+    return value.isoformat()
+
+
+_CONVERT: dict[ColumnType, Callable[[Any], Plain]] = {
+    ColumnType.TEXT: _text,
+    ColumnType.INTEGER: _integer,
+    ColumnType.NUMBER: _number,
+    ColumnType.BOOLEAN: _boolean,
+    ColumnType.TIME: _time,
+}
+
+
+def excel_text(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would calculate or convert; `from_excel_text` takes it off.
+
+    Examples
+    --------
+    >>> excel_text("=HYPERLINK(1)"), excel_text("001017"), excel_text("Müller µmol/L")
+    ("'=HYPERLINK(1)", "'001017", 'Müller µmol/L')
+    """
+    return f"'{text}" if text.startswith(_CALCULATED) or _CONVERTED.match(text) else text
+
+
+def from_excel_text(text: str) -> str:
+    """Undo `excel_text`."""
+    return text.removeprefix("'")

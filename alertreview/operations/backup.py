@@ -1,0 +1,307 @@
+"""Backups of a site: database and imports in one folder, tried in a scratch place before they count."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from alertreview import __version__
+from alertreview.application import Application
+from alertreview.files import sync
+from alertreview.operations.backup_manifest import (
+    MANIFEST,
+    VERIFIED,
+    BackupManifest,
+    check_files,
+    copy_database,
+    copy_or_link,
+    describe,
+    new_backup,
+    read_manifest,
+    write_json,
+)
+from alertreview.reports.signing import content_hash
+from alertreview.settings import Clock, Settings
+from core.errors import DatabaseUnavailableError, InvalidInputError, StoreError
+from db.connection.engine import parse_url, sqlite_file
+from db.database import Database
+from db.maintenance.copies import contents, examine, read_copy, scratch_database
+
+TITLE = "site"
+
+
+@dataclass(frozen=True)
+class VerifiedBackup:
+    """What trying a backup in a scratch place showed.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the backup.
+    manifest : BackupManifest
+    reports : dict of str to str
+        SHA-256 of the report of each study, computed from the restored backup.
+    """
+
+    folder: Path
+    manifest: BackupManifest
+    reports: dict[str, str]
+
+
+class Backups:
+    """Backups of one site.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+
+    def create(
+        self, parent: Path | None = None, *, keep: int | None = None, scratch_url: str | None = None
+    ) -> VerifiedBackup:
+        """Copy the site while it is in use, and try the copy; a copy that fails is removed.
+
+        Parameters
+        ----------
+        parent : Path or None
+            Folder of the backups; None for the one in the home, which goes when the disk goes.
+        keep : int or None
+            Remove the oldest verified backups beyond this number; None keeps all.
+        scratch_url : str or None
+            An empty database to try the copy in, where the account may not make one.
+
+        Raises
+        ------
+        StoreError
+            If the copy cannot be made, or is not sound.
+        """
+        parent = parent or self._settings.backups
+        now = self._clock()
+        with Database(self._settings.database_url) as database:
+            database.check()
+            with new_backup(parent, TITLE, now) as pending:
+                # The database first: an import's folder is there before its row, so no row can lack its folder.
+                held = copy_database(database, pending.folder)
+                former = next(iter(reversed(list_backups(parent))), None)
+                for name in held.snapshot_folders:
+                    self._copy_snapshot(name, pending.folder, former)
+                describe(database, pending.folder, held, now, with_snapshots=True)
+                verified = verify_backup(pending.folder, self._settings.database_url, scratch_url=scratch_url)
+            with database.write() as uow:
+                details = {"head": verified.manifest.contents.audit_head, "reports": len(verified.reports)}
+                uow.audit.append(now, "command line", "backup made", f"backup {pending.target.name}", details)
+                uow.commit()
+        if keep is not None:
+            remove_oldest(parent, keep)
+        return VerifiedBackup(pending.target, verified.manifest, verified.reports)
+
+    def restore(self, backup: Path) -> BackupManifest:
+        """Make the site anew from a backup, whole or not at all; nothing that exists is overwritten.
+
+        Everybody has to sign in again: sessions that were ended since the backup must not come back to life.
+
+        Parameters
+        ----------
+        backup : Path
+            Folder of the backup.
+
+        Raises
+        ------
+        InvalidInputError
+            If the folder is no backup, is damaged, or the home holds something.
+        StoreError
+            If the database exists already or cannot be written.
+        """
+        manifest = read_manifest(backup)
+        check_files(backup, manifest)
+        home = self._settings.home
+        if home.exists() and any(home.iterdir()):
+            raise InvalidInputError(
+                f"{home} is not empty, and a restored site overwrites nothing. Name a folder that does not exist."
+            )
+        if not manifest.with_snapshots:
+            raise InvalidInputError(
+                f"{backup} holds the database alone, as it was before an upgrade. To go back, stop the program, "
+                f"install the former version, and put {manifest.database} in the place of the site's database."
+            )
+        with _new_folder(home) as folder:
+            for name in manifest.contents.snapshot_folders:
+                shutil.copytree(backup / "snapshots" / name, folder / "snapshots" / name)
+            with _filled(backup / manifest.database, self._settings, folder) as database:
+                _require_same(database, manifest)
+                with database.write() as uow:
+                    uow.sessions.end_everybodys(self._clock(), "restored from a backup")
+                    details = {"head": manifest.contents.audit_head, "made_at": manifest.made_at.isoformat()}
+                    uow.audit.append(self._clock(), "command line", "backup restored", f"backup {backup.name}", details)
+                    uow.commit()
+        return manifest
+
+    def _copy_snapshot(self, name: str, folder: Path, former: Path | None) -> None:
+        source = self._settings.snapshots / name
+        if not (source / "manifest.json").is_file():
+            raise StoreError(
+                f"The import {name} is in the database, and its folder {source} is not there. "
+                "Put the folder back from an earlier backup; without it there is nothing to back up."
+            )
+        for path in sorted(source.rglob("*")):
+            if path.is_file():
+                place = Path("snapshots") / name / path.relative_to(source)
+                copy_or_link(path, folder / place, former / place if former is not None else None)
+
+
+def verify_backup(
+    backup: Path, server_url: str, *, scratch_url: str | None = None, place: Path | None = None
+) -> VerifiedBackup:
+    """Restore a backup into a scratch place and compute the reports of its studies; only then it counts.
+
+    Parameters
+    ----------
+    backup : Path
+        Folder of the backup.
+    server_url : str
+        The site's database: a backup of a PostgreSQL database is tried in a new one on the same server.
+    scratch_url : str or None
+        An empty database to try it in instead.
+    place : Path or None
+        Folder in which the scratch place is made and removed; None for the backup's neighbourhood.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder is no backup, or a file of it is damaged.
+    StoreError
+        If the restored database is not what the manifest says, or a report cannot be computed.
+    """
+    manifest = read_manifest(backup)
+    check_files(backup, manifest)
+    with _scratch(place or backup.parent) as folder:
+        for name in manifest.contents.snapshot_folders if manifest.with_snapshots else ():
+            (folder / "snapshots").mkdir(exist_ok=True)
+            (folder / "snapshots" / name).symlink_to((backup / "snapshots" / name).absolute())
+        with scratch_database(backup / manifest.database, folder, server_url, scratch_url) as url:
+            read_copy(backup / manifest.database, url)
+            examine(url)
+            with Database(url) as database:
+                _require_same(database, manifest)
+                reports = _reports(Settings(folder, url), database) if manifest.with_snapshots else {}
+    _require_same_reports(backup, reports)
+    write_json(
+        backup / VERIFIED,
+        {"program_version": __version__, "reports": reports, "audit_head": manifest.contents.audit_head},
+    )
+    return VerifiedBackup(backup, manifest, reports)
+
+
+def list_backups(parent: Path) -> list[Path]:
+    """Give the verified backups of whole sites in a folder, oldest first."""
+    return sorted(path.parent for path in parent.glob(f"*-{TITLE}/{VERIFIED}") if (path.parent / MANIFEST).is_file())
+
+
+def remove_oldest(parent: Path, keep: int) -> list[Path]:
+    """Remove the oldest verified backups beyond a number, and never the last one; gives those removed.
+
+    Raises
+    ------
+    InvalidInputError
+        If fewer than one is to stay.
+    """
+    if keep < 1:
+        raise InvalidInputError(f"At least 1 backup must stay, not {keep}.")
+    surplus = list_backups(parent)[:-keep]
+    for folder in surplus:
+        # Without its mark first: what is half removed when the machine stops counts no longer.
+        (folder / VERIFIED).unlink()
+        shutil.rmtree(folder)
+    return surplus
+
+
+def _require_same(database: Database, manifest: BackupManifest) -> None:
+    """Compare a restored database with the manifest; then upgrade it and check its audit trail."""
+    found = contents(database.url)
+    if found != manifest.contents:
+        wrong = sorted(table for table, n in manifest.contents.n_rows.items() if found.n_rows.get(table) != n) or [
+            "the audit trail"
+        ]
+        raise StoreError(f"The restored database is not what was backed up: {', '.join(wrong)}. Use another backup.")
+    database.upgrade()
+    with database.read() as uow:
+        uow.audit.require_whole(manifest.contents.audit_head)
+
+
+def _reports(settings: Settings, database: Database) -> dict[str, str]:
+    application = Application(settings, database)
+    return {study.slug: content_hash(application.report(study.slug)) for study in application.studies()}
+
+
+def _require_same_reports(backup: Path, reports: dict[str, str]) -> None:
+    """Compare the reports with those that the same version computed from the backup before."""
+    try:
+        former = json.loads((backup / VERIFIED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    if former.get("program_version") == __version__ and former.get("reports") != reports:
+        raise StoreError(
+            f"The reports computed from {backup} are not those of its first verification. Use another backup, and "
+            "please report this."
+        )
+
+
+@contextmanager
+def _scratch(place: Path) -> Iterator[Path]:
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".verifying-", dir=place))
+    except OSError as error:
+        raise DatabaseUnavailableError(
+            f"{place} cannot be written ({error.strerror}), so the backup cannot be tried there. "
+            "Name another folder with --scratch."
+        ) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _new_folder(home: Path) -> Iterator[Path]:
+    """Yield a folder that becomes the home when the block ends well, and is removed otherwise."""
+    folder = None
+    try:
+        home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".restoring-", dir=home.parent))
+        yield folder
+        folder.rename(home)
+        sync(home.parent)
+    except OSError as error:
+        raise DatabaseUnavailableError(
+            f"{home} cannot be written ({error.strerror}); nothing was restored. Name another folder with --home."
+        ) from None
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _filled(copy: Path, settings: Settings, folder: Path) -> Iterator[Database]:
+    """Yield the site's new database: inside the folder that becomes the home, or where its URL says."""
+    file = sqlite_file(parse_url(settings.database_url))
+    is_inside = file is not None and file.is_relative_to(settings.home)
+    place = folder / file.relative_to(settings.home) if file is not None and is_inside else file
+    url = settings.database_url if place is None else f"sqlite:///{place}"
+    read_copy(copy, url)
+    try:
+        with Database(url) as database:
+            yield database
+    except BaseException:
+        if place is not None:
+            place.unlink(missing_ok=True)
+        raise

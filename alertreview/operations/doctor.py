@@ -1,0 +1,236 @@
+"""Looks a site over: settings, folders, disk, database, clocks, imports, backups, leftovers; changes nothing."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from alertreview.operations.backup import list_backups
+from alertreview.settings import Settings
+from core.errors import AlertReviewError
+from db.database import Database
+from db.maintenance.inspection import check_pages, file_of, inspect
+
+PROBLEM_BELOW_BYTES = 500 * 1024**2
+WARNING_BELOW_BYTES = 5 * 1024**3
+BACKUP_DUE_AFTER = timedelta(days=2)
+LEFT_OVER_AFTER = timedelta(hours=1)
+CLOCKS_MAY_DIFFER = timedelta(seconds=2)
+_LEFTOVERS = (".writing-*", ".export-*", ".verifying-*", ".restoring-*", ".*.part")
+_NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "sshfs", "webdav", "davfs", "vboxsf")
+_GIB = 1024**3
+
+
+class Level(StrEnum):
+    """How serious a finding is."""
+
+    GOOD = "good"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: what it is, how it stands, and what to do."""
+
+    level: Level
+    subject: str
+    text: str
+
+
+def examine_site(settings: Settings, now: datetime, *, mounts: Path = Path("/proc/mounts")) -> Iterator[Finding]:
+    """Look a site over.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    now : datetime
+        Aware.
+    mounts : Path
+        Where the system lists its file systems.
+
+    Yields
+    ------
+    Finding
+        In the order in which a person would look.
+    """
+    yield from _home(settings)
+    yield from _disk(settings)
+    yield from _leftovers(settings, now)
+    yield from _backups(settings, now)
+    with Database(settings.database_url) as database:
+        yield from _network(settings, database, mounts)
+        try:
+            database.check()
+        except AlertReviewError as error:
+            yield Finding(Level.PROBLEM, "database", str(error))
+            return
+        for look in (_database, _audit, _clocks, _imports):
+            try:
+                yield from look(settings, database, now)
+            except AlertReviewError as error:
+                yield Finding(Level.PROBLEM, look.__name__.strip("_"), str(error))
+
+
+def _home(settings: Settings) -> Iterator[Finding]:
+    home = settings.home
+    status = home.stat()
+    if status.st_mode & 0o077:
+        text = f"{home} may be read by other accounts. Run: chmod 700 {home}"
+        yield Finding(Level.PROBLEM, "home", text)
+    elif status.st_uid != os.geteuid():
+        yield Finding(Level.WARNING, "home", f"{home} belongs to another account than the one that runs this.")
+    else:
+        yield Finding(Level.GOOD, "home", f"{home}, readable by its owner alone")
+    if not os.access(home, os.W_OK | os.X_OK):
+        yield Finding(Level.PROBLEM, "home", f"{home} cannot be written by this account.")
+
+
+def _disk(settings: Settings) -> Iterator[Finding]:
+    free = shutil.disk_usage(settings.home).free
+    level = Level.PROBLEM if free < PROBLEM_BELOW_BYTES else Level.WARNING if free < WARNING_BELOW_BYTES else Level.GOOD
+    advice = "" if level is Level.GOOD else " Free some space: an import or a backup may not fit."
+    yield Finding(level, "disk", f"{free / _GIB:.1f} GiB free.{advice}")
+
+
+def _network(settings: Settings, database: Database, mounts: Path) -> Iterator[Finding]:
+    file = file_of(database)
+    if file is None:
+        return
+    kind = file_system(Path(file).parent, mounts)
+    if kind is not None and any(word in kind for word in _NETWORK):
+        yield Finding(
+            Level.PROBLEM,
+            "file system",
+            f"The database lies on a network file system ({kind}), where its locks cannot be relied on. "
+            "Move the home to a local disk, or use PostgreSQL.",
+        )
+    else:
+        yield Finding(Level.GOOD, "file system", kind or "not known on this system")
+
+
+def file_system(folder: Path, mounts: Path) -> str | None:
+    """Give the kind of the file system that a folder lies on, None where the system does not list them."""
+    try:
+        lines = mounts.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    place = str(folder.resolve()) + "/"
+    found: tuple[int, str] | None = None
+    for line in lines:
+        _device, point, kind, *_rest = line.split(" ")
+        point = point.replace("\\040", " ")
+        if place.startswith(point.rstrip("/") + "/") and (found is None or len(point) >= found[0]):
+            found = (len(point), kind)
+    return None if found is None else found[1]
+
+
+def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
+    places = (settings.home, settings.snapshots, settings.backups)
+    old = [
+        path
+        for place in places
+        for pattern in _LEFTOVERS
+        for path in place.glob(pattern)
+        if _age(path, now) > LEFT_OVER_AFTER
+    ]
+    if old:
+        names = ", ".join(str(path) for path in sorted(old)[:5])
+        more = f" and {len(old) - 5} more" if len(old) > 5 else ""
+        yield Finding(
+            Level.WARNING,
+            "leftovers",
+            f"What an interrupted command left behind may hold patient data: {names}{more}. Remove it.",
+        )
+    else:
+        yield Finding(Level.GOOD, "leftovers", "none")
+
+
+def _backups(settings: Settings, now: datetime) -> Iterator[Finding]:
+    backups = list_backups(settings.backups)
+    if not backups:
+        text = f"There is no verified backup in {settings.backups}. Run: alertreview backup create"
+        yield Finding(Level.WARNING, "backups", text)
+        return
+    age = _age(backups[-1], now)
+    text = f"{len(backups)} verified, the last {age.total_seconds() / 3600:.0f} h ago, on the same disk as the site"
+    yield Finding(Level.WARNING if age > BACKUP_DUE_AFTER else Level.GOOD, "backups", text)
+
+
+def _age(path: Path, now: datetime) -> timedelta:
+    return now - datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+
+
+def _database(_settings: Settings, database: Database, _now: datetime) -> Iterator[Finding]:
+    check_pages(database)
+    found = inspect(database)
+    if found.unsafe:
+        text = f"{found.server}: a vote may be lost, because {', '.join(found.unsafe)}. Set them back."
+        yield Finding(Level.PROBLEM, "database", text)
+    else:
+        revision = database.state().revision
+        yield Finding(Level.GOOD, "database", f"{found.server}, schema {revision}, settings as they should be")
+    if found.may_do_too_much:
+        yield Finding(
+            Level.WARNING,
+            "database account",
+            "The account owns the tables and could change the audit trail. Let the program use an account of its own: "
+            "alertreview db grant NAME",
+        )
+
+
+def _audit(_settings: Settings, database: Database, now: datetime) -> Iterator[Finding]:
+    with database.read() as uow:
+        report = uow.audit.require_whole()
+        last = next(iter(uow.audit.latest(1)), None)
+    yield Finding(Level.GOOD, "audit trail", f"{report.n_events} rows, whole, head {report.head[:16]}")
+    if last is not None and last.at > now + CLOCKS_MAY_DIFFER:
+        text = f"The last act is dated {last.at:%Y-%m-%d %H:%M:%S} UTC, in the future. Set the clock of this machine."
+        yield Finding(Level.PROBLEM, "clock", text)
+
+
+def _clocks(settings: Settings, database: Database, now: datetime) -> Iterator[Finding]:
+    clock = inspect(database).clock
+    offsets: dict[str, Callable[[], float]] = {"disk": lambda: _disk_clock(settings.home) - time.time()}
+    if clock is not None:
+        offsets["database server"] = (clock - now).total_seconds
+    wrong = [
+        f"{name} {seconds:+.1f} s"
+        for name, ask in offsets.items()
+        if abs(seconds := ask()) > CLOCKS_MAY_DIFFER.total_seconds()
+    ]
+    if wrong:
+        yield Finding(
+            Level.WARNING, "clock", f"Clocks differ from this machine's: {', '.join(wrong)}. Let both keep time."
+        )
+    else:
+        yield Finding(Level.GOOD, "clock", f"{now:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def _disk_clock(folder: Path) -> float:
+    """Seconds since 1970 by the clock of the disk."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".clock-") as file:
+        return Path(file.name).stat().st_mtime
+
+
+def _imports(settings: Settings, database: Database, _now: datetime) -> Iterator[Finding]:
+    with database.read() as uow:
+        snapshots = uow.snapshots.all()
+    missing = [row.folder for row in snapshots if not (settings.snapshots / row.folder / "manifest.json").is_file()]
+    if missing:
+        text = f"The folders of these imports are gone: {', '.join(missing)}. Restore them from a backup."
+        yield Finding(Level.PROBLEM, "imports", text)
+    else:
+        yield Finding(Level.GOOD, "imports", f"{len(snapshots)}, all in their place")
+    for zone in sorted({row.site_timezone for row in snapshots}):
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            yield Finding(Level.PROBLEM, "time zones", f"This system does not know the zone {zone}. Install tzdata.")

@@ -1,0 +1,326 @@
+"""Bring health records into a site: build the cohort, write its snapshot, register it in the database."""
+
+import html
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from alertreview.files import preset_paths
+from alertreview.records.importing import import_snapshot, read_records, second_half
+from alertreview.records.snapshot_writer import write_snapshot
+from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.settings import Progress, Settings
+from core.cohort.build import Progress as StepProgress
+from core.cohort.build import build
+from core.cohort.cohort import About, Cohort
+from core.errors import InvalidInputError, MappingError, NotFoundError, SourceError
+from core.events.append import merge_events
+from core.events.import_report import ImportReport
+from core.events.parts import gathered
+from core.events.stream import EventKind, of_kind
+from core.vocabulary import Kind
+from db.database import Database
+from db.rows import NewInstance, NewSnapshot, NewTask
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A snapshot with new records on it; nothing is written yet.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    report : ImportReport
+        Its counts of reading are those of the new records.
+    trail : DataFrame
+        Results that were corrected, with both values; earlier corrections first.
+    n_added : int
+        Events that were not known before. 0: nothing has changed, and the cohort has the content hash of the snapshot.
+    """
+
+    cohort: Cohort
+    report: ImportReport
+    trail: pd.DataFrame
+    n_added: int
+
+
+def extend_snapshot(
+    snapshot: Snapshot,
+    source: Path | str,
+    *,
+    format: str = "meds",  # noqa: A002
+    mapping: str | Path | None = None,
+    schema: str | None = None,
+    min_positive: int | None = None,
+    progress: StepProgress | None = None,
+) -> Extended:
+    """Add the records of a source to those of a snapshot.
+
+    Events that are known already change nothing. A result of the same patient, time and item with another value is a
+    correction: the new value counts, and both are kept in the trail.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    source, format, mapping, schema, min_positive, progress
+        As in `alertreview.records.importing.build_cohort`; the mapping must be that of the snapshot.
+
+    Returns
+    -------
+    Extended
+
+    Raises
+    ------
+    SourceError, MappingError
+        When the source or the mapping cannot be used, or the mapping is another one than the snapshot's.
+    """
+    tell: StepProgress = progress or (lambda what, share: None)
+    chosen = mapping if mapping is not None else _preset_of(snapshot)
+    old = snapshot.cohort
+    read = read_records(
+        source,
+        format=format,
+        mapping=chosen,
+        schema=schema,
+        min_positive=min_positive,
+        progress=tell,
+        units=_units(old.events),
+    )
+    if read.mapping.name != snapshot.manifest["mapping"]:
+        raise MappingError(
+            f"The snapshot was imported with the mapping {snapshot.manifest['mapping']!r}, not with "
+            f"{read.mapping.name!r}. Use the same one, or import everything anew."
+        )
+    merged = merge_events(old.events, old.stays, gathered(read.stream), read.mapping)
+    known = old.patients.dropna(subset="source_split").set_index("patient_id")["source_split"].to_dict()
+    about = About(read.about.source, {**known, **read.about.splits}, old.simulated or read.about.simulated)
+    cohort, report = build(merged.events, read.counts, read.mapping, about, second_half(tell))
+    trail = pd.concat([snapshot.trail, merged.trail], ignore_index=True)
+    return Extended(cohort, report, trail, merged.n_added)
+
+
+def _preset_of(snapshot: Snapshot) -> str:
+    """Name of the snapshot's mapping, which must be one of the program's when nobody names a file again."""
+    name = str(snapshot.manifest["mapping"])
+    if name not in preset_paths():
+        raise MappingError(
+            f"The last import used the mapping {name!r} from a file of your own. Name that file again with --mapping."
+        )
+    return name
+
+
+def _units(events: pd.DataFrame) -> dict[str, str]:
+    """Units that items already have: the next day's records must not change them."""
+    rows = events[of_kind(events, [EventKind.LAB_RESULT, EventKind.OBSERVATION]) & (events["unit"] != "").to_numpy()]
+    first = rows[["item", "unit"]].drop_duplicates("item").astype("str")
+    return dict(zip(first["item"], first["unit"], strict=True))
+
+
+_PROGRESS_STEPS = 1000
+_ROWS_AT_ONCE = 10_000
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Import of {title}</title>
+<style>body {{ font: 15px/1.4 system-ui, sans-serif; margin: 2rem }}
+th {{ text-align: left; padding-right: 1rem }}</style>
+</head><body>{body}</body></html>
+"""
+
+
+@dataclass(frozen=True)
+class ImportOutcome:
+    """What an import came to."""
+
+    folder: Path
+    report: ImportReport
+    unchanged: bool
+    """True when the same records had been imported before."""
+
+
+def import_records(
+    settings: Settings,
+    database: Database,
+    source: Path | str,
+    source_format: str,
+    mapping: str | None = None,
+    progress: Progress | None = None,
+    *,
+    schema: str | None = None,
+    add: bool = False,
+) -> ImportOutcome:
+    """Import health records: all of them, or nothing.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    database : Database
+        Upgraded and checked.
+    source : Path or str
+        A MEDS data set, an OMOP CDM (folder, zip or SQLAlchemy URL), or a long CSV file.
+    source_format : {"meds", "omop", "csv"}
+        Which of these.
+    mapping : str or None
+        Name of a preset or path of a YAML file; None for the preset that recognises most.
+    progress : callable(n_done, n_all), optional
+        Called while records are read.
+    schema : str, optional
+        Schema of an OMOP CDM that is read from a database.
+    add : bool
+        Add the records, another day's, to those of the last import; corrected results are replaced and kept in a trail.
+
+    Raises
+    ------
+    SourceError, MappingError
+        If the source or the mapping cannot be used; nothing was kept.
+    NotFoundError
+        If there is no import to add to.
+    """
+
+    def tell(what: str, share: float) -> None:
+        if progress is not None:
+            progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
+
+    if add:
+        former = read_snapshot(settings.snapshots / _last_folder(database))
+        extended = extend_snapshot(former, source, format=source_format, mapping=mapping, schema=schema, progress=tell)
+        folder = write_snapshot(extended.cohort, extended.report, settings.home, trail=extended.trail)
+        report = extended.report
+    else:
+        imported = import_snapshot(
+            source, settings.home, format=source_format, mapping=mapping, schema=schema, progress=tell
+        )
+        folder, report = imported.folder, imported.report
+    snapshot = read_snapshot(folder)
+    with database.write() as uow:
+        if uow.snapshots.by_hash(snapshot.content_hash) is not None:
+            return ImportOutcome(folder, report, unchanged=True)
+        uow.snapshots.add(
+            NewSnapshot(
+                content_hash=snapshot.content_hash,
+                folder=folder.name,
+                source_format=source_format,
+                mapping_name=str(report.mapping),
+                site_timezone=snapshot.site_timezone,
+                calendar_is_shifted=snapshot.calendar_is_shifted,
+                simulated=snapshot.simulated,
+                import_summary=report.to_dict(),
+                created_at=datetime.now(UTC),
+            ),
+            _instances(snapshot),
+            _tasks(snapshot),
+        )
+        details = {"format": source_format, "added": add}
+        uow.audit.append(datetime.now(UTC), "command line", "records imported", f"import {folder.name}", details)
+        uow.commit()
+    return ImportOutcome(folder, report, unchanged=False)
+
+
+def _last_folder(database: Database) -> str:
+    with database.read() as uow:
+        last = uow.snapshots.latest()
+    if last is None:
+        raise NotFoundError("There is no import to add to. Import the first records without --add.")
+    return last.folder
+
+
+def _instances(snapshot: Snapshot) -> Iterator[NewInstance]:
+    zone = ZoneInfo(snapshot.site_timezone)
+    table = snapshot.instances
+    for first in range(0, len(table), _ROWS_AT_ONCE):
+        for i, row in enumerate(table.iloc[first : first + _ROWS_AT_ONCE].to_dict("records")):
+            yield NewInstance(
+                row_index=first + i,
+                patient_id=str(row["patient_id"]),
+                stay_id=int(row["stay_id"]),
+                snapshot_at=row["snapshot_at"].to_pydatetime(warn=False).replace(tzinfo=zone),
+                day_of_stay=int(row["day_of_stay"]),
+                unit=str(row["unit"]),
+                age_years=None if pd.isna(row["age_years"]) else float(row["age_years"]),
+                sex="" if pd.isna(row["sex"]) else str(row["sex"]),
+                window_hours=float(row["window_hours"]),
+            )
+
+
+def _tasks(snapshot: Snapshot) -> list[NewTask]:
+    return [
+        NewTask(
+            column_index=column,
+            task_key=str(row["task_key"]),
+            name=str(row["name"]),
+            kind=Kind(row["kind"]),
+            order_group=str(row["order_group"]),
+        )
+        for column, row in enumerate(snapshot.tasks.to_dict("records"))
+    ]
+
+
+def write_import_report(report: ImportReport, path: Path) -> None:
+    """Write an import report as JSON or as a page that stands alone, by the file's ending.
+
+    Raises
+    ------
+    InvalidInputError
+        If the ending is neither .json nor .html.
+    SourceError
+        If the file cannot be written.
+    """
+    if path.suffix == ".json":
+        text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
+    elif path.suffix == ".html":
+        text = _PAGE.format(title=html.escape(report.source), body=report.to_html())
+    else:
+        raise InvalidInputError(f"An import report is written as .json or .html, not as {path.name}.")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error
+
+
+def write_simulated_source(size: str, seed: int, out: Path, **switches: float) -> tuple[str, ...]:
+    """Write a simulated hospital as a MEDS data set, and say in lines what it holds.
+
+    Parameters
+    ----------
+    size : {"small", "medium", "paper"}
+        How many patients and tasks; "paper" is about as large as the data of the method's paper.
+    seed : int
+        Of everything drawn at random.
+    out : Path
+        Folder that does not exist yet.
+    **switches : float
+        ``planted_rate``, ``missing_rate``, ``unit_noise`` and ``drift``, as in
+        `core.simulation.hospital.simulate_cohort`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder exists.
+    SourceError
+        If it cannot be written.
+    """
+    from core.simulation.hospital import simulate, write_meds
+
+    if out.exists():
+        raise InvalidInputError(f"{out} exists already. Name a new folder, so that nothing is overwritten.")
+    cohort = simulate(size, seed=seed, **switches)
+    try:
+        write_meds(cohort, out)
+    except OSError as error:
+        raise SourceError(f"{out}: cannot be written ({error.strerror}). Name another folder.") from error
+    truth = cohort.truth
+    n_instances = len(truth) // truth["task_key"].nunique()
+    found = (
+        f"Simulated hospital (no real patient), seed {seed}: {cohort.events['subject_id'].nunique()} patients, "
+        f"{len(cohort.events)} events, {n_instances} patient-state instances, {truth['task_key'].nunique()} tasks, "
+        f"{int(truth['planted'].sum())} planted unusual decisions."
+    )
+    return (
+        found,
+        f"Written to {out}; the truth behind each decision is in truth.parquet.",
+        f"Next: alertreview import {out} --format meds --home SITE",
+    )

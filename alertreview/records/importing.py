@@ -1,0 +1,300 @@
+"""Import: from a health record source to a cohort and a report, whatever the format."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from alertreview.files import preset_paths
+from alertreview.records.snapshot_writer import SnapshotWriter
+from alertreview.records.sources import csv, meds, omop
+from alertreview.records.sources.base import Source
+from core.cohort.build import Progress, build, build_parts
+from core.cohort.cohort import About, Cohort
+from core.errors import MappingError, SourceError
+from core.events.code_book import recognise
+from core.events.import_report import ImportReport, ReadCounts
+from core.events.mapping import SiteMapping, load_mapping, parse_mapping
+from core.events.parts import EventStream, MakeShelf, MemoryShelf
+from core.events.reading import ROWS_PER_PART, StreamBuilder
+
+Format = Literal["meds", "omop", "csv"]
+FORMATS: tuple[Format, ...] = ("meds", "omop", "csv")
+
+_SHARE_READ = 0.5
+"""Share of the progress bar that reading takes."""
+
+
+def build_cohort(
+    source: Path | str,
+    *,
+    format: str = "meds",  # noqa: A002
+    mapping: str | Path | None = None,
+    schema: str | None = None,
+    min_positive: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Cohort, ImportReport]:
+    """Read a health record source into a cohort; nothing is written.
+
+    Parameters
+    ----------
+    source : Path or str
+        Folder of a MEDS data set; folder or zip archive of an OMOP CDM, or its SQLAlchemy URL; long CSV file.
+    format : {"meds", "omop", "csv"}
+    mapping : str, Path or None
+        Name of a preset, path of a YAML file, or None for the preset that recognises most.
+    schema : str, optional
+        Schema of an OMOP database.
+    min_positive : int, optional
+        Instead of the mapping's.
+    progress : callable, optional
+        Called with what is being done and the share that is done.
+
+    Returns
+    -------
+    cohort : Cohort
+    report : ImportReport
+
+    Raises
+    ------
+    SourceError
+        When the source is not what its format says.
+    MappingError
+        When the mapping is malformed, unknown, or recognises nothing.
+    """
+    tell = progress or _quiet
+    read = read_records(source, format=format, mapping=mapping, schema=schema, min_positive=min_positive, progress=tell)
+    return build(read.stream, read.counts, read.mapping, read.about, second_half(tell))
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A source, imported as a snapshot.
+
+    Parameters
+    ----------
+    folder : Path
+    report : ImportReport
+    """
+
+    folder: Path
+    report: ImportReport
+
+
+def import_snapshot(
+    source: Path | str,
+    home: Path,
+    *,
+    format: str = "meds",  # noqa: A002
+    mapping: str | Path | None = None,
+    schema: str | None = None,
+    progress: Progress | None = None,
+    rows_per_part: int = ROWS_PER_PART,
+) -> Imported:
+    """Read a source into a snapshot below the home folder, all or nothing, in memory that does not grow with it.
+
+    Rows wait in files below the home meanwhile; they take about as much room as the source unpacked.
+
+    Parameters
+    ----------
+    source, format, mapping, schema, progress
+        As in `build_cohort`, which gives the same cohort.
+    home : Path
+    rows_per_part : int
+        Events looked at together.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    SourceError, MappingError
+        As in `build_cohort`, or when the home cannot be written.
+    """
+    tell = progress or _quiet
+    with SnapshotWriter(home) as writer:
+        read = read_records(
+            source,
+            format=format,
+            mapping=mapping,
+            schema=schema,
+            min_positive=None,
+            progress=tell,
+            make_shelf=writer.shelf,
+            rows_per_part=rows_per_part,
+        )
+        built, report = build_parts(
+            read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.shelf
+        )
+        return Imported(writer.finish(built, report), report)
+
+
+@dataclass(frozen=True)
+class Records:
+    """A source, read and recognised.
+
+    Parameters
+    ----------
+    stream : EventStream
+    counts : ReadCounts
+    mapping : SiteMapping
+    about : About
+    """
+
+    stream: EventStream
+    counts: ReadCounts
+    mapping: SiteMapping
+    about: About
+
+
+def read_records(
+    source: Path | str,
+    *,
+    format: str,  # noqa: A002
+    mapping: str | Path | None,
+    schema: str | None,
+    min_positive: int | None,
+    progress: Progress,
+    units: dict[str, str] | None = None,
+    make_shelf: MakeShelf = MemoryShelf,
+    rows_per_part: int = ROWS_PER_PART,
+) -> Records:
+    """Read a source into an event stream; parameters as in `build_cohort`.
+
+    Parameters
+    ----------
+    units : dict, optional
+        Units that items are known to have from earlier imports.
+    make_shelf : callable
+        Where rows wait.
+    rows_per_part : int
+        Events looked at together.
+
+    Returns
+    -------
+    Records
+    """
+    progress("looking at the source", 0.0)
+    site = choose_mapping(source, checked_format(format), mapping, schema)
+    if min_positive is not None:
+        site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
+    opened = _open(source, site, schema)
+    builder = StreamBuilder(site, opened.descriptions, units, make_shelf=make_shelf, rows_per_part=rows_per_part)
+    n_read = 0
+    for chunk in opened.chunks:
+        builder.add(chunk)
+        n_read += len(chunk)
+        progress("reading", 0.9 * _SHARE_READ * min(n_read / opened.n_rows, 1.0) if opened.n_rows else 0.0)
+    for sentence in opened.remarks:
+        builder.remark(sentence)
+    stream, counts = builder.finish_parts()
+    progress("reading", _SHARE_READ)
+    splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
+    return Records(stream, counts, site, About(source=opened.name, splits=splits, simulated=opened.simulated))
+
+
+def second_half(tell: Progress) -> Progress:
+    """Let the steps after reading fill the rest of the progress bar."""
+    return lambda what, share: tell(what, _SHARE_READ + share * (1 - _SHARE_READ))
+
+
+def _quiet(what: str, share: float) -> None:
+    """Tell nobody."""
+
+
+def checked_format(text: str) -> Format:
+    """Check the name of a format.
+
+    Raises
+    ------
+    SourceError
+        When it is none of meds, omop, csv.
+    """
+    if text not in FORMATS:
+        raise SourceError(f"{text!r} is no format of health records; choose one of {', '.join(FORMATS)}.")
+    return text
+
+
+def _patient(mapping: SiteMapping, subject: str) -> str:
+    return mapping.patient_id(int(subject) if subject.lstrip("-").isdigit() else subject)
+
+
+def _open(source: Path | str, mapping: SiteMapping, schema: str | None) -> Source:
+    if mapping.format == "omop":
+        return omop.read(source, mapping, schema)
+    if mapping.format == "csv":
+        return csv.read(Path(source), mapping)
+    return meds.read(Path(source), mapping)
+
+
+def code_counts(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Counter[str]:
+    """Count the codes of a source, of a large one in its first rows, as the format of a mapping spells them."""
+    if mapping.format == "omop":
+        return omop.code_counts(source, mapping, schema)
+    if mapping.format == "csv":
+        return csv.code_counts(Path(source), mapping.csv)
+    return meds.code_counts(Path(source))
+
+
+def choose_mapping(
+    source: Path | str,
+    format: Format,  # noqa: A002
+    mapping: str | Path | None,
+    schema: str | None = None,
+) -> SiteMapping:
+    """Find the site mapping to use.
+
+    Parameters
+    ----------
+    source : Path or str
+    format : {"meds", "omop", "csv"}
+    mapping : str, Path or None
+        Name of a preset, path of a YAML file, or None for the preset that recognises most rows of the source.
+    schema : str, optional
+
+    Returns
+    -------
+    SiteMapping
+
+    Raises
+    ------
+    MappingError
+        When there is no such preset or file, the mapping is for another format, or no preset recognises anything.
+    """
+    presets = preset_paths()
+    if mapping is None:
+        return _best_preset(source, format, schema)
+    path = presets.get(str(mapping), Path(mapping))
+    if not path.exists():
+        raise MappingError(
+            f"{mapping!s} is neither a file nor one of the mappings that come with the program ({', '.join(presets)})."
+        )
+    chosen = load_mapping(path)
+    if chosen.format != format:
+        raise MappingError(f"Mapping {chosen.name!r} is for {chosen.format}, not for {format}. Choose another.")
+    return chosen
+
+
+def _best_preset(source: Path | str, format: Format, schema: str | None) -> SiteMapping:  # noqa: A002
+    candidates = [each for each in map(load_mapping, preset_paths().values()) if each.format == format]
+    if not candidates:
+        raise MappingError(f"No mapping for {format} comes with the program. Write one: see data/README.md.")
+    counts = code_counts(source, candidates[0], schema)
+    scored = [(_n_recognised(counts, candidate), candidate) for candidate in candidates]
+    n_rows, best = max(scored, key=lambda each: each[0])
+    if n_rows == 0:
+        frequent = ", ".join(code for code, _ in counts.most_common(5)) or "none"
+        raise MappingError(
+            f"No mapping that comes with the program finds stays and decisions (most frequent codes: {frequent}). "
+            "Write one (see data/README.md) and name it with --mapping."
+        )
+    return best
+
+
+def _n_recognised(counts: Counter[str], mapping: SiteMapping) -> int:
+    """Rows that become events; 0 unless there are admissions among them."""
+    found = {code: recognise(code, mapping).kind for code in counts}
+    if "ADMISSION" not in {kind.value for kind in found.values() if kind}:
+        return 0
+    return sum(n for code, n in counts.items() if found[code] is not None)

@@ -1,0 +1,279 @@
+"""Help with site mappings: what one would recognise in a source, and a first draft from the codes found there."""
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from alertreview.files import preset_paths
+from alertreview.records.importing import checked_format, choose_mapping, code_counts
+from core.errors import MappingError, NotFoundError
+from core.events.code_book import UNKNOWN, CodeBook
+from core.events.import_report import Dropped, KindCount
+from core.events.mapping import SiteMapping, load_mapping, parse_mapping
+from db.database import Database
+
+N_EXAMPLES = 5
+_HINTS = (
+    # What a code says somewhere, and the kind that it then likely is; the first that fits counts.
+    (r"birth|dob", "BIRTH"),
+    (r"death|dod\b|died", "DEATH"),
+    (r"gender|sex\b", "SEX"),
+    (r"discharge|visit_end|checkout", "DISCHARGE"),
+    (r"hospital_admi|admission|admit|visit", "ADMISSION"),
+    (r"transfer|ward|care_?unit|care_?site|location", "UNIT"),
+    (r"specimen|lab.*order|order.*lab", "LAB_ORDER"),
+    (r"lab|loinc|measurement|result", "LAB_RESULT"),
+    (r"(medic|drug|rx).*(stop|end)", "MEDICATION_STOP"),
+    (r"(medic|drug|rx).*(given|admin)|emar", "ADMINISTRATION"),
+    (r"medic|drug|rxnorm|ndc|atc|prescri", "MEDICATION_ORDER"),
+    (r"vital|sign|chart|flowsheet", "OBSERVATION"),
+)
+
+
+@dataclass(frozen=True)
+class MappingCheck:
+    """What a mapping would recognise in a source.
+
+    Parameters
+    ----------
+    mapping : str
+    n_rows, n_codes : int
+        Looked at; of large sources only the first rows of every file.
+    kinds : tuple of KindCount
+    dropped : tuple of Dropped
+    problems : tuple of str
+        Sentences: what an import with this mapping would lack. Empty when it can be used.
+    """
+
+    mapping: str
+    n_rows: int
+    n_codes: int
+    kinds: tuple[KindCount, ...]
+    dropped: tuple[Dropped, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def share_recognised(self) -> float:
+        """Share of rows that would become events, in [0, 1]."""
+        return sum(kind.n_rows for kind in self.kinds) / max(self.n_rows, 1)
+
+    def lines(self) -> list[str]:
+        """Text for the terminal."""
+        head = f"Mapping {self.mapping}: {self.share_recognised:.0%} of {self.n_rows:,} rows, {self.n_codes:,} codes"
+        known = [f"  {k.kind:<20} {k.n_rows:>12,} rows {k.n_items:>8,} items {k.n_codes:>8,} codes" for k in self.kinds]
+        lost = [f"  {drop.reason}: {drop.n_rows:,} rows, e.g. {_examples(drop)}" for drop in self.dropped]
+        return [
+            head,
+            *known,
+            *(["Left out", *lost] if lost else []),
+            *(["Problems", *self.problems] if self.problems else []),
+        ]
+
+
+def _examples(drop: Dropped) -> str:
+    return ", ".join(f"{code} ({n:,})" for code, n in drop.examples[:N_EXAMPLES])
+
+
+def check_mapping(
+    source: Path | str,
+    *,
+    format: str = "meds",  # noqa: A002
+    mapping: str | Path | None = None,
+    schema: str | None = None,
+) -> MappingCheck:
+    """Show what a mapping would recognise, without importing anything.
+
+    Parameters
+    ----------
+    source : Path or str
+    format : {"meds", "omop", "csv"}
+    mapping : str, Path or None
+        Name of a preset, path of a YAML file, or None for the preset that recognises most.
+    schema : str, optional
+
+    Returns
+    -------
+    MappingCheck
+
+    Raises
+    ------
+    SourceError, MappingError
+        When the source or the mapping cannot be read.
+    """
+    site = choose_mapping(source, checked_format(format), mapping, schema)
+    return _check(code_counts(source, site, schema), site)
+
+
+def _check(counts: Counter[str], site: SiteMapping) -> MappingCheck:
+    book = CodeBook(site, {})
+    ids = book.ids_of(counts)
+    book.count(np.repeat(ids, list(counts.values())))
+    kinds = book.kind_counts()
+    found = {kind.kind for kind in kinds}
+    problems = []
+    if "ADMISSION" not in found:
+        problems.append("No code is an ADMISSION: there would be no stays.")
+    if "DISCHARGE" not in found:
+        problems.append("No code is a DISCHARGE: every stay would be open.")
+    if not found & {"LAB_ORDER", "LAB_RESULT", "MEDICATION_ORDER", "ADMINISTRATION"}:
+        problems.append("No code is a lab or a drug: there would be no tasks.")
+    return MappingCheck(site.name, counts.total(), len(counts), kinds, tuple(book.dropped()), tuple(problems))
+
+
+@dataclass(frozen=True)
+class SuggestedMapping:
+    """A first draft of a site mapping.
+
+    Parameters
+    ----------
+    text : str
+        YAML, ready to be edited and saved; it passes the checks of a mapping.
+    check : MappingCheck
+        What it would recognise.
+    notes : tuple of str
+        What to look at before using it.
+    """
+
+    text: str
+    check: MappingCheck
+    notes: tuple[str, ...]
+
+
+def suggest_mapping(source: Path | str, *, format: str = "meds", schema: str | None = None) -> SuggestedMapping:  # noqa: A002
+    """Draft a site mapping from the codes of a source.
+
+    The preset that recognises most is the start; codes that it does not know get rules by what their first part says
+    ("LAB//...", "DRUG:..."), or a rule that ignores them.
+
+    Parameters
+    ----------
+    source : Path or str
+    format : {"meds", "omop", "csv"}
+    schema : str, optional
+
+    Returns
+    -------
+    SuggestedMapping
+
+    Raises
+    ------
+    SourceError
+        When the source cannot be read.
+    """
+    kind = checked_format(format)
+    presets = [each for each in map(load_mapping, preset_paths().values()) if each.format == kind]
+    counts = code_counts(source, presets[0], schema)
+    start = max(presets, key=lambda preset: _check(counts, preset).share_recognised)
+    check = _check(counts, start)
+    unknown = next((drop for drop in check.dropped if drop.reason == UNKNOWN), None)
+    own = [] if unknown is None else _draft_rules(_unknown_codes(counts, start))
+    keep = check.share_recognised > 0
+    content: dict[str, Any] = {"name": "my-site", "title": "My site", "format": kind, "timezone": start.timezone}
+    content |= start.model_dump(
+        mode="json", exclude_defaults=True, exclude={"name", "title", "format", "rules", "timezone", "simulated"}
+    )
+    kept = [rule.model_dump(mode="json", exclude_defaults=True) for rule in start.rules] if keep else []
+    content["rules"] = [*kept, *own] or [{"code": ".*", "kind": "IGNORE", "reason": "no rule yet"}]
+    drafted = _check(counts, parse_mapping(content, "the draft"))
+    notes = (
+        [f"Started from the preset {start.name}."] if keep else ["No preset knows these codes; every rule is a guess."]
+    )
+    notes += [
+        f"Check the rule {rule['code']}: guessed to be {rule['kind']}." for rule in own if rule["kind"] != "IGNORE"
+    ]
+    notes += [f"Check the time zone ({start.timezone}) and whether dates are shifted patient by patient."]
+    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+    head = "".join(f"# {note}\n" for note in [*notes, *drafted.problems])
+    return SuggestedMapping(head + body, drafted, (*notes, *drafted.problems))
+
+
+def _unknown_codes(counts: Counter[str], start: SiteMapping) -> Counter[str]:
+    book = CodeBook(start, {})
+    found = [book.found[i] for i in book.ids_of(counts)]
+    return Counter({code: n for (code, n), each in zip(counts.items(), found, strict=True) if each.reason == UNKNOWN})
+
+
+def _draft_rules(unknown: Counter[str]) -> list[dict[str, str]]:
+    """Group codes by their first part and guess the kind of each group."""
+    groups: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for code, n in unknown.items():
+        first, mark, _ = _parts(code)
+        groups[first, mark][code] += n
+    rules = []
+    for (first, mark), codes in sorted(groups.items(), key=lambda each: -each[1].total()):
+        prefix = re.escape(first) + re.escape(mark)
+        hint = " ".join([first, *(code for code, _ in codes.most_common(N_EXAMPLES))]).casefold()
+        kind = next((kind for words, kind in _HINTS if re.search(words, first.casefold())), "") or next(
+            (kind for words, kind in _HINTS if re.search(words, hint)), ""
+        )
+        if not kind:
+            rules.append({"code": f"{prefix}.*", "kind": "IGNORE", "reason": f"not known what {first} means"})
+        elif not mark:
+            rules.append({"code": prefix, "kind": kind})
+        elif kind == "LAB_RESULT" and any(code.count(mark) > 1 for code in codes):
+            rules.append({"code": f"{prefix}(?P<item>.+?){re.escape(mark)}(?P<unit>.*)", "kind": kind})
+            rules.append({"code": f"{prefix}(?P<item>.+)", "kind": kind})
+        else:
+            rules.append({"code": f"{prefix}(?P<item>.+)", "kind": kind})
+    return rules
+
+
+def _parts(code: str) -> tuple[str, str, str]:
+    """Cut a code at the mark that comes first in it."""
+    marks = [mark for mark in ("//", "/", ":", "|") if mark in code]
+    return code.partition(min(marks, key=lambda mark: (code.index(mark), -len(mark)))) if marks else (code, "", "")
+
+
+def order_groups_text(database: Database) -> str:
+    """Write the order groups of the last import as the part of a site mapping that names them.
+
+    Parameters
+    ----------
+    database : Database
+
+    Returns
+    -------
+    str
+        YAML; `parse_mapping` takes it as the key ``order_groups``.
+
+    Raises
+    ------
+    NotFoundError
+        If nothing was imported yet.
+    """
+    with database.read() as uow:
+        last = uow.snapshots.latest()
+        if last is None:
+            raise NotFoundError("Nothing was imported yet, so there are no order groups. Import records first.")
+        tasks = uow.snapshots.tasks(last.id)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for task in tasks:
+        if task.order_group:
+            groups[task.order_group].append(task.task_key)
+    head = (
+        f"# Order groups of the import {last.folder}. Change names and members, put this into the mapping,\n"
+        "# and import again. A group named '' leaves its tasks alone.\n"
+    )
+    return head + yaml.safe_dump({"order_groups": dict(groups)}, sort_keys=True, allow_unicode=True, width=120)
+
+
+def save_suggestion(suggestion: SuggestedMapping, path: Path) -> None:
+    """Write a draft to a file that does not exist yet.
+
+    Raises
+    ------
+    MappingError
+        When the file exists or cannot be written.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(suggestion.text)
+    except FileExistsError:
+        raise MappingError(f"{path} exists already. Name a new file, so that nothing is overwritten.") from None
+    except OSError as error:
+        raise MappingError(f"{path}: cannot be written ({error.strerror}). Name another file.") from None

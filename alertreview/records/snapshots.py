@@ -1,0 +1,242 @@
+"""Snapshots: a cohort as a folder of parquet and array files (see `snapshot_writer`), read piece by piece."""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy import sparse
+
+from alertreview.files import array_of
+from core.cohort.cohort import Cohort
+from core.errors import SourceError
+from core.events.stream import EventKind
+
+FORMAT_VERSIONS = (1, 2)
+"""Versions that can be read; 1 had the features in one compressed file."""
+_ROWS_PER_GROUP_1 = 16_384
+_CATEGORIES = ("patient_id", "kind", "item", "name", "text", "unit")
+_KINDS = [kind.value for kind in EventKind]
+
+
+def read_snapshot(folder: Path) -> "Snapshot":
+    """Open a snapshot; its parts are read when they are asked for.
+
+    Parameters
+    ----------
+    folder : Path
+        As `alertreview.records.snapshot_writer.write_snapshot` returned it.
+
+    Returns
+    -------
+    Snapshot
+
+    Raises
+    ------
+    SourceError
+        When the folder is no snapshot of this version.
+    """
+    try:
+        manifest = json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8"))
+        version = manifest["format_version"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SourceError(
+            f"{folder} is no snapshot: it has no readable manifest.json. Import the data again."
+        ) from None
+    if version not in FORMAT_VERSIONS:
+        raise SourceError(
+            f"{folder} is a snapshot of version {version}; this program reads versions up to {max(FORMAT_VERSIONS)}. "
+            "Import the data again, or use the program that wrote it."
+        )
+    return Snapshot(Path(folder), manifest)
+
+
+def elapsed_features(snapshot: "Snapshot") -> npt.NDArray[np.bool_]:
+    """Mark the features that count hours since something: they are compared as recency, of shape (n_features,)."""
+    is_elapsed: npt.NDArray[np.bool_] = (
+        snapshot.feature_dictionary["aspect"].astype(str).str.startswith("hours_").to_numpy(dtype=bool)
+    )
+    return is_elapsed
+
+
+class Snapshot:
+    """A cohort on disk; attributes as in `core.cohort.cohort.Cohort`, each read once, when it is first asked for.
+
+    Attributes
+    ----------
+    folder : Path
+    manifest : dict
+    """
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        # The one open file of events is shared by all sessions, and Arrow's reader of it is for one thread at a time:
+        # two at once ended the process, or would give one patient's rows to another.
+        self._reading_events = Lock()
+
+    @property
+    def content_hash(self) -> str:
+        """Hash of the whole cohort."""
+        return str(self.manifest["content_hash"])
+
+    @property
+    def site_timezone(self) -> str:
+        """IANA name of the zone of all times."""
+        return str(self.manifest["site_timezone"])
+
+    @property
+    def calendar_is_shifted(self) -> bool:
+        """Whether dates mean nothing between patients."""
+        return bool(self.manifest["calendar_is_shifted"])
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no real patient stands behind the data."""
+        return bool(self.manifest["simulated"])
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """The import report as plain numbers, texts and lists."""
+        content: dict[str, Any] = json.loads((self.folder / "import_report.json").read_text(encoding="utf-8"))
+        return content
+
+    @cached_property
+    def patients(self) -> pd.DataFrame:
+        """As `Cohort.patients`."""
+        return self._table("patients")
+
+    @cached_property
+    def stays(self) -> pd.DataFrame:
+        """As `Cohort.stays`."""
+        return self._table("stays")
+
+    @cached_property
+    def instances(self) -> pd.DataFrame:
+        """As `Cohort.instances`."""
+        return self._table("instances")
+
+    @cached_property
+    def feature_dictionary(self) -> pd.DataFrame:
+        """As `Cohort.feature_dictionary`."""
+        return self._table("feature_dictionary")
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """As `Cohort.tasks`."""
+        return self._table("tasks")
+
+    @cached_property
+    def trail(self) -> pd.DataFrame:
+        """Corrected results with their old and new values; see `core.events.append.TRAIL_COLUMNS`."""
+        return self._table("corrections")
+
+    @cached_property
+    def features(self) -> sparse.csr_matrix:
+        """As `Cohort.features`; its arrays stay on disk and are read as they are used, changes never reach the disk."""
+        if self.manifest["format_version"] == 1:
+            return sparse.csr_matrix(sparse.load_npz(self._existing("features.npz")))
+        data, indices, indptr = (
+            np.asarray(array_of(self._existing(f"features_{part}.npy"), mmap_mode="c"))
+            for part in ("data", "indices", "indptr")
+        )
+        shape = (len(indptr) - 1, int(self.manifest["n_features"]))
+        return sparse.csr_matrix((data, indices, indptr), shape=shape, copy=False)
+
+    @cached_property
+    def decisions(self) -> sparse.csc_matrix:
+        """As `Cohort.decisions`."""
+        return sparse.csc_matrix(sparse.load_npz(self._existing("decisions.npz")))
+
+    @cached_property
+    def cohort(self) -> Cohort:
+        """The whole cohort, events included."""
+        return Cohort(
+            patients=self.patients,
+            stays=self.stays,
+            instances=self.instances,
+            features=self.features,
+            feature_dictionary=self.feature_dictionary,
+            tasks=self.tasks,
+            decisions=self.decisions,
+            events=_as_stream(self._all_events()),
+            site_timezone=self.site_timezone,
+            calendar_is_shifted=self.calendar_is_shifted,
+            simulated=self.simulated,
+            content_hash=self.content_hash,
+        )
+
+    def _all_events(self) -> pa.Table:
+        with self._reading_events:
+            return self._events.read()
+
+    def events_of(self, patient_id: str) -> pd.DataFrame:
+        """Read one patient's events, and no more than the row groups around them.
+
+        Parameters
+        ----------
+        patient_id : str
+
+        Returns
+        -------
+        DataFrame
+            Rows of `Cohort.events`, sorted by time; empty when there is no such patient.
+        """
+        first, n = self._event_index.get(patient_id, (0, 0))
+        size = int(self.manifest.get("rows_per_group", _ROWS_PER_GROUP_1))
+        low, high = first // size, max(first + n - 1, first) // size
+        groups = list(range(low, high + 1)) if n else []
+        with self._reading_events:
+            table = self._events.read_row_groups(groups)
+        return _as_stream(table.slice(first - low * size, n))
+
+    @cached_property
+    def _event_index(self) -> dict[str, tuple[int, int]]:
+        table = self._table("event_index")
+        return {
+            str(patient): (int(first), int(n))
+            for patient, first, n in zip(table["patient_id"], table["first"], table["n"], strict=True)
+        }
+
+    @cached_property
+    def _events(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self._existing("events.parquet"))
+
+    def _table(self, name: str) -> pd.DataFrame:
+        return pq.read_table(self._existing(f"{name}.parquet")).to_pandas()
+
+    def _existing(self, name: str) -> Path:
+        path = self.folder / name
+        if not path.exists():
+            raise SourceError(f"{path} is missing; the snapshot is damaged. Import the data again.")
+        return path
+
+
+def _as_stream(table: pa.Table) -> pd.DataFrame:
+    """Turn rows of the file into an event stream; categories are those that occur, and all kinds."""
+    columns: dict[str, object] = {}
+    for name in table.schema.names:
+        column = table.column(name)
+        if name in _CATEGORIES:
+            columns[name] = _categorical(column, _KINDS if name == "kind" else None)
+        else:
+            columns[name] = column.to_numpy()
+    return pd.DataFrame(columns)
+
+
+def _categorical(column: pa.ChunkedArray, categories: list[str] | None) -> pd.Categorical:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    encoded = column.combine_chunks().dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    categories = sorted(texts) if categories is None else categories
+    place = {text: i for i, text in enumerate(categories)}
+    rank = np.array([place[text] for text in texts], dtype=np.int64)
+    dtype = pd.CategoricalDtype(pd.Index(categories, dtype="str"))
+    return pd.Categorical.from_codes(rank[encoded.indices.to_numpy()], dtype=dtype, validate=False)

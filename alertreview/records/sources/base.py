@@ -1,0 +1,86 @@
+"""What every health record source offers: chunks of rows with codes, and what is known beside them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pandas as pd
+import pyarrow as pa
+
+from core.events.mapping import SiteMapping
+
+CHUNK_ROWS = 500_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source, opened for one mapping and not read yet.
+
+    Parameters
+    ----------
+    name : str
+        For people: the name of the folder or file, never its path.
+    chunks : iterator of DataFrame
+        Rows as `core.events.reading.StreamBuilder.add` takes them, read as they are asked for.
+    n_rows : int
+        How many rows there are, for the progress bar; 0 when unknown.
+    descriptions : dict
+        Code to text.
+    splits : dict
+        Subject (as text) to "train", "tuning" or "held_out".
+    simulated : bool
+        The source says that no real patient stands behind it.
+    remarks : list of str
+        Sentences for the import report; may grow while chunks are read.
+    """
+
+    name: str
+    chunks: Iterator[pd.DataFrame]
+    n_rows: int = 0
+    descriptions: dict[str, str] = field(default_factory=dict)
+    splits: dict[str, str] = field(default_factory=dict)
+    simulated: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+
+def microseconds(column: pa.Array) -> pd.Series:
+    """Bring timestamps or dates of any unit to microseconds, with their zone.
+
+    Parameters
+    ----------
+    column : Array
+
+    Returns
+    -------
+    Series of datetime64[us] or datetime64[us, zone]
+
+    Raises
+    ------
+    ArrowInvalid
+        When a time lies outside the calendar.
+    """
+    zone = getattr(column.type, "tz", None)
+    # Only nanoseconds may lose digits; seconds that overflow must not wrap around.
+    exact = column.cast(pa.timestamp("us", tz=zone), safe=getattr(column.type, "unit", "") != "ns")
+    return pd.Series(exact.to_pandas()).astype(f"datetime64[us, {zone}]" if zone else "datetime64[us]")
+
+
+def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:
+    """Read times as site time without a zone.
+
+    Parameters
+    ----------
+    times : Series of datetime64, with or without a zone
+        Times without a zone are site time, or UTC if the mapping says so.
+    mapping : SiteMapping
+
+    Returns
+    -------
+    Series of datetime64[us]
+    """
+    zone = getattr(times.dtype, "tz", None)
+    if zone is None and mapping.naive_times == "utc":
+        times = times.dt.tz_localize("UTC")
+        zone = "UTC"
+    if zone is not None:
+        times = times.dt.tz_convert(mapping.timezone).dt.tz_localize(None)
+    return times.astype("datetime64[us]")

@@ -1,0 +1,129 @@
+"""Read a long CSV file: one row an event, with columns for patient, time, code, value and text."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from alertreview.records.sources import cells
+from alertreview.records.sources.base import Source
+from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files
+from core.errors import SourceError
+from core.events.mapping import CsvColumns, SiteMapping
+
+_ADVICE = "Name the columns in the site mapping under csv, or rename them in the file."
+_LATIN_1 = "is no UTF-8; it was read as Latin-1. Check names with accents."
+
+
+def read(source: Path, mapping: SiteMapping) -> Source:
+    """Open a long CSV file, or a folder or zip archive of them.
+
+    Parameters
+    ----------
+    source : Path
+    mapping : SiteMapping
+        Its ``csv`` names the columns.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    SourceError
+        When a file is damaged or lacks a column, now; or has a cell that breaks a rule, while chunks are read.
+    """
+    files = _files(source)
+    layouts = [look_at(file) for file in files]
+    remarks = [
+        f"{file.name} {_LATIN_1}" for file, found in zip(files, layouts, strict=True) if found.encoding == "latin-1"
+    ]
+    columns = [_columns(file, layout, mapping.csv) for file, layout in zip(files, layouts, strict=True)]
+
+    def chunks() -> Iterator[pd.DataFrame]:
+        for file, layout, named in zip(files, layouts, columns, strict=True):
+            yield from _chunks(file, layout, named, mapping)
+
+    return Source(name=source.name, chunks=chunks(), remarks=remarks)
+
+
+def _files(source: Path) -> list[TextFile]:
+    files = text_files(source)
+    if not files:
+        raise SourceError(f"{source}: holds no .csv file. Give a CSV file, or a folder or zip archive of them.")
+    return files
+
+
+def _columns(file: TextFile, layout: Layout, wanted: CsvColumns) -> dict[str, str]:
+    """Header names by what they hold; the letter case does not matter."""
+    lower = {name.lower(): name for name in layout.columns}
+    out = {}
+    for ours, theirs in wanted.model_dump().items():
+        if theirs.lower() in lower and theirs:
+            out[ours] = lower[theirs.lower()]
+        elif ours in ("patient", "time", "code"):
+            found = ", ".join(layout.columns)
+            raise SourceError(f"{file.name}: lacks the column {theirs!r} for the {ours} (found: {found}). {_ADVICE}")
+    return out
+
+
+def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: SiteMapping) -> Iterator[pd.DataFrame]:
+    for first_row, batch in batches(file, layout, list(dict.fromkeys(columns.values()))):
+        part = {ours: batch.column(theirs) for ours, theirs in columns.items()}
+        patient = cells.texts(part["patient"])
+        if (patient.codes < 0).any():
+            row = first_row + int(np.flatnonzero(patient.codes < 0)[0])
+            raise SourceError(f"{file.name}: row {row:,} has no patient. Every event belongs to one; correct the row.")
+        chunk: dict[str, object] = {
+            "subject": np.asarray(patient.astype(object)),
+            "time": cells.times(part["time"], mapping, file.name, columns["time"], first_row),
+            "code": cells.texts(part["code"]),
+            "value": np.full(batch.num_rows, np.nan),
+        }
+        if "value" in part:
+            chunk["value"], said = cells.numbers(part["value"])
+            if said is not None:
+                chunk["text"] = cells.texts(said)
+        if "text" in part:
+            chunk["text"] = _either(cells.texts(part["text"]), chunk.get("text"))
+        if "unit" in part:
+            chunk["unit"] = cells.texts(part["unit"])
+        if "known_at" in part:
+            chunk["known_at"] = cells.times(part["known_at"], mapping, file.name, columns["known_at"], first_row)
+        yield pd.DataFrame(chunk)
+
+
+def _either(first: pd.Categorical, second: object) -> pd.Series:
+    """Take the text, and what is no number in the value column where there is none."""
+    if not isinstance(second, pd.Categorical):
+        return pd.Series(first)
+    texts = pd.Series(first).astype("object")
+    return texts.where(texts.notna(), pd.Series(second).astype("object")).astype("category")
+
+
+def code_counts(source: Path, csv_columns: CsvColumns) -> Counter[str]:
+    """Count codes in the first rows of every file, to find out which mapping fits.
+
+    Parameters
+    ----------
+    source : Path
+    csv_columns : CsvColumns
+
+    Returns
+    -------
+    Counter of str
+    """
+    counts: Counter[str] = Counter()
+    for file in _files(source):
+        layout = look_at(file)
+        code = _columns(file, layout, csv_columns)["code"]
+        for n_batches, (_, batch) in enumerate(batches(file, layout, [code])):
+            column = cells.texts(batch.column(code))
+            known = column.codes[column.codes >= 0]
+            for number, n in zip(*np.unique(known, return_counts=True), strict=True):
+                counts[str(column.categories[number])] += int(n)
+            if n_batches >= 4:
+                break
+    return counts

@@ -1,0 +1,266 @@
+"""Read a MEDS data set (Medical Event Data Standard 0.3 and 0.4) with pyarrow, shard by shard."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from alertreview.records.sources.base import CHUNK_ROWS, Source, microseconds, site_time
+from core.errors import SourceError
+from core.events.mapping import SiteMapping
+
+_NEEDED = ("subject_id", "time", "code")
+_ADVICE = "Give the folder of a MEDS data set (data/*.parquet, metadata/codes.parquet)."
+_N_ROWS_TO_LOOK_AT = 2_000_000
+
+
+def shards(folder: Path) -> list[Path]:
+    """Find the parquet files of a MEDS data set.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``data/**/*.parquet``.
+
+    Returns
+    -------
+    list of Path
+        Sorted, not empty.
+
+    Raises
+    ------
+    SourceError
+        When the folder is missing or holds none.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"{folder} is no folder. {_ADVICE}")
+    found = sorted((folder / "data").rglob("*.parquet"))
+    if not found:
+        raise SourceError(f"{folder} is no MEDS data set: there is no parquet file below {folder / 'data'}. {_ADVICE}")
+    return found
+
+
+def read(folder: Path, mapping: SiteMapping) -> Source:
+    """Open a MEDS data set.
+
+    Parameters
+    ----------
+    folder : Path
+        ``data/**/*.parquet``; ``metadata/codes.parquet``, ``metadata/subject_splits.parquet`` and
+        ``metadata/dataset.json`` where they exist.
+    mapping : SiteMapping
+        Names of extra columns and the time zone.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    SourceError
+        When a file is no parquet or lacks a column, now; or holds what cannot be, while chunks are read.
+    """
+    paths = shards(folder)
+    n_rows = sum(_open(path).metadata.num_rows for path in paths)
+    if n_rows == 0:
+        raise SourceError(f"{folder / 'data'}: {len(paths)} parquet files and not one row in them. {_ADVICE}")
+    for path in paths:
+        _check_columns(path)
+    remarks: list[str] = []
+    return Source(
+        name=folder.name or str(folder),
+        chunks=_chunks(paths, mapping, remarks),
+        n_rows=n_rows,
+        descriptions=_descriptions(folder / "metadata" / "codes.parquet", remarks),
+        splits=_splits(folder / "metadata" / "subject_splits.parquet"),
+        simulated=_says_simulated(folder / "metadata" / "dataset.json"),
+        remarks=remarks,
+    )
+
+
+def code_counts(folder: Path) -> Counter[str]:
+    """Count codes in the first rows of every shard, to find out which mapping fits.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    Counter of str
+        From two million rows at most.
+    """
+    paths = shards(folder)
+    counts: Counter[str] = Counter()
+    for path in paths:
+        _check_columns(path)
+        left = _N_ROWS_TO_LOOK_AT // len(paths)
+        for batch in _open(path).iter_batches(batch_size=min(CHUNK_ROWS, left), columns=["code"]):
+            for pair in pc.value_counts(batch.column(0)).to_pylist():
+                if pair["values"] is not None:
+                    counts[str(pair["values"])] += pair["counts"]
+            left -= batch.num_rows
+            if left <= 0:
+                break
+    return counts
+
+
+@contextmanager
+def _refusing_damage(path: Path) -> Iterator[None]:
+    """Say which file is damaged, whatever it is in a damaged file that breaks first."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        reason = str(error).splitlines()[0][:120] if isinstance(error, OSError | pa.ArrowException) else "no UTF-8"
+        raise SourceError(f"{path}: is no complete parquet file ({reason}). Copy it again from its origin.") from None
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    with _refusing_damage(path):
+        return pq.ParquetFile(path)
+
+
+def _check_columns(path: Path) -> None:
+    with _refusing_damage(path):
+        schema = _open(path).schema_arrow
+        names = list(schema.names)
+    missing = [name for name in _NEEDED if name not in names]
+    if missing:
+        found = ", ".join(names) or "no column"
+        raise SourceError(f"{path}: lacks the column {missing[0]!r} of MEDS (found: {found}). {_ADVICE}")
+    rules = (
+        ("subject_id", pa.types.is_integer, "whole numbers (int64)"),
+        ("time", lambda kind: pa.types.is_timestamp(kind) or pa.types.is_date(kind), "timestamps"),
+        ("code", _is_text, "texts"),
+        ("numeric_value", lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind), "numbers"),
+        ("text_value", _is_text, "texts"),
+    )
+    for name, is_right, words in rules:
+        if name in names:
+            kind = schema.field(name).type
+            if not (is_right(kind) or pa.types.is_null(kind)):
+                raise SourceError(f"{path}: column {name!r} holds {kind}; MEDS wants {words}. Convert the column.")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iterator[pd.DataFrame]:
+    extra = {"text": mapping.columns.text or "text_value", "unit": mapping.columns.unit}
+    extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay, "end": mapping.columns.end}
+    for path in paths:
+        file = _open(path)
+        names = file.schema_arrow.names
+        columns = {ours: theirs for ours, theirs in extra.items() if theirs in names}
+        if "numeric_value" not in names:
+            remarks.append(f"{path.name} has no column numeric_value: all its results are without a number.")
+        wanted = [*_NEEDED, *(["numeric_value"] if "numeric_value" in names else []), *columns.values()]
+        with _refusing_damage(path):
+            n_before = 0
+            for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(dict.fromkeys(wanted))):
+                yield _chunk(batch, columns, mapping, path, n_before)
+                n_before += batch.num_rows
+
+
+def _chunk(
+    batch: pa.RecordBatch, columns: dict[str, str], mapping: SiteMapping, path: Path, n_before: int
+) -> pd.DataFrame:
+    subject = batch.column("subject_id")
+    if subject.null_count:
+        row = n_before + int(np.flatnonzero(pc.is_null(subject).to_numpy(zero_copy_only=False))[0]) + 1
+        raise SourceError(f"{path}: row {row:,} has no subject_id. Every event belongs to a patient; correct the file.")
+    chunk: dict[str, object] = {
+        "subject": subject.cast(pa.int64()).to_numpy(),
+        "time": _times(batch.column("time"), mapping, path),
+        "code": _category(batch.column("code")),
+        "value": np.full(batch.num_rows, np.nan),
+    }
+    if "numeric_value" in batch.schema.names:
+        chunk["value"] = pc.fill_null(batch.column("numeric_value").cast(pa.float64()), float("nan")).to_numpy()
+    for ours, theirs in columns.items():
+        column = batch.column(theirs)
+        if ours in ("known_at", "end"):
+            chunk[ours] = _times(column, mapping, path)
+        elif ours == "stay":
+            chunk[ours] = pc.fill_null(column.cast(pa.int64()), -1).to_numpy()
+        else:
+            chunk[ours] = _category(column)
+    return _with_ends(pd.DataFrame(chunk))
+
+
+def _with_ends(chunk: pd.DataFrame) -> pd.DataFrame:
+    """Give each event that has an end a second event there."""
+    if "end" not in chunk:
+        return chunk
+    ends = chunk[chunk["end"].notna()]
+    code = ends["code"].cat.remove_unused_categories()
+    ends = ends.assign(time=ends["end"], value=np.nan, code=code.cat.rename_categories(lambda each: f"{each}//END"))
+    both = pd.concat([chunk.astype({"code": "str"}), ends.astype({"code": "str"})], ignore_index=True)
+    return both.drop(columns=["end", *(["known_at"] if "known_at" in both else [])]).astype({"code": "category"})
+
+
+def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:
+    try:
+        return site_time(microseconds(column), mapping)
+    except (pa.ArrowException, ValueError, OverflowError):
+        raise SourceError(f"{path}: a time lies outside the calendar. Correct or remove such rows.") from None
+
+
+def _category(column: pa.Array) -> pd.Categorical:
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    values = column.to_pandas()
+    return values.cat.remove_unused_categories().array
+
+
+def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame | None:
+    """Read one metadata table; None when there is none."""
+    if not path.exists():
+        return None
+    file = _open(path)
+    missing = [name for name in needed if name not in file.schema_arrow.names]
+    if missing:
+        raise SourceError(f"{path}: lacks the column {missing[0]!r}. Remove the file, or write it as MEDS says.")
+    with _refusing_damage(path):
+        return file.read(columns=list(needed)).to_pandas()
+
+
+def _descriptions(path: Path, remarks: list[str]) -> dict[str, str]:
+    if path.exists() and "description" not in _open(path).schema_arrow.names:
+        remarks.append(f"{path.name} has no column description: items are named after their codes.")
+        return {}
+    table = _table(path, ("code", "description"))
+    if table is None:
+        return {}
+    table = table.dropna()
+    return dict(zip(table["code"].astype("str"), table["description"].astype("str"), strict=True))
+
+
+def _splits(path: Path) -> dict[str, str]:
+    table = _table(path, ("subject_id", "split"))
+    if table is None:
+        return {}
+    table = table.dropna()
+    return dict(zip(table["subject_id"].astype("str"), table["split"].astype("str"), strict=True))
+
+
+def _says_simulated(path: Path) -> bool:
+    if not path.exists():
+        return False
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, OSError):
+        raise SourceError(f"{path}: is no JSON. Correct or remove the file.") from None
+    return isinstance(content, dict) and content.get("simulated") is True

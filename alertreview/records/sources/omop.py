@@ -1,0 +1,363 @@
+"""Read an OMOP CDM 5.3 or 5.4 and spell its rows as codes for the site mapping.
+
+======================================  ==========================================================================
+code                                    row
+======================================  ==========================================================================
+``VISIT//9201//ADMISSION``              start of a visit that counts as a stay (``//DISCHARGE``: its end)
+``VISIT//38004207//EXCLUDED``           visit of a concept that the mapping excludes, or does not include
+``VISIT//9201//ZERO_LENGTH``            visit that ends when it begins
+``CARE_SITE//Cardiology``               arrival on a care site (visit_occurrence, visit_detail)
+``MEASUREMENT//3000483//mg/dL``         measurement: concept, or source value where the concept is 0; unit
+``DRUG//32838//START//40166274``        drug exposure: type, concept or source value (``//STOP//``: its end)
+``GENDER//8507``, ``MEDS_BIRTH``        person
+``MEDS_DEATH``                          death
+======================================  ==========================================================================
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alertreview.records.sources import cells
+from alertreview.records.sources.base import Source
+from alertreview.records.sources.omop_tables import CsvTables, SqlTables, Tables, required
+from core.events.mapping import SiteMapping
+
+_COLUMNS = {
+    "person": "person_id gender_concept_id birth_datetime year_of_birth month_of_birth day_of_birth",
+    "visit_occurrence": "person_id visit_concept_id visit_start_datetime visit_start_date "
+    "visit_end_datetime visit_end_date care_site_id",
+    "visit_detail": "person_id visit_detail_start_datetime visit_detail_start_date care_site_id",
+    "measurement": "person_id measurement_concept_id measurement_source_value measurement_datetime measurement_date "
+    "value_as_number value_source_value unit_source_value unit_concept_id",
+    "drug_exposure": "person_id drug_concept_id drug_source_value drug_type_concept_id drug_exposure_start_datetime "
+    "drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date",
+    "death": "person_id death_datetime death_date",
+}
+_ADVICE = "An OMOP CDM 5.3 or 5.4 has it; export the data again."
+_NO_CONCEPT = 0
+_N_BATCHES_TO_LOOK_AT = 3
+
+
+def open_tables(source: Path | str, schema: str | None) -> Tables:
+    """Open a CDM.
+
+    Parameters
+    ----------
+    source : Path or str
+        Folder or zip archive of CSV files, or a SQLAlchemy URL.
+    schema : str or None
+        Of the database.
+
+    Returns
+    -------
+    Tables
+    """
+    return SqlTables(source, schema) if isinstance(source, str) and "://" in source else CsvTables(Path(source))
+
+
+def read(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Source:
+    """Open a CDM for reading.
+
+    Parameters
+    ----------
+    source : Path or str
+    mapping : SiteMapping
+        Its ``visits`` say which visits are stays.
+    schema : str or None
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    SourceError
+        When a table or column that nothing replaces is missing; while chunks are read, when a cell breaks a rule.
+    """
+    tables = _checked_tables(source, schema)
+    names = ConceptNames(tables)
+    return Source(
+        name=tables.name,
+        chunks=_Reader(tables, mapping, names).chunks(None),
+        descriptions=names,
+        remarks=tables.remarks,
+    )
+
+
+def _checked_tables(source: Path | str, schema: str | None) -> Tables:
+    tables = open_tables(source, schema)
+    required(tables, "person", ["person_id"], _ADVICE)
+    required(tables, "visit_occurrence", ["person_id", "visit_concept_id"], _ADVICE)
+    if not tables.columns("measurement"):
+        required(
+            tables, "drug_exposure", ["person_id"], "Without measurement and drug_exposure there are no decisions."
+        )
+        tables.remarks.append("There is no table measurement: labs are neither features nor tasks.")
+    return tables
+
+
+def code_counts(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Counter[str]:
+    """Count codes in the first rows of every table, to find out which mapping fits."""
+    counts: Counter[str] = Counter()
+    for chunk in _Reader(_checked_tables(source, schema), mapping, None).chunks(_N_BATCHES_TO_LOOK_AT):
+        counts.update(pd.Series(chunk["code"]).astype("str").value_counts().to_dict())
+    return counts
+
+
+class _Reader:
+    """Turns the tables into chunks, one table after the other."""
+
+    def __init__(self, tables: Tables, mapping: SiteMapping, names: "ConceptNames | None") -> None:
+        self._names = names
+        self._tables = tables
+        self._mapping = mapping
+        self._care_sites = _names_by_id(
+            tables, "care_site", "care_site_id", ["care_site_name", "care_site_source_value"]
+        )
+        units = _names_by_id(
+            tables, "concept", "concept_id", ["concept_code"], only=self._ids("measurement", "unit_concept_id")
+        )
+        self._units = units
+
+    def chunks(self, n_batches: int | None) -> Iterator[pd.DataFrame]:
+        """Yield rows of all tables; of each table at most `n_batches` batches."""
+        readers: dict[str, Callable[[_Rows], Iterator[pd.DataFrame]]] = {
+            "person": self._person,
+            "visit_occurrence": self._visits,
+            "visit_detail": self._details,
+            "measurement": self._measurements,
+            "drug_exposure": self._drugs,
+            "death": self._deaths,
+        }
+        for table, convert in readers.items():
+            found = self._tables.columns(table)
+            wanted = [name for name in _COLUMNS[table].split() if name in found]
+            if "person_id" not in found:
+                continue
+            for first_row, batch in islice(self._tables.batches(table, wanted), n_batches):
+                yield from convert(_Rows(batch, self._tables.where(table), first_row, self._mapping))
+
+    def _ids(self, table: str, column: str) -> set[int]:
+        if column not in self._tables.columns(table):
+            return set()
+        out: set[int] = set()
+        for first_row, batch in self._tables.batches(table, [column]):
+            rows = _Rows(batch, self._tables.where(table), first_row, self._mapping)
+            out.update(np.unique(rows.ids(column)).tolist())
+        return out
+
+    def _person(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        subject = rows.subject()
+        yield _chunk(subject, rows.no_times(), _joined("GENDER//", rows.ids("gender_concept_id")))
+        yield _chunk(subject, rows.birth(), _same("MEDS_BIRTH", rows.n))
+
+    def _visits(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        subject, concept = rows.subject(), rows.ids("visit_concept_id")
+        start, end = rows.time("visit_start"), rows.time("visit_end")
+        visits = self._mapping.visits
+        included = np.isin(concept, visits.included_concepts) if visits.included_concepts is not None else True
+        counts = included & ~np.isin(concept, visits.excluded_concepts)
+        zero = (start == end).to_numpy()
+        what = np.where(~counts, "EXCLUDED", np.where(zero, "ZERO_LENGTH", "ADMISSION"))
+        # Stays are numbered by their place in the table, because identifiers may be negative and -1 means "unknown".
+        number = np.where(what == "ADMISSION", rows.first_row + np.arange(rows.n), -1)
+        codes = pd.Series("VISIT//", index=range(rows.n)) + concept.astype(str) + "//"
+        yield _chunk(subject, start, codes + what).assign(stay=number)
+        closed = (what == "ADMISSION") & end.notna().to_numpy()
+        yield _chunk(subject, end, codes + "DISCHARGE")[closed].assign(stay=number[closed])
+        yield from self._arrivals(rows, subject, start, what == "ADMISSION")
+
+    def _details(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        yield from self._arrivals(rows, rows.subject(), rows.time("visit_detail_start"), np.ones(rows.n, dtype=bool))
+
+    def _arrivals(
+        self, rows: "_Rows", subject: npt.NDArray[np.int64], time: pd.Series, keep: npt.NDArray[np.bool_]
+    ) -> Iterator[pd.DataFrame]:
+        if rows.has("care_site_id"):
+            names = _looked_up(rows.ids("care_site_id"), self._care_sites)
+            known = keep & (names != "").to_numpy()
+            if known.any():
+                yield _chunk(subject, time, "CARE_SITE//" + names)[known]
+
+    def _measurements(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        unit = rows.text("unit_source_value")
+        unit = unit.where(unit != "", _looked_up(rows.ids("unit_concept_id"), self._units))
+        key = self._key(rows, "measurement_concept_id", "measurement_source_value")
+        chunk = _chunk(rows.subject(), rows.time("measurement"), "MEASUREMENT//" + key + "//" + unit)
+        value, said = rows.number("value_as_number")
+        text = rows.text("value_source_value")
+        yield chunk.assign(value=value, text=(text.where(text != "", said)).astype("category"))
+
+    def _drugs(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        subject, key = rows.subject(), self._key(rows, "drug_concept_id", "drug_source_value")
+        kind = (
+            rows.ids("drug_type_concept_id") if rows.has("drug_type_concept_id") else np.zeros(rows.n, dtype=np.int64)
+        )
+        codes = pd.Series("DRUG//", index=range(rows.n)) + kind.astype(str)
+        yield _chunk(subject, rows.time("drug_exposure_start"), codes + "//START//" + key)
+        end = rows.time("drug_exposure_end")
+        yield _chunk(subject, end, codes + "//STOP//" + key)[end.notna()]
+
+    def _key(self, rows: "_Rows", concept: str, source_value: str) -> pd.Series:
+        """Concept, or the source value where the concept is 0 or missing."""
+        ids, text = rows.ids(concept), rows.text(source_value)
+        no_concept = (ids == _NO_CONCEPT) | (ids == cells.NO_ID)
+        if self._names is not None:
+            self._names.see(ids[~no_concept], text[~no_concept])
+        return pd.Series(ids.astype(str)).where(~no_concept, text).astype("str")
+
+    def _deaths(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        yield _chunk(rows.subject(), rows.time("death"), _same("MEDS_DEATH", rows.n))
+
+
+class _Rows:
+    """Rows of one batch, column by column."""
+
+    def __init__(self, batch: pa.RecordBatch, where: str, first_row: int, mapping: SiteMapping) -> None:
+        self.n = batch.num_rows
+        self.first_row = first_row
+        self._batch = batch
+        self._where = where
+        self._mapping = mapping
+
+    def has(self, column: str) -> bool:
+        return column in self._batch.schema.names
+
+    def ids(self, column: str) -> npt.NDArray[np.int64]:
+        if not self.has(column):
+            return np.zeros(self.n, dtype=np.int64)
+        return cells.whole_numbers(self._batch.column(column), self._where, column, self.first_row)
+
+    def subject(self) -> npt.NDArray[np.int64]:
+        return self.ids("person_id")
+
+    def no_times(self) -> pd.Series:
+        return pd.Series(np.full(self.n, np.datetime64("NaT", "us")))
+
+    def time(self, stem: str) -> pd.Series:
+        """Take the datetime, or the date where there is none."""
+        out = self.no_times()
+        for column in (f"{stem}_datetime", f"{stem}_date"):
+            if self.has(column):
+                read = cells.times(self._batch.column(column), self._mapping, self._where, column, self.first_row)
+                out = out.where(out.notna(), read)
+        return out
+
+    def birth(self) -> pd.Series:
+        """Time of birth; the first of January, or of the month, where only the year or month is known."""
+        out = self.time("birth")
+        parts = {name: self.ids(f"{name}_of_birth") for name in ("year", "month", "day")}
+        known = (parts["year"] > 0) & out.isna().to_numpy()
+        months, days = (np.where(parts[name] > 0, parts[name], 1) for name in ("month", "day"))
+        text = pd.Series([f"{y:04d}-{m:02d}-{d:02d}" for y, m, d in zip(parts["year"], months, days, strict=True)])
+        made = pd.to_datetime(text.where(known), format="%Y-%m-%d", errors="coerce").astype("datetime64[us]")
+        return out.where(~known, made)
+
+    def text(self, column: str) -> pd.Series:
+        if not self.has(column):
+            return pd.Series("", index=range(self.n), dtype="str")
+        return pd.Series(pc.fill_null(self._batch.column(column).cast(pa.string()), "").to_pandas(), dtype="str")
+
+    def number(self, column: str) -> tuple[npt.NDArray[np.float64], pd.Series]:
+        if not self.has(column):
+            return np.full(self.n, np.nan), pd.Series("", index=range(self.n), dtype="str")
+        value, said = cells.numbers(self._batch.column(column))
+        text = pc.fill_null(said, "").to_pandas() if said is not None else pd.Series("", index=range(self.n))
+        return value, pd.Series(text, dtype="str")
+
+
+def _looked_up(ids: npt.NDArray[np.int64], names: dict[int, str]) -> pd.Series:
+    """Names of identifiers, "" where there is none."""
+    unique, place = np.unique(ids, return_inverse=True)
+    return pd.Series(np.array([names.get(each, "") for each in unique.tolist()], dtype=object)[place], dtype="str")
+
+
+def _same(code: str, n: int) -> pd.Series:
+    return pd.Series(code, index=range(n), dtype="str")
+
+
+def _joined(prefix: str, numbers: npt.NDArray[np.int64]) -> pd.Series:
+    return prefix + pd.Series(numbers.astype(str), dtype="str")
+
+
+def _chunk(subject: npt.NDArray[np.int64], time: pd.Series, code: pd.Series) -> pd.DataFrame:
+    values = {"subject": subject, "time": time.to_numpy(), "code": code.astype("category").array}
+    return pd.DataFrame({**values, "value": np.full(len(subject), np.nan)})
+
+
+def _names_by_id(
+    tables: Tables, table: str, key: str, names: list[str], only: set[int] | None = None
+) -> dict[int, str]:
+    found = tables.columns(table)
+    name = next((each for each in names if each in found), "")
+    if key not in found or not name:
+        return {}
+    out: dict[int, str] = {}
+    for first_row, batch in tables.batches(table, [key, name]):
+        ids = cells.whole_numbers(batch.column(key), tables.where(table), key, first_row)
+        texts = batch.column(name).cast(pa.string()).to_pylist()
+        out |= {i: text for i, text in zip(ids.tolist(), texts, strict=True) if text and (only is None or i in only)}
+    return out
+
+
+class ConceptNames(dict[str, str]):
+    """Texts of codes, found by the concept inside them.
+
+    A concept's own name comes first, then that of a site's concept that maps to it, then the source value most often
+    seen beside it while the tables were read.
+
+    Parameters
+    ----------
+    tables : Tables
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        super().__init__()
+        self._names = _names_by_id(tables, "concept", "concept_id", ["concept_name"])
+        self._mapped = _mapped_from(tables, self._names)
+        self._seen: dict[int, Counter[str]] = {}
+
+    def see(self, concept: npt.NDArray[np.int64], source_value: pd.Series) -> None:
+        """Note source values beside concepts that have no name."""
+        unique, place = np.unique(concept, return_inverse=True)
+        nameless = [each not in self._names and each not in self._mapped for each in unique.tolist()]
+        rows = np.array(nameless, dtype=bool)[place]
+        pairs = pd.DataFrame({"concept": concept[rows], "text": source_value[rows]}).value_counts()
+        for (number, text), n in pairs.items():
+            self._seen.setdefault(int(number), Counter())[str(text)] += int(n)
+
+    def get(self, code: str, default: str = "") -> str:  # type: ignore[override]
+        """Name of the concept in a code; the default where it has none."""
+        parts = code.split("//")
+        place = {"MEASUREMENT": 1, "DRUG": 3}.get(parts[0])
+        if place is None or len(parts) <= place or not parts[place].lstrip("-").isdigit():
+            return default
+        number = int(parts[place])
+        seen = self._seen.get(number)
+        return self._names.get(number) or self._mapped.get(number) or (seen.most_common(1)[0][0] if seen else default)
+
+
+def _mapped_from(tables: Tables, names: dict[int, str]) -> dict[int, str]:
+    """Name standard concepts that have no name of their own after a concept that maps to them."""
+    wanted = ["concept_id_1", "concept_id_2", "relationship_id"]
+    if not set(wanted) <= tables.columns("concept_relationship"):
+        return {}
+    out: dict[int, str] = {}
+    where = tables.where("concept_relationship")
+    for first_row, batch in tables.batches("concept_relationship", wanted):
+        maps = pc.equal(batch.column("relationship_id").cast(pa.string()), "Maps to").to_numpy(zero_copy_only=False)
+        one, two = (cells.whole_numbers(batch.column(name), where, name, first_row) for name in wanted[:2])
+        rows = np.flatnonzero(np.asarray(maps, dtype=bool))
+        for source, target in zip(one[rows].tolist(), two[rows].tolist(), strict=True):
+            if target not in names and source in names:
+                # The shortest name is the plainest: "Heparin" rather than one of its packings.
+                out[target] = min(out.get(target, names[source]), names[source], key=lambda name: (len(name), name))
+    return out

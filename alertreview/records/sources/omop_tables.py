@@ -1,0 +1,212 @@
+"""Tables of an OMOP CDM, wherever they are: CSV files in a folder or zip archive, or a database."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files
+from core.errors import SourceError
+
+ROWS_PER_FETCH = 50_000
+KNOWN_TABLES = frozenset(
+    """
+    care_site cdm_source cohort cohort_definition concept concept_ancestor concept_class concept_relationship
+    concept_synonym condition_era condition_occurrence cost death device_exposure domain dose_era drug_era
+    drug_exposure drug_strength episode episode_event fact_relationship location measurement metadata note note_nlp
+    observation observation_period payer_plan_period person procedure_occurrence provider relationship
+    source_to_concept_map specimen visit_detail visit_occurrence vocabulary
+    """.split()  # noqa: SIM905
+)
+
+
+class Tables(Protocol):
+    """Tables by name, in lower case, with columns in lower case."""
+
+    name: str
+    remarks: list[str]
+
+    def columns(self, table: str) -> set[str]:
+        """Columns of a table; empty when there is no such table."""
+        ...
+
+    def where(self, table: str) -> str:
+        """Name of the file or table, for errors."""
+        ...
+
+    def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Rows, with the number of the first row of each batch."""
+        ...
+
+
+class CsvTables:
+    """OMOP tables as CSV files, in any letter case.
+
+    Parameters
+    ----------
+    source : Path
+        A folder or zip archive. A table may carry a short prefix ("2b_concept.csv") or, when nothing else is there, a
+        longer name that starts with the table's ("measurement_2025.csv.gz").
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.name = source.name
+        self.remarks: list[str] = []
+        self._files = _tables_of(text_files(source), self.remarks)
+        self._layouts: dict[str, Layout] = {}
+
+    def columns(self, table: str) -> set[str]:
+        """Columns of a table; empty when there is no such table."""
+        return {name.lower() for name in self._layout(table).columns} if table in self._files else set()
+
+    def where(self, table: str) -> str:
+        """Name of the file."""
+        return self._files[table].name
+
+    def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Rows as texts."""
+        layout = self._layout(table)
+        spelled = {name.lower(): name for name in layout.columns}
+        for first_row, batch in batches(self._files[table], layout, [spelled[name] for name in columns]):
+            yield first_row, batch.rename_columns(columns)
+
+    def _layout(self, table: str) -> Layout:
+        if table not in self._layouts:
+            layout = look_at(self._files[table])
+            if layout.encoding == "latin-1":
+                self.remarks.append(f"{self._files[table].name} is no UTF-8; it was read as Latin-1.")
+            self._layouts[table] = layout
+        return self._layouts[table]
+
+
+def table_of(file: TextFile) -> str:
+    """Name of the table that a file holds, without the short prefix of some exports ("2b_concept.csv")."""
+    return re.sub(r"^\d\w?_", "", file.stem)
+
+
+def _tables_of(files: list[TextFile], remarks: list[str]) -> dict[str, TextFile]:
+    out: dict[str, TextFile] = {}
+    others: list[tuple[str, TextFile]] = []
+    for file in files:
+        stem = table_of(file)
+        if stem not in KNOWN_TABLES:
+            others.append((stem, file))
+        elif stem in out:
+            raise SourceError(f"{file.name} and {out[stem].name} are both the table {stem}. Remove one of them.")
+        else:
+            out[stem] = file
+    for stem, file in others:
+        for table in ("measurement", "drug_exposure"):
+            if stem.startswith(f"{table}_") and table not in out:
+                out[table] = file
+                remarks.append(f"The table {table} was read from {file.name}.")
+    return out
+
+
+class SqlTables:
+    """OMOP tables in a database, read only and row by row.
+
+    Parameters
+    ----------
+    url : str
+        SQLAlchemy URL.
+    schema : str or None
+
+    Raises
+    ------
+    SourceError
+        When the database cannot be reached or has no such schema; the text never holds the password.
+    """
+
+    def __init__(self, url: str, schema: str | None) -> None:
+        try:
+            # Without a pool no connection outlives its reading.
+            self._engine = sa.create_engine(url, poolclass=sa.NullPool)
+            inspector = sa.inspect(self._engine)
+            names = [*inspector.get_table_names(schema=schema), *inspector.get_view_names(schema=schema)]
+            self._tables = {name.lower(): name for name in names}
+            wanted = {name: spelled for name, spelled in self._tables.items() if name in KNOWN_TABLES}
+            self._columns = {
+                name: {
+                    str(column["name"]).lower(): str(column["name"])
+                    for column in inspector.get_columns(spelled, schema)
+                }
+                for name, spelled in wanted.items()
+            }
+        except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
+            reason = type(getattr(error, "orig", None) or error).__name__
+            raise SourceError(
+                f"The database of the records cannot be read ({reason}). Check URL, schema, driver and permissions."
+            ) from None
+        self.name = self._engine.url.database or "database"
+        self.name = Path(self.name).name
+        self.remarks: list[str] = []
+        self._schema = schema
+
+    def columns(self, table: str) -> set[str]:
+        """Columns of a table; empty when there is no such table."""
+        return set(self._columns.get(table, ()))
+
+    def where(self, table: str) -> str:
+        """Name of the table with its schema."""
+        return f"{self._schema}.{table}" if self._schema else table
+
+    def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Rows with the types of the database."""
+        spelled = self._columns[table]
+        source = sa.table(self._tables[table], *(sa.column(spelled[name]) for name in columns), schema=self._schema)
+        row = 1
+        try:
+            with self._engine.connect() as connection:
+                _read_only(connection)
+                rows = connection.execution_options(yield_per=ROWS_PER_FETCH).execute(sa.select(source))
+                for part in rows.partitions():
+                    arrays = [_array([each[i] for each in part]) for i in range(len(columns))]
+                    yield row, pa.RecordBatch.from_arrays(arrays, names=columns)
+                    row += len(part)
+        except sa.exc.SQLAlchemyError as error:
+            reason = type(getattr(error, "orig", None) or error).__name__
+            raise SourceError(f"{self.where(table)}: cannot be read after row {row:,} ({reason}). Try again.") from None
+        except pa.ArrowException:
+            raise SourceError(
+                f"{self.where(table)}: a column mixes types near row {row:,}. Give it one type."
+            ) from None
+
+
+def _read_only(connection: sa.Connection) -> None:
+    """Ask the database to refuse any change on this connection."""
+    statements: dict[str, str] = {"sqlite": "PRAGMA query_only = ON", "postgresql": "SET TRANSACTION READ ONLY"}
+    statement = statements.get(connection.dialect.name)
+    if statement:
+        connection.exec_driver_sql(statement)
+
+
+def _array(values: list[Any]) -> pa.Array:
+    if any(isinstance(each, Decimal) for each in values):
+        return pa.array([None if each is None else float(each) for each in values], pa.float64())
+    kinds = {type(each) for each in values if each is not None}
+    if len(kinds) > 1 and kinds <= {int, float}:
+        return pa.array(values, pa.float64())
+    if len(kinds) > 1:
+        return pa.array([None if each is None else str(each) for each in values], pa.string())
+    return pa.array(values) if kinds else pa.nulls(len(values), pa.string())
+
+
+def required(tables: Tables, table: str, columns: list[str], advice: str) -> None:
+    """Refuse a CDM without a table or column that nothing can replace.
+
+    Raises
+    ------
+    SourceError
+        Naming table, column and what to do.
+    """
+    found = tables.columns(table)
+    if not found:
+        raise SourceError(f"{tables.name} has no table {table}. {advice}")
+    for column in columns:
+        if column not in found:
+            raise SourceError(f"{tables.where(table)}: lacks the column {column!r}. {advice}")

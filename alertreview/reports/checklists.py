@@ -1,0 +1,183 @@
+"""Items of reporting checklists that the database can fill, each in words of our own with the answer from the report.
+
+The lists themselves are published elsewhere and are longer; items that only people can answer are named as theirs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from alertreview.reports.blocks import Block, Heading, Paragraph, Table
+from core.studies.report import StudyReport
+from core.vocabulary import OPEN_PANEL_LIMIT
+
+
+@dataclass(frozen=True)
+class ChecklistItem:
+    """One item of a checklist.
+
+    Attributes
+    ----------
+    checklist : str
+        "STARD 2015", "TRIPOD+AI" or "DECIDE-AI".
+    number : str
+        As in the publication.
+    topic : str
+        What it asks for, in short.
+    answer : str
+        From the report; empty when only people can answer.
+    """
+
+    checklist: str
+    number: str
+    topic: str
+    answer: str
+
+
+def _design_value(report: StudyReport, *names: str) -> str:
+    return "; ".join(f"{name}: {report.design[name]}" for name in names if name in report.design)
+
+
+def _participants(report: StudyReport) -> str:
+    flow = report.flow
+    parts = [f"{n:,} {what}" for n, what in ((flow.n_instances, "instances"), (flow.n_candidates, "candidates")) if n]
+    return ", ".join([*parts, f"{flow.n_chosen} cases of {report.n_patients} patients chosen"])
+
+
+def _sampling(report: StudyReport) -> str:
+    strata = "; ".join(f"{s.stratum}: {s.n_chosen} of {s.n_population:,}" for s in report.strata)
+    return f"Stratified by scaled score, known inclusion probabilities ({strata})" if strata else ""
+
+
+def _reference(report: StudyReport) -> str:
+    return f"Majority of {report.n_slots} readers per case; positive: {report.positive_texts[0]}"
+
+
+def _known(report: StudyReport) -> str:
+    return OPEN_PANEL_LIMIT if report.is_open_panel else ""
+
+
+def _positive(report: StudyReport) -> str:
+    return f"{report.positive_texts[0]}; in a second result {report.positive_texts[-1]}"
+
+
+def _readers(report: StudyReport) -> str:
+    return f"{report.n_readers} readers, {report.n_slots} for each case, {report.n_votes} votes"
+
+
+def _indeterminate(report: StudyReport) -> str:
+    left_out = "; ".join(f"{n} {why}" for why, n in report.primary.left_out.items()) or "none"
+    return f"Undetermined cases are left out and listed ({left_out}); 'cannot judge' {report.n_cannot_judge} times"
+
+
+def _missing(report: StudyReport) -> str:
+    primary = report.primary
+    return "; ".join(f"{s.label}: {primary.n_used - s.n} decided cases without score" for s in primary.scorers)
+
+
+def _accuracy(report: StudyReport) -> str:
+    scorers = report.primary.scorers
+    return "; ".join(f"{s.label}: AUC {s.auc_weighted.text()} weighted, {s.auc_naive.text()} naive" for s in scorers)
+
+
+def _severity(report: StudyReport) -> str:
+    result = report.primary
+    naive, weighted = result.prevalence_naive.text(percent=True), result.prevalence_weighted.text(percent=True)
+    return f"{result.n_positive} of {result.n_used} relevant ({naive}); weighted to all candidates {weighted}"
+
+
+def _subgroups(report: StudyReport) -> str:
+    groups = report.primary.scorers[0].subgroups
+    return f"{len(groups)} groups by {', '.join(dict.fromkeys(g.grouping for g in groups))}" if groups else ""
+
+
+def _comparison_with_readers(report: StudyReport) -> str:
+    key = report.primary_scorer
+    against = "; ".join(f"{r.reader}: AUC {r.auc_against[key].text()}" for r in report.readers)
+    raw, kappa = report.agreement.positive.raw.text(percent=True), report.agreement.positive.fleiss.text()
+    return f"{against}. Among readers: raw {raw}, Fleiss κ {kappa}"
+
+
+def _methods(report: StudyReport) -> str:
+    return report.primary.scorers[0].auc_weighted.method
+
+
+def _flow(report: StudyReport) -> str:
+    flow = report.flow
+    return f"{flow.n_chosen} chosen, {flow.n_judged} judged, {flow.n_decided} decided; see the flow diagram"
+
+
+def _versions(report: StudyReport) -> str:
+    return _design_value(report, *report.design)
+
+
+def _people(_: StudyReport) -> str:
+    return ""
+
+
+_Fill = Callable[[StudyReport], str]
+
+_STARD: tuple[tuple[str, str, _Fill], ...] = (
+    ("6", "who was eligible", _participants),
+    ("9", "consecutive, random or convenience series", _sampling),
+    ("10b", "reference standard", _reference),
+    ("12b", "what counts as positive in the reference standard", _positive),
+    ("13b", "what assessors of the reference standard knew", _known),
+    ("14", "how accuracy was estimated and compared", _methods),
+    ("15", "indeterminate results", _indeterminate),
+    ("16", "missing data", _missing),
+    ("17", "variability in accuracy", _subgroups),
+    ("18", "intended sample size and how it was found", _people),
+    ("19", "flow of participants", _flow),
+    ("21a", "severity in those with the condition", _severity),
+    ("24", "accuracy with its precision", _accuracy),
+    ("26", "limitations", _people),
+)
+_TRIPOD: tuple[tuple[str, str, _Fill], ...] = (
+    ("6b", "who was eligible", _participants),
+    ("8a", "outcome and how it was assessed", _reference),
+    ("11", "missing data", _missing),
+    ("12e", "measures of performance", _methods),
+    ("14", "fairness", _subgroups),
+    ("18a", "funding", _people),
+    ("20a", "flow of participants", _flow),
+    ("22", "the full model and its versions", _versions),
+    ("23a", "performance with intervals", _accuracy),
+    ("26", "limitations", _people),
+)
+_DECIDE: tuple[tuple[str, str, _Fill], ...] = (
+    ("3a", "patients: recruitment and number", _participants),
+    ("3b", "users: recruitment and number", _readers),
+    ("4a", "the system, its version and algorithm", _versions),
+    ("IV", "outcomes", _reference),
+    ("V", "analysis", _methods),
+    ("VII", "main results", _accuracy),
+    ("VIII", "subgroups", _subgroups),
+    ("12", "agreement of people and system", _comparison_with_readers),
+    ("13a", "safety and errors", _people),
+)
+
+
+def checklist_items(report: StudyReport) -> tuple[ChecklistItem, ...]:
+    """Fill what the report can fill, by checklist and in the order of its numbers."""
+    lists = (("STARD 2015", _STARD), ("TRIPOD+AI", _TRIPOD), ("DECIDE-AI", _DECIDE))
+    return tuple(
+        ChecklistItem(name, number, topic, fill(report)) for name, items in lists for number, topic, fill in items
+    )
+
+
+def checklist_blocks(report: StudyReport) -> list[Block]:
+    """Lay the checklists out, with what remains for people said in words."""
+    rows = tuple(
+        (item.checklist, item.number, item.topic, item.answer or "for the authors to write")
+        for item in checklist_items(report)
+    )
+    words = (
+        "Items that follow from the database are filled in. The others, and items not named here, are for the authors: "
+        "see STARD 2015 (Bossuyt et al., BMJ 2015), TRIPOD+AI (Collins et al., BMJ 2024) and DECIDE-AI (Vasey et al., "
+        "Nature Medicine 2022)."
+    )
+    return [
+        Heading("Reporting checklists"),
+        Paragraph(words),
+        Table("Checklist items.", ("List", "Item", "Asks for", "Answer"), rows),
+    ]

@@ -1,0 +1,334 @@
+"""The report of a study as a document: which figures and tables, in which order, in which words."""
+
+from collections.abc import Iterable, Mapping
+
+from alertreview.reports.blocks import Block, Bullets, Cards, Document, Figure, Heading, Paragraph, Table
+from alertreview.reports.checklists import checklist_blocks
+from alertreview.reports.figures import alert_rate_figure, dot_figure, flow_figure, roc_figure
+from alertreview.reports.signing import Signature, content_hash
+from core.statistics.estimate import Estimate
+from core.studies.make_report import hidden_count
+from core.studies.report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
+from core.studies.texts import headline_point
+from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT
+
+KIND_WORDS = {
+    "LAB_ORDER": "Lab orders",
+    "MEDICATION": "Medications",
+    "omission": "Omissions",
+    "commission": "Commissions",
+    "both": "Omissions and commissions",
+}
+HEADLINE_BUDGET = 0.05
+
+
+def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> Document:
+    """Lay out a report.
+
+    Parameters
+    ----------
+    report : StudyReport
+        Whole or hidden; a hidden one shows counts only.
+    signatures : iterable of Signature
+
+    Returns
+    -------
+    Document
+    """
+    state = "locked" if report.locked else "open, votes still come in"
+    counts = f"{report.n_cases} cases, {report.n_patients} patients, {report.n_slots} readers each"
+    mark = f" · {OPEN_PANEL}" if report.is_open_panel else ""
+    subtitle = f"{report.title} · {state}{mark} · {counts}"
+    blocks: list[Block] = [Paragraph(f"**{OPEN_PANEL_LIMIT}**")] if report.is_open_panel else []
+    blocks.append(Paragraph(" ".join(report.headline)))
+    if not report.hidden:
+        blocks += [_cards(report), *_limits(report), *_flow(report), *_auc(report), *_rates(report)]
+        blocks += [*_agreement(report), *_readers(report), *_other_labels(report), *_subgroups(report)]
+        blocks += [*_reliability(report), *checklist_blocks(report), *_cases(report), *_methods(report)]
+    else:
+        blocks += _flow(report)
+    blocks += [*_design(report), *_signatures(report, signatures)]
+    banner = "Simulated: no figure of this report says anything about real patients or real readers."
+    footer = f"Content {content_hash(report)}"
+    return Document("How good are the alerts?", subtitle, banner if report.simulated else "", tuple(blocks), footer)
+
+
+def _cards(report: StudyReport) -> Cards:
+    scorer = report.primary.scorers[0]
+    point = headline_point(report.primary, HEADLINE_BUDGET)
+    cards = [("AUC, design-weighted", *_card(scorer.auc_weighted), f"{scorer.label}, {scorer.n} decided cases")]
+    if point is not None:
+        name = f"True-alert rate at {point.alerts_per_patient_day:g}"
+        cards.append((name, *_card(point.rate, percent=True), f"{point.n_cases} judged cases inside the budget"))
+    kappa = report.agreement.positive.fleiss
+    cards.append(("Agreement, Fleiss κ", *_card(kappa), f"{report.n_readers} readers, {kappa.n} cases"))
+    cards.append(("Highest AUC one can show", *_card(report.ceiling.naive), "given how far readers disagree"))
+    return Cards(
+        tuple((name, value, f"{interval}; {rest}" if interval else rest) for name, value, interval, rest in cards)
+    )
+
+
+def _card(figure: Estimate, *, percent: bool = False) -> tuple[str, str]:
+    """Value and interval, or a dash and the reason."""
+    if figure.value is None:
+        return "–", figure.reason
+    words = figure.text(percent=percent)
+    value, _, interval = words.partition(" ")
+    return value, interval.strip("()")
+
+
+def _limits(report: StudyReport) -> list[Block]:
+    limits = tuple(warning for warning in report.warnings if warning != OPEN_PANEL_LIMIT)  # said above, first of all
+    return [Heading("What limits these figures"), Bullets(limits)] if limits else []
+
+
+def _flow(report: StudyReport) -> list[Block]:
+    blocks: list[Block] = [
+        Heading("Cases"),
+        Figure(flow_figure(report.flow, hidden=hidden_count(report)), "From instances to decided cases."),
+    ]
+    if report.strata:
+        rows = tuple(
+            (
+                s.stratum,
+                f"{s.n_population:,}",
+                str(s.n_chosen),
+                f"{s.inclusion_probability:.4g}",
+                str(s.n_decided),
+                str(s.n_positive),
+            )
+            for s in report.strata
+        )
+        header = ("Stratum of scaled score", "Candidates", "Chosen", "Chance to be chosen", "Decided", "Relevant")
+        blocks.append(Table("How cases were chosen.", header, rows, frozenset({1, 2, 3, 4, 5})))
+    return blocks
+
+
+def _auc(report: StudyReport) -> list[Block]:
+    primary = report.primary
+    curves = [(s.label, s.auc_weighted, s.roc_weighted) for s in primary.scorers]
+    if not any(c[2].false_alert_fraction for c in curves):
+        curves = [(s.label, s.auc_naive, s.roc_naive) for s in primary.scorers]
+    rows = tuple(
+        (s.label, s.auc_naive.text(), s.auc_weighted.text(), s.auc_task_mean.text(), str(s.n), str(s.n_positive))
+        for s in primary.scorers
+    )
+    header = ("Method", "AUC, naive (DeLong)", "AUC, weighted (jackknife)", "Mean over tasks", "n", "Relevant")
+    labels = {s.scorer: s.label for s in primary.scorers}
+    pairs = tuple(
+        (
+            f"{labels[c.scorer_a]} − {labels[c.scorer_b]}",
+            c.difference_naive.text(3),
+            _p(c.p_value),
+            c.difference_weighted.text(3),
+            _p(c.p_value_weighted),
+            str(c.n),
+        )
+        for c in primary.comparisons
+    )
+    blocks: list[Block] = [
+        Heading("How well cases are ranked"),
+        Paragraph(f"{primary.title}. {_share_sentence(primary)}"),
+        Figure(roc_figure(curves), "ROC curves; the band around the first is a pointwise interval."),
+        Table("Naive and weighted, side by side.", header, rows, frozenset({4, 5})),
+    ]
+    if pairs:
+        header = ("Difference", "Naive (DeLong)", "p", "Weighted (jackknife)", "p", "n")
+        blocks.append(Table("Methods compared on the same cases.", header, pairs, frozenset({2, 4, 5})))
+    return blocks
+
+
+def _share_sentence(result: ResultSet) -> str:
+    return (
+        f"Of {result.n_used} decided cases {result.n_positive} are relevant: "
+        f"{result.prevalence_naive.text(percent=True)} of the chosen, and weighted to all candidates "
+        f"{result.prevalence_weighted.text(percent=True)}."
+    )
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _rates(report: StudyReport) -> list[Block]:
+    curves = report.primary.alert_rates
+    if not curves:
+        return []
+    blocks: list[Block] = [
+        Heading("How many alerts are relevant"),
+        Figure(alert_rate_figure(curves[0]), "True-alert rate by alert budget; the band is an interval."),
+    ]
+    rows = tuple(row for curve in curves for row in _rate_rows(curve))
+    header = ("Alerts", "Per patient-day", "True-alert rate", "Judged cases", "Alerts of the run", "Reading, min/day")
+    blocks.append(Table("True-alert rate, weighted to all alerts.", header, rows, frozenset({1, 3, 4, 5})))
+    return blocks
+
+
+def _rate_rows(curve: AlertRateCurve) -> list[tuple[str, ...]]:
+    name = KIND_WORDS.get(curve.name, curve.name)
+    if not curve.points:
+        return [(name, "", curve.reason, "", "", "")]
+    return [
+        (
+            name,
+            f"{p.alerts_per_patient_day:g}",
+            p.rate.text(percent=True),
+            str(p.n_cases),
+            f"{p.n_alerts:,.0f}",
+            "–" if p.minutes_per_patient_day is None else f"{p.minutes_per_patient_day:.2f}",
+        )
+        for p in curve.points
+    ]
+
+
+def _agreement(report: StudyReport) -> list[Block]:
+    found = report.agreement
+    pairs = [(f"{p.reader_a} – {p.reader_b}", p.cohen) for p in found.pairs]
+    dots = [("All readers (Fleiss κ)", found.positive.fleiss), *pairs]
+    named = [("Relevant or not, all cases", found.positive), ("Usual, unusual or relevant, all cases", found.answers)]
+    named += [(KIND_WORDS.get(f.name, f.name), f) for f in (*found.by_kind, *found.by_decision)]
+    named += [(f"Task: {f.name}", f) for f in found.by_task]
+    header = ("Cases", "Raw", "Fleiss κ", "Krippendorff α", "Gwet AC1", "n")
+    rows = tuple(_agreement_row(name, figures) for name, figures in named)
+    pair_rows = tuple(
+        (f"{p.reader_a} – {p.reader_b}", p.raw.text(percent=True), p.cohen.text(), str(p.n_cases)) for p in found.pairs
+    )
+    blocks: list[Block] = [
+        Heading("How far readers agree"),
+        Figure(
+            dot_figure(dots, 0.2, "fair from here", low=-0.2, high=1.0),
+            "Fleiss κ of all, Cohen κ of pairs.",
+        ),
+        Table("Agreement; no coefficient is to be read without the raw one.", header, rows, frozenset({5})),
+    ]
+    if pair_rows:
+        blocks.append(Table("Pairs of readers.", ("Readers", "Raw", "Cohen κ", "n"), pair_rows, frozenset({3})))
+    return blocks
+
+
+def _agreement_row(name: str, figures: AgreementFigures) -> tuple[str, ...]:
+    coefficients = (figures.fleiss.text(), figures.alpha.text(), figures.ac1.text())
+    return (name, figures.raw.text(percent=True), *coefficients, str(figures.n_cases))
+
+
+def _readers(report: StudyReport) -> list[Block]:
+    ceiling, primary = report.ceiling, report.primary_scorer
+    error = (
+        ""
+        if ceiling.reader_error is None
+        else f" In that model a vote is wrong {100 * ceiling.reader_error:.0f} times in 100."
+    )
+    rows = tuple(
+        (
+            r.reader,
+            str(r.n_votes),
+            str(r.n_cannot_judge),
+            r.share_positive.text(percent=True),
+            r.auc_against[primary].text(),
+            r.auc_without[primary].text(),
+        )
+        for r in report.readers
+    )
+    header = ("Reader", "Votes", "Cannot judge", "Relevant", "AUC against this reader", "AUC without this reader")
+    return [
+        Heading("What disagreement allows", 3),
+        Paragraph(
+            f"Highest AUC a perfect detector would show on these cases: **{ceiling.naive.text()}**; weighted to all "
+            f"candidates: {ceiling.weighted.text()}. Readers count as equal, and as independent given the truth.{error}"
+        ),
+        Table("The primary method against each reader, and leaving each reader out.", header, rows, frozenset({1, 2})),
+    ]
+
+
+def _other_labels(report: StudyReport) -> list[Block]:
+    rows = tuple(
+        (
+            result.title,
+            f"{result.n_positive} of {result.n_used}",
+            result.scorers[0].auc_naive.text(),
+            result.scorers[0].auc_weighted.text(),
+            _left_out(result.left_out),
+        )
+        for result in report.results
+    )
+    header = ("Labels", "Relevant", "AUC, naive", "AUC, weighted", "Left out")
+    return [Heading("The same with other labels"), Table("The primary method under every label.", header, rows)]
+
+
+def _left_out(left_out: Mapping[str, int]) -> str:
+    return "; ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
+
+
+def _subgroups(report: StudyReport) -> list[Block]:
+    rows = tuple(
+        (
+            g.grouping,
+            KIND_WORDS.get(g.group, g.group),
+            str(g.n),
+            str(g.n_positive),
+            g.auc_naive.text(),
+            g.auc_weighted.text(),
+        )
+        for g in report.primary.scorers[0].subgroups
+    )
+    header = ("Divided by", "Group", "n", "Relevant", "AUC, naive", "AUC, weighted")
+    return [Heading("Subgroups"), Table("The primary method inside groups of cases.", header, rows, frozenset({2, 3}))]
+
+
+def _reliability(report: StudyReport) -> list[Block]:
+    found = report.dawid_skene
+    if found.reason:
+        return [Heading("Readers weighted by reliability", 3), Paragraph(f"Dawid and Skene's model is {found.reason}.")]
+    rows = tuple(
+        (reader, f"{found.sensitivity[reader]:.2f}", f"{found.specificity.get(reader, float('nan')):.2f}")
+        for reader in found.sensitivity
+    )
+    settled = "settled" if found.converged else "did not settle"
+    share = "" if found.prevalence is None else f" It estimates {100 * found.prevalence:.0f}% relevant cases."
+    words = (
+        f"Dawid and Skene's model {settled} after {found.n_iterations} steps on {found.n_cases} cases; "
+        f"{found.n_changed} labels differ from the majority.{share}"
+    )
+    table = Table("Readers in the model.", ("Reader", "Sensitivity", "Specificity"), rows, frozenset({1, 2}))
+    return [Heading("Readers weighted by reliability", 3), Paragraph(words), table]
+
+
+def _cases(report: StudyReport) -> list[Block]:
+    rows = tuple(
+        (c.case_label, str(c.state), c.label, "yes" if c.used else "no", c.why_not) for c in report.primary.cases
+    )
+    header = ("Case", "State", "Majority label", "Used", "Why not")
+    return [Heading("Every case"), Table("Whether each case is in the figures, and why not.", header, rows)]
+
+
+def _methods(report: StudyReport) -> list[Block]:
+    scorer = report.primary.scorers[0]
+    point = headline_point(report.primary, HEADLINE_BUDGET)
+    figures = [
+        ("AUC, naive", scorer.auc_naive),
+        ("AUC, weighted", scorer.auc_weighted),
+        ("AUC, mean over tasks", scorer.auc_task_mean),
+        *([("True-alert rate", point.rate)] if point else []),
+        ("Raw agreement", report.agreement.positive.raw),
+        ("Fleiss κ", report.agreement.positive.fleiss),
+        ("Krippendorff α", report.agreement.positive.alpha),
+        ("Gwet AC1", report.agreement.positive.ac1),
+        ("Ceiling", report.ceiling.naive),
+    ]
+    rows = tuple((name, figure.method) for name, figure in figures)
+    return [Heading("Methods"), Table(f"Intervals are {100 * report.level:g}% intervals.", ("Figure", "How"), rows)]
+
+
+def _design(report: StudyReport) -> list[Block]:
+    rows = [("Question", report.question), ("Counts as positive", report.positive_texts[0])]
+    rows += [(key, value) for key, value in report.design.items()]
+    return [Heading("Design and origin"), Table("From what this report was made.", ("What", "Value"), tuple(rows))]
+
+
+def _signatures(report: StudyReport, signatures: Iterable[Signature]) -> list[Block]:
+    rows = tuple((s.name, s.meaning, s.signed_at.isoformat(), s.state(report)) for s in signatures)
+    if not rows:
+        return []
+    return [Heading("Signatures"), Table("Who signed this report.", ("Name", "Meaning", "Time", "State"), rows)]

@@ -1,0 +1,298 @@
+"""The report of a study: gather cases, votes, scores and design from the database, and hand them to the statistics."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from threading import Lock
+
+import numpy as np
+import pandas as pd
+
+from alertreview.records.snapshots import Snapshot
+from alertreview.studies.models import CaseForReport
+from alertreview.studies.studies import StudyService
+from core.statistics.alert_rate import BUDGETS, Budget
+from core.studies.make_report import StudyInput, study_report
+from core.studies.report import StudyReport
+from core.vocabulary import OPEN_PANEL, READING, Decision, StudyStatus
+from db.database import Database
+from db.rows import JudgmentVersion, RunRow, StudyRow
+from db.unit_of_work import UnitOfWork
+
+SCORER_LABELS = {
+    "softhad": "SoftHAD",
+    "softhad-paper": "SoftHAD as in the paper",
+    "logistic": "Logistic regression",
+    "pair": "SoftHAD and logistic regression",
+    "day-adjusted": "Day-adjusted",
+    "weighted-knn": "Weighted k-NN",
+    "svm": "SVM",
+    "one-class-svm": "One-class SVM",
+    "qda": "QDA",
+    "neighbour-difference": "k-NN distance difference",
+    "self-confidence": "Self-confidence",
+}
+AGE_BANDS = (18, 40, 60, 80)
+
+
+def study_report_of(
+    database: Database, studies: StudyService, open_snapshot: Callable[[str], Snapshot], slug: str
+) -> StudyReport:
+    """Report on a study from its judgments as they stand.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    studies : StudyService
+        Gives cases and votes.
+    open_snapshot : callable
+        Gives the import with a content hash.
+    slug : str
+        Short name of the study.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such study.
+    RefusedError
+        If the study is for calibration.
+    """
+    return study_report(gather_study(database, studies, open_snapshot, slug))
+
+
+def gather_study(
+    database: Database, studies: StudyService, open_snapshot: Callable[[str], Snapshot], slug: str
+) -> StudyInput:
+    """Gather everything that a study's report is computed from; hidden repeats are left out.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such study.
+    """
+    cases = studies.case_rows(slug)
+    with database.read() as uow:
+        study = uow.studies.by_slug(slug)
+        votes = standing_versions(uow, study.id, {case.case_id for case in cases})
+        run = uow.runs.get(study.run_id)
+        question = uow.studies.rubric(study.id).question
+        content_hash = uow.snapshots.get(run.snapshot_id).content_hash
+        budgets = _budgets(uow, run)
+    design = study.selection_design
+    return StudyInput(
+        slug=study.slug,
+        title=study.title,
+        question=question,
+        simulated=study.simulated,
+        locked=study.status is StudyStatus.LOCKED,
+        n_slots=study.n_slots,
+        cases=_case_table(cases, open_snapshot(content_hash)),
+        votes=pd.DataFrame(
+            [
+                (version.case_id, reader, int(version.answer), version.version, version.active_seconds)
+                for reader, version in votes
+                if version.answer is not None
+            ],
+            columns=["case_id", "reader", "answer", "version", "active_seconds"],
+        ).astype({"active_seconds": float}),
+        scores=pd.DataFrame(
+            [
+                {"case_id": case.case_id} | {name: says.scaled_score for name, says in case.scores.items()}
+                for case in cases
+            ]
+        ),
+        scorer_labels={name: SCORER_LABELS.get(name, name) for name in (run.scorer, *run.scorers)},
+        strata=[(str(name), int(size), int(chosen)) for name, size, chosen in design.get("strata", [])],
+        n_instances=run.n_recent,
+        n_candidates=design.get("n_candidates"),
+        n_patient_days=float(run.n_patient_days),
+        budgets=budgets,
+        design=_design_texts(study, run),
+    )
+
+
+def standing_versions(uow: UnitOfWork, study_id: int, case_ids: set[int]) -> list[tuple[str, JudgmentVersion]]:
+    """Give every version of every judgment that stands, with its reader's code; who took an answer back has none.
+
+    Parameters
+    ----------
+    uow : UnitOfWork
+        Open.
+    study_id : int
+        Number of the study.
+    case_ids : set of int
+        Cases that reports speak of: hidden repeats are not among them.
+    """
+    codes = {reader.person_id: reader.code for reader in uow.studies.readers(study_id)}
+    versions = [version for version in uow.judgments.versions(study_id) if version.case_id in case_ids]
+    newest = {(version.case_id, version.reviewer_id): version for version in versions}
+    return [
+        (codes[version.reviewer_id], version)
+        for version in versions
+        if version.answer is not None and newest[version.case_id, version.reviewer_id].answer is not None
+    ]
+
+
+def _case_table(cases: Sequence[CaseForReport], snapshot: Snapshot) -> pd.DataFrame:
+    rows = [case.row_index for case in cases]
+    persons = snapshot.instances.iloc[rows]
+    return pd.DataFrame(
+        {
+            "case_id": [case.case_id for case in cases],
+            "case_label": [case_label(case.case_number) for case in cases],
+            "patient_id": [case.patient_id for case in cases],
+            "task_key": [case.task_key for case in cases],
+            "task_name": [case.task_name for case in cases],
+            "kind": [case.kind.value for case in cases],
+            "decision": [case.decision.value for case in cases],
+            "unit": [case.unit for case in cases],
+            "sex": persons["sex"].fillna("").astype(str).to_numpy(),
+            "age_band": [age_band(age) for age in persons["age_years"]],
+            "stratum": [case.stratum for case in cases],
+            "inclusion_probability": [case.inclusion_probability for case in cases],
+            "adjudicated_answer": [np.nan if case.adjudicated is None else float(case.adjudicated) for case in cases],
+            "record_reference": [_record_reference(case, snapshot) for case in cases],
+        }
+    )
+
+
+def _record_reference(case: CaseForReport, snapshot: Snapshot) -> float:
+    """Say what the record of the two following days speaks for: a late order makes up for an omission.
+
+    1 when what was not done in the 24 h was done in the 48 h after, 0 when it was not, missing for commissions (nothing
+    in the record takes an order back) and where the stay ended before.
+    """
+    if case.decision is Decision.COMMISSION:
+        return math.nan
+    instances = snapshot.instances
+    here = instances.iloc[case.row_index]
+    hours = (instances["snapshot_at"] - here["snapshot_at"]) / pd.Timedelta(hours=1)
+    same_stay = (instances["stay_id"] == here["stay_id"]).to_numpy()
+    later = np.flatnonzero(same_stay & ((hours > 12) & (hours < 60)).to_numpy())
+    if len(later) == 0:
+        return math.nan
+    column = int(np.flatnonzero((snapshot.tasks["task_key"] == case.task_key).to_numpy())[0])
+    return float(snapshot.decisions[later, column].sum() > 0)
+
+
+def case_label(number: int) -> str:
+    """Name a case for people; the same in reports and exports."""
+    return f"C{number:03d}"
+
+
+def age_band(age_years: float | None) -> str:
+    """Put an age into a band wide enough to hide whose it is.
+
+    Examples
+    --------
+    >>> age_band(71.2)
+    '60-79'
+    """
+    if age_years is None or math.isnan(age_years):
+        return ""
+    if age_years < AGE_BANDS[0]:
+        return f"under {AGE_BANDS[0]}"
+    for low, high in pairwise(AGE_BANDS):
+        if age_years < high:
+            return f"{low}-{high - 1}"
+    return f"{AGE_BANDS[-1]} and over"
+
+
+def _budgets(uow: UnitOfWork, run: RunRow) -> dict[str, list[Budget]]:
+    """Where each alert budget ends in the run, for each list; a budget beyond the stored alerts is left out."""
+    found: dict[str, list[Budget]] = {}
+    for decision in Decision:
+        budgets = []
+        for rate in BUDGETS:
+            n_alerts = round(rate * run.n_patient_days)
+            rank = uow.alerts.rank_of_nth(run.id, n_alerts, decision)
+            if not n_alerts or rank is None:
+                continue
+            threshold = uow.alerts.lowest_scaled_score(run.id, decision=decision, max_ranks={decision: rank})
+            budgets.append(Budget(rate, threshold, n_alerts))
+        if budgets:
+            found[decision.value] = budgets
+    return found
+
+
+def _design_texts(study: StudyRow, run: RunRow) -> dict[str, str]:
+    texts = {
+        "scoring run": str(run.id),
+        "scorer": run.scorer,
+        "split": run.split.value,
+        "seed of the run": str(run.seed),
+        "code version": run.code_version,
+        "rubric version": str(study.rubric_version),
+        "seed of the readers' orders": str(study.order_seed),
+    }
+    if study.is_open_panel:
+        texts[READING] = OPEN_PANEL
+    for key in ("preset", "seed", "edges", "quantiles", "balance_decisions"):
+        if key in study.selection_design:
+            texts[f"selection: {key}"] = str(study.selection_design[key])
+    return texts
+
+
+KEPT = 8
+
+
+class ReportCache:
+    """Whole reports by study and by what they were computed from; hiding for a blinded person comes after it.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    studies : StudyService
+        Gives cases and votes.
+    open_snapshot : callable
+        Gives the import with a content hash.
+    """
+
+    def __init__(self, database: Database, studies: StudyService, open_snapshot: Callable[[str], Snapshot]) -> None:
+        self._database = database
+        self._studies = studies
+        self._open_snapshot = open_snapshot
+        self._kept: OrderedDict[tuple[object, ...], StudyReport] = OrderedDict()
+        self._lock = Lock()
+
+    def report(self, slug: str) -> StudyReport:
+        """Give the report of a study from its judgments as they stand.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        RefusedError
+            If the study is for calibration.
+        """
+        before = self._stamp(slug)
+        with self._lock:
+            found = self._kept.get(before)
+            if found is not None:
+                self._kept.move_to_end(before)
+                return found
+        report = study_report_of(self._database, self._studies, self._open_snapshot, slug)
+        # Judgments that came in meanwhile may be half in it: such a report is shown once and not kept.
+        if self._stamp(slug) == before:
+            with self._lock:
+                self._kept[before] = report
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return report
+
+    def _stamp(self, slug: str) -> tuple[object, ...]:
+        """Give everything that a report hangs on and that can change: votes, adjudications, readers, state."""
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            return (
+                study.id,
+                study.status,
+                study.rubric_version,
+                *uow.judgments.stamp(study.id),
+                uow.adjudications.count(study.id),
+                len(uow.studies.readers(study.id)),
+                len(uow.cases.in_study(study.id)),
+            )

@@ -1,0 +1,285 @@
+"""Score a run's import anew at other graph sizes and regularisers, and keep beside the run what that changes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from alertreview import __version__
+from alertreview.alerts.alert_lists import judged_study
+from alertreview.alerts.lines import find_run
+from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.scoring.ranking import TopDecisions
+from alertreview.scoring.score_site import score_fold
+from alertreview.scoring.splits import FoldOfRow, rows_of_fold
+from alertreview.settings import Progress, Settings
+from alertreview.studies.models import CaseForReport
+from alertreview.studies.results import case_rows, votes
+from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.scoring.all_tasks import N_TOP, ScoringParameters, Sensitivity, SensitivityPoint, Varied, share_in_common
+from core.scoring.parameters import SOFTHAD, SOFTHAD_PAPER
+from core.statistics.consensus import majority_label
+from core.statistics.estimate import Estimate, not_computable
+from core.statistics.weighted_auc import patient_jackknife
+from core.studies.report import from_plain, to_plain
+from core.vocabulary import Answer, Decision
+from db.database import Database
+from db.rows import RunRow, TaskRow
+from db.unit_of_work import UnitOfWork
+
+SIZES = (50, 100, 200, 400)
+REGULARIZERS = (0.0, 0.01, 0.1, 1.0, 10.0)
+SCORERS = (SOFTHAD, SOFTHAD_PAPER)
+"""Whose graphs have nodes and a regulariser."""
+Decided = tuple[int, int, Decision]
+"""Row of the instance, column of the task, decision."""
+
+
+@dataclass(frozen=True)
+class RunToVary:
+    """Everything that stays while one parameter is changed."""
+
+    run: RunRow
+    snapshot: Snapshot
+    tasks: list[TaskRow]
+    folds: FoldOfRow
+    parameters: ScoringParameters
+    scorers: tuple[str, ...]
+    tops: dict[str, list[Decided]]
+    """By scorer the first alerts of the run, both lists together."""
+    cases: list[CaseForReport]
+    labels: npt.NDArray[np.float64]
+    study: str
+
+
+def compute_sensitivity(
+    settings: Settings,
+    database: Database,
+    run_id: int | None = None,
+    *,
+    sizes: Sequence[int] = SIZES,
+    regularizers: Sequence[float] = REGULARIZERS,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[int, Sensitivity]:
+    """Compute the curves of a run, keep them beside it, and give its number and the curves.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    database : Database
+        Upgraded and checked.
+    run_id : int or None
+        A published run with a past of its own; None for the newest.
+    sizes : sequence of int
+        Nodes of a backbone graph.
+    regularizers : sequence of float
+        gamma_g.
+    n_jobs : int, optional
+        Tasks scored side by side, by joblib's rules.
+    progress : callable(n_done, n_all), optional
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such run.
+    RefusedError
+        If the run scored against the past of another one, or has no scorer with a graph.
+    """
+    with database.read() as uow:
+        varied = _open(settings, uow, run_id)
+    settings_of = [
+        *((Varied.GRAPH_SIZE, float(size)) for size in sizes),
+        *((Varied.REGULARIZATION, value) for value in regularizers),
+    ]
+    points: list[SensitivityPoint] = []
+    for place, (what, setting) in enumerate(settings_of):
+        points += _at(varied, what, setting, n_jobs)
+        if progress:
+            progress(place + 1, len(settings_of))
+    order = list(varied.scorers)
+    found = Sensitivity(
+        points=tuple(sorted(points, key=lambda point: (order.index(point.scorer), point.varied, point.setting))),
+        n_top=N_TOP,
+        seed=varied.run.seed + 1,
+        study=varied.study,
+        n_nodes=float(varied.parameters.n_nodes),
+        regularization=varied.parameters.regularization,
+    )
+    now = datetime.now(UTC)
+    with database.write() as uow:
+        uow.runs.put_sensitivity(varied.run.id, to_plain(found), __version__, now)
+        uow.audit.append(now, "command line", "sensitivity computed", f"run {varied.run.id}", {"points": len(points)})
+        uow.commit()
+    return varied.run.id, found
+
+
+def _open(settings: Settings, uow: UnitOfWork, run_id: int | None) -> RunToVary:
+    run = find_run(uow, run_id)
+    if run is None:
+        raise NotFoundError("Nothing is published yet. Import records and score them.")
+    if run.base_run_id is not None:
+        raise RefusedError(
+            f"Run {run.id} scored new instances against what run {run.base_run_id} had learned. Compute the curves of "
+            f"run {run.base_run_id}."
+        )
+    scorers = tuple(scorer for scorer in run.all_scorers if scorer in SCORERS)
+    if not scorers:
+        raise RefusedError(f"Run {run.id} has no scorer with a graph; curves need one of {', '.join(SCORERS)}.")
+    tasks = uow.snapshots.tasks(run.snapshot_id)
+    column = {task.id: task.column_index for task in tasks}
+    tops = {}
+    for scorer in scorers:
+        first = [
+            (record.row_index, column[record.task_id], decision)
+            for decision in Decision
+            for record in uow.alerts.page(
+                run.id, limit=N_TOP, scorer=scorer, decision=decision, include_cut_windows=True
+            ).rows
+        ]
+        if not first:
+            raise RefusedError(f"Run {run.id} has no alert of scorer {scorer}, so there is nothing to compare with.")
+        tops[scorer] = first
+    cases, labels, study = _judged(uow, run)
+    return RunToVary(
+        run=run,
+        snapshot=read_snapshot(settings.snapshots / uow.snapshots.get(run.snapshot_id).folder),
+        tasks=tasks,
+        folds=uow.runs.fold_of_row(run.id),
+        parameters=_parameters(run.parameters),
+        scorers=scorers,
+        tops=tops,
+        cases=cases,
+        labels=labels,
+        study=study,
+    )
+
+
+def _parameters(stored: dict[str, Any]) -> ScoringParameters:
+    known = {field.name for field in fields(ScoringParameters)}
+    return ScoringParameters(**{name: value for name, value in stored.items() if name in known})
+
+
+def _judged(uow: UnitOfWork, run: RunRow) -> tuple[list[CaseForReport], npt.NDArray[np.float64], str]:
+    """Give cases and majority labels of the newest study of the run whose judging is over."""
+    study = judged_study(uow, run.id)
+    if study is None:
+        return [], np.empty(0), ""
+    cases = list(case_rows(uow, study.slug))
+    answers: dict[int, list[float]] = {case.case_id: [] for case in cases}
+    for vote in votes(uow, study.slug):
+        if vote.answer is not Answer.CANNOT_JUDGE:
+            answers[vote.case_id].append(float(vote.answer))
+    table = np.full((len(cases), max([1, *map(len, answers.values())])), np.nan)
+    for row, case in enumerate(cases):
+        table[row, : len(answers[case.case_id])] = answers[case.case_id]
+    labels = majority_label(table).label if cases else np.empty(0)
+    return cases, np.asarray(labels, dtype=float), study.title
+
+
+def _at(varied: RunToVary, what: Varied, setting: float, n_jobs: int | None) -> Iterator[SensitivityPoint]:
+    """Score at one setting; the regulariser of the paper's scorer is a parameter of its own."""
+    if what is Varied.GRAPH_SIZE:
+        if setting != int(setting):
+            raise InvalidInputError(f"A graph cannot have {setting} nodes. Give a whole number.")
+        parameters = replace(varied.parameters, n_nodes=int(setting))
+    else:
+        parameters = replace(varied.parameters, regularization=setting, paper_regularization=setting)
+    scaled = _scaled_scores(varied, parameters, n_jobs)
+    for scorer in varied.scorers:
+        found = scaled[scorer]
+        yield SensitivityPoint(
+            what, setting, scorer, share_in_common(varied.tops[scorer], _top(varied, found)), _auc(varied, found)
+        )
+
+
+def _scaled_scores(
+    varied: RunToVary, parameters: ScoringParameters, n_jobs: int | None
+) -> dict[str, npt.NDArray[np.float32]]:
+    """Scaled scores of shape (n_instances, n_tasks) by scorer, NaN where nothing was scored."""
+    folds = varied.folds
+    found = {scorer: np.full((len(folds), len(varied.tasks)), np.nan, dtype=np.float32) for scorer in varied.scorers}
+    for fold in range(int(folds.max()) + 1):
+        scored = score_fold(
+            varied.snapshot,
+            folds,
+            fold,
+            varied.run.split,
+            scorers=varied.scorers,
+            parameters=parameters,
+            seed=varied.run.seed + 1,
+            n_jobs=n_jobs or -1,
+        )
+        _, recent = rows_of_fold(folds, fold)
+        for scorer in varied.scorers:
+            for column in scored:
+                found[scorer][recent, column] = scored.scores(column, scorer).scaled_score
+    return found
+
+
+def _top(varied: RunToVary, scaled: npt.NDArray[np.float32]) -> list[Decided]:
+    """First decisions of both lists, as a run lists them."""
+    recent = np.flatnonzero(varied.folds >= 0)
+    tops = TopDecisions(N_TOP)
+    for column in range(scaled.shape[1]):
+        vector = scaled[recent, column]
+        if np.isfinite(vector).any():
+            taken = varied.snapshot.decisions[:, [column]].toarray().ravel()[recent].astype(bool)
+            tops.add(column, taken, dict.fromkeys(("score", "scaled_score", "soft_label", "support"), vector))
+    return [(int(recent[place.position]), place.column, decision) for decision, place in tops.places()]
+
+
+def _auc(varied: RunToVary, scaled: npt.NDArray[np.float32]) -> Estimate:
+    if not varied.cases:
+        return not_computable("no study of this run is judged yet")
+    column = {task.task_key: task.column_index for task in varied.tasks}
+    return patient_jackknife(
+        varied.labels,
+        np.array([float(scaled[case.row_index, column[case.task_key]]) for case in varied.cases]),
+        np.array([case.patient_id for case in varied.cases]),
+        np.array([1.0 / case.inclusion_probability for case in varied.cases]),
+    )
+
+
+@dataclass(frozen=True)
+class StoredSensitivity:
+    """The curves of a run and when they were computed."""
+
+    curves: Sensitivity
+    computed_at: datetime
+    """In the site's zone."""
+
+
+class SensitivityCurves:
+    """Reads curves.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_run(self, run_id: int) -> StoredSensitivity | None:
+        """Give the curves of a published run, None when none are stored.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such run.
+        """
+        with self._database.read() as uow:
+            run = find_run(uow, run_id)
+            stored = uow.runs.sensitivity(run_id)
+            if run is None or stored is None:
+                return None
+            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+        plain, computed_at = stored
+        return StoredSensitivity(from_plain(Sensitivity, plain), computed_at.astimezone(zone))

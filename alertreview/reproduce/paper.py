@@ -1,0 +1,276 @@
+"""What the repeated experiments share: runs kept one by one, tables for people and programs, pages with figures."""
+
+import csv
+import hashlib
+import io
+import json
+import platform
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from alertreview import __version__
+from alertreview.files import write_bytes
+from alertreview.reports.blocks import Block, Document, Paragraph, Table
+from alertreview.reports.documents import write_html
+from alertreview.settings import Progress
+from core.errors import FewerNodesThanNeighboursWarning, NearlyDeadGraphWarning, SourceError
+
+Row: TypeAlias = dict[str, Any]
+SIMULATED: Final = "Simulated data: no real patient stands behind these figures."
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every experiment is told.
+
+    Parameters
+    ----------
+    runs : int
+    seed : int
+        With the number of the run the seed of everything drawn in it.
+    jobs : int
+        Runs side by side; results do not depend on it.
+    out : Path
+        Folder for results; finished runs in it are not repeated.
+    """
+
+    runs: int
+    seed: int
+    jobs: int
+    out: Path
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Finished runs of one experiment, one file each, so that an interrupted experiment goes on where it stopped.
+
+    Parameters
+    ----------
+    folder : Path
+    settings : mapping
+        What results depend on; runs made by others are not taken for these.
+    """
+
+    folder: Path
+    settings: Mapping[str, Any]
+
+    @property
+    def _mark(self) -> str:
+        text = json.dumps({"version": __version__, **self.settings}, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def _path(self, run: int) -> Path:
+        return self.folder / f"run-{run:04d}.json"
+
+    def read(self, run: int) -> list[Row] | None:
+        """Rows of a finished run; None when it is not there, or was made by other settings."""
+        try:
+            kept = json.loads(self._path(run).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(kept, dict) or kept.get("settings") != self._mark:
+            return None
+        rows: list[Row] = kept["rows"]
+        return rows
+
+    def keep(self, run: int, rows: Sequence[Row]) -> None:
+        """Keep the rows of a finished run, whole or not at all."""
+        write_bytes(self._path(run), json.dumps({"settings": self._mark, "rows": list(rows)}).encode())
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for results.
+
+    Raises
+    ------
+    SourceError
+        When it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SourceError(f"{folder} cannot be made ({error.strerror}). Pass --out another folder.") from error
+
+
+def collect_runs(
+    work: Callable[[int], list[Row]], options: Options, name: str, settings: Mapping[str, Any], progress: Progress
+) -> list[Row]:
+    """Do the runs that are not finished yet, and give the rows of all, with their number as "run".
+
+    Parameters
+    ----------
+    work : callable
+        Given the number of a run, gives its rows; it must go to other processes, and depend on nothing but its number.
+    options : Options
+    name : str
+        Of the experiment.
+    settings : mapping
+        What results depend on beside the seed and the version of the program.
+    progress : callable
+    """
+    shelf = Shelf(options.out / "runs" / name, {"experiment": name, "seed": options.seed, **settings})
+    make_folder(shelf.folder)
+    found = {run: rows for run in range(options.runs) if (rows := shelf.read(run)) is not None}
+    progress(len(found), options.runs)
+    waiting = [run for run in range(options.runs) if run not in found]
+    parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered", batch_size=1)
+    for run, rows in parallel(joblib.delayed(_alone)(work, run) for run in waiting):
+        shelf.keep(run, rows)
+        found[run] = rows
+        progress(len(found), options.runs)
+    return [{"run": run, **row} for run in range(options.runs) for row in found[run]]
+
+
+def _alone(work: Callable[[int], list[Row]], run: int) -> tuple[int, list[Row]]:
+    """One run with one numerical thread, so that neither its bits nor its time depend on its neighbours."""
+    with quiet_graphs():
+        return run, work(run)
+
+
+@contextmanager
+def quiet_graphs() -> Iterator[None]:
+    """One numerical thread, and no warning of graphs that the paper's own settings leave nearly dead."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", NearlyDeadGraphWarning)
+        warnings.simplefilter("ignore", FewerNodesThanNeighboursWarning)
+        yield
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        For files.
+    caption : str
+    header : tuple of str
+    rows : list of tuples of str
+    """
+
+    name: str
+    caption: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+    def lines(self) -> list[str]:
+        """Give the table as text: first column to the left, the others to the right."""
+        widths = [max(len(row[i]) for row in (self.header, *self.rows)) for i in range(len(self.header))]
+        made = [self.caption]
+        for row in (self.header, *self.rows):
+            first, *rest = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            made.append("  ".join((first.strip().ljust(widths[0]), *rest)).rstrip())
+        return made
+
+    def markdown(self) -> str:
+        """Give the table for a document in Markdown."""
+        lines = [self.header, tuple("---" for _ in self.header), *self.rows]
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + f"\n\n{self.caption}.\n"
+
+    def block(self) -> Table:
+        """Give the table as a block of a document."""
+        return Table(self.caption, self.header, tuple(self.rows), frozenset(range(1, len(self.header))))
+
+
+@dataclass(frozen=True)
+class Results:
+    """What an experiment found.
+
+    Parameters
+    ----------
+    name : str
+        For files: "synthetic", "uci", "sensitivity", "scaling".
+    title : str
+    explanation : str
+        What was done, in sentences.
+    simulated : bool
+    rows : list of dict
+        One for each run and thing measured.
+    grids : tuple of Grid
+    figures : tuple of blocks
+    summary : dict
+        For programs.
+    """
+
+    name: str
+    title: str
+    explanation: str
+    simulated: bool
+    rows: list[Row]
+    grids: tuple[Grid, ...]
+    figures: tuple[Block, ...] = ()
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """Give the tables as text."""
+        made = [self.title] + ([SIMULATED] if self.simulated else [])
+        for grid in self.grids:
+            made += ["", *grid.lines()]
+        return made
+
+    def write(self, options: Options) -> list[Path]:
+        """Write CSV (every run), JSON (summary), HTML (tables and figures) and Markdown (tables); give the paths."""
+        about = {
+            "experiment": self.name,
+            "explanation": self.explanation,
+            "simulated": self.simulated,
+            "runs": options.runs,
+            "seed": options.seed,
+            "alertreview": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        }
+        tables = {grid.name: {"header": grid.header, "rows": grid.rows} for grid in self.grids}
+        page = Document(
+            title=self.title,
+            subtitle=f"{options.runs} runs, seed {options.seed}, alertreview {__version__}",
+            banner=SIMULATED if self.simulated else "",
+            blocks=(Paragraph(self.explanation), *(grid.block() for grid in self.grids), *self.figures),
+            footer=f"Made by: alertreview reproduce {self.name} --runs {options.runs} --seed {options.seed}",
+        )
+        content = {
+            ".csv": _csv([{**row, "simulated": self.simulated} for row in self.rows]),
+            ".json": json.dumps({"about": about, "summary": self.summary, "tables": tables}, indent=1),
+            ".html": write_html(page),
+            ".md": "\n".join(grid.markdown() for grid in self.grids),
+        }
+        paths = []
+        for ending, text in content.items():
+            paths.append(options.out / f"{self.name}{ending}")
+            write_bytes(paths[-1], text.encode())
+        return paths
+
+
+def _csv(rows: Sequence[Row]) -> str:
+    buffer = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(buffer, names, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def mean_and_spread(values: Sequence[float], *, percent: bool = True) -> str:
+    """Give "74.5 (1.5)": mean and standard deviation between runs; the latter a dash for one run."""
+    numbers = np.asarray(values, dtype=np.float64) * (100 if percent else 1)
+    numbers = numbers[np.isfinite(numbers)]
+    if len(numbers) == 0:
+        return "–"
+    spread = f"{numbers.std(ddof=1):.1f}" if len(numbers) > 1 else "–"
+    return f"{numbers.mean():.1f} ({spread})"
+
+
+def difference_and_error(first: Sequence[float], second: Sequence[float]) -> str:
+    """Give "+1.3 ± 0.2": mean paired difference over runs and its standard error, in per cent."""
+    difference = 100 * (np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64))
+    error = f"{difference.std(ddof=1) / np.sqrt(len(difference)):.1f}" if len(difference) > 1 else "–"
+    return f"{difference.mean():+.1f} ± {error}"

@@ -1,0 +1,237 @@
+"""Saves judgments: one transaction that may be repeated without harm, and a look after the commit at what is stored."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from alertreview.review.models import SavedJudgment
+from alertreview.review.rules import check_comment, no_place, require_judgeable, require_seen, was_saved
+from core.errors import InvalidInputError, RefusedError, StoreError
+from core.vocabulary import Answer, Certainty
+from db.database import Database
+from db.rows import DraftRow, FormStanding, JudgmentVersion, NewJudgment
+from db.unit_of_work import UnitOfWork
+
+
+@dataclass(frozen=True)
+class Form:
+    """Which showing of which case an act belongs to."""
+
+    slug: str
+    person_id: int
+    case_id: int
+    version_seen: int
+    form_key: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a reader answered."""
+
+    answer: Answer | None
+    certainty: Certainty | None
+    comment: str
+    reason: str
+    active_seconds: float | None
+
+
+def save(database: Database, now: datetime, form: Form, given: Given) -> SavedJudgment:
+    """Save an answer; see `alertreview.review.review.ReviewService.submit_judgment` for the rules."""
+    if given.answer is None:
+        raise RefusedError("No answer is chosen. Choose 1, 2, 3 or 0, then save.")
+    if given.answer is Answer.CANNOT_JUDGE and not given.reason.strip():
+        raise RefusedError("'Cannot judge' needs a reason. Say what is missing, then save.")
+    check_comment(given.comment)
+    check_comment(given.reason)
+    with database.write(case_id=form.case_id) as uow:
+        standing = standing_of(uow, form)
+        already_saved = was_saved(standing, form.case_id, form.person_id)
+        if not already_saved:
+            # Before the row of the audit trail: from that on all readers wait for this one.
+            uow.drafts.drop(form.case_id, form.person_id)
+            append_judgment(uow, now, form, given, standing)
+            uow.commit()
+    return _read_back(database, form, already_saved=already_saved)
+
+
+def take_back(database: Database, now: datetime, form: Form) -> None:
+    """Take the current version back; see `alertreview.review.review.ReviewService.undo` for the rules."""
+    with database.write(case_id=form.case_id) as uow:
+        standing = standing_of(uow, form)
+        if was_saved(standing, form.case_id, form.person_id):
+            return
+        terms = require_judgeable(standing, form.slug, form.case_id)
+        current = standing.current
+        require_seen(current, form.case_id, form.version_seen)
+        if current is None or current.answer is None:
+            raise RefusedError(f"There is no saved answer of case {form.case_id} to take back.")
+        former = next(iter(uow.judgments.history(form.case_id, form.person_id)[1:]), None)
+        back = _taking_back(current, former, form.form_key, now)
+        _keep(uow, form.slug, back, current, "judgment taken back")
+        uow.drafts.put(form.case_id, form.person_id, DraftRow(current.answer, current.certainty, current.comment), now)
+        if back.answer is None:
+            uow.slots.renew(form.case_id, form.person_id, until=now + timedelta(hours=terms.hold_hours))
+        uow.commit()
+
+
+def standing_of(uow: UnitOfWork, form: Form) -> FormStanding:
+    """Look at everything that decides about a form, in the unit of work that saves it."""
+    if not form.form_key:
+        raise InvalidInputError("The form has no key. Reload the case.")
+    return uow.judgments.standing(form.slug, form.person_id, form.case_id, form.form_key)
+
+
+def append_judgment(uow: UnitOfWork, now: datetime, form: Form, given: Given, standing: FormStanding) -> None:
+    """Append a judgment in a unit of work of the caller's, by the same rules as `save`.
+
+    Parameters
+    ----------
+    uow : UnitOfWork
+        One that writes.
+    now : datetime
+        Aware.
+    form : Form
+        Not saved before.
+    given : Given
+        With an answer.
+    standing : FormStanding
+        Of the form, from `standing_of` in the same unit of work.
+    """
+    terms = require_judgeable(standing, form.slug, form.case_id)
+    current = standing.current
+    require_seen(current, form.case_id, form.version_seen)
+    if current is not None and current.answer is not None and not given.reason.strip():
+        raise RefusedError("This case has a saved answer. Say why it changes, then save.")
+    new = NewJudgment(
+        case_id=form.case_id,
+        reviewer_id=form.person_id,
+        version=form.version_seen + 1,
+        answer=given.answer,
+        certainty=given.certainty,
+        comment=given.comment,
+        reason=given.reason,
+        form_key=form.form_key,
+        judged_at=now,
+        active_seconds=given.active_seconds,
+        saw_score_before=standing.score_was_seen,
+        rubric_version=terms.rubric_version,
+    )
+    _keep(uow, form.slug, new, current, "judgment saved")
+
+
+def _keep(uow: UnitOfWork, slug: str, new: NewJudgment, current: JudgmentVersion | None, action: str) -> None:
+    """Append a version and its audit row, if the reader holds a slot of the case: one row must change, or nothing."""
+    if not uow.slots.settle(new.case_id, new.reviewer_id):
+        raise no_place(new.case_id)
+    uow.judgments.append(new)
+    uow.audit.append(
+        new.judged_at,
+        f"person {new.reviewer_id}",
+        action,
+        f"case {new.case_id} of study {slug}",
+        {"before": _audited(current), "after": _audited(new), "reason": new.reason},
+    )
+
+
+def _taking_back(current: JudgmentVersion, former: JudgmentVersion | None, form_key: str, now: datetime) -> NewJudgment:
+    """Make the version that takes the current one back: the one before counts again, or none."""
+    return NewJudgment(
+        case_id=current.case_id,
+        reviewer_id=current.reviewer_id,
+        version=current.version + 1,
+        answer=former.answer if former else None,
+        certainty=former.certainty if former else None,
+        comment=former.comment if former else "",
+        reason=f"version {current.version} taken back",
+        form_key=form_key,
+        judged_at=now,
+        active_seconds=None,
+        saw_score_before=current.saw_score_before,
+        rubric_version=current.rubric_version,
+    )
+
+
+def _audited(judgment: NewJudgment | None) -> dict[str, object] | None:
+    """Give what the audit trail keeps of a version; comments stay in the judgments, they may speak of the patient."""
+    if judgment is None:
+        return None
+    return {
+        "version": judgment.version,
+        "answer": None if judgment.answer is None else int(judgment.answer),
+        "certainty": judgment.certainty and judgment.certainty.value,
+    }
+
+
+def _read_back(database: Database, form: Form, *, already_saved: bool) -> SavedJudgment:
+    """Look after the commit, in a transaction of its own, at what the database really holds."""
+    with database.read() as uow:
+        stored = uow.judgments.saved(form.form_key)
+    if stored is None or stored.answer is None:
+        raise StoreError("The judgment is not in the database after saving. It is NOT saved; please try again.")
+    return SavedJudgment(
+        case_id=stored.case_id,
+        version=stored.version,
+        answer=stored.answer,
+        saved_at=stored.judged_at.astimezone(ZoneInfo(stored.site_timezone)),
+        already_saved=already_saved,
+    )
+
+
+@dataclass(frozen=True)
+class OutsideVote:
+    """One reader's answer to one case, given elsewhere."""
+
+    person_id: int
+    case_id: int
+    answer: Answer
+    certainty: Certainty | None = None
+    comment: str = ""
+    reason: str = ""
+    active_seconds: float | None = None
+
+
+def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[OutsideVote]) -> int:
+    """Record votes in one transaction, by the rules of the review page; votes recorded before are left as they are.
+
+    Parameters
+    ----------
+    database : Database
+        The site's database.
+    now : datetime
+        Aware.
+    slug : str
+        Short name of an open study.
+    votes : iterable of OutsideVote
+        Each reader must be one of the study, and each case must have a slot left for them.
+
+    Returns
+    -------
+    int
+        Number of votes that were new.
+
+    Raises
+    ------
+    RefusedError
+        If a case has no slot left, a reader is none of the study, or the study is not open; then nothing was kept.
+    """
+    n_new = 0
+    with database.write() as uow:
+        study = uow.studies.by_slug(slug)
+        for vote in votes:
+            form_key = f"outside-{study.id}-{vote.case_id}-{vote.person_id}"
+            form = Form(slug, vote.person_id, vote.case_id, 0, form_key)
+            standing = standing_of(uow, form)
+            if was_saved(standing, vote.case_id, vote.person_id):
+                continue
+            terms = require_judgeable(standing, slug, vote.case_id)
+            until = now + timedelta(hours=terms.hold_hours)
+            if not uow.slots.hold(terms.study_id, vote.case_id, vote.person_id, now=now, until=until):
+                raise RefusedError(
+                    f"Case {vote.case_id} of study '{slug}' has no slot left for person {vote.person_id}."
+                )
+            given = Given(vote.answer, vote.certainty, vote.comment, vote.reason, vote.active_seconds)
+            append_judgment(uow, now, form, given, standing)
+            n_new += 1
+        uow.commit()
+    return n_new

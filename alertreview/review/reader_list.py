@@ -1,0 +1,226 @@
+"""A reader's own list of a study's cases: in a fixed random order, with repeats hidden in it, and counted.
+
+The order comes from the study's seed, the reader and the case alone, so it survives reloads, new sign-ins and cases
+that others finish, and no two readers tire at the same cases.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+from itertools import chain
+from zoneinfo import ZoneInfo
+
+from alertreview.alerts.patient import PatientViews
+from alertreview.alerts.words import sentence
+from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView
+from core.errors import StoreError
+from core.vocabulary import SlotState
+from db.rows import BlindedRow, DraftRow, JudgmentVersion, OwnAnswer, PlaceRow, ReadingTerms, ShownRow
+
+JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
+
+
+class ReaderList:
+    """One reader's view of a study.
+
+    Parameters
+    ----------
+    places : sequence of PlaceRow
+        The reader's place in every case of the study.
+    order_seed : int
+        Of the study.
+    person_id : int
+        The reader.
+    takes_new : bool
+        Whether free slots may be taken: the study is open.
+    """
+
+    def __init__(self, places: Sequence[PlaceRow], order_seed: int, person_id: int, *, takes_new: bool) -> None:
+        self._ordered = _repeats_after_originals(
+            sorted(places, key=lambda place: _draw(order_seed, person_id, place.case_id))
+        )
+        self._takes_new = takes_new
+        self.mine = [place for place in self._ordered if self._is_mine(place)]
+        """Cases that are or may become this reader's, in order."""
+
+    @cached_property
+    def _number(self) -> dict[int, int]:
+        return {place.case_id: number for number, place in enumerate(self._ordered, start=1)}
+
+    @cached_property
+    def _by_case(self) -> dict[int, PlaceRow]:
+        return {place.case_id: place for place in self._ordered}
+
+    def number(self, case_id: int) -> int:
+        """Give the reader's own number of a case, which never changes."""
+        return self._number[case_id]
+
+    def position(self, case_id: int) -> int:
+        """Give the place of a case among those that are or may become the reader's, from 1; 0 when it is none."""
+        return next((at for at, place in enumerate(self.mine, start=1) if place.case_id == case_id), 0)
+
+    def find(self, case_id: int) -> PlaceRow | None:
+        """Give the reader's place in a case, None when the study has no such case."""
+        return self._by_case.get(case_id)
+
+    def may_claim(self, place: PlaceRow) -> bool:
+        """Tell whether a slot is to be had; a repeat only once its original is judged."""
+        if not self._takes_new or not place.has_room:
+            return False
+        return place.original_id is None or self._by_case[place.original_id].state in JUDGED
+
+    def candidates(self, after_case_id: int | None) -> Iterator[PlaceRow]:
+        """Yield the cases to judge next: those that follow, then from the beginning, put-off ones last."""
+        start = self.position(after_case_id) if after_case_id is not None else 0
+        put_off = []
+        for place in chain(self.mine[start:], self.mine[:start]):
+            if place.state in JUDGED or place.case_id == after_case_id:
+                continue
+            if place.state is SlotState.LATER:
+                put_off.append(place)
+            elif place.holds_slot or self.may_claim(place):
+                yield place
+        yield from put_off
+
+    def before(self, case_id: int | None) -> Iterator[PlaceRow]:
+        """Yield the reader's own cases that come before one, nearest first; all of them from the end for None."""
+        end = self.position(case_id) - 1 if case_id is not None else len(self.mine)
+        return (place for place in reversed(self.mine[: max(end, 0)]) if place.holds_slot)
+
+    def counts(self, lapses: Mapping[int, datetime]) -> QueueView:
+        """Count the reader's cases; the states add up to the whole.
+
+        Parameters
+        ----------
+        lapses : mapping of int to datetime
+            When the first hold of somebody else lapses, by case.
+        """
+        states = {state: sum(place.state is state for place in self.mine) for state in SlotState}
+        n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
+        others = {place.case_id for place in self._ordered} - {place.case_id for place in self.mine}
+        held = [lapse for case_id, lapse in lapses.items() if case_id in others]
+        return QueueView(
+            n_mine=len(self.mine),
+            n_submitted=n_submitted,
+            n_later=states[SlotState.LATER],
+            n_left=len(self.mine) - n_submitted,
+            states=states,
+            n_held_by_others=len(held),
+            next_release_at=min(held, default=None),
+        )
+
+    def _is_mine(self, place: PlaceRow) -> bool:
+        if place.holds_slot:
+            return True
+        if not self._takes_new or not place.has_room:
+            return False
+        return place.original_id is None or self._is_mine(self._by_case[place.original_id])
+
+
+def nothing_assigned() -> QueueView:
+    """Count the cases of somebody who is no reader of the study."""
+    return QueueView(0, 0, 0, 0, dict.fromkeys(SlotState, 0), is_reader=False)
+
+
+@lru_cache(maxsize=100_000)
+def _draw(order_seed: int, person_id: int, case_id: int) -> bytes:
+    return hashlib.sha256(f"{order_seed}/{person_id}/{case_id}".encode()).digest()
+
+
+def _repeats_after_originals(drawn: list[PlaceRow]) -> list[PlaceRow]:
+    """Let a repeat that was drawn before its original change places with it; both places stay random."""
+    if not any(place.repeat_number for place in drawn):
+        return drawn
+    ordered = list(drawn)
+    groups: dict[int, list[int]] = {}
+    for at, place in enumerate(drawn):
+        groups.setdefault(place.original_id or place.case_id, []).append(at)
+    for positions in groups.values():
+        if len(positions) > 1:
+            by_repeat = sorted((drawn[at] for at in positions), key=lambda place: place.repeat_number)
+            for at, place in zip(positions, by_repeat, strict=True):
+                ordered[at] = place
+    return ordered
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A reader at a study, as of one unit of work."""
+
+    terms: ReadingTerms
+    cases: ReaderList
+
+    def label(self, case_id: int) -> str:
+        """Give the reader's own name of a case: the reader's letter (A, B, ... Z, AA, ...) and the case's number."""
+        letters, number = "", self.terms.number
+        while number > 0:
+            number, rest = divmod(number - 1, 26)
+            letters = chr(ord("A") + rest) + letters
+        return f"{letters}{self.cases.number(case_id)}"
+
+
+def blinded_case(
+    reading: Reading,
+    shown: ShownRow,
+    patients: PatientViews,
+) -> BlindedCase:
+    """Put together what a blinded reader sees of a case.
+
+    Parameters
+    ----------
+    reading : Reading
+        The reader at the study.
+    shown : ShownRow
+        All that may be known of the case, and the reader's own answer and draft.
+    patients : PatientViews
+        Of the import that the case was chosen from.
+    """
+    row, current = shown.case, shown.current
+    return BlindedCase(
+        study_slug=reading.terms.slug,
+        case_id=row.case_id,
+        case_label=reading.label(row.case_id),
+        position=reading.cases.position(row.case_id),
+        n_cases=len(reading.cases.mine),
+        task_name=row.task_name,
+        kind=row.kind,
+        decision=row.decision,
+        decision_words=sentence(row.task_name, row.kind, row.decision),
+        sex=row.sex,
+        age_years=row.age_years,
+        unit=row.unit,
+        day_of_stay=row.day_of_stay,
+        window_hours=row.window_hours,
+        timeline=patients.timeline(row.row_index, row.task_key),
+        last_values=patients.last_values(row.row_index),
+        draft=_draft_view(shown.draft, current),
+        version_seen=current.version if current else 0,
+        form_key=uuid.uuid4().hex,
+        is_judged=current is not None and current.answer is not None,
+    )
+
+
+def own_row(reading: Reading, case: BlindedRow, judgment: JudgmentVersion) -> JudgmentRow:
+    """Put together one of a reader's own current judgments."""
+    if judgment.answer is None:
+        raise StoreError(f"The current judgment of case {case.case_id} has no answer.")
+    return JudgmentRow(
+        study_slug=reading.terms.slug,
+        case_id=case.case_id,
+        case_label=reading.label(case.case_id),
+        decision_words=sentence(case.task_name, case.kind, case.decision),
+        answer=judgment.answer,
+        certainty=judgment.certainty,
+        comment=judgment.comment,
+        saved_at=judgment.judged_at.astimezone(ZoneInfo(case.site_timezone)),
+        version=judgment.version,
+    )
+
+
+def _draft_view(draft: DraftRow | None, current: OwnAnswer | None) -> DraftView:
+    """Show the draft, else the saved answer, else nothing: nothing is preselected."""
+    shown = draft or current
+    return DraftView(shown.answer, shown.certainty, shown.comment) if shown else DraftView(None, None, "")

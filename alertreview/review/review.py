@@ -1,0 +1,364 @@
+"""The blinded review: a reader's queue, one case at a time, drafts, and judgments that are saved or visibly not."""
+
+from datetime import datetime, timedelta
+
+from alertreview.alerts.patient import OpenPatientViews
+from alertreview.review import judging
+from alertreview.review.judging import Form, Given
+from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView, SavedJudgment
+from alertreview.review.reader_list import ReaderList, Reading, blinded_case, nothing_assigned, own_row
+from alertreview.review.rules import (
+    check_comment,
+    no_case,
+    no_place,
+    require_active,
+    require_case,
+    require_open,
+    require_reader,
+    taken,
+    within_units,
+)
+from alertreview.settings import Clock
+from alertreview.studies.models import StudyView, study_view
+from core.errors import NotFoundError, RefusedError
+from core.vocabulary import Answer, Certainty, StudyStatus
+from db.database import Database
+from db.rows import DraftRow, PlaceRow, ReadingTerms, ShownRow
+from db.unit_of_work import UnitOfWork
+
+
+class ReviewService:
+    """Use cases of the review page; every one is a unit of work of its own, and none knows of the web.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    open_patient_views : callable
+        Gives the `PatientViews` of the import with a content hash.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
+        self._database = database
+        self._open_patient_views = open_patient_views
+        self._clock = clock
+
+    def studies(self) -> tuple[StudyView, ...]:
+        """Give every study, newest first."""
+        with self._database.read() as uow:
+            return tuple(study_view(uow, study) for study in uow.studies.all())
+
+    def study(self, slug: str) -> StudyView:
+        """Give a study by its short name.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        with self._database.read() as uow:
+            return study_view(uow, uow.studies.by_slug(slug))
+
+    def queue(self, slug: str, person_id: int) -> QueueView:
+        """Count a reader's cases; all zero and `is_reader` false for somebody whom no coordinator has made a reader."""
+        with self._database.read() as uow:
+            terms = uow.studies.reader_at(slug, person_id)
+            if terms is None:
+                return nothing_assigned()
+            reading = self._read(uow, require_active(terms, slug))
+            return reading.cases.counts(uow.slots.holds_of_others(terms.study_id, person_id, self._clock()))
+
+    def next_case(
+        self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False
+    ) -> BlindedCase | None:
+        """Give the case to read next, and hold it for this reader.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        person_id : int
+            The reader.
+        after_case_id : int or None
+            The case just left. Forwards: the next one not yet judged, round the end of the list, put-off cases last.
+            Backwards: the reader's own case before it, judged or not.
+        backwards : bool
+            Go back instead.
+
+        Returns
+        -------
+        BlindedCase or None
+            None when nothing is left that way; `queue` says why.
+
+        Raises
+        ------
+        RefusedError
+            If the person is no reader of the study, or the study takes no judgment.
+        """
+        with self._database.read() as uow:
+            reading = self._read(uow, require_reader(uow, slug, person_id))
+            way = reading.cases.before(after_case_id) if backwards else reading.cases.candidates(after_case_id)
+            candidates = list(way)
+            if not backwards:
+                require_open(reading.terms)
+            if not candidates:
+                return None
+            shown = _shown(uow, reading, candidates[0].case_id)
+        held = self._hold_first(reading.terms, candidates)
+        return None if held is None else self._show(reading, held, shown)
+
+    def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
+        """Give one case that is or may become this reader's, and hold it.
+
+        Raises
+        ------
+        NotFoundError
+            If the study has no such case.
+        RefusedError
+            If all its slots are taken by others, or the person is no reader of the study.
+        """
+        with self._database.read() as uow:
+            reading = self._read(uow, require_reader(uow, slug, person_id))
+            place = reading.cases.find(case_id)
+            if place is None:
+                raise no_case(slug, case_id)
+            may_open = place.holds_slot or reading.cases.may_claim(place)
+            shown = _shown(uow, reading, case_id)
+        if not may_open or self._hold_first(reading.terms, [place]) is None:
+            raise RefusedError(taken(case_id))
+        return self._show(reading, case_id, shown)
+
+    def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
+        """Keep what a reader has chosen and typed, and hold the case longer.
+
+        Raises
+        ------
+        RefusedError
+            If the hold lapsed and others took all slots (the draft is kept all the same), or the study is not open.
+        """
+        check_comment(draft.comment)
+        now = self._clock()
+        with self._database.write(case_id=case_id) as uow:
+            terms = require_reader(uow, slug, person_id)
+            require_open(terms)
+            require_case(uow, terms, case_id)
+            uow.drafts.put(case_id, person_id, DraftRow(draft.answer, draft.certainty, draft.comment), now)
+            has_place = _is_judged(uow, case_id, person_id) or _hold(uow, terms, case_id, now)
+            uow.commit()
+        if not has_place:
+            raise RefusedError(f"{taken(case_id)} What you typed is kept.")
+
+    def mark_later(self, slug: str, person_id: int, case_id: int) -> None:
+        """Put a case off; it comes again when no other is left.
+
+        Raises
+        ------
+        RefusedError
+            If the reader holds no slot of the case, has judged it, or the study is not open.
+        """
+        now = self._clock()
+        with self._database.write(case_id=case_id) as uow:
+            terms = require_reader(uow, slug, person_id)
+            require_open(terms)
+            require_case(uow, terms, case_id)
+            if _is_judged(uow, case_id, person_id):
+                raise RefusedError(f"Case {case_id} is judged already; it cannot be put off.")
+            until = now + timedelta(hours=terms.hold_hours)
+            if not uow.slots.put_off(case_id, person_id, until=until, at=now):
+                raise no_place(case_id)
+            uow.commit()
+
+    def submit_judgment(
+        self,
+        slug: str,
+        person_id: int,
+        case_id: int,
+        *,
+        answer: Answer | None,
+        certainty: Certainty | None = None,
+        comment: str = "",
+        version_seen: int,
+        form_key: str,
+        reason: str = "",
+        active_seconds: float | None = None,
+    ) -> SavedJudgment:
+        """Save a judgment in one transaction that may be repeated, and read it back.
+
+        Parameters
+        ----------
+        slug, person_id, case_id
+            Study, reader, case.
+        answer : Answer or None
+            None is refused: nothing is preselected, and nothing is guessed.
+        certainty : Certainty or None
+            Optional.
+        comment : str
+            Optional.
+        version_seen : int
+            `BlindedCase.version_seen` of the form.
+        form_key : str
+            `BlindedCase.form_key` of the form: the same form is saved once, however often it is sent.
+        reason : str
+            Needed for "cannot judge", and for changing a saved answer.
+        active_seconds : float or None
+            Time spent on the case.
+
+        Returns
+        -------
+        SavedJudgment
+            What the database holds after the commit.
+
+        Raises
+        ------
+        RefusedError
+            If no answer or a needed reason is missing, the reader holds no slot, or the study is not open.
+        ConflictError
+            If the answer was changed elsewhere since the form was shown.
+        DatabaseUnavailableError
+            If it could not be kept; then nothing was.
+        """
+        form = Form(slug, person_id, case_id, version_seen, form_key)
+        given = Given(answer, certainty, comment, reason, active_seconds)
+        return judging.save(self._database, self._clock(), form, given)
+
+    def undo(self, slug: str, person_id: int, case_id: int, *, version_seen: int, form_key: str) -> BlindedCase:
+        """Take back the version saved last: the one before counts again, or none; the choice comes back as a draft.
+
+        Nothing is deleted: taking back is a version of its own.
+
+        Raises
+        ------
+        RefusedError
+            If there is nothing to take back, or the study is not open.
+        ConflictError
+            If the answer was changed elsewhere since the form was shown.
+        """
+        form = Form(slug, person_id, case_id, version_seen, form_key)
+        judging.take_back(self._database, self._clock(), form)
+        return self.case(slug, person_id, case_id)
+
+    def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
+        """Give a reader's own current judgments, newest first.
+
+        Parameters
+        ----------
+        person_id : int
+            The reader.
+        slug : str or None
+            Only of this study.
+        """
+        with self._database.read() as uow:
+            studies = [study for study in uow.studies.all() if slug is None or study.slug == slug]
+            if slug is not None and not studies:
+                raise NotFoundError(f"There is no study '{slug}'. See the Studies page for those there are.")
+            rows: list[JudgmentRow] = []
+            for study in studies:
+                judgments = uow.judgments.of_person(person_id, study.id)
+                if judgments:
+                    reading = self._read(uow, require_reader(uow, study.slug, person_id))
+                    cases = {case.case_id: case for case in uow.cases.blinded(study.id)}
+                    rows += [own_row(reading, cases[judgment.case_id], judgment) for judgment in judgments]
+        return tuple(sorted(rows, key=lambda row: row.saved_at, reverse=True))
+
+    def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
+        """Give the reference answer and comment of a calibration case, once the reader has judged it; None without one.
+
+        Raises
+        ------
+        RefusedError
+            If the study counts, or the reader has not judged the case.
+        """
+        with self._database.read() as uow:
+            terms = require_reader(uow, slug, person_id)
+            require_case(uow, terms, case_id)
+            if not terms.is_calibration:
+                raise RefusedError(f"Study '{slug}' is no calibration study; its readers get no feedback.")
+            if not _is_judged(uow, case_id, person_id):
+                raise RefusedError(f"Feedback on case {case_id} comes after saving: first your own judgment.")
+            return uow.cases.reference(case_id)
+
+    def show_score(self, person_id: int, alert_id: int) -> bool:
+        """Tell whether an alert may show score and votes, and if so remember that somebody saw them.
+
+        Not to a reader who has still to judge the decision blindly. To everybody else it may, and a later judgment of
+        the same decision carries the mark.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such alert.
+        """
+        with self._database.read() as uow:
+            decision = uow.alerts.keys([alert_id])[alert_id]
+            if uow.cases.awaits_judgment_of(person_id, *decision):
+                return False
+            was_seen = uow.cases.score_of_decision_was_seen(person_id, decision)
+        if not was_seen:
+            with self._database.write() as uow:
+                # Asked again inside the transaction: his case may have come up meanwhile.
+                if uow.cases.awaits_judgment_of(person_id, *decision):
+                    return False
+                uow.cases.note_score_seen(person_id, *decision, self._clock())
+                uow.commit()
+        return True
+
+    def _hold_first(self, terms: ReadingTerms, candidates: list[PlaceRow]) -> int | None:
+        """Hold the first case that is still to be had; writes only when something changes."""
+        now = self._clock()
+        first = candidates[0]
+        if first.holds_slot and _is_safe(terms, first, now):
+            return first.case_id
+        # A hold promises nothing that a power failure could break: lost, it is taken again at the next look.
+        for place in candidates:
+            with self._database.write(lasting=False, case_id=place.case_id) as uow:
+                if _may_open(uow, terms, place, now):
+                    uow.commit()
+                    return place.case_id
+        return None
+
+    def _show(self, reading: Reading, case_id: int, shown: ShownRow) -> BlindedCase:
+        """Put together what a blinded reader sees; the query behind it knows no score and no other reader."""
+        if shown.case.case_id != case_id:
+            with self._database.read() as uow:
+                shown = _shown(uow, reading, case_id)
+        return blinded_case(reading, shown, self._open_patient_views(shown.case.snapshot_hash))
+
+    def _read(self, uow: UnitOfWork, terms: ReadingTerms) -> Reading:
+        places = within_units(uow, terms, uow.slots.places(terms.study_id, terms.person_id, self._clock()))
+        takes_new = terms.status is StudyStatus.OPEN
+        return Reading(terms, ReaderList(places, terms.order_seed, terms.person_id, takes_new=takes_new))
+
+
+def _shown(uow: UnitOfWork, reading: Reading, case_id: int) -> ShownRow:
+    """Read what a reader is shown of a case."""
+    shown = uow.cases.shown(reading.terms.study_id, case_id, reading.terms.person_id)
+    if shown is None:
+        raise no_case(reading.terms.slug, case_id)
+    return shown
+
+
+def _is_judged(uow: UnitOfWork, case_id: int, person_id: int) -> bool:
+    current = uow.judgments.current(case_id, person_id)
+    return current is not None and current.answer is not None
+
+
+def _is_safe(terms: ReadingTerms, place: PlaceRow, now: datetime) -> bool:
+    """Tell whether a slot stays its reader's for some time without being held anew."""
+    if terms.status is not StudyStatus.OPEN or place.held_until is None:
+        return True
+    return place.held_until > now + timedelta(hours=1)
+
+
+def _may_open(uow: UnitOfWork, terms: ReadingTerms, place: PlaceRow, now: datetime) -> bool:
+    """Hold a case, if it can be had; a place of his own is enough for a reader once the study takes nothing new."""
+    if _hold(uow, terms, place.case_id, now):
+        return True
+    return place.holds_slot and uow.studies.by_slug(terms.slug).status is not StudyStatus.OPEN
+
+
+def _hold(uow: UnitOfWork, terms: ReadingTerms, case_id: int, now: datetime) -> bool:
+    """Renew the reader's hold of a case, or take a free slot; False when there is none."""
+    until = now + timedelta(hours=terms.hold_hours)
+    return uow.slots.hold(terms.study_id, case_id, terms.person_id, now=now, until=until)

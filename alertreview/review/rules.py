@@ -1,0 +1,146 @@
+"""Rules that every act of a reader keeps: a reader of an open study, a case of it, and the version that was seen."""
+
+from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
+from core.vocabulary import StudyStatus
+from db.repositories.studies import no_study
+from db.rows import FormStanding, JudgmentVersion, PlaceRow, ReadingTerms
+from db.unit_of_work import UnitOfWork
+
+LONGEST_COMMENT = 20_000
+
+
+def require_reader(uow: UnitOfWork, slug: str, person_id: int) -> ReadingTerms:
+    """Give somebody as a reader of a study.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such study.
+    RefusedError
+        If the person is no active reader of it.
+    """
+    return require_active(uow.studies.reader_at(slug, person_id), slug)
+
+
+def require_active(terms: ReadingTerms | None, slug: str) -> ReadingTerms:
+    """Refuse somebody who is no active reader of a study.
+
+    Parameters
+    ----------
+    terms : ReadingTerms or None
+        Of the reader; None for somebody who is none.
+    slug : str
+        Short name of the study.
+    """
+    if terms is None or not terms.active:
+        raise RefusedError(f"Nothing is assigned to you in study '{slug}' yet. Ask its coordinator to add you.")
+    return terms
+
+
+def require_open(study: ReadingTerms) -> None:
+    """Refuse a study that is not yet or no longer open."""
+    if study.status is StudyStatus.DRAFT:
+        raise RefusedError(f"Study '{study.slug}' is not open yet. Its coordinator opens it.")
+    if study.status is StudyStatus.LOCKED:
+        raise RefusedError(f"Study '{study.slug}' is locked and takes no judgment. Its coordinator can reopen it.")
+
+
+def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: int) -> None:
+    """Refuse a case that is not the study's."""
+    if not uow.cases.belongs(study.study_id, case_id):
+        raise no_case(study.slug, case_id)
+
+
+def require_judgeable(standing: FormStanding, slug: str, case_id: int) -> ReadingTerms:
+    """Give the reader's terms, if the reader may judge a case of a study now.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such study, or it has no such case.
+    RefusedError
+        If the person is no active reader of the study, or it is not open.
+    """
+    if not standing.has_study:
+        raise NotFoundError(no_study(slug))
+    terms = require_active(standing.terms, slug)
+    require_open(terms)
+    if not standing.has_case:
+        raise no_case(slug, case_id)
+    return terms
+
+
+def require_seen(current: JudgmentVersion | None, case_id: int, version_seen: int) -> None:
+    """Refuse a form that showed another version than the reader's current one.
+
+    Raises
+    ------
+    ConflictError
+        If it is not the one that the form showed.
+    """
+    if version_seen != (current.version if current else 0):
+        stored = "none" if current is None or current.answer is None else str(int(current.answer))
+        raise ConflictError(
+            f"Case {case_id} was changed meanwhile, in another window of yours: the stored answer is {stored}. "
+            "Nothing was overwritten. Reload the case, look at both and save again."
+        )
+
+
+def was_saved(standing: FormStanding, case_id: int, person_id: int) -> bool:
+    """Tell whether a form was saved before.
+
+    Raises
+    ------
+    ConflictError
+        If it was saved, as another case's or reader's.
+    """
+    if standing.saved_for is None:
+        return False
+    if standing.saved_for != (case_id, person_id):
+        raise ConflictError("This form belongs to another case or reader. Reload the case and answer it again.")
+    return True
+
+
+def check_comment(comment: str) -> None:
+    """Refuse a comment that is too long to be one, or that no database keeps as it is."""
+    if "\0" in comment:
+        raise InvalidInputError("The comment holds a character that no text has (code 0). Type it anew.")
+    if len(comment) > LONGEST_COMMENT:
+        raise InvalidInputError(
+            f"The comment has {len(comment)} characters; at most {LONGEST_COMMENT} can be kept. Shorten it."
+        )
+
+
+def no_case(slug: str, case_id: int) -> NotFoundError:
+    """Say that a study has no such case."""
+    return NotFoundError(f"Study '{slug}' has no case {case_id}.")
+
+
+def taken(case_id: int) -> str:
+    """Say that others have all places of a case."""
+    return f"Case {case_id} has no free place: other readers hold or have judged it. Go on with another case."
+
+
+def no_place(case_id: int) -> RefusedError:
+    """Say that the reader has no place in a case."""
+    return RefusedError(
+        f"You hold no place in case {case_id} any more, so nothing was saved. Open the case again, or go on."
+    )
+
+
+def within_units(uow: UnitOfWork, reader: ReadingTerms, places: list[PlaceRow]) -> list[PlaceRow]:
+    """Leave out the cases whose patients lie in units that a reader may not see.
+
+    Parameters
+    ----------
+    uow : UnitOfWork
+    reader : ReadingTerms
+        The reader at the study.
+    places : list of PlaceRow
+        The reader's place in each case of the study.
+    """
+    units = None if reader.all_units else uow.units.of_person(reader.person_id)
+    if units is None:
+        return places
+    mine = uow.units.cases_within(reader.study_id, units)
+    return [place for place in places if place.case_id in mine]

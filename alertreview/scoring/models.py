@@ -1,0 +1,45 @@
+"""What pages read: frozen answers of the application, in the words of the screen and without database objects.
+
+Times are timezone-aware in the site's zone. Identifiers in links are numbers or names of runs, alerts, studies and
+cases, never of patients.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One published scoring run, for the header of pages and the Runs page."""
+
+    run_id: int
+    scorer: str
+    published_at: datetime
+    site_timezone: str
+    simulated: bool
+    calendar_is_shifted: bool
+    split: str
+    seed: int
+    n_past: int
+    n_recent: int
+    n_tasks_scored: int
+    n_tasks_left_out: int
+    n_alerts: int
+    floor: float
+    """Alerts below this scaled score are not listed one by one; their scores stay in the stored vectors."""
+    parameters: dict[str, object] = field(default_factory=dict)
+    import_summary: dict[str, object] = field(default_factory=dict)
+    scorers: tuple[str, ...] = ()
+    """All scorers of the run, each with lists of its own; `scorer`, whose lists are shown first, is the first."""
+    retrospective_scorers: tuple[str, ...] = ()
+    """Those of them that also look at the other decisions of the window: they look back and cannot warn."""
+    base_run_id: int | None = None
+    """The run whose stored past the instances were scored against; None for a run with a past of its own."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of a task's scores in bins of equal width."""
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]

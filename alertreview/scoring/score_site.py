@@ -1,0 +1,322 @@
+"""Score a site: every task of its last import, written as one run that readers see only when it is whole."""
+
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from alertreview import __version__
+from alertreview.records.snapshots import Snapshot, elapsed_features
+from alertreview.scoring.publish import ScoredImport, WrittenRun, assemble_tasks, last_import, write_run
+from alertreview.scoring.resume import ScoringRequest, UnfinishedScoring
+from alertreview.scoring.scorers import is_retrospective
+from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_of_row, rows_of_fold
+from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, keep_learned
+from alertreview.settings import Progress, Settings
+from core.errors import InvalidInputError
+from core.scoring.all_tasks import ScoredTasks, ScoringParameters, Workers, score_tasks
+from core.vocabulary import Decision, Kind, Split
+from db.database import Database
+from db.maintenance.bulk import discard_abandoned
+from db.rows import NewRun, NewTaskResult
+
+
+@dataclass(frozen=True)
+class StoredPast:
+    """The kept past of an earlier run, against which new instances were scored."""
+
+    run_id: int
+    last_day: str
+    left_out_scorers: tuple[str, ...]
+    """Scorers of that run by which new instances cannot be scored."""
+
+
+@dataclass(frozen=True)
+class ScoringOutcome:
+    """What a run came to."""
+
+    run_id: int
+    scorer: str
+    split: Split
+    n_folds: int
+    n_past: int
+    n_recent: int
+    n_tasks_scored: int
+    left_out: dict[str, str]
+    """Task name -> why it was not scored."""
+    n_alerts: dict[Decision, int]
+    n_tasks_of_kind: dict[Kind, int]
+    seconds: float
+    peak_memory_mib: float
+    other_scorers: tuple[str, ...] = ()
+    """Further scorers, each with lists of its own."""
+    against: StoredPast | None = None
+    """None for a run that learned its own past."""
+
+    def lines(self) -> Iterator[str]:
+        """Say it in lines for the terminal."""
+        folds = f", {self.n_folds} folds of patients" if self.split is Split.FOLDS else ""
+        yield f"Run {self.run_id} is published: scorer {self.scorer}, split by {self.split.value}{folds}."
+        if self.against is not None:
+            yield (
+                f"Only new instances, against the stored past of run {self.against.run_id} (up to "
+                f"{self.against.last_day}); nothing was learned anew. --from-run none learns anew."
+            )
+            if self.against.left_out_scorers:
+                yield f"Not possible against a stored past: {', '.join(self.against.left_out_scorers)}."
+        if self.other_scorers:
+            yield f"Lists of their own: {', '.join(map(_marked, self.other_scorers))}."
+        yield (
+            f"{self.n_recent} instances scored, {self.n_past} learned from; {self.n_tasks_scored} tasks scored "
+            f"({self.n_tasks_of_kind.get(Kind.LAB_ORDER, 0)} lab orders, "
+            f"{self.n_tasks_of_kind.get(Kind.MEDICATION, 0)} medications), {len(self.left_out)} left out."
+        )
+        for reason in list(self.left_out.values())[:5]:
+            yield f"  left out: {reason}"
+        if len(self.left_out) > 5:
+            yield f"  and {len(self.left_out) - 5} more; the Runs page lists them all."
+        yield f"Alerts stored: {', '.join(f'{count} {decision.value}s' for decision, count in self.n_alerts.items())}."
+        yield f"It took {self.seconds:.1f} s and {self.peak_memory_mib:.0f} MiB at the peak."
+
+
+def outcome_of(
+    site: ScoredImport, written: WrittenRun, started: float, *, n_folds: int = 1, against: StoredPast | None = None
+) -> ScoringOutcome:
+    """Say what a run came to that began at `started` on the monotonic clock."""
+    run = written.run
+    return ScoringOutcome(
+        run_id=run.id,
+        scorer=run.scorer,
+        split=run.split,
+        n_folds=n_folds,
+        n_past=run.n_past,
+        n_recent=run.n_recent,
+        n_tasks_scored=run.n_tasks_scored,
+        left_out={site.tasks[column].name: reason for column, reason in written.reasons.items()},
+        n_alerts=run.n_alerts(),
+        n_tasks_of_kind=Counter(task.kind for task in site.tasks if task.column_index not in written.reasons),
+        seconds=time.monotonic() - started,
+        peak_memory_mib=peak_memory_mib(),
+        other_scorers=tuple(run.scorers),
+        against=against,
+    )
+
+
+def _marked(scorer: str) -> str:
+    return f"{scorer} (looks back only)" if is_retrospective(scorer) else scorer
+
+
+def score_site(
+    settings: Settings,
+    database: Database,
+    request: ScoringRequest,
+    progress: Progress | None = None,
+    workers: Workers | None = None,
+) -> ScoringOutcome:
+    """Score every task of the last import and publish the run.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    database : Database
+        Upgraded and checked.
+    request : ScoringRequest
+        What to score and how.
+    progress : callable(n_done, n_all), optional
+        Called after each task (of each fold).
+    workers : callable, optional
+        Where tasks are run, when not on this machine; see `alertreview.scoring.cluster`.
+
+    Returns
+    -------
+    ScoringOutcome
+
+    Raises
+    ------
+    NotFoundError
+        If nothing was imported yet.
+    InvalidInputError
+        If the request breaks a rule, or no task can be scored.
+    RefusedError
+        If another scoring job is at work.
+    """
+    started = time.monotonic()
+    site = last_import(settings, database)
+    split = choose_split(request.split, calendar_is_shifted=site.stored.calendar_is_shifted)
+    snapshot = site.snapshot
+    folds = fold_of_row(split, snapshot.instances, snapshot.patients, since=parse_day(request.since), seed=request.seed)
+    parameters = ScoringParameters(n_nodes=request.n_nodes, n_graphs=request.n_graphs)
+    cache = UnfinishedScoring(settings.unfinished_scoring, site.stored.content_hash, request, parameters, folds)
+    with database.scoring_job():
+        discard_abandoned(database)
+        scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
+        model_folder = _keep_learned(settings, site, folds, split, cache.name, scored)
+        run = _new_run(site, request, split, parameters, folds, model_folder)
+        written = write_run(database, site, run, _results(site, folds, request, scored))
+        cache.discard()
+        _discard_old(settings, database)
+    return outcome_of(site, written, started, n_folds=len(scored))
+
+
+def score_fold(snapshot: Snapshot, folds: FoldOfRow, fold: int, split: Split, **options: Any) -> ScoredTasks:
+    """Score the recent instances of one fold against its past ones.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Features, decisions, patients.
+    folds : int array of shape (n_instances,)
+        As `alertreview.scoring.splits.fold_of_row` gives them.
+    fold : int
+        Which one.
+    split : Split
+        What the folds come from.
+    **options
+        Whatever else `core.scoring.all_tasks.score_tasks` takes.
+
+    Returns
+    -------
+    ScoredTasks
+        Higher score = more unusual.
+    """
+    past, recent = rows_of_fold(folds, fold)
+    return score_tasks(
+        snapshot.features,
+        snapshot.decisions,
+        is_flag=snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool),
+        is_elapsed=elapsed_features(snapshot),
+        patients=pd.factorize(snapshot.instances["patient_id"].astype(str))[0],
+        past=past,
+        recent=recent,
+        # By time, a patient's former days are fair evidence; where patients are split, they are none.
+        exclude_same_patient=split is not Split.TIME,
+        **options,
+    )
+
+
+def _score_folds(
+    site: ScoredImport,
+    folds: FoldOfRow,
+    split: Split,
+    request: ScoringRequest,
+    parameters: ScoringParameters,
+    cache: UnfinishedScoring,
+    progress: Progress | None,
+    workers: Workers | None,
+) -> list[ScoredTasks]:
+    n_folds = int(folds.max()) + 1
+    scored = []
+    for fold in range(n_folds):
+        found = score_fold(
+            site.snapshot,
+            folds,
+            fold,
+            split,
+            scorers=request.scorers,
+            parameters=parameters,
+            seed=request.seed,
+            n_jobs=request.n_jobs or -1,
+            on_progress=_in_fold(progress, fold, n_folds),
+            store=cache.of_fold(fold),
+            workers=workers,
+            keep_graphs=_has_one_past(site, split),
+            task_names=[task.name for task in site.tasks],
+            kinds=[task.kind for task in site.tasks],
+            order_groups=[task.order_group for task in site.tasks],
+        )
+        scored.append(found.without_features())
+    if not any(map(len, scored)):
+        raise InvalidInputError(
+            f"None of the {len(site.tasks)} tasks can be scored: each needs at least {parameters.min_past_positives} "
+            "past decisions of both kinds. Import more records, or choose another split."
+        )
+    return scored
+
+
+def _has_one_past(site: ScoredImport, split: Split) -> bool:
+    """Tell whether later instances can be scored against what is learned: not in folds, not in a shifted calendar."""
+    return split is not Split.FOLDS and not site.stored.calendar_is_shifted
+
+
+def _keep_learned(
+    settings: Settings, site: ScoredImport, folds: FoldOfRow, split: Split, name: str, scored: list[ScoredTasks]
+) -> str:
+    if not _has_one_past(site, split):
+        return ""
+    past, _ = rows_of_fold(folds, 0)
+    exclude = split is not Split.TIME
+    return keep_learned(settings.learned, name, site.snapshot, past, scored[0], exclude_patients=exclude)
+
+
+def _discard_old(settings: Settings, database: Database) -> None:
+    with database.read() as uow:
+        folders = [run.model_folder for run in uow.runs.published() if run.model_folder]
+    discard_old(settings.learned, folders[:RUNS_KEPT])
+
+
+def _in_fold(progress: Progress | None, fold: int, n_folds: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(fold * total + done, n_folds * total)
+
+
+def _new_run(
+    site: ScoredImport,
+    request: ScoringRequest,
+    split: Split,
+    parameters: ScoringParameters,
+    folds: FoldOfRow,
+    model_folder: str,
+) -> NewRun:
+    n_recent = int((folds >= 0).sum())
+    n_learned = int((folds != LEFT_OUT).sum())
+    return NewRun(
+        snapshot_id=site.stored.id,
+        scorer=request.scorers[0],
+        scorers={name: {} for name in request.scorers if name != request.scorers[0]},
+        parameters=asdict(parameters) | {"since": request.since},
+        seed=request.seed,
+        code_version=__version__,
+        split=split,
+        fold_of_row=folds,
+        n_past=n_learned if split is Split.FOLDS else n_learned - n_recent,
+        n_recent=n_recent,
+        n_patient_days=n_recent,
+        created_at=datetime.now(UTC),
+        model_folder=model_folder,
+    )
+
+
+def _results(
+    site: ScoredImport, folds: FoldOfRow, request: ScoringRequest, scored: list[ScoredTasks]
+) -> Iterator[NewTaskResult]:
+    return assemble_tasks(scored, folds, site.tasks, tuple(dict.fromkeys(request.scorers)), request.n_jobs or -1)
+
+
+def parse_day(text: str | None) -> pd.Timestamp | None:
+    """Read a day of the command line, in the site's zone.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none.
+    """
+    if text is None:
+        return None
+    try:
+        return pd.Timestamp(datetime.strptime(text, "%Y-%m-%d"))  # noqa: DTZ007 - a site's day, without a zone
+    except ValueError:
+        raise InvalidInputError(f"--since {text!r} is no day; write it as 2026-01-31.") from None
+
+
+def peak_memory_mib() -> float:
+    """Give the most memory that this process has held so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024**2 if sys.platform == "darwin" else 1024)

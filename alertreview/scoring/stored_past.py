@@ -1,0 +1,170 @@
+"""What a run learned, kept in a folder of the home: enough to score new instances without learning anew."""
+
+import shutil
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from alertreview.files import arrays_of, sync
+from alertreview.records.snapshots import Snapshot
+from core.errors import SourceError
+from core.features import SparseStandardizer
+from core.scoring.all_tasks import ScoredTasks, ScoringParameters
+from core.scoring.new_instances import KEPT_ARRAYS, LearnedPast
+
+RUNS_KEPT = 3
+"""Folders kept of the newest runs; older runs stay listed, but nothing new can be scored against them."""
+_SHARED = "shared.npz"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a run learned, opened.
+
+    Parameters
+    ----------
+    folder : Path
+    past : LearnedPast
+    feature_keys, task_keys : arrays of str
+        Which feature and which task a column is.
+    past_patients : array of str of shape (n_past,)
+    past_times : datetime64 array of shape (n_past,)
+        Site time of the instances that were learned from.
+    """
+
+    folder: Path
+    past: LearnedPast
+    feature_keys: NDArray[Any]
+    task_keys: NDArray[Any]
+    past_patients: NDArray[Any]
+    past_times: NDArray[Any]
+
+    @property
+    def past_end(self) -> pd.Timestamp:
+        """Site time of the last instance that was learned from."""
+        return pd.Timestamp(self.past_times.max())
+
+    def of_task(self, column: int) -> dict[str, NDArray[Any]]:
+        """Read what was learned of one task."""
+        with arrays_of(self.folder / f"{column}.npz") as arrays:
+            return dict(arrays)
+
+
+def feature_keys(snapshot: Snapshot) -> NDArray[Any]:
+    """Name each feature by all that describes it; a second one of the same description gets a number."""
+    described = snapshot.feature_dictionary[["name", "source", "aspect", "meaning", "unit"]].astype(str)
+    again = described.groupby(list(described.columns), sort=False).cumcount().astype(str)
+    return np.array(["\t".join(row) for row in described.assign(again=again).to_numpy()], dtype=np.str_)
+
+
+def keep_learned(
+    parent: Path, name: str, snapshot: Snapshot, past: NDArray[np.int64], scored: ScoredTasks, *, exclude_patients: bool
+) -> str:
+    """Write what a run learned; either the whole folder is there afterwards, or nothing.
+
+    Parameters
+    ----------
+    parent : Path
+        Folder of all runs' learned things.
+    name : str
+        Of the folder; the same name means the same contents.
+    snapshot : Snapshot
+    past : int array of shape (n_past,)
+        Rows that were learned from.
+    scored : ScoredTasks
+        Scored with ``keep_graphs``.
+    exclude_patients : bool
+        Whether an instance's own patient was left out of its neighbourhood.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    SourceError
+        If the folder cannot be written.
+    """
+    target = parent / name
+    if (target / _SHARED).exists():
+        return name
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".writing-", dir=parent))
+    except OSError as error:
+        raise SourceError(f"{parent}: cannot be written ({error.strerror}). Make room, or mend its owner.") from None
+    try:
+        for task in scored:
+            evidence = scored.evidence[task]
+            kept: Any = {array: evidence[array] for array in evidence if array.startswith(KEPT_ARRAYS)}
+            np.savez(temporary / f"{task}.npz", **kept)
+        shared: Any = _shared(snapshot, past, scored, exclude_patients)
+        np.savez_compressed(temporary / _SHARED, **shared)
+        sync(temporary)
+        temporary.rename(target)
+        sync(parent)
+    except OSError as error:
+        raise SourceError(f"{target}: cannot be written ({error.strerror}). Make room and score again.") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return name
+
+
+def _shared(
+    snapshot: Snapshot, past: NDArray[np.int64], scored: ScoredTasks, exclude_patients: bool
+) -> dict[str, NDArray[Any]]:
+    standardizer = scored.prepared.standardizer
+    if standardizer is None:
+        raise SourceError("A run without its standardisation cannot be kept. Score again.")
+    instances = snapshot.instances.iloc[past]
+    return {
+        "center": standardizer.center_,
+        "scale": standardizer.scale_,
+        "is_elapsed": standardizer.is_elapsed_,
+        "kept_features": scored.prepared.kept_features,
+        "kept_weights": scored.prepared.kept_weights,
+        "feature_keys": feature_keys(snapshot),
+        "task_keys": snapshot.tasks["task_key"].to_numpy(dtype=np.str_),
+        "past_patients": instances["patient_id"].to_numpy(dtype=np.str_),
+        "past_times": instances["snapshot_at"].to_numpy(dtype="datetime64[us]"),
+        "exclude_patients": np.array(exclude_patients),
+    }
+
+
+def open_learned(folder: Path, parameters: ScoringParameters) -> Learned:
+    """Open what a run learned.
+
+    Raises
+    ------
+    SourceError
+        If it is not there any more, or damaged.
+    """
+    try:
+        with arrays_of(folder / _SHARED) as arrays:
+            shared = dict(arrays)
+        standardizer = SparseStandardizer.restored(
+            parameters.clip, shared["center"], shared["scale"], shared["is_elapsed"]
+        )
+        patients = shared["past_patients"] if shared["exclude_patients"] else None
+        past = LearnedPast(standardizer, shared["kept_features"], shared["kept_weights"], parameters, patients)
+        return Learned(
+            folder, past, shared["feature_keys"], shared["task_keys"], shared["past_patients"], shared["past_times"]
+        )
+    except (OSError, KeyError, ValueError):
+        raise SourceError(
+            f"{folder}: what the run learned is not kept any more, or damaged. Score anew (--from-run none)."
+        ) from None
+
+
+def discard_old(parent: Path, keep: Collection[str]) -> None:
+    """Remove all folders but those named, and what a killed job left behind."""
+    for folder in parent.glob("*"):
+        if folder.name not in keep:
+            shutil.rmtree(folder, ignore_errors=True)

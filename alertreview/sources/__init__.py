@@ -1,1 +1,0 @@
-"""Readers of health records: each turns one format into the event stream of ``core.events``."""

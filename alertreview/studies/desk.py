@@ -1,0 +1,359 @@
+"""The coordinator's desk: a plan is previewed and becomes a draft; a study that ended trains the next readers."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from alertreview.records.snapshots import Snapshot
+from alertreview.scoring.models import Histogram
+from alertreview.studies.case_selection import Candidates, cases_of, read_candidates
+from alertreview.studies.models import (
+    ChosenCase,
+    PlanPreview,
+    Rubric,
+    SelfAgreement,
+    StratumPreview,
+    StudyPaper,
+    StudyPlan,
+    StudyView,
+    history_of,
+    states_of_cases,
+)
+from alertreview.studies.studies import StudyService
+from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.studies.selection import SelectionDesign
+from core.vocabulary import Answer, CaseState, StudyStatus
+from db.database import Database
+from db.rows import CaseRow, RunRow, StudyRow
+from db.unit_of_work import UnitOfWork
+
+_DECIDED = frozenset({CaseState.MAJORITY, CaseState.ADJUDICATED})
+
+
+def training_cases(uow: UnitOfWork, source: StudyRow, n_cases: int, seed: int) -> list[ChosenCase]:
+    """Choose training cases from the decided cases of a study, taking turns between its labels.
+
+    Parameters
+    ----------
+    uow : UnitOfWork
+        Open.
+    source : StudyRow
+        A locked study.
+    n_cases : int
+        Wanted; fewer when fewer are decided.
+    seed : int
+
+    Raises
+    ------
+    RefusedError
+        If no case of the study is decided.
+    """
+    if n_cases < 1:
+        raise InvalidInputError(f"A training study of {n_cases} cases is none; at least 1 is needed.")
+    references = _references(uow, source)
+    if not references:
+        raise RefusedError(f"No case of study '{source.slug}' is decided, so there is nothing to train on.")
+    cases = {case.id: case for case in uow.cases.in_study(source.id) if case.id in references}
+    rng = np.random.default_rng(seed)
+    shuffled = [list(cases)[at] for at in rng.permutation(len(cases))]
+    of_label = [[c for c in shuffled if references[c][0] is answer] for answer in Answer]
+    turns = [group[at] for at in range(len(shuffled)) for group in of_label if at < len(group)]
+    return [_training_case(cases[case_id], references[case_id]) for case_id in turns[:n_cases]]
+
+
+def _references(uow: UnitOfWork, source: StudyRow) -> dict[int, tuple[Answer, str]]:
+    """Give label and a sentence on where it comes from, for each decided case."""
+    states = states_of_cases(uow, source)
+    adjudicated = {row.case_id: row for row in uow.adjudications.in_study(source.id)}
+    answers: dict[int, list[int]] = {}
+    for vote in uow.judgments.votes(source.id):
+        answers.setdefault(vote.case_id, []).append(int(vote.answer))
+    found: dict[int, tuple[Answer, str]] = {}
+    for case_id, state in states.items():
+        if state not in _DECIDED:
+            continue
+        settled = adjudicated.get(case_id)
+        if settled is not None:
+            found[case_id] = (settled.answer, settled.comment or "An adjudicator settled this case.")
+            continue
+        votes = answers[case_id]
+        answer, n_same = Counter(votes).most_common(1)[0]
+        # 1, 2 and 3 decide for "not relevant", and yet no answer of the three is the panel's.
+        if 2 * n_same > len(votes):
+            found[case_id] = (Answer(answer), f"{n_same} of {len(votes)} readers answered so.")
+    return {case_id: reference for case_id, reference in found.items() if reference[0] is not Answer.CANNOT_JUDGE}
+
+
+def _training_case(case: CaseRow, reference: tuple[Answer, str]) -> ChosenCase:
+    return ChosenCase(
+        row_index=case.row_index,
+        task_key=case.task_key,
+        decision=case.decision,
+        stratum=case.stratum,
+        stratum_size=case.stratum_size,
+        inclusion_probability=case.inclusion_probability,
+        reference=reference,
+    )
+
+
+N_BINS = 40
+KEPT_CANDIDATES = 2
+
+
+class StudyDesk:
+    """Use cases of the set-up page.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    studies : StudyService
+        Stores studies.
+    open_snapshot : callable
+        Gives the import with a content hash.
+    is_blinded : callable
+        Tells whether results of a study (short name, person) are still hidden from somebody.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        studies: StudyService,
+        open_snapshot: Callable[[str], Snapshot],
+        is_blinded: Callable[[str, int | None], bool],
+    ) -> None:
+        self._database = database
+        self._studies = studies
+        self._open_snapshot = open_snapshot
+        self._is_blinded = is_blinded
+        # Published runs never change, so what was read of one stays right.
+        self._candidates = lru_cache(maxsize=KEPT_CANDIDATES)(self._read_candidates)
+
+    def preview(self, plan: StudyPlan) -> PlanPreview:
+        """Say what a plan would choose from the last published run; nothing is stored.
+
+        Raises
+        ------
+        NotFoundError
+            If nothing was scored yet.
+        InvalidInputError
+            If the plan breaks a rule.
+        """
+        run = self._run()
+        scorer = plan.scorer or run.scorer
+        candidates = self._candidates(run.id, scorer)
+        selection = candidates.choose(_design(plan))
+        return PlanPreview(
+            run_id=run.id,
+            scorer=scorer,
+            candidates=_histogram(candidates.scores()),
+            strata=tuple(
+                StratumPreview(
+                    stratum.name,
+                    stratum.low,
+                    stratum.high,
+                    stratum.decision,
+                    stratum.n_population,
+                    stratum.n_chosen,
+                    stratum.inclusion_probability,
+                )
+                for stratum in selection.strata
+            ),
+            n_candidates=selection.n_candidates,
+            n_chosen=len(selection.index),
+            n_patients=len(np.unique(candidates.patient[selection.index])),
+            left_out=dict(selection.left_out),
+            notes=selection.notes,
+        )
+
+    def set_up(
+        self,
+        slug: str,
+        title: str,
+        plan: StudyPlan,
+        rubric: Rubric,
+        reader_ids: Sequence[int],
+        *,
+        is_open_panel: bool = False,
+        actor: str = "command line",
+    ) -> StudyView:
+        """Make a draft with chosen cases and readers; `studies_service.open_study` starts it.
+
+        Parameters
+        ----------
+        slug, title : str
+            Short name, for links, and title.
+        plan : StudyPlan
+            How cases are chosen, and how many readers each gets.
+        rubric : Rubric
+            Question, answers and guidelines.
+        reader_ids : sequence of int
+            People.
+        is_open_panel : bool
+            Whether readers may see the scores before they judge; never changed afterwards.
+        actor : str
+            Who does it, for the audit trail.
+
+        Raises
+        ------
+        InvalidInputError, ConflictError, NotFoundError
+            If a value breaks a rule, the short name is taken, or nothing was scored yet.
+        """
+        run = self._run()
+        scorer = plan.scorer or run.scorer
+        cases, design = cases_of(
+            self._database,
+            run,
+            self._candidates(run.id, scorer),
+            _design(plan),
+            plan.preset,
+            scorer=scorer,
+            n_repeats=plan.n_repeats,
+        )
+        self._studies.create_study(
+            slug,
+            title,
+            run.id,
+            cases,
+            n_slots=plan.n_readers,
+            order_seed=plan.seed,
+            question=rubric.question,
+            guidelines=rubric.guidelines,
+            answer_texts=_by_code(rubric),
+            selection_design=design,
+            is_open_panel=is_open_panel,
+            actor=actor,
+        )
+        return self._with_readers(slug, reader_ids, actor)
+
+    def set_up_training(
+        self,
+        slug: str,
+        title: str,
+        from_slug: str,
+        n_cases: int,
+        reader_ids: Sequence[int],
+        *,
+        seed: int = 1,
+        actor: str = "command line",
+    ) -> StudyView:
+        """Make a training study of the decided cases of a locked study: each reader reads all, with feedback.
+
+        Its votes never enter a report. The label that the panel found is the reference.
+
+        Raises
+        ------
+        RefusedError
+            If the study is not locked, or has no decided case.
+        """
+        with self._database.read() as uow:
+            source = uow.studies.by_slug(from_slug)
+            if source.status is not StudyStatus.LOCKED:
+                raise RefusedError(
+                    f"Study '{from_slug}' is {source.status}: its answers would be given away. Train on a locked one."
+                )
+            rubric = uow.studies.rubric(source.id)
+            chosen = training_cases(uow, source, n_cases, seed)
+        if not reader_ids:
+            raise InvalidInputError("A training study needs the readers who are to be trained. Choose at least one.")
+        self._studies.create_study(
+            slug,
+            title,
+            source.run_id,
+            chosen,
+            n_slots=len(reader_ids),
+            order_seed=seed,
+            question=rubric.question,
+            guidelines=rubric.guidelines,
+            answer_texts={Answer(int(code)): text for code, text in rubric.answer_texts.items()},
+            selection_design={"preset": f"training on decided cases of study {from_slug}"},
+            is_calibration=True,
+            actor=actor,
+        )
+        return self._with_readers(slug, reader_ids, actor)
+
+    def paper(self, slug: str) -> StudyPaper:
+        """Give what a study was set up with, and its history with reasons.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        """
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            rubric = uow.studies.rubric(study.id)
+            return StudyPaper(
+                slug=slug,
+                rubric=Rubric(
+                    rubric.question, {int(code): text for code, text in rubric.answer_texts.items()}, rubric.guidelines
+                ),
+                rubric_version=study.rubric_version,
+                run_id=study.run_id,
+                order_seed=study.order_seed,
+                design=dict(study.selection_design),
+                reader_ids=tuple(reader.person_id for reader in uow.studies.readers(study.id)),
+                n_repeats=sum(case.repeat_number > 0 for case in uow.cases.in_study(study.id)),
+                is_calibration=study.is_calibration,
+                history=history_of(uow, study),
+            )
+
+    def self_agreement(self, slug: str, person_id: int | None = None) -> tuple[SelfAgreement, ...]:
+        """Count how often each reader answered a hidden repeat as the first time.
+
+        Raises
+        ------
+        RefusedError
+            If results of the study are still hidden from the person, or it is for training.
+        """
+        if self._is_blinded(slug, person_id):
+            raise RefusedError("How readers agree with themselves is shown once your own cases are judged.")
+        pairs = self._studies.repeats(slug)
+        n_pairs = Counter(first.reader_code for first, _ in pairs)
+        n_same = Counter(first.reader_code for first, again in pairs if first.answer is again.answer)
+        return tuple(SelfAgreement(code, n_pairs[code], n_same[code]) for code in sorted(n_pairs))
+
+    def _with_readers(self, slug: str, reader_ids: Sequence[int], actor: str) -> StudyView:
+        if reader_ids:
+            self._studies.add_readers(slug, reader_ids, actor=actor)
+        return self._studies.view(slug)
+
+    def _run(self) -> RunRow:
+        with self._database.read() as uow:
+            run = uow.runs.latest_published()
+        if run is None:
+            raise NotFoundError("There are no scores to choose cases from. Score the site first (alertreview score).")
+        return run
+
+    def _read_candidates(self, run_id: int, scorer: str) -> Candidates:
+        with self._database.read() as uow:
+            run = uow.runs.get(run_id)
+            content_hash = uow.snapshots.get(run.snapshot_id).content_hash
+        return read_candidates(self._database, self._open_snapshot(content_hash), run, scorer)
+
+
+def _design(plan: StudyPlan) -> SelectionDesign:
+    return SelectionDesign(
+        n_cases=plan.n_cases,
+        n_readers=plan.n_readers,
+        edges=plan.edges,
+        balance_decisions=plan.balance_decisions,
+        seed=plan.seed,
+    )
+
+
+def _by_code(rubric: Rubric) -> dict[Answer, str]:
+    unknown = set(rubric.answer_texts) - {int(answer) for answer in Answer}
+    if unknown:
+        raise InvalidInputError(f"There is no answer code {min(unknown)}; codes are 0 to 3 and never change.")
+    return {Answer(code): text for code, text in rubric.answer_texts.items()}
+
+
+def _histogram(scores: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> Histogram:
+    counts, edges = np.histogram(scores, bins=N_BINS)
+    if any(b <= a for a, b in pairwise(edges)):
+        return Histogram((float(edges[0]), float(edges[-1])), (int(counts.sum()),))
+    return Histogram(tuple(float(edge) for edge in edges), tuple(int(count) for count in counts))

@@ -1,0 +1,325 @@
+"""Counts of a study for pages and reports, all from one query of its slots."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from itertools import groupby
+from zoneinfo import ZoneInfo
+
+from alertreview.scoring.models import Histogram
+from core.statistics.consensus import case_state
+from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus
+from db.rows import SlotRow, StudyRow
+from db.unit_of_work import UnitOfWork
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """A study on the Studies and Home pages."""
+
+    study_id: int
+    slug: str
+    title: str
+    status: StudyStatus
+    simulated: bool
+    question: str
+    guidelines: str
+    answer_texts: dict[int, str]
+    n_slots: int
+    n_cases: int
+    n_complete: int
+    case_states: dict[CaseState, int]
+    is_calibration: bool = False
+    """For training with feedback; it never enters a report."""
+    is_open_panel: bool = False
+    """Its readers may see the scores before they judge; false: they judge blindly."""
+
+
+@dataclass(frozen=True)
+class ExportPreview:
+    """How many rows an export would write, before anything is written."""
+
+    n_rows: dict[CaseState, int]
+    """By where their cases stand; the states add up to all rows."""
+
+    def chosen(self, states: Collection[CaseState]) -> int:
+        """Count the rows whose cases stand in one of these states; no state means all."""
+        return sum(n for state, n in self.n_rows.items() if not states or state in states)
+
+
+def study_view(uow: UnitOfWork, study: StudyRow) -> StudyView:
+    """Give a study with the states of its cases, which add up to their number; hidden repeats do not count."""
+    rubric = uow.studies.rubric(study.id)
+    states = states_of_cases(uow, study)
+    counted = Counter(states.values())
+    return StudyView(
+        study_id=study.id,
+        slug=study.slug,
+        title=study.title,
+        status=study.status,
+        simulated=study.simulated,
+        question=rubric.question,
+        guidelines=rubric.guidelines,
+        answer_texts={int(code): text for code, text in rubric.answer_texts.items()},
+        n_slots=study.n_slots,
+        n_cases=len(states),
+        n_complete=len(states) - counted[CaseState.OPEN],
+        case_states={state: counted[state] for state in CaseState},
+        is_calibration=study.is_calibration,
+        is_open_panel=study.is_open_panel,
+    )
+
+
+def states_of_cases(uow: UnitOfWork, study: StudyRow) -> dict[int, CaseState]:
+    """Say for each case of a study where it stands; hidden repeats are left out."""
+    adjudicated = {adjudication.case_id for adjudication in uow.adjudications.in_study(study.id)}
+    slots = [slot for slot in uow.slots.of_study(study.id) if not slot.repeat_number]
+    return {
+        case_id: state_of_case(list(group), adjudicated=case_id in adjudicated)
+        for case_id, group in groupby(slots, key=lambda slot: slot.case_id)
+    }
+
+
+def state_of_case(slots: Sequence[SlotRow], *, adjudicated: bool) -> CaseState:
+    """Say where a case stands, from its slots."""
+    answers = sorted(-1 if slot.answer is None else int(slot.answer) for slot in slots)
+    return _state_of_answers(tuple(answers), adjudicated)
+
+
+@lru_cache(maxsize=1_000)
+def _state_of_answers(answers: tuple[int, ...], adjudicated: bool) -> CaseState:
+    """Few combinations occur in many cases; -1 stands for no answer yet."""
+    given = [None if answer < 0 else answer for answer in answers]
+    return case_state(given, len(given), adjudicated=adjudicated)
+
+
+ACTIONS = ("study created", "rubric revised", "readers added", "study opened", "study locked", "study reopened")
+KEPT = 50
+
+
+def history_of(uow: UnitOfWork, study: StudyRow) -> tuple[str, ...]:
+    """Give one sentence for each act on a study, oldest first, with its reason; names of readers stay out of it."""
+    zone = ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)
+    rows = [row for action in ACTIONS for row in uow.audit.latest(KEPT, action=action, thing=f"study {study.slug}")]
+    sentences = []
+    for row in sorted(rows, key=lambda row: row.sequence):
+        reason = str(json.loads(row.details).get("reason", "") or "")
+        when = f"{row.at.astimezone(zone):%Y-%m-%d %H:%M}"
+        sentences.append(f"{when}: {row.action} by {row.actor}" + (f", because: {reason}" if reason else ""))
+    return tuple(sentences)
+
+
+OWN_CHOICE = "own choice"
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """How the cases of a study are to be chosen.
+
+    Parameters
+    ----------
+    scorer : str
+        Whose scaled scores divide the strata: a scorer of the run, its first when empty.
+    n_cases, n_readers : int
+        Cases in all; readers for each.
+    edges : tuple of float
+        Scaled scores that divide the strata, rising.
+    balance_decisions : bool
+        Whether omissions and commissions get half of each stratum each.
+    n_repeats : int
+        Cases that are shown twice to their readers without a word, for the agreement of readers with themselves.
+    seed : int
+        Of the choice and of the readers' orders.
+    preset : str
+        What reports call the design.
+    """
+
+    scorer: str = ""
+    n_cases: int = 222
+    n_readers: int = 3
+    edges: tuple[float, ...] = (1.0 / 3.0, 2.0 / 3.0)
+    balance_decisions: bool = False
+    n_repeats: int = 0
+    seed: int = 1
+    preset: str = OWN_CHOICE
+
+
+PRESETS = (
+    StudyPlan(preset="as in the paper"),
+    StudyPlan(balance_decisions=True, preset="as in the paper, as many omissions as commissions"),
+    StudyPlan(n_cases=30, balance_decisions=True, preset="pilot of 30 cases"),
+    StudyPlan(n_cases=222, edges=(0.5, 0.8, 0.95), n_repeats=12, preset="four strata, finer at the top"),
+)
+"""Designs with a name; the first is the method paper's: 222 cases of low, middle and high scores, three readers."""
+
+
+@dataclass(frozen=True)
+class StratumPreview:
+    """One stratum as it would be drawn from."""
+
+    name: str
+    low: float
+    """Scaled score from which on; minus infinity for the lowest."""
+    high: float
+    """Scaled score below which; infinity for the highest."""
+    decision: Decision | None
+    n_candidates: int
+    n_chosen: int
+    inclusion_probability: float
+    """Chance of each candidate of the stratum; 0 for an empty one."""
+
+
+@dataclass(frozen=True)
+class PlanPreview:
+    """What a plan would choose, before anything is stored."""
+
+    run_id: int
+    scorer: str
+    candidates: Histogram
+    """Scaled scores of every decision that can be chosen."""
+    strata: tuple[StratumPreview, ...]
+    n_candidates: int
+    n_chosen: int
+    n_patients: int
+    """Patients behind the chosen cases."""
+    left_out: dict[str, int]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """What readers are asked and told; answer texts by code."""
+
+    question: str
+    answer_texts: dict[int, str]
+    guidelines: str = ""
+
+
+@dataclass(frozen=True)
+class StudyPaper:
+    """What a coordinator wrote for a study, as of its current rubric version, and how it was chosen."""
+
+    slug: str
+    rubric: Rubric
+    rubric_version: int
+    run_id: int
+    order_seed: int
+    design: dict[str, object]
+    reader_ids: tuple[int, ...]
+    n_repeats: int
+    """Hidden second showings, which count nowhere but in the agreement of readers with themselves."""
+    is_calibration: bool
+    history: tuple[str, ...] = field(default=())
+    """Sentences about opening, locking and reopening, oldest first, with who and why."""
+
+
+@dataclass(frozen=True)
+class SelfAgreement:
+    """How often a reader gave the same answer to the same case twice; never a vote, never in an AUC."""
+
+    reader_code: str
+    n_pairs: int
+    n_same: int
+
+
+@dataclass(frozen=True)
+class ScorerSays:
+    """What one scorer says of a case; higher scores are more unusual."""
+
+    score: float
+    scaled_score: float
+    soft_label: float | None = None
+    support: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenCase:
+    """An instance x task chosen for judgment."""
+
+    row_index: int
+    """Row of the instance in the arrays of the run's import."""
+    task_key: str
+    decision: Decision
+    stratum: str
+    stratum_size: int
+    """How many candidates the stratum had."""
+    inclusion_probability: float
+    """In (0, 1]: the chance that the design gave this case."""
+    scores: Mapping[str, ScorerSays] = field(default_factory=dict)
+    """By name of the scorer."""
+    repeat_number: int = 0
+    """1, 2, ... for a hidden second showing of a case to its own readers."""
+    reference: tuple[Answer, str] | None = None
+    """Answer and comment that a calibration study shows after the own judgment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vote:
+    """A reader's current judgment of a case."""
+
+    case_id: int
+    case_number: int
+    repeat_number: int
+    reviewer_id: int
+    reader_code: str
+    """ "R1": stands for the name."""
+    version: int
+    answer: Answer
+    certainty: Certainty | None
+    comment: str
+    reason: str
+    judged_at: datetime
+    """In the site's zone."""
+    active_seconds: float | None
+    saw_score_before: bool
+    rubric_version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseForReport:
+    """A case with how it was chosen, what scorers say and where it stands."""
+
+    case_id: int
+    case_number: int
+    row_index: int
+    patient_id: str
+    snapshot_at: datetime
+    """In the site's zone."""
+    task_key: str
+    task_name: str
+    kind: Kind
+    decision: Decision
+    unit: str
+    stratum: str
+    stratum_size: int
+    inclusion_probability: float
+    state: CaseState
+    n_slots: int
+    scores: dict[str, ScorerSays]
+    adjudicated: Answer | None = None
+
+
+@dataclass(frozen=True)
+class ReaderProgress:
+    """How far a reader has come; names and answers stay out of it."""
+
+    person_id: int
+    reader_code: str
+    name: str
+    states: dict[SlotState, int]
+    """Of the slots the reader holds."""
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study has come; the states add up to the numbers of cases and slots."""
+
+    n_cases: int
+    n_complete: int
+    case_states: dict[CaseState, int]
+    n_slots: int
+    slot_states: dict[SlotState, int]
+    readers: tuple[ReaderProgress, ...]

@@ -1,0 +1,131 @@
+"""What a study has brought: votes, cases with scores, and progress, as plain rows for reports and exports."""
+
+from collections import Counter
+from collections.abc import Iterable
+from zoneinfo import ZoneInfo
+
+from alertreview.studies.models import CaseForReport, ReaderProgress, ScorerSays, StudyProgress, Vote, states_of_cases
+from core.errors import RefusedError
+from core.vocabulary import CaseState, SlotState
+from db.rows import CaseScoreRow, SlotRow, StudyRow, VoteRow
+from db.unit_of_work import UnitOfWork
+
+
+def votes(uow: UnitOfWork, slug: str) -> tuple[Vote, ...]:
+    """Give the current judgments of a study, by case and reader, without hidden repeats."""
+    study = _for_report(uow, slug)
+    zone = _zone(uow, study)
+    return tuple(_vote(row, zone) for row in uow.judgments.votes(study.id) if not row.repeat_number)
+
+
+def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[Vote, Vote], ...]:
+    """Give pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
+    study = _for_report(uow, slug)
+    zone = _zone(uow, study)
+    decision = {case.id: (case.instance_id, case.task_id) for case in uow.cases.in_study(study.id)}
+    rows = uow.judgments.votes(study.id)
+    first = {(row.reviewer_id, decision[row.case_id]): row for row in rows if not row.repeat_number}
+    return tuple(
+        (_vote(first[row.reviewer_id, decision[row.case_id]], zone), _vote(row, zone))
+        for row in rows
+        if row.repeat_number and (row.reviewer_id, decision[row.case_id]) in first
+    )
+
+
+def case_rows(uow: UnitOfWork, slug: str) -> tuple[CaseForReport, ...]:
+    """Give the cases of a study with how they were chosen and what scorers say, without hidden repeats."""
+    study = _for_report(uow, slug)
+    zone = _zone(uow, study)
+    states = states_of_cases(uow, study)
+    scores = _by_case(uow.cases.scores(study.id))
+    adjudicated = {row.case_id: row.answer for row in uow.adjudications.in_study(study.id)}
+    return tuple(
+        CaseForReport(
+            case_id=case.id,
+            case_number=case.number,
+            row_index=case.row_index,
+            patient_id=case.patient_id,
+            snapshot_at=case.snapshot_at.astimezone(zone),
+            task_key=case.task_key,
+            task_name=case.task_name,
+            kind=case.kind,
+            decision=case.decision,
+            unit=case.unit,
+            stratum=case.stratum,
+            stratum_size=case.stratum_size,
+            inclusion_probability=case.inclusion_probability,
+            state=states[case.id],
+            n_slots=study.n_slots,
+            scores=scores.get(case.id, {}),
+            adjudicated=adjudicated.get(case.id),
+        )
+        for case in uow.cases.in_study(study.id)
+        if not case.repeat_number
+    )
+
+
+def progress(uow: UnitOfWork, slug: str) -> StudyProgress:
+    """Count how far a study and its readers have come; hidden repeats do not count."""
+    study = uow.studies.by_slug(slug)
+    case_states = Counter(states_of_cases(uow, study).values())
+    slots = [slot for slot in uow.slots.of_study(study.id) if not slot.repeat_number]
+    return StudyProgress(
+        n_cases=case_states.total(),
+        n_complete=case_states.total() - case_states[CaseState.OPEN],
+        case_states={state: case_states[state] for state in CaseState},
+        n_slots=len(slots),
+        slot_states=_count(slots),
+        readers=tuple(
+            ReaderProgress(
+                reader.person_id,
+                reader.code,
+                reader.name,
+                _count(slot for slot in slots if slot.reviewer_id == reader.person_id),
+            )
+            for reader in uow.studies.readers(study.id)
+        ),
+    )
+
+
+def _for_report(uow: UnitOfWork, slug: str) -> StudyRow:
+    study = uow.studies.by_slug(slug)
+    if study.is_calibration:
+        raise RefusedError(f"Study '{slug}' is for calibration; its judgments never enter a report or an export.")
+    return study
+
+
+def _zone(uow: UnitOfWork, study: StudyRow) -> ZoneInfo:
+    run = uow.runs.get(study.run_id)
+    return ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+
+
+def _vote(row: VoteRow, zone: ZoneInfo) -> Vote:
+    return Vote(
+        case_id=row.case_id,
+        case_number=row.case_number,
+        repeat_number=row.repeat_number,
+        reviewer_id=row.reviewer_id,
+        reader_code=f"R{row.reader_number}",
+        version=row.version,
+        answer=row.answer,
+        certainty=row.certainty,
+        comment=row.comment,
+        reason=row.reason,
+        judged_at=row.judged_at.astimezone(zone),
+        active_seconds=row.active_seconds,
+        saw_score_before=row.saw_score_before,
+        rubric_version=row.rubric_version,
+    )
+
+
+def _by_case(rows: Iterable[CaseScoreRow]) -> dict[int, dict[str, ScorerSays]]:
+    scores: dict[int, dict[str, ScorerSays]] = {}
+    for row in rows:
+        says = ScorerSays(row.score, row.scaled_score, row.soft_label, row.support)
+        scores.setdefault(row.case_id, {})[row.scorer] = says
+    return scores
+
+
+def _count(slots: Iterable[SlotRow]) -> dict[SlotState, int]:
+    counted = Counter(slot.state for slot in slots)
+    return {state: counted[state] for state in SlotState}

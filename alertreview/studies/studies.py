@@ -1,0 +1,379 @@
+"""Study set-up: cases and rubric, frozen on opening; readers, lock and reopening; the rows that reports start from."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from alertreview.settings import Clock
+from alertreview.studies import results
+from alertreview.studies.models import CaseForReport, ChosenCase, StudyProgress, StudyView, Vote, study_view
+from core.errors import InvalidInputError, RefusedError
+from core.vocabulary import Answer, RunStatus, StudyStatus
+from db.database import Database
+from db.rows import CaseScoreRow, InstanceRow, NewCase, NewStudy, RubricRow, RunRow, StudyRow, TaskRow
+from db.unit_of_work import UnitOfWork
+
+ANSWER_TEXTS = {
+    Answer.CANNOT_JUDGE: "Cannot judge",
+    Answer.USUAL: "Usual",
+    Answer.UNUSUAL: "Unusual, not clinically relevant",
+    Answer.RELEVANT: "Unusual and clinically relevant",
+}
+QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
+COMMAND_LINE = "command line"
+_SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
+
+
+class StudyService:
+    """Use cases of coordinators and researchers.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    clock : callable
+        Gives the time now, aware.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def create_study(
+        self,
+        slug: str,
+        title: str,
+        run_id: int,
+        cases: Sequence[ChosenCase],
+        *,
+        n_slots: int = 3,
+        order_seed: int = 0,
+        question: str = QUESTION,
+        guidelines: str = "",
+        answer_texts: Mapping[Answer, str] = ANSWER_TEXTS,
+        selection_design: Mapping[str, Any] | None = None,
+        hold_hours: float = 24.0,
+        is_calibration: bool = False,
+        is_open_panel: bool = False,
+        actor: str = COMMAND_LINE,
+    ) -> StudyView:
+        """Make a study as a draft, from cases that somebody chose; `add_cases` adds more until it opens.
+
+        Parameters
+        ----------
+        slug, title : str
+            Short name for links (lower-case letters, digits, hyphens), and a title for people.
+        run_id : int
+            Published run whose scores the cases were chosen by.
+        cases : sequence of ChosenCase
+        n_slots, order_seed, hold_hours
+            Readers for each case; the seed of readers' orders; when an opened, unjudged case becomes free again.
+        question, guidelines, answer_texts
+            Rubric version 1; texts for every answer code.
+        selection_design : mapping
+            How the cases were chosen, as JSON knows it; printed in reports.
+        is_calibration : bool
+            For training: readers get feedback, and no report ever takes the votes.
+        is_open_panel : bool
+            Readers may see the scores before they judge. It is never changed: who saw a score has seen it.
+
+        Raises
+        ------
+        InvalidInputError, ConflictError, RefusedError
+            If a value breaks a rule or names what the run's import lacks; the name is taken; the run is unpublished.
+        """
+        _check_study(slug, title, n_slots, hold_hours)
+        if is_open_panel and is_calibration:
+            raise InvalidInputError(f"Study '{slug}' cannot be for training and an open panel. Choose one of them.")
+        now = self._clock()
+        with self._database.write() as uow:
+            run = _published(uow, run_id)
+            new = NewStudy(
+                slug=slug,
+                title=title,
+                run_id=run_id,
+                n_slots=n_slots,
+                order_seed=order_seed,
+                hold_hours=hold_hours,
+                simulated=uow.snapshots.get(run.snapshot_id).simulated,
+                is_calibration=is_calibration,
+                is_open_panel=is_open_panel,
+                selection_design=dict(selection_design or {}),
+                created_at=now,
+            )
+            study = uow.studies.add(new)
+            uow.studies.add_rubric(_rubric(study.id, 1, question, guidelines, answer_texts, now))
+            n_cases = _add_cases(uow, study, run.snapshot_id, cases)
+            details = {"cases": n_cases, "slots": n_slots, "seed": order_seed, "run": run_id}
+            details |= {"open_panel": True} if is_open_panel else {}
+            uow.audit.append(now, actor, "study created", f"study {slug}", details)
+            view = study_view(uow, study)
+            uow.commit()
+        return view
+
+    def add_cases(self, slug: str, cases: Sequence[ChosenCase], *, actor: str = COMMAND_LINE) -> int:
+        """Add cases to a draft; gives their number.
+
+        Raises
+        ------
+        RefusedError
+            If the study was opened: then its cases are frozen.
+        """
+        with self._database.write() as uow:
+            study = _draft(uow, slug)
+            n_cases = _add_cases(uow, study, uow.runs.get(study.run_id).snapshot_id, cases)
+            uow.audit.append(self._clock(), actor, "cases added", f"study {slug}", {"cases": n_cases})
+            uow.commit()
+        return n_cases
+
+    def revise_rubric(
+        self,
+        slug: str,
+        *,
+        question: str,
+        guidelines: str,
+        answer_texts: Mapping[Answer, str],
+        actor: str = COMMAND_LINE,
+    ) -> int:
+        """Give a draft a new rubric version and return its number; former versions stay readable.
+
+        Raises
+        ------
+        RefusedError
+            If the study was opened: then its rubric is frozen.
+        """
+        now = self._clock()
+        with self._database.write() as uow:
+            study = _draft(uow, slug)
+            version = study.rubric_version + 1
+            uow.studies.add_rubric(_rubric(study.id, version, question, guidelines, answer_texts, now))
+            details = {"before": study.rubric_version, "after": version}
+            uow.audit.append(now, actor, "rubric revised", f"study {slug}", details)
+            uow.commit()
+        return version
+
+    def add_readers(self, slug: str, person_ids: Sequence[int], *, actor: str = COMMAND_LINE) -> None:
+        """Let people take slots of a study; those who may already stay as they are.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such person.
+        RefusedError
+            If somebody was deactivated, or the study is locked.
+        """
+        with self._database.write() as uow:
+            study = uow.studies.by_slug(slug)
+            if study.status is StudyStatus.LOCKED:
+                raise RefusedError(f"Study '{slug}' is locked. Reopen it before adding readers.")
+            for person_id in person_ids:
+                if not uow.people.get(person_id).active:
+                    raise RefusedError(f"Person {person_id} was deactivated. Activate the person, or choose another.")
+            before = [reader.person_id for reader in uow.studies.readers(study.id)]
+            uow.studies.add_readers(study.id, person_ids)
+            after = [reader.person_id for reader in uow.studies.readers(study.id)]
+            details = {"before": before, "after": after}
+            uow.audit.append(self._clock(), actor, "readers added", f"study {slug}", details)
+            uow.commit()
+
+    def open_study(self, slug: str, *, actor: str = COMMAND_LINE) -> None:
+        """Freeze run, cases, rubric and seed of a draft, and let its readers judge.
+
+        Raises
+        ------
+        RefusedError
+            If the study is no draft, has no case, or fewer readers than a case has slots.
+        """
+        with self._database.write() as uow:
+            study = _draft(uow, slug)
+            n_readers = len(uow.studies.readers(study.id))
+            if not uow.cases.in_study(study.id):
+                raise RefusedError(f"Study '{slug}' has no case. Choose cases before opening it.")
+            if n_readers < study.n_slots:
+                raise RefusedError(
+                    f"Study '{slug}' has {n_readers} readers and wants {study.n_slots} for each case. "
+                    "Add readers before opening it."
+                )
+            self._set_status(uow, study, StudyStatus.OPEN, actor, "study opened", "")
+            uow.commit()
+
+    def lock_study(self, slug: str, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
+        """Take no more judgments.
+
+        Raises
+        ------
+        RefusedError
+            If the study is not open.
+        """
+        with self._database.write() as uow:
+            study = uow.studies.by_slug(slug)
+            if study.status is not StudyStatus.OPEN:
+                raise RefusedError(f"Study '{slug}' is {study.status}; only an open study can be locked.")
+            self._set_status(uow, study, StudyStatus.LOCKED, actor, "study locked", reason)
+            uow.commit()
+
+    def reopen_study(self, slug: str, *, reason: str, actor: str = COMMAND_LINE) -> None:
+        """Take judgments again; signatures under the report are superseded for good.
+
+        Raises
+        ------
+        RefusedError
+            If no reason is given, or the study is not locked.
+        """
+        if not reason.strip():
+            raise RefusedError("Reopening a locked study needs a reason, which the audit trail keeps.")
+        with self._database.write() as uow:
+            study = uow.studies.by_slug(slug)
+            if study.status is not StudyStatus.LOCKED:
+                raise RefusedError(f"Study '{slug}' is {study.status}; only a locked study can be reopened.")
+            self._set_status(uow, study, StudyStatus.OPEN, actor, "study reopened", reason)
+            uow.signatures.supersede(study.id, self._clock())
+            uow.commit()
+
+    def view(self, slug: str) -> StudyView:
+        """Give a study as it stands."""
+        with self._database.read() as uow:
+            return study_view(uow, uow.studies.by_slug(slug))
+
+    def votes(self, slug: str) -> tuple[Vote, ...]:
+        """Give the current judgments of a study, by case and reader, without hidden repeats.
+
+        Raises
+        ------
+        RefusedError
+            If the study is for calibration: no report ever takes its votes.
+        """
+        with self._database.read() as uow:
+            return results.votes(uow, slug)
+
+    def repeats(self, slug: str) -> tuple[tuple[Vote, Vote], ...]:
+        """Give pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
+        with self._database.read() as uow:
+            return results.repeats(uow, slug)
+
+    def case_rows(self, slug: str) -> tuple[CaseForReport, ...]:
+        """Give the cases of a study with how they were chosen and what scorers say, without hidden repeats.
+
+        Raises
+        ------
+        RefusedError
+            If the study is for calibration.
+        """
+        with self._database.read() as uow:
+            return results.case_rows(uow, slug)
+
+    def progress(self, slug: str) -> StudyProgress:
+        """Count how far a study and its readers have come; hidden repeats do not count."""
+        with self._database.read() as uow:
+            return results.progress(uow, slug)
+
+    def _set_status(
+        self, uow: UnitOfWork, study: StudyRow, status: StudyStatus, actor: str, action: str, reason: str
+    ) -> None:
+        now = self._clock()
+        uow.studies.set_status(
+            study.id,
+            status,
+            opened_at=study.opened_at or now,
+            locked_at=now if status is StudyStatus.LOCKED else None,
+        )
+        details = {"before": study.status.value, "after": status.value, "reason": reason}
+        uow.audit.append(now, actor, action, f"study {study.slug}", details)
+
+
+def _check_study(slug: str, title: str, n_slots: int, hold_hours: float) -> None:
+    if not _SLUG.fullmatch(slug):
+        raise InvalidInputError(
+            f"The short name '{slug[:60]}' cannot be used: lower-case letters, digits and hyphens, at most 60."
+        )
+    if not title.strip():
+        raise InvalidInputError(f"Study '{slug}' has no title. Give it one that readers understand.")
+    if n_slots < 1:
+        raise InvalidInputError(f"Study '{slug}' wants {n_slots} readers for each case; at least 1 is needed.")
+    if not 0 < hold_hours < float("inf"):
+        raise InvalidInputError(f"Study '{slug}' holds cases for {hold_hours} h; a positive number is needed.")
+
+
+def _published(uow: UnitOfWork, run_id: int) -> RunRow:
+    run = uow.runs.get(run_id)
+    if run.status is not RunStatus.PUBLISHED:
+        raise RefusedError(f"Scoring run {run_id} is {run.status}; a study needs a published run.")
+    return run
+
+
+def _draft(uow: UnitOfWork, slug: str) -> StudyRow:
+    study = uow.studies.by_slug(slug)
+    if study.status is not StudyStatus.DRAFT:
+        raise RefusedError(f"Study '{slug}' was opened: its run, cases, rubric and seed are frozen. Make a new study.")
+    return study
+
+
+def _rubric(
+    study_id: int, version: int, question: str, guidelines: str, answer_texts: Mapping[Answer, str], now: datetime
+) -> RubricRow:
+    if set(answer_texts) != set(Answer) or not all(text.strip() for text in answer_texts.values()):
+        raise InvalidInputError("Every answer code, 0 to 3, needs a text, and there are no others.")
+    texts = {str(int(answer)): answer_texts[answer] for answer in Answer}
+    return RubricRow(
+        study_id=study_id,
+        version=version,
+        question=question,
+        guidelines=guidelines,
+        answer_texts=texts,
+        created_at=now,
+    )
+
+
+def _add_cases(uow: UnitOfWork, study: StudyRow, snapshot_id: int, chosen: Sequence[ChosenCase]) -> int:
+    if study.is_open_panel and any(case.repeat_number for case in chosen):
+        raise InvalidInputError(
+            f"Study '{study.slug}' is an open panel, whose readers would know a case again: leave hidden repeats out."
+        )
+    tasks = {task.task_key: task for task in uow.snapshots.tasks(snapshot_id)}
+    instances = uow.snapshots.instances_at(snapshot_id, [case.row_index for case in chosen])
+    new = [_new_case(case, instances.get(case.row_index), tasks.get(case.task_key)) for case in chosen]
+    known = uow.cases.in_study(study.id)
+    _check_distinct([(case.instance_id, case.task_id, case.repeat_number) for case in [*known, *new]])
+    case_ids = uow.cases.add(study.id, len(known) + 1, new, study.n_slots)
+    uow.cases.add_scores(
+        CaseScoreRow(case_id, scorer, says.score, says.scaled_score, says.soft_label, says.support)
+        for case_id, case in zip(case_ids, chosen, strict=True)
+        for scorer, says in case.scores.items()
+    )
+    uow.cases.add_references(
+        {case_id: case.reference for case_id, case in zip(case_ids, chosen, strict=True) if case.reference}
+    )
+    return len(case_ids)
+
+
+def _new_case(case: ChosenCase, instance: InstanceRow | None, task: TaskRow | None) -> NewCase:
+    if instance is None:
+        raise InvalidInputError(f"The import of the run has no instance in row {case.row_index}. Choose cases from it.")
+    if task is None:
+        raise InvalidInputError(f"The import of the run has no task '{case.task_key}'. Choose cases from its tasks.")
+    if not 0 < case.inclusion_probability <= 1:
+        raise InvalidInputError(
+            f"The case in row {case.row_index}, task '{case.task_key}', has inclusion probability "
+            f"{case.inclusion_probability}; it must be above 0 and at most 1."
+        )
+    return NewCase(
+        instance_id=instance.id,
+        task_id=task.id,
+        patient_id=instance.patient_id,
+        snapshot_at=instance.snapshot_at,
+        task_key=task.task_key,
+        decision=case.decision,
+        stratum=case.stratum,
+        stratum_size=case.stratum_size,
+        inclusion_probability=case.inclusion_probability,
+        repeat_number=case.repeat_number,
+    )
+
+
+def _check_distinct(keys: Sequence[tuple[int, int, int]]) -> None:
+    if len(set(keys)) != len(keys):
+        raise InvalidInputError("A case was chosen twice. Choose each instance x task once, or number its repeats.")
+    firsts = {(instance, task) for instance, task, repeat in keys if repeat == 0}
+    if any((instance, task) not in firsts for instance, task, repeat in keys if repeat):
+        raise InvalidInputError("A hidden repeat has no first showing in the study. Add the case itself as well.")

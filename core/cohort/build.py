@@ -1,0 +1,286 @@
+"""From an event stream to a cohort: stays, instances, features, tasks and order groups, part by part."""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.cohort.cohort import About, Built, Cohort, CohortSink, MemorySink
+from core.cohort.content_hash import content_hash
+from core.cohort.feature_layout import Layout, note_first_texts, with_unit
+from core.cohort.instance_blocks import whole_block
+from core.cohort.patient_state import Background, members, patient_state
+from core.cohort.reference_bands import BandCollector
+from core.cohort.tasks import TaskCollector, edited_groups, order_groups
+from core.errors import MappingError
+from core.events.import_report import ImportReport, ReadCounts, StayCounts, StreamChecks
+from core.events.mapping import SiteMapping
+from core.events.parts import EventStream, MakeShelf, MemoryShelf, WholeStream, gathered
+from core.events.stays import HOURS_IN_WINDOW, make_instances, make_patients, pair_stays
+from core.events.stream import EVENT_COLUMNS
+from core.vocabulary import Kind
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and the share that is done, in [0, 1]."""
+_MANY_AT_MIDNIGHT = 0.9
+_MANY_OUTSIDE = 0.5
+
+
+def build(
+    stream: EventStream | pd.DataFrame, counts: ReadCounts, mapping: SiteMapping, about: About, progress: Progress
+) -> tuple[Cohort, ImportReport]:
+    """Build the cohort in memory.
+
+    Parameters
+    ----------
+    stream : EventStream or DataFrame
+        An event stream, or all its events with the column ``stay``.
+    counts : ReadCounts
+    mapping : SiteMapping
+    about : About
+    progress : callable
+
+    Returns
+    -------
+    cohort : Cohort
+    report : ImportReport
+
+    Raises
+    ------
+    MappingError
+        When no instance comes of the events.
+    """
+    stream = WholeStream(stream) if isinstance(stream, pd.DataFrame) else stream
+    sink = MemorySink()
+    built, report = build_parts(stream, counts, mapping, about, progress, sink, MemoryShelf)
+    parts = {each.name: getattr(built, each.name) for each in fields(built)}
+    return Cohort(**parts, features=sink.matrix, events=gathered(stream)[list(EVENT_COLUMNS)]), report
+
+
+def build_parts(
+    stream: EventStream,
+    counts: ReadCounts,
+    mapping: SiteMapping,
+    about: About,
+    progress: Progress,
+    sink: CohortSink,
+    make_shelf: MakeShelf,
+) -> tuple[Built, ImportReport]:
+    """Build the cohort with one part of the events in memory at a time; parameters and errors as in `build`.
+
+    Parameters
+    ----------
+    sink : CohortSink
+        Where events and features go.
+    make_shelf : callable
+        Where the values wait from which reference bands are computed.
+    """
+    progress("stays and instances", 0.0)
+    patients = _Patients(stream, mapping, about)
+    patients.gather(make_shelf, progress)
+    progress("features and tasks", 0.3)
+    state = _State(stream, patients, sink)
+    state.gather(progress)
+    progress("order groups", 0.85)
+    built = _built(state, patients, mapping, about)
+    progress("checks", 0.9)
+    sink.keep_columns(np.flatnonzero(state.n_present))
+    hashed = content_hash(built, stream, state.used_texts, sink.feature_chunks(), mapping)
+    built = replace(built, content_hash=hashed)
+    report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
+    progress("checks", 1.0)
+    return built, replace(report, warnings=_warnings(report))
+
+
+class _Patients:
+    """The first walk over the parts: patients, stays, instances, units of items, reference bands."""
+
+    def __init__(self, stream: EventStream, mapping: SiteMapping, about: About) -> None:
+        self._stream, self._mapping, self._about = stream, mapping, about
+        self._stays = StayCounts()
+        self._n_merged = 0
+        self.of_part: list[tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] = []
+        """Patients, stays and instances of each part; stays numbered from 0 in each."""
+
+    def gather(self, make_shelf: MakeShelf, progress: Progress) -> None:
+        """Walk.
+
+        Raises
+        ------
+        MappingError
+            When there is no instance.
+        """
+        stream, mapping = self._stream, self._mapping
+        items, names = stream.categories["item"], [""] * len(stream.categories["item"])
+        units = list(names)
+        shifted = mapping.calendar_is_shifted
+        bands = BandCollector(len(items), stream.n_events, make_shelf("values"), calendar_is_shifted=shifted)
+        n_done = 0
+        for events in stream.parts():
+            paired = pair_stays(events)
+            patients = make_patients(events, self._about.splits)
+            instances, n_merged = make_instances(
+                paired.table, patients, mapping.snapshot_hour, stream.end, shifted=shifted
+            )
+            self.of_part.append((patients, paired.table, instances))
+            self._stays += paired.counts
+            self._n_merged += n_merged
+            note_first_texts(events, "name", names)
+            note_first_texts(with_unit(events), "unit", units)
+            bands.add(events, whole_block(events, paired.table, instances))
+            n_done += len(events)
+            progress("stays and instances", 0.25 * n_done / stream.n_events)
+        self._refuse_none()
+        bands.finish()
+        self.names = [name or item for name, item in zip(names, items, strict=True)]
+        categories = mapping.categories
+        self.background = Background(
+            Layout(items, self.names, units, [category.name for category in categories]),
+            bands,
+            stream.kinds,
+            panels=members(items, categories, "lab"),
+            classes=members(items, categories, "drug"),
+        )
+
+    def _refuse_none(self) -> None:
+        if not any(len(instances) for _, _, instances in self.of_part):
+            mapping = self._mapping
+            raise MappingError(
+                f"Mapping {mapping.name!r} gives {self._stays.n_stays:,} stays and not one patient-state instance: no "
+                f"stay includes {mapping.snapshot_hour:02d}:00. Check the rules for ADMISSION and DISCHARGE, or "
+                "snapshot_hour."
+            )
+
+    def counts(self) -> StayCounts:
+        """Say what came of the stays."""
+        n_with = sum(instances["stay_id"].nunique() for _, _, instances in self.of_part)
+        return replace(
+            self._stays, n_instances_merged=self._n_merged, n_without_instance=self._stays.n_stays - int(n_with)
+        )
+
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Patients, stays and instances of all parts, stays numbered throughout."""
+        n_stays = np.cumsum([0, *(len(stays) for _, stays, _ in self.of_part)])
+        numbered = [
+            (
+                patients,
+                stays.assign(stay_id=stays["stay_id"] + first),
+                instances.assign(stay_id=instances["stay_id"] + first),
+            )
+            for (patients, stays, instances), first in zip(self.of_part, n_stays[:-1], strict=True)
+        ]
+        patients, stays, instances = (
+            pd.concat([part[i] for part in numbered if len(part[i])] or [numbered[0][i]], ignore_index=True)
+            for i in range(3)
+        )
+        return patients, stays, instances
+
+
+class _State:
+    """The second walk over the parts: features and decisions, events on their way to the sink, checks."""
+
+    def __init__(self, stream: EventStream, patients: _Patients, sink: CohortSink) -> None:
+        self._stream, self._patients, self._sink = stream, patients, sink
+        self.tasks = TaskCollector(stream.categories["item"], patients.names)
+        self.checks = StreamChecks()
+        self.n_present = np.zeros(patients.background.layout.n_columns, dtype=np.int64)
+        self.units: list[npt.NDArray[np.object_]] = []
+        self.used_texts = {name: np.zeros(len(texts), dtype=bool) for name, texts in stream.categories.items()}
+
+    def gather(self, progress: Progress) -> None:
+        """Walk."""
+        n_done = 0
+        for events, (patients, stays, instances) in zip(self._stream.parts(), self._patients.of_part, strict=True):
+            for name, used in self.used_texts.items():
+                used[events[name].cat.codes.to_numpy()] = True
+            state = patient_state(events, stays, instances, self._patients.background)
+            self.n_present += np.bincount(state.features.indices, minlength=len(self.n_present))
+            self.units.append(state.unit)
+            self.tasks.add(events, instances)
+            self.checks.add(events, stays, patients)
+            self._sink.features(state.features)
+            self._sink.events(events[list(EVENT_COLUMNS)])
+            n_done += len(events)
+            progress("features and tasks", 0.3 + 0.55 * n_done / self._stream.n_events)
+
+
+def _built(state: _State, patients: _Patients, mapping: SiteMapping, about: About) -> Built:
+    tables = patients.tables()
+    instances = tables[2].assign(unit=pd.Series(np.concatenate(state.units), dtype="str"))
+    used = np.flatnonzero(state.n_present)
+    dictionary = patients.background.layout.dictionary(used)
+    dictionary["share_present"] = state.n_present[used] / max(len(instances), 1)
+    tasks = state.tasks.tasks(mapping.min_positive)
+    groups = order_groups(tasks.decisions, list(tasks.table["name"]))
+    groups = edited_groups(groups, list(tasks.table["task_key"]), mapping.order_groups)
+    return Built(
+        patients=tables[0],
+        stays=tables[1],
+        instances=instances,
+        feature_dictionary=dictionary,
+        tasks=tasks.table.assign(order_group=pd.Series(groups, dtype="str")),
+        decisions=tasks.decisions,
+        site_timezone=mapping.timezone,
+        calendar_is_shifted=mapping.calendar_is_shifted,
+        simulated=about.simulated or mapping.simulated,
+        content_hash="",
+    )
+
+
+def _report(
+    built: Built,
+    n_events: int,
+    checks: StreamChecks,
+    counts: ReadCounts,
+    stays: StayCounts,
+    mapping: SiteMapping,
+    about: About,
+) -> ImportReport:
+    kinds = built.tasks["kind"]
+    return ImportReport(
+        source=about.source,
+        format=mapping.format,
+        mapping=mapping.name,
+        n_patients=len(built.patients),
+        n_events=n_events,
+        read=counts,
+        stays=stays,
+        n_instances=len(built.instances),
+        n_cut_windows=int((built.instances["window_hours"] < HOURS_IN_WINDOW).sum()),
+        n_features=len(built.feature_dictionary),
+        n_lab_tasks=int((kinds == Kind.LAB_ORDER.value).sum()),
+        n_medication_tasks=int((kinds == Kind.MEDICATION.value).sum()),
+        min_positive=mapping.min_positive,
+        outside_stays=checks.outside_stays,
+        share_midnight=checks.share_midnight,
+        n_results_before_order=checks.n_results_before_order,
+        n_before_birth=checks.n_before_birth,
+        n_after_death=checks.n_after_death,
+        simulated=built.simulated,
+    )
+
+
+def _warnings(report: ImportReport) -> tuple[str, ...]:
+    out = []
+    if report.share_midnight > _MANY_AT_MIDNIGHT:
+        out.append(
+            f"{report.share_midnight:.0%} of all times are midnight: the source has dates without times of day, and "
+            "what was known at the snapshot hour cannot be told from what came later. Do not trust the scores."
+        )
+    for part in report.outside_stays:
+        if part.n_events and part.n_outside / part.n_events > _MANY_OUTSIDE:
+            share = part.n_outside / part.n_events
+            out.append(
+                f"{share:.0%} of the events of kind {part.kind} lie outside any stay; check what counts as a stay."
+            )
+    if report.n_lab_tasks + report.n_medication_tasks == 0:
+        out.append(
+            f"No lab and no drug has {report.min_positive} positive instances among {report.n_instances:,}: there is "
+            "nothing to score. Lower min_positive, or check the rules for labs and drugs."
+        )
+    n_unknown = sum(drop.n_rows for drop in report.read.dropped if "no rule" in drop.reason)
+    if n_unknown > report.read.n_rows / 2:
+        out.append(f"{n_unknown:,} of {report.read.n_rows:,} rows have a code that the mapping does not know.")
+    return tuple(out)

@@ -1,0 +1,152 @@
+"""Events and instances as numbers, cut into blocks of patients so that memory stays bounded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.cohort.feature_layout import LOOK_BACK_HOURS
+from core.events.series import SeriesSet, cross
+from core.events.stream import EventKind, seconds
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+HOUR = 3600
+_WORK_PER_BLOCK = 20_000_000
+"""Upper bound of (events x instances) looked at together: temporary arrays stay below about 1 GB."""
+_KINDS = list(EventKind)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Events and instances of some patients, both sorted by patient.
+
+    Parameters
+    ----------
+    patient, item, time, known_at : array of int, shape (n_events,)
+        Numbers of patient and item; seconds.
+    kind : array of int8, shape (n_events,)
+        Position in `EventKind`.
+    value : array of shape (n_events,)
+    instance_patient, row, snapshot, from_time : array of int, shape (n_instances,)
+        Patient number; row in the cohort; seconds of the snapshot and of what belongs to the stay.
+    """
+
+    patient: IntArray
+    item: IntArray
+    kind: npt.NDArray[np.int8]
+    time: IntArray
+    known_at: IntArray
+    value: FloatArray
+    instance_patient: IntArray
+    row: IntArray
+    snapshot: IntArray
+    from_time: IntArray
+
+    def only(self, *kinds: EventKind) -> "Block":
+        """Keep the events of some kinds."""
+        return self.where(np.isin(self.kind, [_KINDS.index(kind) for kind in kinds]))
+
+    def regrouped(self, members: npt.NDArray[np.bool_]) -> "Block":
+        """Let items be numbers of categories; an event is there once for each category that its item is a member of.
+
+        Parameters
+        ----------
+        members : array of bool, shape (n_categories, n_items)
+        """
+        parts = [self.where(is_member[self.item]) for is_member in members]
+        number = np.repeat(np.arange(len(parts)), [len(part.item) for part in parts])
+        return replace(
+            self,
+            patient=np.concatenate([part.patient for part in parts]),
+            item=number,
+            kind=np.concatenate([part.kind for part in parts]),
+            time=np.concatenate([part.time for part in parts]),
+            known_at=np.concatenate([part.known_at for part in parts]),
+            value=np.concatenate([part.value for part in parts]),
+        )
+
+    def where(self, keep: npt.NDArray[np.bool_] | slice) -> "Block":
+        """Keep some events."""
+        return replace(
+            self,
+            patient=self.patient[keep],
+            item=self.item[keep],
+            kind=self.kind[keep],
+            time=self.time[keep],
+            known_at=self.known_at[keep],
+            value=self.value[keep],
+        )
+
+
+def whole_block(events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFrame) -> Block:
+    """Turn an event stream and its instances into numbers."""
+    patients = events["patient_id"].cat.categories
+    admitted = seconds(stays["admitted_at"])[instances["stay_id"].to_numpy()]
+    time = seconds(events["time"])
+    return Block(
+        patient=events["patient_id"].cat.codes.to_numpy().astype(np.int64),
+        item=events["item"].cat.codes.to_numpy().astype(np.int64),
+        kind=events["kind"].cat.codes.to_numpy(),
+        time=time,
+        known_at=np.maximum(seconds(events["known_at"]), time),
+        value=events["value"].to_numpy(),
+        instance_patient=patients.get_indexer(instances["patient_id"]).astype(np.int64),
+        row=np.arange(len(instances)),
+        snapshot=seconds(instances["snapshot_at"]),
+        from_time=admitted - LOOK_BACK_HOURS * HOUR,
+    )
+
+
+def blocks(whole: Block) -> Iterator[Block]:
+    """Cut into runs of whole patients whose work stays bounded; patients without an instance are skipped."""
+    n_patients = int(max(whole.patient.max(initial=-1), whole.instance_patient.max(initial=-1))) + 1
+    n_instances = np.bincount(whole.instance_patient, minlength=n_patients)
+    work = np.cumsum(np.bincount(whole.patient, minlength=n_patients) * n_instances)
+    low = 0
+    while low < n_patients:
+        done = int(work[low - 1]) if low else 0
+        high = max(low + 1, int(np.searchsorted(work, done + _WORK_PER_BLOCK, side="right")))
+        e = slice(*np.searchsorted(whole.patient, [low, high]))
+        i = slice(*np.searchsorted(whole.instance_patient, [low, high]))
+        low = high
+        if i.stop > i.start:
+            yield replace(
+                whole.where(e),
+                instance_patient=whole.instance_patient[i],
+                row=whole.row[i],
+                snapshot=whole.snapshot[i],
+                from_time=whole.from_time[i],
+            )
+
+
+class ItemSeries:
+    """Series of one patient and item each, crossed with the patient's instances.
+
+    Parameters
+    ----------
+    block : Block
+        With the events of interest only.
+
+    Attributes
+    ----------
+    series, item, row, snapshot, from_time : array of int, shape (n_pairs,)
+        One entry for each pair of series and instance.
+    """
+
+    def __init__(self, block: Block) -> None:
+        key = (block.patient << np.int64(32)) | block.item
+        keys, self._number = np.unique(key, return_inverse=True)
+        self._n_series = len(keys)
+        self.series, instance = cross(keys >> np.int64(32), block.instance_patient)
+        self.item = (keys & np.int64(0xFFFFFFFF))[self.series]
+        self.row = block.row[instance]
+        self.snapshot = block.snapshot[instance]
+        self.from_time = block.from_time[instance]
+
+    def sorted_by(self, time: IntArray, keep: npt.NDArray[np.bool_]) -> SeriesSet:
+        """Sort some of the block's events (True in `keep`) inside their series by a time of the block's events."""
+        return SeriesSet(self._number[keep], time[keep], self._n_series)

@@ -1,0 +1,191 @@
+"""Reference bands: the central 90 % of a lab's values at this site, without a look at the patient's own future."""
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.cohort.instance_blocks import Block
+from core.events.parts import Shelf
+from core.events.stream import EventKind
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+LOW_SHARE, HIGH_SHARE = 0.05, 0.95
+MIN_VALUES = 20
+"""A band from fewer values is no band."""
+N_FOLDS = 5
+MIN_STEP_DAYS = 7
+MAX_STEPS = 52
+_VALUES_AT_ONCE = 8_000_000
+
+
+@dataclass(frozen=True)
+class ReferenceBands:
+    """Bands of every item in every cell of the population.
+
+    Parameters
+    ----------
+    low, high : array of shape (n_cells, n_items)
+        NaN where there are too few values.
+    cell_of_instance : array of int, shape (n_instances,)
+    """
+
+    low: FloatArray
+    high: FloatArray
+    cell_of_instance: IntArray
+
+
+def reference_bands(
+    value: FloatArray,
+    item: IntArray,
+    n_items: int,
+    cell: IntArray,
+    cell_of_instance: IntArray,
+    *,
+    expanding: bool,
+) -> ReferenceBands:
+    """Compute bands that an instance may use without knowing its own future.
+
+    With a true calendar (`expanding`) cells are consecutive periods, and the band of a period comes from all values of
+    earlier periods. With shifted calendars cells are groups of patients, and the band of a group comes from all others.
+
+    Parameters
+    ----------
+    value : array of shape (n_values,)
+        Finite.
+    item, cell : array of int, shape (n_values,)
+    n_items : int
+    cell_of_instance : array of int, shape (n_instances,)
+    expanding : bool
+
+    Returns
+    -------
+    ReferenceBands
+    """
+    n_cells = int(max(cell.max(initial=-1), cell_of_instance.max(initial=-1))) + 1
+    low, high = np.full((n_cells, n_items), np.nan), np.full((n_cells, n_items), np.nan)
+    order = np.argsort(item, kind="stable")
+    bounds = np.searchsorted(item[order], np.arange(n_items + 1))
+    for j in np.flatnonzero(np.diff(bounds) >= MIN_VALUES):
+        rows = order[bounds[j] : bounds[j + 1]]
+        low[:, j], high[:, j] = _item_bands(value[rows], cell[rows], n_cells, expanding=expanding)
+    return ReferenceBands(low, high, cell_of_instance)
+
+
+def _item_bands(value: FloatArray, cell: IntArray, n_cells: int, *, expanding: bool) -> tuple[FloatArray, FloatArray]:
+    out = np.full((2, n_cells), np.nan)
+    n_in_cell = np.bincount(cell, minlength=n_cells)
+    for c in range(n_cells):
+        if expanding and c and not n_in_cell[c - 1]:
+            # Nothing came since the period before: its band still holds.
+            out[:, c] = out[:, c - 1]
+            continue
+        usable = value[cell < c] if expanding else value[cell != c]
+        if len(usable) >= MIN_VALUES:
+            out[:, c] = np.quantile(usable, (LOW_SHARE, HIGH_SHARE))
+    return out[0], out[1]
+
+
+class Periods:
+    """Consecutive periods of at least a week each, over values and snapshots whose times come in parts."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+        self._last_snapshot: int | None = None
+
+    def see(self, known_at: IntArray, snapshot: IntArray) -> None:
+        """Note the times (seconds) of some values and snapshots."""
+        if len(known_at):
+            first = int(known_at.min())
+            self._first = first if self._first is None else min(first, self._first)
+        if len(snapshot):
+            last = int(snapshot.max())
+            self._last_snapshot = last if self._last_snapshot is None else max(last, self._last_snapshot)
+
+    def cells(self, times: IntArray) -> IntArray:
+        """Give times the numbers of their periods, 0 for what lies before the first value; final once all were seen."""
+        if self._first is None:
+            return np.zeros(len(times), dtype=np.int64)
+        last = self._first if self._last_snapshot is None else max(self._last_snapshot, self._first)
+        step = max(MIN_STEP_DAYS * 86400, -(-max(last - self._first, 1) // MAX_STEPS))
+        return np.maximum((times - self._first) // step, 0)
+
+
+def patient_cells(patient_ids: Iterable[str]) -> IntArray:
+    """Deal patients to groups by a checksum of their pseudonyms, so that a new patient moves nobody else."""
+    return np.array([zlib.crc32(patient.encode()) % N_FOLDS for patient in patient_ids], dtype=np.int64)
+
+
+class BandCollector:
+    """Collects the values of all parts of an event stream, and then gives every part its bands.
+
+    Parameters
+    ----------
+    n_items : int
+    n_events : int
+        Of the whole stream: more of them wait in more parts of the shelf.
+    shelf : Shelf
+    calendar_is_shifted : bool
+        Bands then come from other patients, else from earlier dates.
+    """
+
+    def __init__(self, n_items: int, n_events: int, shelf: Shelf, *, calendar_is_shifted: bool) -> None:
+        self._n_items = n_items
+        self._n_shelved = max(1, -(-n_events // _VALUES_AT_ONCE))
+        self._shelf = shelf
+        self._shifted = calendar_is_shifted
+        self._periods = Periods()
+        self._low = self._high = np.zeros((0, n_items))
+
+    def add(self, events: pd.DataFrame, block: Block) -> None:
+        """Note the values and snapshots of one part.
+
+        Parameters
+        ----------
+        events : DataFrame
+        block : Block
+            The same events, and their instances.
+        """
+        results = block.only(EventKind.LAB_RESULT, EventKind.OBSERVATION)
+        results = results.where(np.isfinite(results.value))
+        self._periods.see(results.known_at, block.snapshot)
+        when = self._patient_cells(events)[results.patient] if self._shifted else results.known_at
+        rows = pd.DataFrame({"item": results.item.astype(np.int32), "when": when, "value": results.value})
+        to = results.item % self._n_shelved
+        for part in np.unique(to).tolist():
+            self._shelf.put(part, rows[to == part])
+
+    @staticmethod
+    def _patient_cells(events: pd.DataFrame) -> IntArray:
+        return patient_cells(str(each) for each in events["patient_id"].cat.categories)
+
+    def finish(self) -> None:
+        """Compute all bands."""
+        n_cells = N_FOLDS if self._shifted else MAX_STEPS + 2
+        self._low, self._high = np.full((2, n_cells, self._n_items), np.nan)
+        for part in range(self._n_shelved):
+            rows = self._shelf.read(part)
+            self._shelf.drop(part)
+            if not len(rows):
+                continue
+            items, item = np.unique(rows["item"].to_numpy(), return_inverse=True)
+            when = rows["when"].to_numpy()
+            # What came after the last snapshot is in nobody's band, however far away it lies.
+            cell = when if self._shifted else np.minimum(self._periods.cells(when), n_cells - 1)
+            bands = reference_bands(
+                rows["value"].to_numpy(), item, len(items), cell, np.array([n_cells - 1]), expanding=not self._shifted
+            )
+            self._low[:, items], self._high[:, items] = bands.low[:n_cells], bands.high[:n_cells]
+
+    def bands(self, events: pd.DataFrame, block: Block) -> ReferenceBands:
+        """Bands of one part, with the cells of its instances."""
+        if self._shifted:
+            cells = self._patient_cells(events)[block.instance_patient]
+        else:
+            cells = np.minimum(self._periods.cells(block.snapshot), len(self._low) - 1)
+        return ReferenceBands(self._low, self._high, cells)

@@ -1,0 +1,220 @@
+"""Tasks and decisions: which labs and drugs are asked about, and what was done in the 24 h after each snapshot."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from core.events.series import SeriesSet
+from core.events.stays import DAY
+from core.events.stream import LAB_KINDS, MEDICATION_KINDS, of_kind, seconds, task_key
+from core.vocabulary import Kind
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks with enough positive instances.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``task_key``, ``name``, ``kind``, ``n_positive``, by kind and name; ``order_group`` is added later.
+    decisions : csc_matrix of shape (n_instances, n_tasks), bool
+    """
+
+    table: pd.DataFrame
+    decisions: sparse.csc_matrix
+
+
+class TaskCollector:
+    """Collects the decisions taken in [snapshot, snapshot + 24 h), part by part.
+
+    ``snapshot + 24 h`` is the next day's snapshot in site time, also across a clock change.
+
+    Parameters
+    ----------
+    items, names : sequence of str
+        Group key and name for people of every item.
+    """
+
+    def __init__(self, items: Sequence[str], names: Sequence[str]) -> None:
+        self._items, self._names = items, names
+        self._n_instances = 0
+        self._rows: dict[tuple[Kind, int], list[npt.NDArray[np.int32]]] = {}
+
+    def add(self, events: pd.DataFrame, instances: pd.DataFrame) -> None:
+        """Note the decisions of one part.
+
+        Parameters
+        ----------
+        events : DataFrame
+            Events with ``is_decision`` count.
+        instances : DataFrame
+            Of the same patients, as `core.cohort.cohort.Cohort.instances`; their rows follow those of the parts before.
+        """
+        is_decision = events["is_decision"].to_numpy()
+        n = max(len(instances), 1)
+        for kind, kinds in ((Kind.LAB_ORDER, LAB_KINDS), (Kind.MEDICATION, MEDICATION_KINDS)):
+            chosen = events.loc[is_decision & of_kind(events, kinds), ["patient_id", "time", "item"]]
+            instance = _instance_of(chosen, events["patient_id"].cat.categories, instances)
+            inside = instance >= 0
+            item = chosen["item"].cat.codes.to_numpy()[inside].astype(np.int64)
+            pairs = np.unique(item * n + instance[inside])
+            found, starts = np.unique(pairs // n, return_index=True)
+            rows = (pairs % n + self._n_instances).astype(np.int32)
+            ends = np.append(starts, len(rows))[1:]
+            for number, first, end in zip(found.tolist(), starts, ends, strict=True):
+                self._rows.setdefault((kind, number), []).append(rows[first:end])
+        self._n_instances += len(instances)
+
+    def tasks(self, min_positive: int) -> Tasks:
+        """Give the tasks with at least `min_positive` instances with the decision."""
+        keys: list[tuple[str, str, str]] = []
+        columns: list[npt.NDArray[np.int32]] = []
+        for (kind, number), rows in self._rows.items():
+            item = self._items[number]
+            if item and sum(map(len, rows)) >= min_positive:
+                keys.append((kind.value, self._names[number], task_key(kind, item)))
+                columns.append(np.concatenate(rows))
+        order = sorted(range(len(keys)), key=lambda i: (keys[i][0], keys[i][1].casefold(), keys[i][2]))
+        return _gather([keys[i] for i in order], [columns[i] for i in order], self._n_instances)
+
+
+def _gather(keys: list[tuple[str, str, str]], columns: list[npt.NDArray[np.int32]], n_instances: int) -> Tasks:
+    n = np.array([len(rows) for rows in columns], dtype=np.int64)
+    table = pd.DataFrame(
+        {
+            "task_key": pd.Series([key for _, _, key in keys], dtype="str"),
+            "name": pd.Series([name for _, name, _ in keys], dtype="str"),
+            "kind": pd.Series([kind for kind, _, _ in keys], dtype="str"),
+            "n_positive": n,
+        }
+    )
+    indices = np.concatenate([np.zeros(0, dtype=np.int32), *columns])
+    shape = (n_instances, len(keys))
+    decisions = sparse.csc_matrix((np.ones(len(indices), dtype=bool), indices, np.append(0, np.cumsum(n))), shape=shape)
+    return Tasks(table, decisions)
+
+
+def _instance_of(chosen: pd.DataFrame, patients: pd.Index, instances: pd.DataFrame) -> IntArray:
+    """Row of the instance whose window holds each event, -1 where there is none."""
+    patient = patients.get_indexer(instances["patient_id"]).astype(np.int64)
+    snapshots = SeriesSet(patient, seconds(instances["snapshot_at"]), len(patients))
+    if not len(instances):
+        return np.full(len(chosen), -1)
+    who, time = chosen["patient_id"].cat.codes.to_numpy().astype(np.int64), seconds(chosen["time"])
+    place = snapshots.before(who, time + 1) - 1
+    exists = place >= snapshots.start(who)
+    place = np.maximum(place, 0)
+    inside: npt.NDArray[np.bool_] = exists & (time - snapshots.time[place] < DAY)
+    return np.where(inside, snapshots.order[place], -1)
+
+
+PHI_THRESHOLD = 0.5
+_TASKS_AT_ONCE = 256
+
+
+def phi_coefficients(decisions: sparse.csc_matrix) -> npt.NDArray[np.float64]:
+    """Correlate the decisions of every pair of tasks.
+
+    Parameters
+    ----------
+    decisions : csc_matrix of shape (n_instances, n_tasks), bool
+        Past decisions.
+
+    Returns
+    -------
+    array of shape (n_tasks, n_tasks)
+        Phi coefficients in [-1, 1]; 0 where a task has only one kind of decision.
+    """
+    return _phi_rows(sparse.csc_array(decisions, dtype=np.int32), 0, decisions.shape[1])
+
+
+def _phi_rows(counts: sparse.csc_array, first: int, end: int) -> npt.NDArray[np.float64]:
+    """Correlate the tasks `first` to `end` - 1 with all."""
+    n = counts.shape[0]
+    both = (counts[:, first:end].T @ counts).toarray().astype(np.float64)
+    single = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
+    spread = np.sqrt(single * (n - single))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        phi = (n * both - np.outer(single[first:end], single)) / np.outer(spread[first:end], spread)
+    return np.where(np.isfinite(phi), phi, 0.0)
+
+
+def _linked(decisions: sparse.csc_matrix, threshold: float) -> sparse.csr_array:
+    """Mark the pairs of tasks beyond the threshold, some rows at a time: thousands of tasks make large squares."""
+    counts = sparse.csc_array(decisions, dtype=np.int32)
+    n_tasks = decisions.shape[1]
+    rows = [
+        sparse.csr_array(np.abs(_phi_rows(counts, first, min(first + _TASKS_AT_ONCE, n_tasks))) > threshold)
+        for first in range(0, n_tasks, _TASKS_AT_ONCE)
+    ]
+    return sparse.csr_array(sparse.vstack(rows, format="csr"))
+
+
+def order_groups(
+    decisions: sparse.csc_matrix, names: Sequence[str], threshold: float = PHI_THRESHOLD
+) -> npt.NDArray[np.object_]:
+    """Find the connected components of ``|phi| > threshold`` between decisions.
+
+    Parameters
+    ----------
+    decisions : csc_matrix of shape (n_instances, n_tasks), bool
+        Past decisions.
+    names : sequence of str, length n_tasks
+    threshold : float, default 0.5
+
+    Returns
+    -------
+    array of str, shape (n_tasks,)
+        Name of the group, which is that of its commonest member (the first of equally common ones); "" for a task that
+        is alone.
+    """
+    n_tasks = decisions.shape[1]
+    out = np.full(n_tasks, "", dtype=object)
+    if n_tasks == 0:
+        return out
+    _, component = connected_components(_linked(decisions, threshold), directed=False)
+    n_positive = np.asarray(decisions.sum(axis=0)).ravel()
+    taken: set[str] = set()
+    for number in np.unique(component):
+        members = np.flatnonzero(component == number)
+        if len(members) > 1:
+            commonest = names[members[int(np.argmax(n_positive[members]))]]
+            name, i = commonest, 2
+            while name in taken:
+                name, i = f"{commonest} ({i})", i + 1
+            taken.add(name)
+            out[members] = name
+    return out
+
+
+def edited_groups(
+    groups: npt.NDArray[np.object_], keys: Sequence[str], edits: Mapping[str, Sequence[str]]
+) -> npt.NDArray[np.object_]:
+    """Put tasks into the groups that a site mapping names, whatever was found for them.
+
+    Parameters
+    ----------
+    groups : array of str, shape (n_tasks,)
+    keys : sequence of str, length n_tasks
+        Task keys.
+    edits : mapping from group name to task keys
+        A group named "" takes its tasks out of every group.
+
+    Returns
+    -------
+    array of str, shape (n_tasks,)
+    """
+    out = groups.copy()
+    for name, members in edits.items():
+        for key in members:
+            if key in keys:
+                out[list(keys).index(key)] = name
+    return out

@@ -1,0 +1,301 @@
+"""What can only be settled once a whole source was read: patients together, duplicates out, units, order of events."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.events.code_book import KIND_NAMES, CodeBook, Subjects, kind_number, ranked
+from core.events.mapping import SiteMapping
+from core.events.parts import Shelf, StoredStream, Vocabulary
+from core.events.stream import EventKind
+from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units, numbers_in_texts
+
+HashArray = npt.NDArray[np.uint64]
+_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_COLUMNS = ("subject", "time", "code", "value", "text", "unit", "known_at", "stay")
+_N_PARTS = 64
+_KEPT = 4_000_000
+"""Hashes kept in memory before they go to the shelf."""
+
+
+class RowHashes:
+    """Hashes of all rows of a source; equal rows have equal hashes wherever they stand.
+
+    Parameters
+    ----------
+    shelf : Shelf
+        Where hashes wait when there are many.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._kept: list[HashArray] = []
+        self._n_kept = 0
+        self._is_shelved = False
+
+    def add(self, chunk: pd.DataFrame, code: pd.Series) -> HashArray:
+        """Hash the rows of a chunk, and remember them.
+
+        Parameters
+        ----------
+        chunk : DataFrame
+            As `core.events.reading.StreamBuilder.add` takes it.
+        code : Series of category
+            Its codes.
+
+        Returns
+        -------
+        array of uint64, shape (n_rows,)
+        """
+        hashes = row_hashes(chunk, code)
+        self._kept.append(hashes)
+        self._n_kept += len(hashes)
+        if self._n_kept > _KEPT:
+            self._put_away()
+        return hashes
+
+    def _put_away(self) -> None:
+        hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *self._kept])
+        part = (hashes >> np.uint64(58)).astype(np.int64)
+        order = np.argsort(part, kind="stable")
+        bounds = np.searchsorted(part[order], np.arange(_N_PARTS + 1))
+        for i in range(_N_PARTS):
+            mine = hashes[order[bounds[i] : bounds[i + 1]]]
+            if len(mine):
+                self._shelf.put(i, pd.DataFrame({"hash": mine}))
+        self._kept.clear()
+        self._n_kept = 0
+        self._is_shelved = True
+
+    def n_different(self) -> int:
+        """Count the rows that differ from each other, and forget them all."""
+        if not self._is_shelved:
+            n = _n_different(np.concatenate([np.zeros(0, dtype=np.uint64), *self._kept]))
+            self._kept.clear()
+            return n
+        self._put_away()
+        n = 0
+        for i in range(_N_PARTS):
+            part = self._shelf.read(i)
+            if len(part):
+                n += _n_different(part["hash"].to_numpy(dtype=np.uint64, copy=True))
+            self._shelf.drop(i)
+        return n
+
+
+def _n_different(hashes: HashArray) -> int:
+    """Sorting in place is faster than NumPy's hash table here."""
+    hashes.sort()
+    return int((np.diff(hashes) != 0).sum()) + (len(hashes) > 0)
+
+
+def row_hashes(chunk: pd.DataFrame, code: pd.Series) -> HashArray:
+    """64-bit hashes of whole rows."""
+    total = np.zeros(len(chunk), dtype=np.uint64)
+    for name in _COLUMNS:
+        if name not in chunk:
+            continue
+        column = code if name == "code" else chunk[name]
+        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+        with np.errstate(over="ignore"):
+            total = total * _HASH_MULTIPLIER + pd.util.hash_array(values, categorize=False)
+            total ^= total >> np.uint64(29)
+    return total
+
+
+def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
+    """Mark the first row of each hash."""
+    order = np.argsort(hashes, kind="stable")
+    mark = np.empty(len(hashes), dtype=bool)
+    mark[order] = np.append(True, np.diff(hashes[order]) != 0)[: len(hashes)]
+    return mark
+
+
+VALUE_KINDS = (EventKind.LAB_RESULT, EventKind.OBSERVATION)
+_MOST_PARTS = 400
+"""As many files may be open at a time."""
+
+
+class Settling:
+    """Three walks over rows that wait on a shelf; after the last one they are the event stream.
+
+    First each row goes to the part of its patient. Then duplicates are taken out of each part and its values looked at.
+    Then, with units known, values are settled and the events put in order.
+
+    Parameters
+    ----------
+    book : CodeBook
+        Complete.
+    mapping : SiteMapping
+    texts, units : sequence of str
+        What the numbers of the rows stand for.
+    subjects : Subjects
+    main_units : mapping from item to unit or None
+
+    Attributes
+    ----------
+    cleaner : ValueCleaner
+    n_duplicates, n_from_text : int
+    """
+
+    def __init__(
+        self,
+        *,
+        book: CodeBook,
+        mapping: SiteMapping,
+        texts: Sequence[str],
+        units: Sequence[str],
+        subjects: Subjects,
+        main_units: Mapping[str, str] | None,
+    ) -> None:
+        self._mapping = mapping
+        self._subjects = subjects
+        found = book.found
+        items, self._item_of_code = ranked([each.item for each in found])
+        names = book.names()
+        of_item = [names.get(item, item) for item in items]
+        all_names, name_of_item = ranked(of_item)
+        of_code = [self._unit(each.unit) for each in found]
+        fallback = [mapping.units.get(each.item, "") if each.kind in VALUE_KINDS else "" for each in found]
+        of_column = [self._unit(unit) for unit in units]
+        all_units = sorted({*of_code, *fallback, *of_column, *known_units(mapping, main_units or {})})
+        place = {unit: i for i, unit in enumerate(all_units)}
+        self._unit_of_code, self._unit_of_column, self._fallback_of_code = (
+            np.array([place[unit] for unit in each], dtype=np.int32) for each in (of_code, of_column, fallback)
+        )
+        self._no_unit = place[""]
+        all_texts, self._rank_of_text = ranked(texts)
+        self._number_of_text = numbers_in_texts(all_texts)
+        self._kind_of_code = book.kinds()
+        self._vocabulary = Vocabulary(items, all_units, all_texts, all_names, name_of_item, [])
+        self._asked = np.zeros((len(KIND_NAMES), len(items)), dtype=bool)
+        self._end = np.datetime64("NaT", "us")
+        self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
+        self.n_duplicates = self.n_from_text = self._n_events = 0
+
+    def _unit(self, unit: str) -> str:
+        squeezed = " ".join(unit.split())
+        return "" if squeezed in self._mapping.unknown_units else self._mapping.unit_aliases.get(squeezed, squeezed)
+
+    def run(self, arrived: Shelf, n_chunks: int, shelf: Shelf, rows_per_part: int) -> StoredStream:
+        """Walk.
+
+        Parameters
+        ----------
+        arrived : Shelf
+            Rows as the source had them, in parts 0 to n_chunks - 1; emptied.
+        n_chunks : int
+        shelf : Shelf
+            Where the event stream comes to lie.
+        rows_per_part : int
+
+        Returns
+        -------
+        StoredStream
+        """
+        self._deal(arrived, n_chunks, shelf, rows_per_part)
+        n_parts = len(self._vocabulary.patients)
+        for part in range(n_parts):
+            self._replace(shelf, part, self._looked_at(shelf.read(part)))
+        for part in range(n_parts):
+            self._replace(shelf, part, self._settled(shelf.read(part)))
+        kinds = frozenset(kind for i, kind in enumerate(EventKind) if self._asked[i].any())
+        return StoredStream(shelf, self._vocabulary, kinds, self._n_events, pd.Timestamp(self._end))
+
+    @staticmethod
+    def _replace(shelf: Shelf, part: int, rows: pd.DataFrame) -> None:
+        shelf.drop(part)
+        shelf.put(part, rows)
+
+    def _deal(self, arrived: Shelf, n_chunks: int, shelf: Shelf, rows_per_part: int) -> None:
+        """Bring the rows of each patient together, patients in the order of their pseudonyms."""
+        ids = [self._mapping.patient_id(subject) for subject in self._subjects.names]
+        order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
+        n_rows = self._subjects.n_rows[order]
+        size = max(rows_per_part, -(-int(n_rows.sum()) // _MOST_PARTS))
+        part = (np.cumsum(n_rows) - n_rows) // size
+        _, first, part = np.unique(part, return_index=True, return_inverse=True)
+        self._vocabulary.patients.extend([ids[i] for i in mine] for mine in np.split(order, first[1:]) if len(mine))
+        part_of, place_of = np.empty((2, len(ids)), dtype=np.int32)
+        part_of[order] = part
+        place_of[order] = np.arange(len(ids)) - first[part] if ids else []
+        for chunk in range(n_chunks):
+            rows = arrived.read(chunk)
+            arrived.drop(chunk)
+            subject = rows.pop("subject").to_numpy()
+            rows.insert(0, "patient", place_of[subject])
+            to = part_of[subject]
+            by_part = np.argsort(to, kind="stable")
+            numbers, starts = np.unique(to[by_part], return_index=True)
+            for number, mine in zip(numbers.tolist(), np.split(by_part, starts[1:]), strict=True):
+                shelf.put(number, rows if len(numbers) == 1 else rows.iloc[mine].reset_index(drop=True))
+
+    def _looked_at(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Take out duplicates; know kind, item, text and unit; look at the values."""
+        first = first_of_each(rows.pop("hash").to_numpy())
+        self.n_duplicates += len(rows) - int(first.sum())
+        if not first.all():
+            rows = rows[first].reset_index(drop=True)
+        codes = rows.pop("code").to_numpy()
+        kind, item = self._kind_of_code[codes], self._item_of_code[codes]
+        text = self._rank_of_text[rows["text"].to_numpy()]
+        is_value = np.isin(kind, [kind_number(each) for each in VALUE_KINDS])
+        value, n_filled = fill_from_texts(rows["value"].to_numpy(), self._number_of_text[text], is_value)
+        value, unit = self.cleaner.look(value, item, self._units(codes, rows["unit"].to_numpy()), is_value)
+        self.n_from_text += n_filled
+        self._n_events += len(rows)
+        self._asked[kind, item] = True
+        self._end = np.fmax(self._end, np.fmax.reduce(rows["time"].to_numpy()))
+        return rows.assign(kind=kind, item=item, text=text, value=value, unit=unit)
+
+    def _units(self, codes: npt.NDArray[np.int32], column: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Find the unit of every row: its code's, else its column's, else the mapping's for the item, else unknown."""
+        unit = self._unit_of_code[codes]
+        unit = np.where(unit == self._no_unit, self._unit_of_column[column], unit)
+        return np.where(unit == self._no_unit, self._fallback_of_code[codes], unit)
+
+    def _settled(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Settle the values, mark decisions and sort; `core.events.stream.finish_events` gives the same order."""
+        kind, item = rows["kind"].to_numpy(), rows["item"].to_numpy()
+        is_value = np.isin(kind, [kind_number(each) for each in VALUE_KINDS])
+        value, unit = self.cleaner.settle(rows["value"].to_numpy(), item, rows["unit"].to_numpy(), is_value)
+        marks = decision_marks(kind, item, self._mapping, self._asked)
+        rows = rows.assign(value=value, unit=unit, is_decision=marks)
+        times = [rows[name].to_numpy().astype(np.int64) for name in ("known_at", "time")]
+        order = np.lexsort([rows["text"], value, unit, item, kind, *times, rows["patient"]])
+        return rows.iloc[order].reset_index(drop=True)
+
+
+def decision_marks(
+    kind: npt.NDArray[np.int8], item: npt.NDArray[np.integer], mapping: SiteMapping, asked: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Mark the events that say "the task was done".
+
+    Parameters
+    ----------
+    kind, item : array of int, shape (n_events,)
+        Places in `EventKind` and among the items.
+    mapping : SiteMapping
+        Its ``lab_tasks_from`` and ``medication_tasks_from`` decide.
+    asked : array of bool, shape (n_kinds, n_items)
+        Whether an item occurs in a kind, anywhere in the source.
+
+    Returns
+    -------
+    array of bool, shape (n_events,)
+    """
+    mark = np.zeros(len(kind), dtype=bool)
+    for source, order, done in (
+        (mapping.lab_tasks_from, EventKind.LAB_ORDER, EventKind.LAB_RESULT),
+        (mapping.medication_tasks_from, EventKind.MEDICATION_ORDER, EventKind.ADMINISTRATION),
+    ):
+        is_order, is_done = kind == kind_number(order), kind == kind_number(done)
+        if source == "order":
+            mark |= is_order
+        elif source == "auto":
+            mark |= is_order | (is_done & ~asked[kind_number(order), item])
+        else:
+            mark |= is_done
+    return mark

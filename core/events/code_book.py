@@ -1,0 +1,312 @@
+"""The code book: what the site mapping makes of every code that was met, and how often each was met."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.errors import MappingError
+from core.events.import_report import Dropped, KindCount
+from core.events.mapping import SiteMapping, normalise
+from core.events.stream import LAB_KINDS, MEDICATION_KINDS, EventKind
+
+UNKNOWN = "code that no rule of the mapping recognises"
+IGNORED_ITEM = "item that the mapping ignores"
+WORD_DOES_NOT_COUNT = "event word that does not count"
+WORD_UNKNOWN = "event word that the mapping does not know"
+KIND_NAMES = [kind.value for kind in EventKind]
+LEFT_OUT = -1
+"""Code of "no kind" where kinds are numbered."""
+_N_EXAMPLES_KEPT = 20
+_SEX = {"f": "F", "female": "F", "w": "F", "8532": "F", "m": "M", "male": "M", "8507": "M"}
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What the mapping makes of one code."""
+
+    kind: EventKind | None
+    """None when the code is left out."""
+    item: str = ""
+    spelling: str = ""
+    """The item as the source spells it."""
+    unit: str = ""
+    reason: str = ""
+    """Why it is left out."""
+    counted_as: EventKind | None = None
+    """The kind under which an ignored item is counted all the same."""
+
+
+def kind_number(kind: EventKind | None) -> int:
+    """Position of a kind in `EventKind`, `LEFT_OUT` for None."""
+    return LEFT_OUT if kind is None else KIND_NAMES.index(kind.value)
+
+
+def recognise(code: str, mapping: SiteMapping) -> Recognised:
+    """Ask the mapping what a code means.
+
+    Parameters
+    ----------
+    code : str
+        As the source has it.
+    mapping : SiteMapping
+        Its first rule whose pattern matches the whole code decides.
+
+    Returns
+    -------
+    Recognised
+    """
+    for pattern, rule in mapping.compiled_rules:
+        match = pattern.fullmatch(code)
+        if match is None:
+            continue
+        if rule.kind == "IGNORE":
+            return Recognised(None, reason=rule.reason)
+        groups = match.groupdict()
+        spelling = rule.item or groups.get("item") or ""
+        kind = EventKind(rule.kind)
+        item = _item(kind, spelling, mapping)
+        if item and normalise(item) in mapping.ignored_keys:
+            return Recognised(None, item, spelling, reason=IGNORED_ITEM, counted_as=kind)
+        found = Recognised(kind, item, spelling, rule.unit or groups.get("unit") or "")
+        return _with_event_word(found, groups.get("event"), mapping)
+    return Recognised(None, reason=UNKNOWN)
+
+
+def _item(kind: EventKind, spelling: str, mapping: SiteMapping) -> str:
+    if kind in MEDICATION_KINDS:
+        return mapping.item_key(spelling)
+    if kind is EventKind.SEX:
+        return _SEX.get(normalise(spelling), "")
+    return normalise(spelling, keep_case=True)
+
+
+def _with_event_word(found: Recognised, word: str | None, mapping: SiteMapping) -> Recognised:
+    if word is None or found.kind is not EventKind.ADMINISTRATION:
+        return found
+    meaning = mapping.word_meanings.get(normalise(word))
+    if meaning == "counts":
+        return found
+    if meaning == "stops":
+        return Recognised(EventKind.MEDICATION_STOP, found.item, found.spelling)
+    return Recognised(None, reason=WORD_DOES_NOT_COUNT if meaning else WORD_UNKNOWN)
+
+
+class CodeBook:
+    """Recognises each code once and counts its rows.
+
+    Parameters
+    ----------
+    mapping : SiteMapping
+    descriptions : mapping from code to str
+        Texts of the source's code table; any may be missing.
+    """
+
+    def __init__(self, mapping: SiteMapping, descriptions: Mapping[str, str]) -> None:
+        self.mapping = mapping
+        self.found: list[Recognised] = []
+        self._descriptions = descriptions
+        self._ids: dict[str, int] = {}
+        self._codes: list[str] = []
+        self._n_rows = np.zeros(0, dtype=np.int64)
+
+    def ids_of(self, codes: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Numbers of codes, recognising the new ones."""
+        return np.array([self._id_of(code) for code in codes], dtype=np.int64)
+
+    def _id_of(self, code: str) -> int:
+        if code not in self._ids:
+            self._ids[code] = len(self._codes)
+            self._codes.append(code)
+            self.found.append(recognise(code, self.mapping))
+        return self._ids[code]
+
+    def count(self, ids: npt.NDArray[np.int64]) -> None:
+        """Add rows to the counts; `ids` has one number a row."""
+        counts = np.bincount(ids, minlength=len(self._codes))
+        counts[: len(self._n_rows)] += self._n_rows
+        self._n_rows = counts
+
+    def code(self, number: int) -> str:
+        """Code of a number."""
+        return self._codes[number]
+
+    def kinds(self) -> npt.NDArray[np.int8]:
+        """Kind number of every code, and `LEFT_OUT` at the end for "no code" (index -1)."""
+        return np.array([kind_number(found.kind) for found in self.found] + [LEFT_OUT], dtype=np.int8)
+
+    def names(self) -> dict[str, str]:
+        """Names for people by item: the mapping's, else a description, else the most frequent spelling."""
+        names: dict[str, str] = {}
+        order = self._by_frequency(range(len(self._codes)))
+        for described in (True, False):
+            for i in order:
+                found = self.found[i]
+                text = self._descriptions.get(self._codes[i], "") if described else found.spelling
+                if found.kind is not None and found.item not in names and text.strip():
+                    names[found.item] = " ".join(text.split())
+        return {**names, **self.mapping.names}
+
+    def kind_counts(self) -> tuple[KindCount, ...]:
+        """Recognised rows by kind, ignored items included."""
+        members: defaultdict[EventKind, list[int]] = defaultdict(list)
+        for i, found in enumerate(self.found):
+            kind = found.kind or found.counted_as
+            if kind is not None:
+                members[kind].append(i)
+        return tuple(
+            KindCount(
+                kind=kind.value,
+                n_rows=int(self._n_rows[members[kind]].sum()),
+                n_codes=len(members[kind]),
+                n_spellings=len({self.found[i].spelling for i in members[kind]}),
+                n_items=len({self.found[i].item for i in members[kind]}),
+            )
+            for kind in EventKind
+            if kind in members
+        )
+
+    def dropped(self) -> list[Dropped]:
+        """Rows whose code is left out, by reason."""
+        members: defaultdict[str, list[int]] = defaultdict(list)
+        for i, found in enumerate(self.found):
+            if found.kind is None:
+                members[found.reason].append(i)
+        return [
+            Dropped(
+                reason=reason,
+                n_rows=int(self._n_rows[ids].sum()),
+                n_codes=len(ids),
+                examples=tuple(
+                    (self._codes[i], int(self._n_rows[i])) for i in self._by_frequency(ids)[:_N_EXAMPLES_KEPT]
+                ),
+            )
+            for reason, ids in members.items()
+        ]
+
+    def dropped_codes(self, reason: str, numbers: Counter[int]) -> Dropped:
+        """Rows left out for a reason that is not in their code."""
+        examples = tuple((self._codes[i], n) for i, n in numbers.most_common(_N_EXAMPLES_KEPT))
+        return Dropped(reason, numbers.total(), len(numbers), examples)
+
+    def n_items_with_several_unit_codes(self) -> int:
+        """Lab items that come under more than one code."""
+        units: defaultdict[str, set[str]] = defaultdict(set)
+        for found in self.found:
+            if found.kind is EventKind.LAB_RESULT:
+                units[found.item].add(found.unit)
+        return sum(len(each) > 1 for each in units.values())
+
+    def refuse_useless(self) -> None:
+        """Stop an import that could not lead to any task.
+
+        Raises
+        ------
+        MappingError
+            When no code is an admission, or none a lab or a drug.
+        """
+        kinds = {found.kind for found in self.found}
+        for wanted, words in (({EventKind.ADMISSION}, "admission"), ({*LAB_KINDS, *MEDICATION_KINDS}, "lab or drug")):
+            if not kinds & wanted:
+                frequent = ", ".join(self._codes[i] for i in self._by_frequency(range(len(self._codes)))[:5])
+                raise MappingError(
+                    f"Mapping {self.mapping.name!r} recognises no {words} among the {len(self._codes):,} codes of "
+                    f"{int(self._n_rows.sum()):,} rows (most frequent: {frequent or 'none'}). Choose another mapping, "
+                    "or write one: see data/README.md."
+                )
+
+    def _by_frequency(self, numbers: Iterable[int]) -> list[int]:
+        return sorted(numbers, key=lambda i: (-int(self._n_rows[i]) if i < len(self._n_rows) else 0, self._codes[i]))
+
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Words:
+    """Texts, numbered in the order in which they are first met.
+
+    The empty text is number 0 and stands for a missing one.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {"": 0}
+        self.texts: list[str] = [""]
+
+    def number(self, text: str) -> int:
+        """Give the number of a text; a new one is added."""
+        number = self._numbers.setdefault(text, len(self.texts))
+        if number == len(self.texts):
+            self.texts.append(text)
+        return number
+
+    def numbers(self, column: pd.Series) -> npt.NDArray[np.int32]:
+        """Numbers of a column of texts.
+
+        Parameters
+        ----------
+        column : Series of str or category, shape (n,)
+
+        Returns
+        -------
+        array of int32, shape (n,)
+        """
+        categories = column.astype("category").cat.remove_unused_categories().cat
+        found = [self.number(str(each)) for each in categories.categories]
+        numbers: npt.NDArray[np.int32] = np.array([*found, 0], dtype=np.int32)[categories.codes.to_numpy()]
+        return numbers
+
+
+class Subjects:
+    """Patients as the source names them, numbered in the order in which they are first met, with their rows counted."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int | str, int] = {}
+        self.n_rows = np.zeros(0, dtype=np.int64)
+
+    @property
+    def names(self) -> Sequence[int | str]:
+        """As the source has them, in order of their numbers."""
+        return list(self._numbers)
+
+    def numbers(self, column: npt.NDArray[np.generic]) -> npt.NDArray[np.int32]:
+        """Numbers of a column of identifiers, each row counted.
+
+        Parameters
+        ----------
+        column : array of int64 or str, shape (n,)
+
+        Returns
+        -------
+        array of int32, shape (n,)
+        """
+        codes, unique = pd.factorize(column)
+        known = self._numbers
+        found = np.array([known.setdefault(each, len(known)) for each in unique.tolist()], dtype=np.int32)
+        numbers: npt.NDArray[np.int32] = found[codes]
+        counts = np.bincount(numbers, minlength=len(known))
+        counts[: len(self.n_rows)] += self.n_rows
+        self.n_rows = counts
+        return numbers
+
+
+def ranked(texts: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Sort texts, and say where each has gone.
+
+    Returns
+    -------
+    texts : list of str
+        Sorted, each once.
+    rank : array of int32
+        Place of each text given.
+
+    Examples
+    --------
+    >>> ranked(["b", "a", "b"])
+    (['a', 'b'], array([1, 0, 1], dtype=int32))
+    """
+    ordered = sorted(set(texts))
+    place = {text: i for i, text in enumerate(ordered)}
+    return ordered, np.array([place[text] for text in texts], dtype=np.int32)

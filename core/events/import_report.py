@@ -1,0 +1,345 @@
+"""The import report: what was read, recognised and dropped, and why; counts and codes, never patient data."""
+
+import html
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.events.series import SeriesSet
+from core.events.stream import LAB_KINDS, PATIENT_KINDS, EventKind, of_kind, seconds
+
+N_EXAMPLES = 8
+"""How many codes or items a line of the report names."""
+
+
+@dataclass(frozen=True)
+class KindCount:
+    """Recognised rows of one kind, before duplicates and ignored items are taken out."""
+
+    kind: str
+    n_rows: int
+    n_codes: int
+    n_spellings: int
+    """Group keys as the source spells them."""
+    n_items: int
+    """Group keys after case and blanks are normalised."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Rows left out for one reason."""
+
+    reason: str
+    n_rows: int
+    n_codes: int
+    examples: tuple[tuple[str, int], ...]
+    """(code, number of rows), most frequent first."""
+
+
+@dataclass(frozen=True)
+class UnitConflict:
+    """An item whose results come in more than one known unit."""
+
+    item: str
+    name: str
+    main_unit: str
+    n_main: int
+    others: tuple[tuple[str, int], ...]
+    """(unit, number of results left without a value because no conversion is known)."""
+
+
+@dataclass(frozen=True)
+class OutsideStays:
+    """Events of one kind that happened while the patient was not in hospital."""
+
+    kind: str
+    n_events: int
+    n_outside: int
+
+
+@dataclass(frozen=True)
+class ReadCounts:
+    """What the event stream counted while the source was read."""
+
+    n_rows: int = 0
+    kinds: tuple[KindCount, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    n_duplicate_rows: int = 0
+    """Rows of the source that repeat another row exactly, recognised or not."""
+    n_duplicates_dropped: int = 0
+    """Recognised rows among them, taken out of the event stream."""
+    n_items_with_several_unit_codes: int = 0
+    unit_conflicts: tuple[UnitConflict, ...] = ()
+    n_converted: int = 0
+    n_sentinels: int = 0
+    implausible: tuple[tuple[str, int], ...] = ()
+    """(item, number of values outside the plausible range)."""
+    n_results_without_number: int = 0
+    n_numbers_from_text: int = 0
+    n_not_finite: int = 0
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StayCounts:
+    """What came of the admissions and discharges."""
+
+    n_stays: int = 0
+    n_open: int = 0
+    n_zero_length: int = 0
+    n_overlapping: int = 0
+    n_without_instance: int = 0
+    n_unpaired_admissions: int = 0
+    n_unpaired_discharges: int = 0
+    n_instances_merged: int = 0
+    """Instances of overlapping stays that fell on the same morning of the same patient and became one."""
+
+    def __add__(self, other: "StayCounts") -> "StayCounts":
+        """Count two groups of patients together."""
+        return StayCounts(**{name: n + getattr(other, name) for name, n in asdict(self).items()})
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """Everything a data manager must know about an import; holds codes and counts, never patient data."""
+
+    source: str
+    format: str
+    mapping: str
+    n_patients: int
+    n_events: int
+    read: ReadCounts
+    stays: StayCounts
+    n_instances: int
+    n_cut_windows: int
+    n_features: int
+    n_lab_tasks: int
+    n_medication_tasks: int
+    min_positive: int
+    outside_stays: tuple[OutsideStays, ...] = ()
+    share_midnight: float = 0.0
+    """Share of events other than births and deaths whose time is midnight, in [0, 1]."""
+    n_results_before_order: int = 0
+    n_before_birth: int = 0
+    n_after_death: int = 0
+    simulated: bool = False
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def n_recognised(self) -> int:
+        """Rows that a rule of the mapping recognised as an event."""
+        return sum(kind.n_rows for kind in self.read.kinds)
+
+    def rows_of(self, kind: str) -> KindCount:
+        """Return the counts of one kind of event; zeros when there was none."""
+        return next((count for count in self.read.kinds if count.kind == kind), KindCount(kind, 0, 0, 0, 0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, texts and lists, ready for JSON."""
+        return {**asdict(self), "n_recognised": self.n_recognised}
+
+    def lines(self) -> list[str]:
+        """Text for the terminal, one sentence or figure a line."""
+        out: list[str] = []
+        for title, rows in self._sections():
+            out += [title, *(f"  {label:<44} {value}" for label, value in rows), ""]
+        return out[:-1]
+
+    def to_html(self) -> str:
+        """Build one section of HTML, without script or style of its own; every text is escaped."""
+        parts = ["<section class='import-report'>"]
+        for title, rows in self._sections():
+            cells = "".join(
+                f"<tr><th scope='row'>{html.escape(label)}</th><td>{html.escape(value)}</td></tr>"
+                for label, value in rows
+            )
+            parts.append(f"<h2>{html.escape(title)}</h2><table>{cells}</table>")
+        return "".join([*parts, "</section>"])
+
+    def _sections(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        sections = [
+            (f"Import of {self.source} ({'simulated, ' if self.simulated else ''}{self.format})", self._overview()),
+            ("Recognised", self._recognised()),
+            ("Left out", self._left_out()),
+            ("Values", self._values()),
+            ("Times", self._times()),
+            ("Warnings", [("-", warning) for warning in self.warnings]),
+            ("Remarks", [("-", remark) for remark in self.read.remarks]),
+        ]
+        return [(title, rows) for title, rows in sections if rows]
+
+    def _overview(self) -> list[tuple[str, str]]:
+        stays = self.stays
+        notes = [
+            (stays.n_open, "open"),
+            (stays.n_zero_length, "of length zero"),
+            (stays.n_overlapping, "overlapping another"),
+            (stays.n_without_instance, "without an instance"),
+        ]
+        extra = ", ".join(f"{n:,} {words}" for n, words in notes if n)
+        return [
+            ("mapping", self.mapping),
+            ("rows read", f"{self.read.n_rows:,}"),
+            ("events recognised", f"{self.n_recognised:,} ({self.n_events:,} kept)"),
+            ("patients", f"{self.n_patients:,}"),
+            ("stays", f"{stays.n_stays:,}" + (f" ({extra})" if extra else "")),
+            ("patient-state instances", f"{self.n_instances:,} ({self.n_cut_windows:,} with a cut window)"),
+            ("features", f"{self.n_features:,}"),
+            ("lab-order tasks", f"{self.n_lab_tasks:,} with at least {self.min_positive} positive instances"),
+            ("medication tasks", f"{self.n_medication_tasks:,} with at least {self.min_positive} positive instances"),
+        ]
+
+    def _recognised(self) -> list[tuple[str, str]]:
+        return [
+            (count.kind, f"{count.n_rows:,} rows, {count.n_items:,} items, {count.n_codes:,} codes")
+            for count in self.read.kinds
+        ]
+
+    def _left_out(self) -> list[tuple[str, str]]:
+        rows = [
+            (drop.reason, f"{drop.n_rows:,} rows of {drop.n_codes:,} codes: {_examples(drop.examples)}")
+            for drop in self.read.dropped
+        ]
+        if self.read.n_duplicate_rows:
+            text = f"{self.read.n_duplicate_rows:,} rows, of which {self.read.n_duplicates_dropped:,} were recognised"
+            rows.append(("exact duplicates", text))
+        stays = self.stays
+        for n, label in (
+            (stays.n_unpaired_admissions, "admissions without a discharge, not the last"),
+            (stays.n_unpaired_discharges, "discharges without an admission"),
+            (stays.n_instances_merged, "instances of overlapping stays, merged"),
+        ):
+            if n:
+                rows.append((label, f"{n:,}"))
+        return rows
+
+    def _values(self) -> list[tuple[str, str]]:
+        read = self.read
+        counts = [
+            ("results without a number", read.n_results_without_number),
+            ("numbers read from text", read.n_numbers_from_text),
+            ("numbers that are not finite, left out", read.n_not_finite),
+            ("sentinel values, left out", read.n_sentinels),
+            ("values converted to another unit", read.n_converted),
+            ("items under several unit codes", read.n_items_with_several_unit_codes),
+        ]
+        rows = [(label, f"{n:,}") for label, n in counts if n]
+        if read.implausible:
+            n_all = sum(n for _, n in read.implausible)
+            rows.append(("values outside the plausible range", f"{n_all:,}: {_examples(read.implausible)}"))
+        for conflict in read.unit_conflicts[:N_EXAMPLES]:
+            others = ", ".join(f"{n:,} in {unit}" for unit, n in conflict.others)
+            rows.append((f"unit conflict: {conflict.name}", f"{conflict.n_main:,} in {conflict.main_unit}, {others}"))
+        if len(read.unit_conflicts) > N_EXAMPLES:
+            rows.append(("more unit conflicts", f"{len(read.unit_conflicts) - N_EXAMPLES:,} items"))
+        return rows
+
+    def _times(self) -> list[tuple[str, str]]:
+        rows = [
+            (
+                f"{part.kind} outside any stay",
+                f"{part.n_outside:,} of {part.n_events:,} ({part.n_outside / part.n_events:.0%})",
+            )
+            for part in self.outside_stays
+            if part.n_outside
+        ]
+        for label, n in (
+            ("results before their order", self.n_results_before_order),
+            ("events before birth", self.n_before_birth),
+            ("events after death", self.n_after_death),
+        ):
+            if n:
+                rows.append((label, f"{n:,}"))
+        rows.append(("share of times at midnight", f"{self.share_midnight:.1%}"))
+        return rows
+
+
+def _examples(examples: tuple[tuple[str, int], ...]) -> str:
+    shown = ", ".join(f"{code} ({n:,})" for code, n in examples[:N_EXAMPLES])
+    return shown + (", ..." if len(examples) > N_EXAMPLES else "")
+
+
+_CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_KINDS, EventKind.ADMISSION, EventKind.DISCHARGE)]
+
+
+class StreamChecks:
+    """Counts over all parts of an event stream.
+
+    Attributes
+    ----------
+    n_before_birth, n_after_death, n_results_before_order : int
+    """
+
+    def __init__(self) -> None:
+        self._n_of_kind: Counter[EventKind] = Counter()
+        self._n_outside: Counter[EventKind] = Counter()
+        self._n_midnight = self._n_timed = 0
+        self.n_before_birth = self.n_after_death = self.n_results_before_order = 0
+
+    def add(self, events: pd.DataFrame, stays: pd.DataFrame, patients: pd.DataFrame) -> None:
+        """Count one part, with its stays and patients."""
+        inside = _inside_stays(events, stays)
+        for kind in _CHECKED_KINDS:
+            of_this = of_kind(events, [kind])
+            self._n_of_kind[kind] += int(of_this.sum())
+            self._n_outside[kind] += int((of_this & ~inside).sum())
+        time = events.loc[~of_kind(events, PATIENT_KINDS), "time"]
+        self._n_timed += len(time)
+        self._n_midnight += int((seconds(time) % 86400 == 0).sum())
+        self.n_results_before_order += _n_results_before_order(events)
+        self._add_outside_life(events, patients)
+
+    @property
+    def outside_stays(self) -> tuple[OutsideStays, ...]:
+        """Events outside any stay, by kind."""
+        return tuple(
+            OutsideStays(kind.value, self._n_of_kind[kind], self._n_outside[kind])
+            for kind in _CHECKED_KINDS
+            if self._n_of_kind[kind]
+        )
+
+    @property
+    def share_midnight(self) -> float:
+        """Share of events other than births and deaths whose time is midnight, in [0, 1]."""
+        return self._n_midnight / self._n_timed if self._n_timed else 0.0
+
+    def _add_outside_life(self, events: pd.DataFrame, patients: pd.DataFrame) -> None:
+        numbers = events["patient_id"].cat.codes.to_numpy()
+        by_patient = patients.set_index("patient_id").loc[events["patient_id"].cat.categories]
+        own = ~of_kind(events, PATIENT_KINDS)
+        time = events["time"].to_numpy()
+        birth = by_patient["birth_time"].to_numpy().astype("datetime64[us]")[numbers]
+        death = by_patient["death_time"].to_numpy().astype("datetime64[us]")[numbers]
+        # A death is often a date without a time of day: only what happened on a later day is after it.
+        after = time.astype("datetime64[D]") > death.astype("datetime64[D]")
+        self.n_before_birth += int((own & (time < birth)).sum())
+        self.n_after_death += int((own & after).sum())
+
+
+def _inside_stays(events: pd.DataFrame, stays: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    patients = events["patient_id"].cat.categories
+    who = patients.get_indexer(stays["patient_id"]).astype(np.int64)
+    admitted, ended = seconds(stays["admitted_at"]), seconds(stays["discharged_at"])
+    ended = np.where(stays["discharged_at"].isna(), np.iinfo(np.int64).max, ended)
+    begun = SeriesSet(who, admitted, len(patients))
+    # Stays may overlap: compare with the latest end among the patient's stays that have begun.
+    latest = pd.Series(ended[begun.order]).groupby(who[begun.order]).cummax().to_numpy()
+    patient, time = events["patient_id"].cat.codes.to_numpy().astype(np.int64), seconds(events["time"])
+    place = begun.before(patient, time + 1) - 1
+    exists = place >= begun.start(patient)
+    return exists & (latest[np.maximum(place, 0)] >= time) if len(latest) else exists
+
+
+def _n_results_before_order(events: pd.DataFrame) -> int:
+    """Results of items that have orders, known before the patient's first order of the item."""
+    labs = events.loc[of_kind(events, LAB_KINDS), ["patient_id", "item", "kind", "time", "known_at"]]
+    is_order = (labs["kind"] == EventKind.LAB_ORDER.value).to_numpy()
+    if not is_order.any():
+        return 0
+    keys = ["patient_id", "item"]
+    first = labs[is_order].groupby(keys, observed=True)["time"].min().rename("ordered").reset_index()
+    results = labs[~is_order].merge(first, on=keys, how="inner")
+    return int((results["known_at"] < results["ordered"]).sum())

@@ -1,0 +1,287 @@
+"""The site mapping: which codes of a health record source mean what, read from YAML and checked key by key."""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from core.errors import MappingError
+from core.events.stream import EventKind
+
+_GROUPS = {"item", "unit", "event"}
+
+
+def normalise(text: str, *, keep_case: bool = False) -> str:
+    """Squeeze blanks and, unless told otherwise, drop the difference between upper and lower case.
+
+    Examples
+    --------
+    >>> normalise(" Sodium Chloride 0.9%  Flush ")
+    'sodium chloride 0.9% flush'
+    """
+    squeezed = " ".join(text.split())
+    return squeezed if keep_case else squeezed.casefold()
+
+
+def _checked_pattern(pattern: str) -> str:
+    try:
+        groups = set(re.compile(pattern).groupindex)
+    except re.error as error:
+        raise ValueError(f"is no regular expression ({error})") from None
+    if groups - _GROUPS:
+        raise ValueError(f"names the group {min(groups - _GROUPS)!r}; known groups are item, unit and event")
+    return pattern
+
+
+def _checked_timezone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise ValueError("is no IANA time zone such as Europe/Zurich") from None
+    return name
+
+
+Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Rule(_Strict):
+    """One line of a mapping: codes that match the whole pattern are events of a kind.
+
+    The named groups ``item``, ``unit`` and ``event`` of the pattern give the group key, the unit and the event word.
+    """
+
+    code: Pattern
+    kind: EventKind | Literal["IGNORE"]
+    item: str = ""
+    """A fixed group key, for patterns without the group ``item``."""
+    unit: str = ""
+    reason: str = ""
+    """Why codes of an IGNORE rule are left out; printed in the import report."""
+
+    @model_validator(mode="after")
+    def _ignoring_needs_a_reason(self) -> "Rule":
+        if self.kind == "IGNORE" and not self.reason:
+            raise ValueError("a rule of kind IGNORE needs a reason, which the import report prints")
+        return self
+
+
+class PlausibleRange(_Strict):
+    """Values of an item outside [low, high] mean nothing and are kept as "no number"."""
+
+    item: str
+    low: float = float("-inf")
+    high: float = float("inf")
+
+
+class UnitConversion(_Strict):
+    """``value_in_to = value * factor + offset``."""
+
+    item: str
+    from_unit: str
+    to_unit: str
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+class EventWords(_Strict):
+    """What the words beside an administration mean; compared without case and extra blanks."""
+
+    counts: tuple[str, ...] = ()
+    does_not_count: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+
+
+class Columns(_Strict):
+    """Names of columns beside the ones every source of the format has; empty = the source has none."""
+
+    known_at: str = ""
+    """When a result could be known."""
+    unit: str = ""
+    text: str = ""
+    stay: str = ""
+    """Identifier of the stay, when admissions and discharges carry one."""
+    end: str = ""
+    """When the event ended; each end becomes an event of its own, with ``//END`` after the code."""
+
+
+class CsvColumns(_Strict):
+    """Names of the columns of a long CSV file."""
+
+    patient: str = "patient"
+    time: str = "time"
+    code: str = "code"
+    value: str = "value"
+    text: str = "text"
+    unit: str = ""
+    known_at: str = ""
+
+
+class Visits(_Strict):
+    """Which OMOP visits are hospital stays."""
+
+    included_concepts: tuple[int, ...] | None = None
+    """None: every visit that is longer than zero."""
+    excluded_concepts: tuple[int, ...] = ()
+
+
+class Category(_Strict):
+    """A lab panel or drug class: what holds for any of its members becomes features of its own."""
+
+    name: str = Field(min_length=1)
+    kind: Literal["lab", "drug"]
+    items: tuple[Pattern, ...] = Field(min_length=1)
+    """Regular expressions; an item is a member when one of them matches its whole group key."""
+
+
+class SiteMapping(_Strict):
+    """How to read one site's records; see data/README.md for every key.
+
+    Raises
+    ------
+    MappingError
+        From `load_mapping` and `parse_mapping`, naming file, key, value and rule.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
+    title: str
+    format: Literal["meds", "omop", "csv"]
+    timezone: Annotated[str, AfterValidator(_checked_timezone)] = "UTC"
+    naive_times: Literal["local", "utc"] = "local"
+    """Times without a zone are site time, or UTC."""
+    calendar_is_shifted: bool = False
+    simulated: bool = False
+    snapshot_hour: int = Field(default=8, ge=0, le=23)
+    min_positive: int = Field(default=20, ge=1)
+    patient_prefix: str = ""
+    patient_digits: int = Field(default=0, ge=0, le=19)
+    result_delay_minutes: int = Field(default=0, ge=0)
+    """Assumed time from specimen to result, where the source has only the specimen's."""
+    lab_tasks_from: Literal["auto", "order", "result"] = "auto"
+    """auto: orders or specimens for items that have any, results else."""
+    medication_tasks_from: Literal["auto", "order", "administration"] = "auto"
+    """auto: orders for drugs that have any, administrations else."""
+    columns: Columns = Columns()
+    csv: CsvColumns = CsvColumns()
+    visits: Visits = Visits()
+    rules: tuple[Rule, ...] = Field(min_length=1)
+    event_words: EventWords = EventWords()
+    keep_case: bool = False
+    """Drug names that differ only by case are different drugs."""
+    ignored_items: tuple[str, ...] = ()
+    unknown_units: tuple[str, ...] = ("", "UNK", "N/A")
+    unit_aliases: dict[str, str] = {}
+    unit_conversions: tuple[UnitConversion, ...] = ()
+    sentinels: tuple[float, ...] = ()
+    """Numbers that stand for "nothing", whatever the item."""
+    plausible: tuple[PlausibleRange, ...] = ()
+    names: dict[str, str] = {}
+    """Names for people, by item."""
+    units: dict[str, str] = {}
+    """Units by item, where neither codes nor columns tell."""
+    categories: tuple[Category, ...] = ()
+    """Lab panels and drug classes."""
+    order_groups: dict[str, tuple[str, ...]] = {}
+    """Names of order groups and their task keys; replaces what was found for these tasks."""
+
+    @cached_property
+    def compiled_rules(self) -> tuple[tuple[re.Pattern[str], Rule], ...]:
+        """The rules in order, each with its compiled pattern; the first that matches a whole code wins."""
+        return tuple((re.compile(rule.code), rule) for rule in self.rules)
+
+    @cached_property
+    def ignored_keys(self) -> frozenset[str]:
+        """Normalised `ignored_items`."""
+        return frozenset(normalise(item) for item in self.ignored_items)
+
+    @cached_property
+    def word_meanings(self) -> dict[str, str]:
+        """Normalised event word to "counts", "does_not_count" or "stops"."""
+        words = self.event_words
+        meanings = (("counts", words.counts), ("does_not_count", words.does_not_count), ("stops", words.stops))
+        return {normalise(word): meaning for meaning, group in meanings for word in group}
+
+    def item_key(self, raw: str) -> str:
+        """Group key of a drug name as the source spells it."""
+        return normalise(raw, keep_case=self.keep_case)
+
+    def patient_id(self, subject: int | str) -> str:
+        """Pseudonym as people see it: ``SIM-0412`` for subject 412 with prefix ``SIM-`` and 4 digits.
+
+        Examples
+        --------
+        >>> mapping = SiteMapping(name="x", title="X", format="csv", patient_prefix="SIM-", patient_digits=4,
+        ...                       rules=[{"code": ".*", "kind": "LAB_RESULT"}])
+        >>> mapping.patient_id(412)
+        'SIM-0412'
+        """
+        number = f"{subject:0{self.patient_digits}d}" if isinstance(subject, int) else subject
+        return f"{self.patient_prefix}{number}"
+
+
+def parse_mapping(content: Mapping[str, Any], where: str) -> SiteMapping:
+    """Check the content of a mapping file.
+
+    Parameters
+    ----------
+    content : mapping
+        What the YAML file says.
+    where : str
+        Name of the file, for errors.
+
+    Returns
+    -------
+    SiteMapping
+
+    Raises
+    ------
+    MappingError
+        Naming the file, the first wrong key, its value and the rule.
+    """
+    try:
+        return SiteMapping.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        rule = first["msg"].removeprefix("Value error, ")
+        shown = "" if first["type"] == "missing" else f" = {str(first['input'])[:80]!r}"
+        raise MappingError(f"{where}: key {key}{shown}: {rule}{more}. See data/README.md for the keys.") from None
+
+
+def load_mapping(path: Path) -> SiteMapping:
+    """Read a site mapping from YAML.
+
+    Parameters
+    ----------
+    path : Path
+        A YAML file in UTF-8.
+
+    Returns
+    -------
+    SiteMapping
+
+    Raises
+    ------
+    MappingError
+        When the file is missing, no YAML, or breaks a rule.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise MappingError(f"{path}: cannot be read ({error.strerror}); give the path of a site mapping.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        at = f", line {line + 1}" if line is not None else ""
+        raise MappingError(f"{path}{at}: is no YAML in UTF-8; correct the file.") from None
+    if not isinstance(content, dict):
+        raise MappingError(f"{path}: holds no keys; a site mapping starts with name, title, format and rules.")
+    return parse_mapping(content, str(path))

@@ -1,0 +1,215 @@
+"""From rows with codes to the event stream: chunk by chunk, with exact duplicates out and everything counted."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.events.cleaning import RowHashes, Settling, decision_marks
+from core.events.code_book import CodeBook, Subjects, Words, kind_number
+from core.events.import_report import Dropped, ReadCounts
+from core.events.mapping import SiteMapping
+from core.events.parts import MakeShelf, MemoryShelf, StoredStream, gathered
+from core.events.stream import EventKind
+
+NO_CODE = "row without a code"
+NO_TIME = "event without a time"
+
+ROWS_PER_PART = 1_000_000
+"""Events of the patients that are looked at together: with their features, about 1 GB of memory."""
+
+
+class StreamBuilder:
+    """Takes a source chunk by chunk and ends with the event stream and the counts of the import report.
+
+    Parameters
+    ----------
+    mapping : SiteMapping
+    descriptions : mapping from code to str
+        Texts of the source's code table; any may be missing.
+    main_units : mapping from item to unit, optional
+        Units that items are known to have from earlier imports.
+    make_shelf : callable
+        Where rows wait; in memory unless told otherwise.
+    rows_per_part : int
+        Events looked at together, at most, but never less than one patient's.
+    """
+
+    def __init__(
+        self,
+        mapping: SiteMapping,
+        descriptions: Mapping[str, str],
+        main_units: Mapping[str, str] | None = None,
+        *,
+        make_shelf: MakeShelf = MemoryShelf,
+        rows_per_part: int = ROWS_PER_PART,
+    ) -> None:
+        self._mapping = mapping
+        self._main_units = main_units
+        self._book = CodeBook(mapping, descriptions)
+        self._make_shelf = make_shelf
+        self._rows_per_part = rows_per_part
+        self._hashes = RowHashes(make_shelf("hashes"))
+        self._arrived = make_shelf("arrived")
+        self._n_chunks = 0
+        self._texts, self._units, self._subjects = Words(), Words(), Subjects()
+        self._n_rows = self._n_without_code = self._n_not_finite = 0
+        self._without_time: Counter[int] = Counter()
+        self._remarks: list[str] = []
+
+    def remark(self, sentence: str) -> None:
+        """Add a sentence to the report."""
+        self._remarks.append(sentence)
+
+    def add(self, chunk: pd.DataFrame) -> None:
+        """Recognise one chunk.
+
+        Parameters
+        ----------
+        chunk : DataFrame
+            ``subject`` (int64 or str), ``time`` (datetime64, site time without zone), ``code`` (category or str),
+            ``value`` (float) and, where the source has them, ``text`` and ``unit`` (category or str), ``known_at``
+            (datetime64), ``stay`` (int64).
+        """
+        if chunk.empty:
+            return
+        code = chunk["code"].astype("category").cat.remove_unused_categories()
+        numbers = np.append(self._book.ids_of(code.cat.categories.astype(str)), -1)
+        ids = numbers[code.cat.codes.to_numpy()]
+        self._book.count(ids[ids >= 0])
+        self._n_rows += len(chunk)
+        self._n_without_code += int((ids < 0).sum())
+        hashes = self._hashes.add(chunk, code)
+        kinds = self._book.kinds()[ids]
+        keep = kinds >= 0
+        timeless = keep & chunk["time"].isna().to_numpy() & (kinds != kind_number(EventKind.SEX))
+        if timeless.any():
+            self._without_time.update(ids[timeless].tolist())
+            keep &= ~timeless
+        if keep.any():
+            self._arrived.put(self._n_chunks, self._compact(chunk[keep], ids[keep], kinds[keep], hashes[keep]))
+            self._n_chunks += 1
+
+    def _compact(
+        self,
+        chunk: pd.DataFrame,
+        ids: npt.NDArray[np.int64],
+        kinds: npt.NDArray[np.int8],
+        hashes: npt.NDArray[np.uint64],
+    ) -> pd.DataFrame:
+        value = chunk["value"].to_numpy(dtype=np.float64)
+        infinite = np.isinf(value)
+        self._n_not_finite += int(infinite.sum())
+        time = chunk["time"].to_numpy(dtype="datetime64[us]")
+        nothing = np.zeros(len(chunk), dtype=np.int32)
+        return pd.DataFrame(
+            {
+                "subject": self._subjects.numbers(chunk["subject"].to_numpy()),
+                "time": time,
+                "known_at": self._known_at(chunk, time, kinds),
+                "code": ids.astype(np.int32),
+                "value": np.where(infinite, np.nan, value),
+                "text": self._texts.numbers(chunk["text"]) if "text" in chunk else nothing,
+                "unit": self._units.numbers(chunk["unit"]) if "unit" in chunk else nothing,
+                "stay": chunk["stay"].to_numpy(dtype=np.int64) if "stay" in chunk else nothing.astype(np.int64) - 1,
+                "hash": hashes,
+            }
+        )
+
+    def _known_at(
+        self, chunk: pd.DataFrame, time: npt.NDArray[np.datetime64], kinds: npt.NDArray[np.int8]
+    ) -> npt.NDArray[np.datetime64]:
+        """When an event could be known: never before it happened."""
+        delay = np.timedelta64(self._mapping.result_delay_minutes, "m")
+        assumed = np.where(kinds == kind_number(EventKind.LAB_RESULT), time + delay, time)
+        if "known_at" not in chunk:
+            return assumed
+        told = chunk["known_at"].to_numpy(dtype="datetime64[us]")
+        return np.fmax(np.where(np.isnat(told), assumed, told), time)
+
+    def finish(self) -> tuple[pd.DataFrame, ReadCounts]:
+        """Build the event stream as one table.
+
+        Returns
+        -------
+        events : DataFrame
+            `core.events.stream.EVENT_COLUMNS` and ``stay`` (int64, -1 where the source does not tell).
+        counts : ReadCounts
+
+        Raises
+        ------
+        MappingError
+            As `finish_parts`.
+        """
+        stream, counts = self.finish_parts()
+        return gathered(stream), counts
+
+    def finish_parts(self) -> tuple[StoredStream, ReadCounts]:
+        """Build the event stream, with one part of it in memory at a time.
+
+        Returns
+        -------
+        stream : StoredStream
+        counts : ReadCounts
+
+        Raises
+        ------
+        MappingError
+            When the mapping recognised no admission, or no lab and no drug.
+        """
+        self._book.refuse_useless()
+        settling = Settling(
+            book=self._book,
+            mapping=self._mapping,
+            texts=self._texts.texts,
+            units=self._units.texts,
+            subjects=self._subjects,
+            main_units=self._main_units,
+        )
+        stream = settling.run(self._arrived, self._n_chunks, self._make_shelf("events"), self._rows_per_part)
+        cleaner, names = settling.cleaner, self._book.names()
+        return stream, ReadCounts(
+            n_rows=self._n_rows,
+            kinds=self._book.kind_counts(),
+            dropped=self._dropped(),
+            n_duplicate_rows=self._n_rows - self._hashes.n_different(),
+            n_duplicates_dropped=settling.n_duplicates,
+            n_items_with_several_unit_codes=self._book.n_items_with_several_unit_codes(),
+            unit_conflicts=cleaner.unit_conflicts(names),
+            n_converted=cleaner.n_converted,
+            n_sentinels=cleaner.n_sentinels,
+            implausible=cleaner.implausible(names),
+            n_results_without_number=cleaner.n_without_number,
+            n_numbers_from_text=settling.n_from_text,
+            n_not_finite=self._n_not_finite,
+            remarks=tuple(self._remarks),
+        )
+
+    def _dropped(self) -> tuple[Dropped, ...]:
+        out = self._book.dropped()
+        if self._n_without_code:
+            out.append(Dropped(NO_CODE, self._n_without_code, 0, ()))
+        if self._without_time:
+            out.append(self._book.dropped_codes(NO_TIME, self._without_time))
+        return tuple(sorted(out, key=lambda drop: (-drop.n_rows, drop.reason)))
+
+
+def is_decision(frame: pd.DataFrame, mapping: SiteMapping) -> npt.NDArray[np.bool_]:
+    """Mark the events that say "the task was done"; see lab_tasks_from and medication_tasks_from of the mapping.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All events, with ``kind`` and ``item`` as categories.
+    mapping : SiteMapping
+
+    Returns
+    -------
+    array of bool, shape (n_events,)
+    """
+    kind, item = frame["kind"].cat.codes.to_numpy(), frame["item"].cat.codes.to_numpy()
+    asked = np.zeros((len(EventKind), len(frame["item"].cat.categories)), dtype=bool)
+    asked[kind, item] = True
+    return decision_marks(kind, item, mapping, asked)

@@ -1,0 +1,237 @@
+"""Hospital stays from admissions and discharges, and the patient-state instances inside them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.events.import_report import StayCounts
+from core.events.stream import EventKind, of_kind, seconds
+
+HOURS_IN_WINDOW = 24
+DAY = 24 * 3600
+"""Seconds of a day of site time; on the two days of a clock change it is 23 or 25 hours long."""
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Stays:
+    """Stays and what had to be left out.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``stay_id``, ``patient_id``, ``admitted_at``, ``discharged_at`` (missing while open), sorted by patient and
+        admission.
+    counts : StayCounts
+    """
+
+    table: pd.DataFrame
+    counts: StayCounts
+
+
+def pair_stays(events: pd.DataFrame) -> Stays:
+    """Pair admissions with discharges.
+
+    Where the source names the stay of both, they are paired by it. Otherwise a patient's i-th admission belongs to the
+    i-th discharge, which also settles a readmission in the minute of a discharge. Only when that would end a stay
+    before it began, or when a discharge is missing, each discharge closes the latest open admission before it; an
+    admission without a discharge is an open stay if nothing follows it, and is left out and counted otherwise.
+
+    Parameters
+    ----------
+    events : DataFrame
+        An event stream, with the column ``stay`` where the source knows it.
+
+    Returns
+    -------
+    Stays
+    """
+    is_admission, is_discharge = of_kind(events, [EventKind.ADMISSION]), of_kind(events, [EventKind.DISCHARGE])
+    columns = ["patient_id", "time"]
+    named = events["stay"].to_numpy() >= 0 if "stay" in events else np.zeros(len(events), dtype=bool)
+    parts: list[pd.DataFrame] = []
+    if (named & is_admission).any():
+        parts.append(_by_name(events, named & is_admission, named & is_discharge))
+    admissions = events.loc[is_admission & ~named, columns]
+    discharges = events.loc[is_discharge & ~named, columns]
+    regular, left_admissions, left_discharges = _by_order(admissions, discharges)
+    irregular, n_admissions, n_discharges = _by_walking(left_admissions, left_discharges)
+    table = pd.concat([*parts, regular, irregular], ignore_index=True)
+    table["patient_id"] = table["patient_id"].astype(str)
+    reversed_stay = (table["discharged_at"] < table["admitted_at"]).to_numpy()
+    table = table[~reversed_stay].sort_values(["patient_id", "admitted_at", "discharged_at"], kind="stable")
+    table = table.reset_index(drop=True)
+    table.insert(0, "stay_id", np.arange(len(table)))
+    n_reversed = int(reversed_stay.sum())
+    return Stays(table, _count(table, n_admissions + n_reversed, n_discharges + n_reversed))
+
+
+def _count(table: pd.DataFrame, n_admissions: int, n_discharges: int) -> StayCounts:
+    is_open = table["discharged_at"].isna()
+    end = table["discharged_at"].to_numpy().copy()
+    end[is_open.to_numpy()] = np.datetime64("9999-01-01")
+    latest = pd.Series(end).groupby(table["patient_id"].to_numpy()).cummax().to_numpy()
+    same = table["patient_id"].to_numpy()[1:] == table["patient_id"].to_numpy()[:-1]
+    return StayCounts(
+        n_stays=len(table),
+        n_open=int(is_open.sum()),
+        n_zero_length=int((table["discharged_at"] == table["admitted_at"]).sum()),
+        n_overlapping=int((same & (table["admitted_at"].to_numpy()[1:] < latest[:-1])).sum()),
+        n_unpaired_admissions=n_admissions,
+        n_unpaired_discharges=n_discharges,
+    )
+
+
+def _by_name(
+    events: pd.DataFrame, is_admission: npt.NDArray[np.bool_], is_discharge: npt.NDArray[np.bool_]
+) -> pd.DataFrame:
+    keys = ["patient_id", "stay"]
+    admissions = events.loc[is_admission, [*keys, "time"]].rename(columns={"time": "admitted_at"})
+    discharges = events.loc[is_discharge, [*keys, "time"]].rename(columns={"time": "discharged_at"})
+    admissions = admissions.drop_duplicates(keys)
+    paired = admissions.merge(discharges.drop_duplicates(keys, keep="last"), on=keys, how="left")
+    return paired[["patient_id", "admitted_at", "discharged_at"]].astype({"patient_id": "str"})
+
+
+def _by_order(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Pair the i-th with the i-th for patients for whom that is right; return the rest of both as well."""
+    a = admissions.assign(i=admissions.groupby("patient_id", observed=True).cumcount())
+    d = discharges.assign(i=discharges.groupby("patient_id", observed=True).cumcount())
+    both = a.merge(d, on=["patient_id", "i"], how="outer", suffixes=("_a", "_d"))
+    wrong = both["time_a"].isna() | both["time_d"].isna() | (both["time_d"] < both["time_a"])
+    irregular = both.loc[wrong, "patient_id"].unique()
+    regular = both[~both["patient_id"].isin(irregular)]
+    table = regular.rename(columns={"time_a": "admitted_at", "time_d": "discharged_at"}).drop(columns="i")
+    return (
+        table.astype({"patient_id": "str"}),
+        admissions[admissions["patient_id"].isin(irregular)],
+        discharges[discharges["patient_id"].isin(irregular)],
+    )
+
+
+def _by_walking(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.DataFrame, int, int]:
+    """Walk through the times of each irregular patient; there are few of them."""
+    rows: list[tuple[str, np.datetime64, np.datetime64]] = []
+    n_admissions = n_discharges = 0
+    by_patient = {str(name): part["time"].to_numpy() for name, part in discharges.groupby("patient_id", observed=True)}
+    starts = {str(name): part["time"].to_numpy() for name, part in admissions.groupby("patient_id", observed=True)}
+    for patient in sorted({*by_patient, *starts}):
+        mine, ends = list(starts.get(patient, [])), list(by_patient.get(patient, []))
+        open_admissions: list[np.datetime64] = []
+        for end in ends:
+            while mine and mine[0] <= end:
+                open_admissions.append(mine.pop(0))
+            if open_admissions:
+                rows.append((patient, open_admissions.pop(), end))
+            else:
+                n_discharges += 1
+        open_admissions += mine
+        last_end = ends[-1] if ends else None
+        for i, start in enumerate(open_admissions):
+            if i == len(open_admissions) - 1 and (last_end is None or start >= last_end):
+                rows.append((patient, start, np.datetime64("NaT")))
+            else:
+                n_admissions += 1
+    table = pd.DataFrame(rows, columns=["patient_id", "admitted_at", "discharged_at"])
+    times = {"admitted_at": "datetime64[us]", "discharged_at": "datetime64[us]"}
+    return table.astype({"patient_id": "str", **times}), n_admissions, n_discharges
+
+
+def make_instances(
+    stays: pd.DataFrame, patients: pd.DataFrame, snapshot_hour: int, end_of_data: pd.Timestamp, *, shifted: bool
+) -> tuple[pd.DataFrame, int]:
+    """Place a patient-state instance at every snapshot hour of site time inside [admission, discharge).
+
+    Parameters
+    ----------
+    stays : DataFrame
+        As `Stays.table`.
+    patients : DataFrame
+        As `core.cohort.cohort.Cohort.patients`.
+    snapshot_hour : int
+        Hour of the day, 0 to 23.
+    end_of_data : Timestamp
+        Open stays have instances up to here.
+    shifted : bool
+        Dates mean nothing between patients: the end of the data then cuts no window.
+
+    Returns
+    -------
+    instances : DataFrame
+        As `core.cohort.cohort.Cohort.instances`, with ``unit`` still empty.
+    n_merged : int
+        Mornings on which overlapping stays of a patient had an instance each; the later admission keeps it.
+    """
+    admitted = seconds(stays["admitted_at"])
+    is_open = stays["discharged_at"].isna().to_numpy()
+    last = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0] if is_open.any() else 0
+    end = np.where(is_open, last + 1, seconds(stays["discharged_at"]))
+    first = -((snapshot_hour * 3600 - admitted) // DAY) * DAY + snapshot_hour * 3600
+    n = np.maximum(0, -((first - end) // DAY))
+    stay = np.repeat(np.arange(len(stays)), n)
+    day = np.arange(len(stay)) - np.repeat(np.cumsum(n) - n, n)
+    snapshot = first[stay] + day * DAY
+    table = pd.DataFrame(
+        {
+            "patient_id": stays["patient_id"].to_numpy()[stay],
+            "stay_id": stays["stay_id"].to_numpy()[stay],
+            "snapshot_at": snapshot.astype("datetime64[s]").astype("datetime64[us]"),
+            "day_of_stay": snapshot // DAY - admitted[stay] // DAY + 1,
+        }
+    )
+    table = table.sort_values(["patient_id", "snapshot_at", "stay_id"], kind="stable")
+    table = table.drop_duplicates(["patient_id", "snapshot_at"], keep="last").reset_index(drop=True)
+    table["unit"] = pd.Series("", index=table.index, dtype="str")
+    who = patients.set_index("patient_id").loc[table["patient_id"]]
+    age_days = (table["snapshot_at"].to_numpy() - who["birth_time"].to_numpy()) / np.timedelta64(1, "D")
+    table["age_years"] = np.where(age_days >= 0, age_days / 365.25, np.nan)
+    table["sex"] = who["sex"].to_numpy()
+    cut_at = np.full(1, _NEVER) if shifted else seconds(np.array([end_of_data], dtype="datetime64[us]"))
+    table["window_hours"] = _window_hours(table, stays, who["death_time"], int(cut_at[0]))
+    return table, len(stay) - len(table)
+
+
+def _window_hours(instances: pd.DataFrame, stays: pd.DataFrame, death: pd.Series, end_of_data: int) -> pd.Series:
+    """Hours of the decision window that lie inside the stay, before death and before the end of the data."""
+    snapshot = seconds(instances["snapshot_at"])
+    end = seconds(stays["discharged_at"])[instances["stay_id"].to_numpy()]
+    died = seconds(death)
+    # A death on the day's midnight is a date without a time of day; only one after the snapshot can cut the window.
+    for each in (end, died):
+        each[(each == np.iinfo(np.int64).min) | (each <= snapshot)] = _NEVER
+    left = np.minimum(np.minimum(end, died), end_of_data) - snapshot
+    return pd.Series(np.clip(left / 3600, 0.0, HOURS_IN_WINDOW), index=instances.index)
+
+
+def make_patients(events: pd.DataFrame, splits: dict[str, str]) -> pd.DataFrame:
+    """Gather what is known of each patient who has an event.
+
+    Parameters
+    ----------
+    events : DataFrame
+        An event stream.
+    splits : dict
+        Patient to the split that came with the data; patients may be missing.
+
+    Returns
+    -------
+    DataFrame
+        As `core.cohort.cohort.Cohort.patients`, sorted by patient.
+    """
+    ids = pd.Index(events["patient_id"].cat.categories.astype("str"), name="patient_id")
+    table = pd.DataFrame(index=ids)
+    for kind, column, name in (
+        (EventKind.SEX, "item", "sex"),
+        (EventKind.BIRTH, "time", "birth_time"),
+        (EventKind.DEATH, "time", "death_time"),
+    ):
+        rows = events[of_kind(events, [kind])]
+        found = rows.drop_duplicates("patient_id").set_index("patient_id")[column]
+        found.index = found.index.astype("str")
+        table[name] = found.reindex(ids)
+    sex = table["sex"].astype("object")
+    table["sex"] = sex.where(sex.isin(["F", "M"]), None).astype("str")
+    table["source_split"] = pd.Series([splits.get(each) for each in ids], index=ids, dtype="str")
+    return table.sort_index().reset_index()

@@ -1,0 +1,159 @@
+"""The event stream: what every health record source becomes before anything else looks at it."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.vocabulary import Kind
+
+IntArray = npt.NDArray[np.int64]
+
+EVENT_COLUMNS = ("patient_id", "time", "known_at", "kind", "item", "name", "value", "text", "unit", "is_decision")
+"""Columns of `core.cohort.cohort.Cohort.events`, in this order."""
+
+
+class EventKind(StrEnum):
+    """What a recognised event is."""
+
+    ADMISSION = "ADMISSION"
+    DISCHARGE = "DISCHARGE"
+    UNIT = "UNIT"
+    """Arrival on a care unit; the item is the unit's name."""
+    LAB_ORDER = "LAB_ORDER"
+    """A lab was ordered, or its specimen taken."""
+    LAB_RESULT = "LAB_RESULT"
+    OBSERVATION = "OBSERVATION"
+    """A vital sign or another measured value that nobody orders: it describes the state and is never a task."""
+    MEDICATION_ORDER = "MEDICATION_ORDER"
+    """A drug order started."""
+    MEDICATION_STOP = "MEDICATION_STOP"
+    ADMINISTRATION = "ADMINISTRATION"
+    BIRTH = "BIRTH"
+    DEATH = "DEATH"
+    SEX = "SEX"
+    """The item is "F" or "M"."""
+
+
+LAB_KINDS = (EventKind.LAB_ORDER, EventKind.LAB_RESULT)
+MEDICATION_KINDS = (EventKind.MEDICATION_ORDER, EventKind.MEDICATION_STOP, EventKind.ADMINISTRATION)
+PATIENT_KINDS = (EventKind.BIRTH, EventKind.DEATH, EventKind.SEX)
+
+
+def task_key(kind: Kind, item: str) -> str:
+    """Name a task so that it stays the same from import to import.
+
+    Parameters
+    ----------
+    kind : Kind
+        Lab order or medication.
+    item : str
+        The group key of its events.
+
+    Returns
+    -------
+    str
+        ``"LAB_ORDER/50912"``.
+
+    Examples
+    --------
+    >>> task_key(Kind.LAB_ORDER, "50912")
+    'LAB_ORDER/50912'
+    """
+    return f"{kind.value}/{item}"
+
+
+def decision_events(events: pd.DataFrame, key: str) -> pd.DataFrame:
+    """Pick the events that count as "the task was done".
+
+    Parameters
+    ----------
+    events : DataFrame
+        An event stream (`EVENT_COLUMNS`), whole or of one patient.
+    key : str
+        A task key, ``"LAB_ORDER/50912"``.
+
+    Returns
+    -------
+    DataFrame
+        Its rows, in the order of `events`; their ``time`` is when the decision was taken.
+    """
+    kind, _, item = key.partition("/")
+    kinds = LAB_KINDS if kind == Kind.LAB_ORDER.value else MEDICATION_KINDS
+    return events[of_kind(events, kinds) & events["is_decision"].to_numpy() & (events["item"] == item).to_numpy()]
+
+
+def of_kind(events: pd.DataFrame, kinds: Iterable[EventKind]) -> npt.NDArray[np.bool_]:
+    """Mask of the events of some kinds, by category code: comparing texts would cost seconds on large streams."""
+    wanted = {kind.value for kind in kinds}
+    is_wanted = np.array([name in wanted for name in events["kind"].cat.categories] + [False])
+    return np.asarray(is_wanted[events["kind"].cat.codes.to_numpy()], dtype=bool)
+
+
+def seconds(times: pd.Series | pd.DatetimeIndex | npt.NDArray[np.datetime64]) -> IntArray:
+    """Whole seconds since 1970 (floor) as integers; comparisons with a snapshot at a whole second stay exact.
+
+    Missing times become the smallest integer.
+    """
+    return np.asarray(times, dtype="datetime64[s]").astype(np.int64)
+
+
+def empty_events() -> pd.DataFrame:
+    """Make an event stream without events, with the right types."""
+    return finish_events(
+        pd.DataFrame(
+            {
+                "patient_id": pd.Series([], dtype="str"),
+                "time": pd.Series([], dtype="datetime64[us]"),
+                "known_at": pd.Series([], dtype="datetime64[us]"),
+                **{name: pd.Series([], dtype="str") for name in ("kind", "item", "name", "text", "unit")},
+                "value": pd.Series([], dtype="float64"),
+                "is_decision": pd.Series([], dtype="bool"),
+            }
+        )
+    )
+
+
+def finish_events(frame: pd.DataFrame, keep: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Give a frame the columns, types and order of an event stream.
+
+    Texts become categories (a stream of 100 million events would not fit in memory otherwise), and rows are sorted by
+    patient, time, kind and item, so that the same events give the same stream whatever order they came in.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Has all `EVENT_COLUMNS`.
+    keep : tuple of str
+        Further columns to carry along.
+
+    Returns
+    -------
+    DataFrame
+        Sorted, with a fresh index.
+    """
+    columns: dict[str, object] = {}
+    for name in (*EVENT_COLUMNS, *keep):
+        column = frame[name]
+        if name in ("patient_id", "item", "name", "text", "unit"):
+            column = _sorted_categories(column)
+        elif name == "kind":
+            column = column.astype(pd.CategoricalDtype([kind.value for kind in EventKind]))
+        columns[name] = column
+    events = pd.DataFrame(columns)
+    keys = [events[name].cat.codes.to_numpy() for name in ("text", "unit", "item", "kind")]
+    keys.insert(1, events["value"].to_numpy())
+    times = [events[name].to_numpy().astype(np.int64) for name in ("known_at", "time")]
+    order = np.lexsort([*keys, *times, events["patient_id"].cat.codes.to_numpy()])
+    if not np.array_equal(order, np.arange(len(events))):
+        events = events.iloc[order]
+    return events.reset_index(drop=True)
+
+
+def _sorted_categories(column: pd.Series) -> pd.Series:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column.astype("category")
+    used = column.cat.remove_unused_categories()
+    return used.cat.reorder_categories(sorted(used.cat.categories))

@@ -1,0 +1,240 @@
+"""Numbers of results freed of sentinels and impossible values and brought to one unit per item, part by part."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from core.events.import_report import UnitConflict
+from core.events.mapping import SiteMapping
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+NO_UNIT = ""
+
+
+def known_units(mapping: SiteMapping, main_units: Mapping[str, str]) -> set[str]:
+    """Units that cleaning may give to a value, beside those that the source has."""
+    return {
+        NO_UNIT,
+        *(rule.to_unit for rule in mapping.unit_conversions),
+        *mapping.units.values(),
+        *main_units.values(),
+    }
+
+
+class ValueCleaner:
+    """Cleans the numbers of a source in two rounds over its parts: `look` at all of them, then `settle` each.
+
+    Where an item comes in several known units, the most frequent one is kept; numbers in another are converted by the
+    mapping or, when it knows no conversion, left without a value. Numbers without a unit are taken to be in the item's.
+
+    Parameters
+    ----------
+    items, units : sequence of str
+        What item and unit numbers stand for; `units` holds all of `known_units`.
+    mapping : SiteMapping
+    main_units : mapping from item to unit, optional
+        Units that items are known to have, whatever is most frequent here.
+
+    Attributes
+    ----------
+    n_sentinels, n_converted, n_without_number : int
+        Values counted so far; `n_without_number` by `settle`.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        units: Sequence[str],
+        mapping: SiteMapping,
+        main_units: Mapping[str, str] | None = None,
+    ) -> None:
+        self._items, self._units = list(items), list(units)
+        self._mapping = mapping
+        self._item = {item: i for i, item in enumerate(items)}
+        self._unit = {unit: i for i, unit in enumerate(units)}
+        self._sentinels = np.array(mapping.sentinels, dtype=np.float64)
+        self._wanted = {**(main_units or {}), **mapping.units}
+        self._counts: dict[tuple[int, int], int] = {}
+        self._implausible = [0] * len(mapping.plausible)
+        self._main: IntArray | None = None
+        self.n_sentinels = self.n_converted = self.n_without_number = 0
+
+    def look(
+        self, value: FloatArray, item: IntArray, unit: IntArray, is_value: npt.NDArray[np.bool_]
+    ) -> tuple[FloatArray, IntArray]:
+        """Take out sentinels, convert what the mapping converts, and count the units of the items.
+
+        Parameters
+        ----------
+        value : array of shape (n,)
+            NaN where there is no number.
+        item, unit : array of int, shape (n,)
+        is_value : array of bool, shape (n,)
+            Rows that are results or observations; the others lose their number.
+
+        Returns
+        -------
+        value, unit : arrays of shape (n,)
+            New ones.
+        """
+        value = np.where(is_value, value, np.nan)
+        sentinel = np.isin(value, self._sentinels)
+        value[sentinel] = np.nan
+        self.n_sentinels += int(sentinel.sum())
+        unit = unit.copy()
+        for rule in self._mapping.unit_conversions:
+            rows = self._rows(item, rule.item, unit, rule.from_unit) & ~np.isnan(value)
+            value[rows] = value[rows] * rule.factor + rule.offset
+            unit[rows] = self._unit[rule.to_unit]
+            self.n_converted += int(rows.sum())
+        known = ~np.isnan(value) & (unit != self._unit[NO_UNIT])
+        pairs, counts = np.unique(item[known].astype(np.int64) * len(self._units) + unit[known], return_counts=True)
+        for pair, n in zip(pairs.tolist(), counts.tolist(), strict=True):
+            key = divmod(pair, len(self._units))
+            self._counts[key] = self._counts.get(key, 0) + n
+        return value, unit
+
+    def _rows(self, item: IntArray, wanted_item: str, unit: IntArray, wanted_unit: str) -> npt.NDArray[np.bool_]:
+        i, u = self._item.get(wanted_item, -1), self._unit.get(wanted_unit, -1)
+        if i < 0 or u < 0:
+            return np.zeros(len(item), dtype=bool)
+        return np.asarray((item == i) & (unit == u), dtype=bool)
+
+    def main_units(self) -> IntArray:
+        """Give the number of each item's unit, -1 where none is known; final once all parts were looked at."""
+        if self._main is None:
+            self._main = np.full(len(self._items), -1, dtype=np.int32)
+            for (item, unit), _ in sorted(self._counts.items(), key=lambda each: (each[1], -each[0][1])):
+                self._main[item] = unit
+            for item_text, unit_text in self._wanted.items():
+                if item_text in self._item:
+                    self._main[self._item[item_text]] = self._unit[unit_text]
+        return self._main
+
+    def settle(
+        self, value: FloatArray, item: IntArray, unit: IntArray, is_value: npt.NDArray[np.bool_]
+    ) -> tuple[FloatArray, IntArray]:
+        """Leave out numbers in another unit than the item's, and those that are not plausible.
+
+        Parameters
+        ----------
+        value, item, unit, is_value : arrays of shape (n,)
+            As `look` gave them back.
+
+        Returns
+        -------
+        value, unit : arrays of shape (n,)
+            New ones.
+        """
+        main, none = self.main_units()[item], self._unit[NO_UNIT]
+        has_number = ~np.isnan(value)
+        known = has_number & (unit != none)
+        value = np.where(known & (unit != main), np.nan, value)
+        blank = ~known & (main >= 0) & has_number
+        unit = np.where(blank, main, unit).astype(np.int32)
+        for i, rule in enumerate(self._mapping.plausible):
+            if rule.item in self._item:
+                rows = (item == self._item[rule.item]) & ((value < rule.low) | (value > rule.high))
+                value[rows] = np.nan
+                self._implausible[i] += int(rows.sum())
+        self.n_without_number += int((is_value & np.isnan(value)).sum())
+        return value, unit
+
+    def implausible(self, names: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+        """Items by name, with how many of their values were not plausible; most first."""
+        counts = [
+            (names.get(rule.item, rule.item), n)
+            for rule, n in zip(self._mapping.plausible, self._implausible, strict=True)
+            if n
+        ]
+        return tuple(sorted(counts, key=lambda each: -each[1]))
+
+    def unit_conflicts(self, names: Mapping[str, str]) -> tuple[UnitConflict, ...]:
+        """Items with values in another known unit than the one kept, those with most of them first."""
+        found: dict[int, dict[int, int]] = {}
+        for (item, unit), n in sorted(self._counts.items()):
+            found.setdefault(item, {})[unit] = n
+        main = self.main_units()
+        conflicts = (
+            self._conflict(self._items[item], int(main[item]), units, names)
+            for item, units in found.items()
+            if set(units) != {int(main[item])}
+        )
+        return tuple(sorted(conflicts, key=lambda each: -_n_others(each.others)))
+
+    def _conflict(self, item: str, main: int, units: Mapping[int, int], names: Mapping[str, str]) -> UnitConflict:
+        return UnitConflict(
+            item=item,
+            name=names.get(item, item),
+            main_unit=self._units[main],
+            n_main=units.get(main, 0),
+            others=tuple((self._units[unit], n) for unit, n in units.items() if unit != main),
+        )
+
+
+def _n_others(others: Iterable[tuple[str, int]]) -> int:
+    return sum(n for _, n in others)
+
+
+_NUMBER = re.compile(r"\s*[<>]?=?\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*")
+
+
+def number_in_text(text: str) -> float:
+    """Read a number, also a censored one: the bound stands for the value.
+
+    Parameters
+    ----------
+    text : str
+        ``"4.1"``, ``"<0.01"``, ``">50"``; anything else ("HOLD", "1+") has no number.
+
+    Returns
+    -------
+    float
+        NaN when there is no number.
+
+    Examples
+    --------
+    >>> number_in_text("<0.01")
+    0.01
+    >>> number_in_text("1+")
+    nan
+    """
+    match = _NUMBER.fullmatch(text)
+    value = float(match.group(1)) if match else float("nan")
+    return value if np.isfinite(value) else float("nan")
+
+
+def numbers_in_texts(texts: Sequence[str]) -> FloatArray:
+    """Read the numbers of several texts; NaN where there is none.
+
+    Parameters
+    ----------
+    texts : sequence of str
+
+    Returns
+    -------
+    array of float, shape (n_texts,)
+    """
+    return np.array([number_in_text(text) for text in texts], dtype=np.float64)
+
+
+def fill_from_texts(value: FloatArray, found: FloatArray, wanted: npt.NDArray[np.bool_]) -> tuple[FloatArray, int]:
+    """Fill missing numbers with those found in the texts beside them.
+
+    Parameters
+    ----------
+    value, found : array of shape (n,)
+        NaN where there is none.
+    wanted : array of bool, shape (n,)
+        Rows whose numbers matter.
+
+    Returns
+    -------
+    value : array of shape (n,)
+    n_filled : int
+    """
+    fill = wanted & np.isnan(value) & ~np.isnan(found)
+    return np.where(fill, found, value), int(fill.sum())

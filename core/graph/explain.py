@@ -1,0 +1,118 @@
+"""Why an alert: the most similar past instances, and the features on which they are near."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from core.errors import InvalidInputError
+from core.features import SparseStandardizer
+from core.graph.similarity import Neighbourhoods, local_scales, nearest
+from core.validation import FloatArray, IntArray, Matrix
+
+
+@dataclass(frozen=True)
+class NearestPast:
+    """The past instances most similar to one instance, nearest first.
+
+    Parameters
+    ----------
+    rows : int array of shape (n_nearest,)
+        Rows of the past.
+    similarities : float array of shape (n_nearest,)
+        exp(-d^2 / (s_i s_j)) in (0, 1]; 1 = the same state. s is the distance to the 7th nearest past instance.
+    feature_shares : float array of shape (n_kept,)
+        In the order of the features given: how much of the nearness lies in each. A feature counts by how much
+        smaller its squared difference to the nearest instances is than between two past instances at large; the
+        shares add up to 1, or are all 0 when the nearest are no nearer than any.
+    """
+
+    rows: IntArray
+    similarities: FloatArray
+    feature_shares: FloatArray
+
+
+def nearest_past(
+    X_past: Matrix,
+    x: Matrix,
+    feature_indices: ArrayLike,
+    feature_weights: ArrayLike,
+    *,
+    is_flag: ArrayLike,
+    n_nearest: int = 10,
+    excluded: NDArray[np.bool_] | None = None,
+    clip: float = 2.5,
+    is_elapsed: ArrayLike | None = None,
+) -> NearestPast:
+    """Find the past instances most similar to one instance in the eyes of one task.
+
+    Parameters
+    ----------
+    X_past : sparse matrix of shape (n_past, n_features)
+        Raw features of the past, as in the cohort.
+    x : sparse matrix of shape (1, n_features)
+        Raw features of the instance.
+    feature_indices, feature_weights : arrays of shape (n_kept,)
+        Features the task looks at and their psi; see `core.scoring.all_tasks.TaskScores`.
+    is_flag : bool array of shape (n_features,)
+        True where a feature that is not stored means 0.
+    n_nearest : int
+    excluded : bool array of shape (n_past,), optional
+        Past instances that may not be shown, such as other days of the same patient.
+    clip : float
+        Largest absolute standardised value, as in the scoring run.
+    is_elapsed : bool array of shape (n_features,), optional
+        As in the scoring run.
+
+    Returns
+    -------
+    NearestPast
+        Fewer than `n_nearest` rows when the past holds fewer.
+
+    Raises
+    ------
+    InvalidInputError
+        When features and weights do not fit, or every past instance is excluded.
+    """
+    kept = np.asarray(feature_indices, dtype=np.int64)
+    psi = np.asarray(feature_weights, dtype=np.float64)
+    if kept.shape != psi.shape or len(kept) == 0 or psi.sum() <= 0:
+        raise InvalidInputError(
+            f"{len(kept)} features came with {len(psi)} weights; at least one feature with a positive weight is needed."
+        )
+    past = sparse.csr_array(X_past)[:, kept]
+    elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)[kept]
+    standardizer = SparseStandardizer(clip=clip).fit(past, np.asarray(is_flag, dtype=bool)[kept], elapsed)
+    weights = psi / psi.mean()
+    points = standardizer.transform(past).toarray().astype(np.float64) * weights
+    query = standardizer.transform(sparse.csr_array(x)[:, kept]).toarray().astype(np.float64) * weights
+    allowed = np.arange(len(points)) if excluded is None else np.flatnonzero(~excluded)
+    if len(allowed) == 0:
+        raise InvalidInputError("Every past instance is excluded, so there is nothing to compare with. Exclude fewer.")
+    scale_rank = 7
+    near = nearest(points[allowed], query, min(max(n_nearest, scale_rank), len(allowed)))
+    own_scale = local_scales(near)[0]
+    shown = near.indices[0, :n_nearest]
+    squared = near.squared_distances[0, :n_nearest]
+    rows = allowed[shown]
+    scales = _past_scales(points, rows, scale_rank)
+    shares = _feature_shares(points, (points[rows] - query) ** 2)
+    return NearestPast(rows, np.exp(-squared / (own_scale * scales)), shares)
+
+
+def _past_scales(points: FloatArray, rows: IntArray, rank: int) -> FloatArray:
+    near = nearest(points, points[rows], min(rank + 1, len(points)))
+    # The instance itself is among its neighbours here, at distance 0 and no neighbour of its own.
+    order = np.argsort(near.indices == rows[:, None], axis=1, kind="stable")[:, : max(near.indices.shape[1] - 1, 1)]
+    others = Neighbourhoods(
+        np.take_along_axis(near.indices, order, axis=1), np.take_along_axis(near.squared_distances, order, axis=1)
+    )
+    return local_scales(others)
+
+
+def _feature_shares(points: FloatArray, squared_differences: FloatArray) -> FloatArray:
+    at_large = 2 * points.var(axis=0)
+    nearness = np.maximum(at_large - squared_differences.mean(axis=0), 0.0)
+    total = float(nearness.sum())
+    return nearness / total if total > 0 else np.zeros(len(nearness))

@@ -1,0 +1,237 @@
+"""Compiled inner loops: one-node extensions of a fixed graph, row by row.
+
+One row never looks at another: results do not depend on which rows are handed over together.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.graph.neighbour_search import choose_neighbours, limit_of, query_scale
+from core.numerics.compiled import combine_rows, compiled, dot, fma
+
+FLOAT32_RESIDUAL: Final = 0.01
+"""Relative residual that ends a float32 solve; with the last, estimated step soft labels are good to about 5e-6."""
+FLOAT64_RESIDUAL: Final = 1e-13
+_ROWS_PER_NEIGHBOUR: Final = 6
+"""Up to this many nodes per neighbour whole rows are read; beyond, the entries of the k x k block alone."""
+
+
+class Nodes(NamedTuple):
+    """A fixed graph, as the loops read it; all floats in the precision of the queries.
+
+    Parameters
+    ----------
+    roots : float array of shape (n_nodes,)
+        Square roots of the multiplicities.
+    inverse_scales : float array of shape (n_nodes,)
+        1 / s.
+    inverse : float array of shape (n_nodes, n_nodes or more)
+        G, symmetric; columns beyond the nodes only fill rows up.
+    diagonal : float array of shape (n_nodes,)
+        Of G.
+    soft_labels : float array of shape (n_nodes,)
+        h.
+    """
+
+    roots: NDArray[Any]
+    inverse_scales: NDArray[Any]
+    inverse: NDArray[Any]
+    diagonal: NDArray[Any]
+    soft_labels: NDArray[Any]
+
+
+class LeftOut(NamedTuple):
+    """Blocks of nodes to be left out for some queries: G becomes G + G_P K G_P' and h becomes h + G_P t.
+
+    Parameters
+    ----------
+    starts : int array of shape (n_blocks + 1,)
+        Where each block begins in `nodes` and `pulls`.
+    nodes : int array
+        Nodes of all blocks.
+    square_starts : int array of shape (n_blocks,)
+        Where the square of each block begins in `squares`.
+    squares : float array
+        K of all blocks, row by row.
+    pulls : float array
+        t of all blocks.
+    """
+
+    starts: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    square_starts: NDArray[np.int64]
+    squares: NDArray[Any]
+    pulls: NDArray[Any]
+
+
+@compiled
+def exponentials(exponents: Any, powers: Any, power_bits: Any) -> None:
+    """Replace exponents of at most 0 by their exponentials; float32 ones eight at a time, good to some 1e-7."""
+    if exponents.itemsize != 4:
+        for l in range(len(exponents)):  # noqa: E741
+            exponents[l] = np.exp(exponents[l])
+        return
+    for l in range(len(exponents)):  # noqa: E741
+        # 2^x = 2^n 2^f with |f| <= 1/2: the bits of 2^n, and Taylor's series of 2^f.
+        x = max(exponents[l] * np.float32(1.4426950408889634), np.float32(-126))
+        n = np.int32(x - np.float32(0.5))
+        f = np.float32(x - np.float32(n))
+        power_bits[l] = (n + np.int32(127)) << np.int32(23)
+        series = fma(f, np.float32(0.00015403530), np.float32(0.00133335581))
+        series = fma(f, series, np.float32(0.00961812911))
+        series = fma(f, series, np.float32(0.0555041087))
+        series = fma(f, series, np.float32(0.240226507))
+        series = fma(f, series, np.float32(0.693147181))
+        exponents[l] = fma(f, series, np.float32(1))
+    for l in range(len(exponents)):  # noqa: E741
+        exponents[l] *= powers[l]
+
+
+@compiled
+def multiply_inverse(nodes: Any, left: Any, block: int, chosen: Any, values: Any, full: Any, result: Any) -> None:
+    """Write G_NN values, with G as it is when the nodes of a block (-1 = none) are left out."""
+    k, inverse = len(chosen), nodes.inverse
+    if len(inverse) <= _ROWS_PER_NEIGHBOUR * k:
+        combine_rows(inverse, chosen, values, full)
+        for l in range(k):  # noqa: E741
+            result[l] = full[chosen[l]]
+    else:
+        for l in range(k):  # noqa: E741
+            row, value, entries = inverse[chosen[l]], values[l], full[:l]
+            for m in range(l):
+                entries[m] = row[chosen[m]]
+                result[m] = fma(entries[m], value, result[m])
+            result[l] = fma(row[chosen[l]], value, dot(entries, values[:l]))
+    if block < 0:
+        return
+    first, end, entries = left.starts[block], left.starts[block + 1], full[:k]
+    square = left.square_starts[block]
+    for i in range(first, end):
+        row = inverse[left.nodes[i]]
+        for l in range(k):  # noqa: E741
+            entries[l] = row[chosen[l]]
+        along = dot(entries, values)
+        for j in range(first, end):
+            factor = along * left.squares[square + (i - first) * (end - first) + j - first]
+            row = inverse[left.nodes[j]]
+            for l in range(k):  # noqa: E741
+                result[l] = fma(factor, row[chosen[l]], result[l])
+
+
+@compiled
+def solve_extension(
+    nodes: Any, left: Any, block: int, chosen: Any, d: Any, tolerance: Any, work: Any, full: Any
+) -> Any:
+    """Solve (I + D G_NN D) z = d by conjugate gradients, in `work`, five arrays.
+
+    Its eigenvalues lie close together but for the first, which the first step takes care of: the curvature of the last
+    step is estimated from the mean diagonal instead of computed, which spares a product. Most often one is enough.
+    """
+    k = len(chosen)
+    z, r, p, scaled, product = work
+    zero = d.dtype.type(0)
+    for l in range(k):  # noqa: E741
+        scaled[l] = d[l] * d[l]
+        p[l] = nodes.diagonal[chosen[l]]
+    norm = dot(d, d)
+    mean = d.dtype.type(1) + dot(scaled, p) / d.dtype.type(k)
+    multiply_inverse(nodes, left, block, chosen, scaled, full, product)
+    for l in range(k):  # noqa: E741
+        product[l] = fma(d[l], product[l], d[l])
+    curvature = dot(d, product)
+    step = norm / curvature if curvature > zero else zero
+    for l in range(k):  # noqa: E741
+        r[l] = fma(-step, product[l], d[l])
+    residual = dot(r, r)
+    turn = residual / norm if norm > zero else zero
+    for l in range(k):  # noqa: E741
+        z[l] = step * d[l]
+        p[l] = fma(turn, d[l], r[l])
+    for _ in range(k + 20):
+        if residual <= tolerance * tolerance * norm:
+            break
+        for l in range(k):  # noqa: E741
+            scaled[l] = d[l] * p[l]
+        multiply_inverse(nodes, left, block, chosen, scaled, full, product)
+        for l in range(k):  # noqa: E741
+            product[l] = fma(d[l], product[l], p[l])
+        curvature = dot(p, product)
+        step = residual / curvature
+        for l in range(k):  # noqa: E741
+            z[l] = fma(step, p[l], z[l])
+            r[l] = fma(-step, product[l], r[l])
+        new_residual = dot(r, r)
+        turn = new_residual / residual
+        for l in range(k):  # noqa: E741
+            p[l] = fma(turn, p[l], r[l])
+        residual = new_residual
+    # p'Ap = r'Ar - turn^2 p_old'Ap_old, with r'Ar about the mean diagonal times r'r.
+    last = mean * residual - turn * turn * curvature
+    step = residual / last if last > zero else zero
+    for l in range(k):  # noqa: E741
+        z[l] = fma(step, p[l], z[l])
+    return z
+
+
+@compiled
+def extend_row(row: Any, bits: Any, query: Any, nodes: Any, left: Any, block: int, k: int, work: Any) -> Any:
+    """Tie one instance to the graph.
+
+    Parameters
+    ----------
+    row : float array of shape (n_nodes,)
+        Squared distances; infinite where a node may be no neighbour.
+    bits : int array of shape (n_nodes,)
+        The same memory as `row`, read as integers.
+    query : tuple
+        Tolerance, scale that takes the place of local ones (0 = local), usual scale, bits of infinity.
+    block : int
+        Of `left`, to be left out; -1 = none.
+    k : int
+        Neighbours.
+    work : tuple of arrays
+        See `extension.workspace`; overwritten.
+
+    Returns
+    -------
+    conductance, inflow : float
+    """
+    tolerance, common_scale, usual_scale, infinity = query
+    steps, full, all_d, all_near, all_near_bits, powers, power_bits, places, searches = work
+    zero = bits.dtype.type(0)
+    for j in range(len(bits)):
+        # Distances from sums of products may fall a little below zero for duplicates; so do their bits.
+        bits[j] = max(bits[j], zero)
+    limit = limit_of(bits, k, infinity, searches[0])
+    choose_neighbours(bits, limit, k, places)
+    chosen, d, near = places[:k], all_d[:k], all_near[: k + 1]
+    for l in range(k):  # noqa: E741
+        near[l] = row[chosen[l]]
+    own = common_scale
+    if common_scale <= 0:
+        # The 7th distance is looked for as far below the limit as it was for the instance before.
+        searches[1, 0] += limit
+        own = query_scale(near, all_near_bits[: k + 1], searches[1], usual_scale, infinity)
+        searches[1, 0] -= limit
+    # The root of v w takes half the exponent.
+    half = row.dtype.type(-0.5) / own
+    for l in range(k):  # noqa: E741
+        d[l] = near[l] * nodes.inverse_scales[chosen[l]] * half
+    exponentials(d, powers, power_bits)
+    for l in range(k):  # noqa: E741
+        d[l] *= nodes.roots[chosen[l]]
+    z = solve_extension(nodes, left, block, chosen, d, tolerance, steps, full)
+    flows, entries = near[:k], full[:k]
+    for l in range(k):  # noqa: E741
+        flows[l] = d[l] * z[l]
+        entries[l] = nodes.soft_labels[chosen[l]]
+    conductance, inflow = dot(d, z), dot(flows, entries)
+    if block >= 0:
+        for i in range(left.starts[block], left.starts[block + 1]):
+            row = nodes.inverse[left.nodes[i]]
+            for l in range(k):  # noqa: E741
+                entries[l] = row[chosen[l]]
+            inflow = fma(left.pulls[i], dot(flows, entries), inflow)
+    return conductance, inflow

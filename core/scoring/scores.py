@@ -1,0 +1,268 @@
+"""Scores of a run's tasks, put together from the evidence and from what makes tasks comparable."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from core.errors import NotFoundError
+from core.scaling import ScoreScaler
+from core.scoring.calibration import Calibration, calibrate, soft_label_evidence
+from core.scoring.evidence import Evidence, PreparedInstances
+from core.scoring.parameters import BASELINE_SCORERS, DAY_ADJUSTED, LOGISTIC, PAIR, SOFTHAD, ScoringParameters
+from core.validation import FloatArray
+
+FloatVector = NDArray[np.float32]
+
+CALIBRATED: Final = (SOFTHAD, LOGISTIC, DAY_ADJUSTED)
+"""Kinds of evidence that become a probability; the scorers made of them are comparable between tasks as they are."""
+
+
+@dataclass(frozen=True)
+class NotScored:
+    """A task that could not be scored; the run goes on without it.
+
+    Parameters
+    ----------
+    reason : str
+        Which task, which rule, which value, what to do.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """Scores of one task by one scorer; higher = more unusual.
+
+    Parameters
+    ----------
+    score, scaled_score : float32 arrays of shape (n_recent,)
+        The same numbers for calibrated scorers, in [0, 1]. For "softhad-paper" the score is |l* - y|, for baselines
+        what the method gives in its own unit, and the scaled score its min-max on the past, which recent instances may
+        leave.
+    soft_label : float32 array of shape (n_recent,)
+        Expected decision in [-1, 1]: for "softhad" without the own label, for "softhad-paper" l* with it, for
+        calibrated scorers 2 P(taken) - 1. For baselines, which need not expect anything, y (1 - 2 scaled score): the
+        decision itself where nothing in the past is less unusual, the other one where nothing is more.
+    support : float32 array of shape (n_recent,)
+        How strongly the instance is tied to past instances, in [0, 1); 0 = isolated. Also given for "logistic" and for
+        baselines, whose scores do not use it.
+    past_score, past_scaled_score : float32 arrays of shape (n_past,)
+        The same for past instances, each with its own patient left out ("softhad-paper": with its own label in).
+    feature_indices : int32 array of shape (n_kept,)
+        Features that the task looks at, most telling first.
+    feature_weights : float32 array of shape (n_kept,)
+        psi = |2 AUC - 1| of each.
+    n_past_positive, n_past : int
+    scale : dict
+        Numbers that made the scaled score: ``center``, ``intercept``, ``slope`` (per part for "pair") or ``low``,
+        ``high``, ``n_below``, ``n_above``.
+    """
+
+    score: FloatVector
+    scaled_score: FloatVector
+    soft_label: FloatVector
+    support: FloatVector
+    past_score: FloatVector
+    past_scaled_score: FloatVector
+    feature_indices: NDArray[np.int32]
+    feature_weights: FloatVector
+    n_past_positive: int
+    n_past: int
+    scale: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ScoredTasks:
+    """Everything a run found; the scores of a task are put together when asked for.
+
+    Parameters
+    ----------
+    tasks : tuple of int
+        Columns of Y that were scored, ascending.
+    not_scored : dict of int to NotScored
+        The other columns with their reasons.
+    scorers : tuple of str
+    parameters : ScoringParameters
+    seed : int
+    calibrations : dict of str to Calibration
+        By evidence ("softhad", "logistic", "day-adjusted"); position = place of the task in `tasks`.
+    evidence : mapping of int to arrays
+        First stage by task.
+    prepared : PreparedInstances
+    """
+
+    tasks: tuple[int, ...]
+    not_scored: dict[int, NotScored]
+    scorers: tuple[str, ...]
+    parameters: ScoringParameters
+    seed: int
+    calibrations: dict[str, Calibration]
+    evidence: Mapping[int, Evidence]
+    prepared: PreparedInstances
+
+    def scores(self, task: int, scorer: str) -> TaskScores:
+        """Scores of the task in column `task` of Y by one of `scorers`.
+
+        Raises
+        ------
+        NotFoundError
+            When the run has no such scorer or did not score the task.
+        """
+        if scorer not in self.scorers:
+            raise NotFoundError(f"This run has no scorer {scorer!r}; it has {', '.join(self.scorers)}.")
+        if task not in self.tasks:
+            reason = self.not_scored.get(task)
+            raise NotFoundError(reason.reason if reason else f"Task {task} is not among the tasks of this run.")
+        return _put_together(self, task, scorer)
+
+    def without_features(self) -> "ScoredTasks":
+        """Let go of the standardised features, the largest part; scores need them no more."""
+        nothing = sparse.csc_array((0, 0), dtype=np.float32)
+        return replace(self, prepared=replace(self.prepared, columns=nothing))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+
+def calibrate_tasks(
+    prepared: PreparedInstances,
+    tasks: tuple[int, ...],
+    evidence: Mapping[int, Evidence],
+    scorers: tuple[str, ...],
+    n_jobs: int | None = None,
+) -> dict[str, Calibration]:
+    """Calibrate every kind of evidence that `scorers` need, over all tasks together."""
+    if not tasks:
+        return {}
+
+    def positive(place: int) -> FloatArray:
+        return prepared.past_positive(tasks[place]).astype(np.float64)
+
+    needed = {part for scorer in scorers for part in parts_of(scorer)}
+    calibrations: dict[str, Calibration] = {}
+    for name in CALIBRATED:
+        if name in needed:
+
+            def past(place: int, name: str = name) -> FloatArray:
+                return _evidence_values(evidence[tasks[place]], name, prepared.n_past)
+
+            calibrations[name] = calibrate(past, positive, len(tasks), n_jobs)
+    return calibrations
+
+
+def parts_of(scorer: str) -> tuple[str, ...]:
+    """Calibrated evidence whose log odds a scorer averages; none for scorers that are min-max scaled."""
+    if scorer == PAIR:
+        return (SOFTHAD, LOGISTIC)
+    return (scorer,) if scorer in CALIBRATED else ()
+
+
+@dataclass(frozen=True)
+class ScaledScores:
+    """Scores of some instances of a task; arrays of shape (n,)."""
+
+    score: FloatArray
+    scaled_score: FloatArray
+    soft_label: FloatArray
+
+
+def score_by_scale(evidence: Evidence, y: FloatArray, scorer: str, scale: Mapping[str, float]) -> ScaledScores:
+    """Score instances of one task by its evidence and its fixed scale.
+
+    Parameters
+    ----------
+    evidence : mapping of str to arrays of shape (n,)
+        As from `core.scoring.evidence`.
+    y : float array of shape (n,)
+        Decisions, -1 or +1.
+    scorer : str
+    scale : mapping
+        As in `TaskScores`.
+    """
+    parts = parts_of(scorer)
+    if not parts:
+        score, soft_label = _raw_scores(evidence, y, scorer)
+        scaler = ScoreScaler()
+        scaler.low_, scaler.high_ = scale["low"], scale["high"]
+        scaled = scaler.transform(score) if len(score) else score
+        if soft_label is None:
+            soft_label = y * (1 - 2 * np.clip(scaled, 0.0, 1.0))
+        return ScaledScores(score, scaled, soft_label)
+    log_odds = np.zeros(len(y))
+    for part in parts:
+        suffix = f"_{part}" if len(parts) > 1 else ""
+        centred = _evidence_values(evidence, part) - scale[f"center{suffix}"]
+        log_odds += scale[f"intercept{suffix}"] + scale[f"slope{suffix}"] * centred
+    log_odds /= len(parts)
+    score = 1.0 / (1.0 + np.exp(y * log_odds))
+    if scorer != LOGISTIC:
+        score *= evidence["support"]
+    expected = evidence["left_out_soft_label"].astype(np.float64) if scorer == SOFTHAD else np.tanh(log_odds / 2)
+    return ScaledScores(score, score, expected)
+
+
+def _evidence_values(evidence: Evidence, name: str, n_first: int | None = None) -> FloatArray:
+    """Evidence of all instances, or of the first ones."""
+    if name == SOFTHAD:
+        return soft_label_evidence(evidence["left_out_soft_label"][:n_first])
+    return evidence["logistic_log_odds" if name == LOGISTIC else "day_adjusted_log_odds"][:n_first].astype(np.float64)
+
+
+def _raw_scores(evidence: Evidence, y: FloatArray, scorer: str) -> tuple[FloatArray, FloatArray | None]:
+    """Scores before scaling, and the soft label of a scorer that has one."""
+    if scorer in BASELINE_SCORERS:
+        return evidence[f"{scorer}_score"].astype(np.float64), None
+    soft_label = evidence["paper_soft_label"].astype(np.float64)
+    return np.abs(soft_label - y), soft_label
+
+
+def _put_together(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:
+    prepared, evidence = scored.prepared, scored.evidence[task]
+    n_past = prepared.n_past
+    past_positive = prepared.past_positive(task)
+    y = np.where(np.concatenate((past_positive, prepared.recent_positive(task))), 1.0, -1.0)
+    scale = _scale(scored, task, scorer, evidence, y)
+    found = score_by_scale(evidence, y, scorer, scale)
+    if not parts_of(scorer):
+        recent = found.scaled_score[n_past:]
+        scale |= {"n_below": float((recent < 0).sum()), "n_above": float((recent > 1).sum())}
+    kept = prepared.kept_features[task]
+    n_kept = int((kept >= 0).sum())
+    return TaskScores(
+        score=found.score[n_past:].astype(np.float32),
+        scaled_score=found.scaled_score[n_past:].astype(np.float32),
+        soft_label=found.soft_label[n_past:].astype(np.float32),
+        support=evidence["support"][n_past:],
+        past_score=found.score[:n_past].astype(np.float32),
+        past_scaled_score=found.scaled_score[:n_past].astype(np.float32),
+        feature_indices=kept[:n_kept],
+        feature_weights=prepared.kept_weights[task, :n_kept],
+        n_past_positive=int(past_positive.sum()),
+        n_past=n_past,
+        scale=scale,
+    )
+
+
+def _scale(scored: ScoredTasks, task: int, scorer: str, evidence: Evidence, y: FloatArray) -> dict[str, float]:
+    """Numbers that make the scaled score, learned on the past."""
+    parts = parts_of(scorer)
+    if not parts:
+        scaler = ScoreScaler().fit(_raw_scores(evidence, y, scorer)[0][: scored.prepared.n_past])
+        return {"low": scaler.low_, "high": scaler.high_}
+    place = scored.tasks.index(task)
+    scale: dict[str, float] = {}
+    for part in parts:
+        calibration = scored.calibrations[part]
+        suffix = f"_{part}" if len(parts) > 1 else ""
+        scale[f"center{suffix}"] = float(calibration.centers[place])
+        scale[f"intercept{suffix}"] = float(calibration.intercepts[place])
+        scale[f"slope{suffix}"] = float(calibration.slopes[place])
+    return scale

@@ -1,0 +1,157 @@
+"""One task's backbone graph, and instances tied to it one by one with their own patient left out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.graph.backbone import SampledNodes
+from core.graph.extension import extend_sparse_rows, graph_nodes
+from core.graph.feature_rows import FeatureRows, Features, as_rows
+from core.graph.node_graph import leave_blocks_out
+from core.graph.similarity import LengthScale, dense_similarity
+from core.numerics.distances import symmetric_squared_distances
+from core.validation import FloatArray, IntArray
+
+NOBODY = -1
+"""Group of an instance that leaves no patient out."""
+
+
+@dataclass(frozen=True)
+class TaskGraph:
+    """One backbone graph of a task, ready to take in instances one by one.
+
+    Parameters
+    ----------
+    nodes : SampledNodes
+    points : float32 array of shape (n_nodes, n_features)
+    labels : float array of shape (n_nodes,)
+        -1 or +1, less `center`.
+    groups : int array of shape (n_nodes,)
+        Patients; `NOBODY` where edges inside a patient are allowed.
+    scales : float array of shape (n_nodes,)
+        s_i, or sigma everywhere.
+    inverse : float array of shape (n_nodes, n_nodes)
+        G = (L^V + (c + g) V)^-1.
+    label_weight, regularization : float
+        c and g.
+    center : float
+        Past mean of the labels where g > 0 pulls towards it, else 0.
+    is_local : bool
+        Whether the query's own distance to its 7th neighbour scales its similarities.
+    """
+
+    nodes: SampledNodes
+    points: NDArray[np.float32]
+    labels: FloatArray
+    groups: IntArray
+    scales: FloatArray
+    inverse: FloatArray
+    label_weight: float
+    regularization: float
+    center: float
+    is_local: bool
+
+    @property
+    def multiplicities(self) -> FloatArray:
+        """V, the weights of the nodes."""
+        return self.nodes.multiplicities
+
+    def soft_labels(self) -> FloatArray:
+        """Soft labels h = c G V y of the nodes (less `center`)."""
+        return np.asarray(self.label_weight * (self.inverse @ (self.multiplicities * self.labels)))
+
+
+def build_task_graph(
+    features: Features,
+    y: FloatArray,
+    nodes: SampledNodes,
+    groups: IntArray | None,
+    *,
+    n_neighbors: int,
+    length_scale: LengthScale,
+    label_weight: float,
+    regularization: float,
+) -> TaskGraph:
+    """Join the nodes and invert their system once.
+
+    Parameters
+    ----------
+    features : FeatureRows, or float32 array of shape (n, n_features)
+        Past rows first.
+    y : float array of shape (n_past,)
+        -1 or +1.
+    nodes : SampledNodes
+        Rows of the past.
+    groups : int array of shape (n,) or None
+        Patients, between whose own days there is no edge; None allows such edges.
+    n_neighbors, length_scale, label_weight, regularization
+        See `core.scoring.parameters.ScoringParameters`.
+    """
+    points = features.dense(nodes.rows) if isinstance(features, FeatureRows) else features[nodes.rows]
+    squared = symmetric_squared_distances(points.astype(np.float64))
+    node_groups = None if groups is None else groups[nodes.rows]
+    similarity, scales = dense_similarity(squared, min(n_neighbors, len(points) - 1), length_scale, node_groups)
+    v = nodes.multiplicities
+    weighted = v[:, None] * similarity * v
+    system = np.diag(weighted.sum(axis=1) + (label_weight + regularization) * v) - weighted
+    center = float(y.mean()) if regularization > 0 else 0.0
+    return TaskGraph(
+        nodes=nodes,
+        points=points,
+        labels=y[nodes.rows] - center,
+        groups=np.full(len(points), NOBODY, dtype=np.int64) if node_groups is None else node_groups,
+        scales=scales,
+        inverse=np.asarray(np.linalg.inv(system), dtype=np.float64),
+        label_weight=label_weight,
+        regularization=regularization,
+        center=center,
+        is_local=length_scale == "local",
+    )
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What the fixed graph says about instances tied to it one by one.
+
+    Parameters
+    ----------
+    conductance : float array of shape (n,)
+        a: how strongly the instance is tied to past decisions; 0 = isolated.
+    inflow : float array of shape (n,)
+        q; q / (g + a) is the expectation without the instance's own label.
+    """
+
+    conductance: FloatArray
+    inflow: FloatArray
+
+
+def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: int) -> Extension:
+    """Tie every instance to the fixed graph by the exact one-node extension, its own patient's labels left out.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+    features : FeatureRows, or float32 array of shape (n, n_features)
+    groups : int array of shape (n,)
+        Patients, or `NOBODY`.
+    n_neighbors : int
+    """
+    soft_labels = graph.soft_labels()
+    patients, block_of_node = np.unique(graph.groups, return_inverse=True)
+    left = leave_blocks_out(
+        graph.inverse, soft_labels, graph.labels, graph.multiplicities, graph.label_weight, block_of_node
+    )
+    place = np.searchsorted(patients, groups).clip(max=len(patients) - 1)
+    blocks = np.where((groups != NOBODY) & (patients[place] == groups), place, -1)
+    conductance, inflow = extend_sparse_rows(
+        as_rows(features),
+        graph.points,
+        graph_nodes(graph.multiplicities, graph.scales, graph.inverse, soft_labels, np.float32),
+        left,
+        blocks,
+        is_local=graph.is_local,
+        usual_scale=float(np.median(graph.scales)),
+        n_neighbors=n_neighbors,
+    )
+    return Extension(conductance, inflow)

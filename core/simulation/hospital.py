@@ -1,0 +1,233 @@
+"""A simulated hospital with known truth: latent illness, labs that follow it, rules of ordering, planted decisions."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.errors import InvalidInputError
+from core.events.mapping import normalise
+from core.events.stream import task_key
+from core.simulation.course import MEMBER_DRAWN, OTHER_UNITS, Course, Options, Truth
+from core.simulation.files import SimulatedCohort, load_truth, write_meds
+from core.simulation.population import DAY, HOUR, SNAPSHOT_HOUR, WARDS, Population, make_population
+from core.simulation.rules import REASONS, Catalogue, extended
+from core.vocabulary import Kind
+
+__all__ = ["LAST_DAY", "SIZES", "SimulatedCohort", "load_truth", "simulate", "simulate_cohort", "write_meds"]
+LAST_DAY = date(2026, 2, 28)
+"""Where the calendar of a simulated hospital ends unless told otherwise: fixed, so that it is the same every day."""
+SIZES: dict[str, dict[str, Any]] = {
+    "small": {"n_patients": 200, "n_days": 35},
+    "medium": {"n_patients": 1000, "n_days": 90, "n_labs": 120, "n_drugs": 90},
+    "paper": {"n_patients": 4486, "n_days": 365, "mean_days": 10, "n_labs": 430, "n_drugs": 319},
+}
+"""Arguments of `simulate_cohort` by the name of the size."""
+
+
+def simulate(size: str = "small", *, seed: int = 0, **switches: float) -> SimulatedCohort:
+    """Simulate a hospital of a named size.
+
+    Parameters
+    ----------
+    size : {"small", "medium", "paper"}
+        "paper" has about the patients, instances, features and tasks of the method's paper.
+    seed : int, default 0
+    **switches : float
+        ``planted_rate``, ``missing_rate``, ``unit_noise`` and ``drift`` of `simulate_cohort`.
+
+    Returns
+    -------
+    SimulatedCohort
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such size, or a switch makes no sense.
+    """
+    if size not in SIZES:
+        raise InvalidInputError(f"There is no simulated hospital of size {size!r}; choose one of {', '.join(SIZES)}.")
+    return simulate_cohort(seed=seed, **{**SIZES[size], **switches})
+
+
+def simulate_cohort(
+    *,
+    n_patients: int = 200,
+    n_days: int = 35,
+    ends_on: date = LAST_DAY,
+    seed: int = 0,
+    planted_rate: float = 0.02,
+    mean_days: float = 8.0,
+    n_labs: int = 0,
+    n_drugs: int = 0,
+    missing_rate: float = 0.01,
+    unit_noise: float = 0.0,
+    drift: float = 0.0,
+) -> SimulatedCohort:
+    """Simulate a hospital.
+
+    Parameters
+    ----------
+    n_patients : int, default 200
+        Gives about 1,700 patient-state instances.
+    n_days : int, default 35
+        Length of the calendar in days.
+    ends_on : date
+        The data end at 08:00 of this day; patients who are in hospital then have open stays.
+    seed : int, default 0
+    planted_rate : float, default 0.02
+        Share of the decisions taken that are dropped where the rule is clear; about as many are added.
+    mean_days : float, default 8
+        Mean length of a stay.
+    n_labs, n_drugs : int, default 0
+        Labs and drugs altogether, at least the 45 and 34 of the readable core.
+    missing_rate : float, default 0.01
+        Share of results without a usable number.
+    unit_noise : float, default 0
+        Share of glucose, creatinine and hemoglobin results that come in another unit.
+    drift : float, default 0
+        How far habits move over the calendar, in logits: every second rule up, the others down.
+
+    Returns
+    -------
+    SimulatedCohort
+        The same for the same arguments.
+
+    Raises
+    ------
+    InvalidInputError
+        When a number makes no sense.
+    """
+    _refuse_nonsense(
+        n_patients=(n_patients, 1, 1_000_000),
+        n_days=(n_days, 5, 36_500),
+        planted_rate=(planted_rate, 0.0, 0.5),
+        mean_days=(mean_days, 1.0, 30.0),
+        missing_rate=(missing_rate, 0.0, 1.0),
+        unit_noise=(unit_noise, 0.0, 1.0),
+        drift=(drift, -5.0, 5.0),
+    )
+    rng = np.random.default_rng(seed)
+    catalogue = extended(n_labs, n_drugs, seed)
+    last = datetime(ends_on.year, ends_on.month, ends_on.day, SNAPSHOT_HOUR, tzinfo=UTC)
+    population = make_population(rng, n_patients, n_days, int(last.timestamp()), mean_days)
+    course = Course(population, catalogue, rng, Options(planted_rate, missing_rate, unit_noise, drift))
+    course.run()
+    _log_stays(course, rng)
+    return SimulatedCohort(
+        events=_events(course),
+        codes=_codes(catalogue),
+        splits=_splits(rng, n_patients),
+        truth=_truth(population, catalogue, course.truths),
+        seed=seed,
+        planted_rate=planted_rate,
+    )
+
+
+def _refuse_nonsense(**limits: tuple[float, float, float]) -> None:
+    """Check (value, lowest, highest) of every number."""
+    for name, (value, low, high) in limits.items():
+        if not low <= value <= high:
+            raise InvalidInputError(f"{name} = {value} of a simulated hospital must lie between {low} and {high}.")
+
+
+def _log_stays(course: Course, rng: np.random.Generator) -> None:
+    """Log admissions, discharges, deaths and moves between care units."""
+    population, log = course.population, course.log
+    stay = np.arange(len(population.patient))
+    for i, (words, _, _) in enumerate(REASONS.values()):
+        mine = stay[population.reason == i]
+        log.add(mine, population.admitted[mine], f"HOSPITAL_ADMISSION//{words}")
+    for rows, words in ((population.died, "DIED"), (~population.died, "HOME")):
+        log.add(stay[rows], population.discharged[rows], f"HOSPITAL_DISCHARGE//{words}")
+    dead = stay[population.died]
+    log.add(dead, population.discharged[dead], "MEDS_DEATH")
+    for k in range(population.ward.shape[1]):
+        moved = population.ward[:, k] != population.ward[:, k - 1] if k else np.ones(len(stay), dtype=bool)
+        moved &= population.n_mornings >= k
+        time = population.admitted + 120
+        if k:
+            evening = population.first_morning + (k - 2) * DAY + (rng.uniform(2, 12, len(stay)) * HOUR).astype(np.int64)
+            time = np.maximum(evening, population.admitted + 180)
+        for i, ward in enumerate(WARDS):
+            rows = stay[moved & (population.ward[:, k] == i)]
+            log.add(rows, time[rows], f"TRANSFER_TO//{ward}")
+
+
+def _events(course: Course) -> pd.DataFrame:
+    population = course.population
+    stay, time, code, value, text = course.log.table()
+    n = len(population.birth)
+    person = np.arange(n)
+    names = [*course.log.codes, "MEDS_BIRTH", "GENDER//F", "GENDER//M"]
+    n_codes = len(course.log.codes)
+    frame = pd.DataFrame(
+        {
+            "subject_id": np.concatenate([population.patient[stay], person, person]) + 1,
+            "time": np.concatenate([time, population.birth, population.birth])
+            .astype("datetime64[s]")
+            .astype("datetime64[us]"),
+            "code": np.concatenate(
+                [code, np.full(n, n_codes), np.where(population.is_female, n_codes + 1, n_codes + 2)]
+            ),
+            "numeric_value": np.concatenate([value, np.full(2 * n, np.nan)]),
+            "text_value": np.concatenate([text, np.full(2 * n, "", dtype=object)]),
+        }
+    )
+    is_sex = (frame["code"] > n_codes).to_numpy()
+    known = is_sex | (frame["time"] < pd.Timestamp(population.end, unit="s")).to_numpy()
+    frame = frame[known & np.isin(frame["subject_id"], population.patient + 1)]
+    frame["time"] = frame["time"].where(frame["code"] <= n_codes)
+    frame["code"] = pd.Categorical.from_codes(frame["code"], categories=names)
+    text_value = frame["text_value"].astype("category")
+    frame["text_value"] = text_value.cat.set_categories(sorted(set(text_value.cat.categories) - {""}))
+    return frame.sort_values(["subject_id", "time", "code"], na_position="first", kind="stable").reset_index(drop=True)
+
+
+def _codes(catalogue: Catalogue) -> pd.DataFrame:
+    rows = [(f"LAB//RESULT//{lab.name}//{lab.unit}", lab.name) for lab in catalogue.labs]
+    rows += [(f"LAB//RESULT//{name}//{unit}", name) for name, (unit, _) in OTHER_UNITS.items()]
+    rows += [(f"LAB//ORDERED//{lab.name}", lab.name) for lab in catalogue.labs]
+    for drug in catalogue.drug_units:
+        rows += [(f"MEDICATION//{word}//{drug.name}", drug.name) for word in ("START", "STOP")]
+        rows += [(f"MEDICATION//{drug.name}//{word}", drug.name) for word in ("Administered", "Not Given")]
+    return pd.DataFrame(rows, columns=["code", "description"])
+
+
+def _splits(rng: np.random.Generator, n_patients: int) -> pd.DataFrame:
+    split = rng.choice(["train", "tuning", "held_out"], size=n_patients, p=[0.7, 0.15, 0.15])
+    return pd.DataFrame({"subject_id": np.arange(n_patients) + 1, "split": split})
+
+
+def _truth(population: Population, catalogue: Catalogue, truths: list[Truth]) -> pd.DataFrame:
+    tasks, n_lab_units = catalogue.members, len(catalogue.lab_units)
+    keys = [
+        task_key(Kind.LAB_ORDER, item) if unit < n_lab_units else task_key(Kind.MEDICATION, normalise(item))
+        for unit, item in tasks
+    ]
+    from_panel = pd.Series([unit for unit, _ in tasks]).duplicated(keep=False).to_numpy()
+    share = np.where(from_panel, MEMBER_DRAWN, 1.0)
+    units = np.array([unit for unit, _ in tasks])
+    stay = np.concatenate([truth.stay for truth in truths])
+    morning = np.concatenate([np.full(len(truth.stay), truth.morning) for truth in truths])
+    probability = np.concatenate([truth.probability[:, units] * share for truth in truths])
+    decided = np.concatenate([truth.decided for truth in truths])
+    planted = np.concatenate([truth.planted for truth in truths])
+    snapshot = population.first_morning[stay] + (morning - 1) * DAY
+    order = np.lexsort([snapshot, population.patient[stay]])
+    n = len(tasks)
+    score = np.where(decided, 1 - probability, probability)[order]
+    return pd.DataFrame(
+        {
+            "subject_id": np.repeat(population.patient[stay][order] + 1, n),
+            "snapshot_at": np.repeat(snapshot[order], n).astype("datetime64[s]").astype("datetime64[us]"),
+            "task_key": pd.Categorical.from_codes(np.tile(np.arange(n), len(stay)), categories=keys),
+            "task_name": pd.Categorical.from_codes(
+                np.tile(np.arange(n), len(stay)), categories=[item for _, item in tasks]
+            ),
+            "decided": decided[order].ravel(),
+            "true_score": score.astype(np.float32).ravel(),
+            "planted": planted[order].ravel(),
+        }
+    )

@@ -1,0 +1,5 @@
+"""Statistics of reader studies: AUC with intervals, weighting, agreement, ceiling, planning, consensus.
+
+Every figure is an `Estimate`: a value with its interval, or the reason why it cannot be computed. May import the ground
+only. `core.studies` assembles reports from these functions.
+"""

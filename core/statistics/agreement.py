@@ -1,0 +1,315 @@
+"""How far readers agree: raw agreement, Fleiss kappa, Krippendorff alpha, Gwet AC1 and Cohen kappa, with intervals.
+
+Votes come as a matrix with one row for each case and one column for each reader; NaN is no vote. "Cannot judge" is no
+vote either: mask it before (`core.statistics.consensus.votes_of`). Cases with fewer than two votes carry no information
+on
+agreement and are counted as left out. Every coefficient may be "not computable", and then says why; kappa and its kin
+fall towards zero when nearly all cases get the same answer, so none of them is shown without raw agreement.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from core.errors import InvalidInputError
+from core.statistics.estimate import Estimate, check_level, normal_quantile, not_computable, t_quantile, wilson_interval
+
+Floats = NDArray[np.float64]
+
+ONE_CATEGORY = "one category only"
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """How often each case got each answer, for cases with at least two votes.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_cases, n_categories)
+    single : ndarray of shape (n_categories,)
+        Votes on cases with exactly one vote: they say how common an answer is, not how far readers agree.
+    n_single : int
+        Cases with exactly one vote.
+    cluster : ndarray of shape (n_cases,), int
+        Codes of the patients, 0 .. n_patients - 1.
+    left_out : dict of str to int
+    """
+
+    table: Floats
+    single: Floats
+    n_single: int
+    cluster: NDArray[np.int64]
+    left_out: dict[str, int]
+
+    @property
+    def n(self) -> int:
+        return int(self.table.shape[0])
+
+    def why_nothing(self, n_readers: int) -> str:
+        """Say why no agreement can be computed; empty when it can."""
+        if n_readers < 2:
+            return "one reader only" if n_readers == 1 else "no readers"
+        return "" if self.n else "no case has two votes"
+
+
+def _counts(votes: ArrayLike, patient: ArrayLike | None) -> tuple[_Counts, int]:
+    """Count answers; also the number of readers who voted at all."""
+    matrix = np.asarray(votes, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise InvalidInputError(f"Votes have {matrix.ndim} dimensions; give a row per case and a column per reader.")
+    clusters = np.arange(matrix.shape[0]) if patient is None else np.asarray(patient)
+    if clusters.shape != (matrix.shape[0],):
+        raise InvalidInputError(
+            f"'patient' has shape {clusters.shape}; give one entry for each of {len(matrix)} cases."
+        )
+    given = ~np.isnan(matrix)
+    categories = np.unique(matrix[given])
+    table = (
+        np.stack([(matrix == c).sum(axis=1) for c in categories], axis=1)
+        if categories.size
+        else np.zeros((len(matrix), 0))
+    )
+    per_case = given.sum(axis=1)
+    kept = per_case >= 2
+    left_out = {"no vote": int((per_case == 0).sum()), "one vote only": int((per_case == 1).sum())}
+    codes = np.unique(clusters[kept], return_inverse=True)[1].astype(np.int64)
+    single = table[per_case == 1].sum(axis=0).astype(np.float64)
+    counts = _Counts(
+        table[kept].astype(np.float64),
+        single,
+        left_out["one vote only"],
+        codes,
+        {k: v for k, v in left_out.items() if v},
+    )
+    return counts, int(given.any(axis=0).sum())
+
+
+def raw_agreement(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
+    """Share of pairs of votes on the same case that are equal, averaged over cases.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_cases, n_readers)
+        Answer codes; NaN where there is no vote.
+    patient : array-like of shape (n_cases,), optional
+        Cases of one patient are counted as one unit in the interval; every case its own unit when left out.
+    level : float
+
+    Returns
+    -------
+    Estimate
+        Interval from the spread between units with Student's t; Wilson's when all units agree equally.
+
+    Examples
+    --------
+    >>> raw_agreement([[1, 1, 1], [1, 1, 3]]).value
+    0.6666666666666666
+    """
+    method = "share of equal pairs of votes, averaged over cases"
+    check_level(level)
+    counts, n_readers = _counts(votes, patient)
+    if why := counts.why_nothing(n_readers):
+        return not_computable(why, n=counts.n, left_out=counts.left_out, level=level, method=method)
+    per_case = _agreeing(counts.table)
+    return _with_spread(float(per_case.mean()), per_case, counts, level, method, share=True)
+
+
+def _agreeing(table: Floats) -> Floats:
+    votes = table.sum(axis=1)
+    share: Floats = (table * (table - 1.0)).sum(axis=1) / (votes * (votes - 1.0))
+    return share
+
+
+def fleiss_kappa(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
+    """Fleiss' kappa, generalised to cases with different numbers of votes.
+
+    Parameters
+    ----------
+    votes, patient, level
+        As in `raw_agreement`.
+
+    Returns
+    -------
+    Estimate
+        Interval by the linearised per-case contributions (Gwet 2014), Student's t with units - 1 degrees of freedom.
+
+    References
+    ----------
+    Fleiss (1971), Psychological Bulletin 76, 378-382; Gwet (2014), Handbook of Inter-Rater Reliability, 4th edition.
+    """
+
+    def chance(shares: Floats, per_case: Floats) -> tuple[float, Floats]:
+        return float(np.sum(shares**2)), per_case @ shares
+
+    return _chance_corrected(votes, patient, level, chance, "Fleiss kappa; interval by linearised variance")
+
+
+def gwet_ac1(
+    votes: ArrayLike, *, n_categories: int | None = None, patient: ArrayLike | None = None, level: float = 0.95
+) -> Estimate:
+    """Gwet's AC1: chance agreement falls, instead of rises, when nearly all cases get the same answer.
+
+    Parameters
+    ----------
+    votes, patient, level
+        As in `raw_agreement`.
+    n_categories : int, optional
+        How many answers there were to choose from; as many as occur when left out.
+
+    Returns
+    -------
+    Estimate
+        Interval as in `fleiss_kappa`.
+
+    References
+    ----------
+    Gwet (2008), British Journal of Mathematical and Statistical Psychology 61, 29-48.
+    """
+
+    def chance(shares: Floats, per_case: Floats) -> tuple[float, Floats]:
+        scale = 1.0 / max((n_categories or shares.size) - 1, shares.size - 1)
+        return float(scale * np.sum(shares * (1.0 - shares))), scale * (per_case @ (1.0 - shares))
+
+    return _chance_corrected(votes, patient, level, chance, "Gwet AC1; interval by linearised variance")
+
+
+def _chance_corrected(
+    votes: ArrayLike,
+    patient: ArrayLike | None,
+    level: float,
+    chance: Callable[[Floats, Floats], tuple[float, Floats]],
+    method: str,
+) -> Estimate:
+    """(agreement - chance) / (1 - chance) with the variance of its linearised per-case contributions."""
+    check_level(level)
+    counts, n_readers = _counts(votes, patient)
+    why = counts.why_nothing(n_readers)
+    if not why and int((counts.table.sum(axis=0) + counts.single > 0).sum()) < 2:
+        why = ONE_CATEGORY
+    if why:
+        return not_computable(why, n=counts.n, left_out=counts.left_out, level=level, method=method)
+    n_voted = counts.n + counts.n_single
+    per_case = counts.table / counts.table.sum(axis=1, keepdims=True)
+    shares = (per_case.sum(axis=0) + counts.single) / n_voted
+    agreeing = _agreeing(counts.table)
+    expected, expected_per_case = chance(shares, per_case)
+    value = (float(agreeing.mean()) - expected) / (1.0 - expected)
+    linear = (agreeing - expected) / (1.0 - expected)
+    linear = linear - 2.0 * (1.0 - value) * (expected_per_case - expected) / (1.0 - expected)
+    return _with_spread(value, linear, counts, level, method)
+
+
+def _with_spread(
+    value: float, per_case: Floats, counts: _Counts, level: float, method: str, *, share: bool = False
+) -> Estimate:
+    """Interval from the spread of per-case contributions, summed over the cases of a patient."""
+    n_units = int(counts.cluster.max()) + 1
+    if n_units < 2:
+        reason = "interval not computable: all cases come from one patient"
+        return Estimate(value, None, None, level, counts.n, counts.left_out, reason, method)
+    deviations = np.bincount(counts.cluster, per_case - per_case.mean(), n_units)
+    error = float(np.sqrt(n_units / (n_units - 1.0) * np.sum(deviations**2))) / counts.n
+    reach = t_quantile(level, n_units - 1) * error
+    low, high = max(0.0 if share else -1.0, value - reach), min(1.0, value + reach)
+    if error == 0.0:
+        if not share:
+            reason = "interval not computable: all cases agree equally"
+            return Estimate(value, None, None, level, counts.n, counts.left_out, reason, method)
+        low, high = wilson_interval(value, n_units, normal_quantile(level))
+    return Estimate(value, low, high, level, counts.n, counts.left_out, "", method)
+
+
+def krippendorff_alpha(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
+    """Krippendorff's alpha for unordered answers; cases may have different numbers of votes.
+
+    Parameters
+    ----------
+    votes, patient, level
+        As in `raw_agreement`.
+
+    Returns
+    -------
+    Estimate
+        Interval by leaving out one unit (case or patient) at a time, Student's t.
+
+    References
+    ----------
+    Krippendorff (2011), Computing Krippendorff's alpha-reliability.
+    """
+    method = "Krippendorff alpha, nominal; interval by leaving out one unit at a time"
+    check_level(level)
+    counts, n_readers = _counts(votes, patient)
+    why = counts.why_nothing(n_readers)
+    if not why and int((counts.table.sum(axis=0) > 0).sum()) < 2:
+        why = ONE_CATEGORY
+    if why:
+        return not_computable(why, n=counts.n, left_out=counts.left_out, level=level, method=method)
+    per_case = counts.table.sum(axis=1)
+    equal = (counts.table * (counts.table - 1.0)).sum(axis=1) / (per_case - 1.0)
+    value = float(_alpha(equal.sum(), counts.table.sum(axis=0)))
+    n_units = int(counts.cluster.max()) + 1
+    unit_equal = np.bincount(counts.cluster, equal, n_units)
+    unit_table = np.zeros((n_units, counts.table.shape[1]))
+    np.add.at(unit_table, counts.cluster, counts.table)
+    without = _alpha(equal.sum() - unit_equal, counts.table.sum(axis=0) - unit_table)
+    if n_units < 2 or not np.isfinite(without).all():
+        reason = "interval not computable: without one of the units there is one category only"
+        return Estimate(value, None, None, level, counts.n, counts.left_out, reason, method)
+    error = float(np.sqrt((n_units - 1) / n_units * np.sum((without - without.mean()) ** 2)))
+    reach = t_quantile(level, n_units - 1) * error
+    return Estimate(
+        value, max(-1.0, value - reach), min(1.0, value + reach), level, counts.n, counts.left_out, "", method
+    )
+
+
+def _alpha(equal: Floats, totals: Floats) -> Floats:
+    """Alpha from the sum of coincidences on the diagonal and the votes for each answer."""
+    n_votes = totals.sum(axis=-1)
+    chance = (totals * (totals - 1.0)).sum(axis=-1)
+    possible = n_votes * (n_votes - 1.0) - chance
+    safe = np.where(possible > 0.0, possible, 1.0)
+    alpha: Floats = np.where(possible > 0.0, ((n_votes - 1.0) * equal - chance) / safe, np.nan)
+    return alpha
+
+
+def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Estimate:
+    """Cohen's kappa of two readers on the cases both voted on.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_cases,)
+        Answer codes; NaN where there is no vote.
+    level : float
+
+    Returns
+    -------
+    Estimate
+        Value and large-sample interval by statsmodels (Fleiss, Cohen and Everitt 1969).
+    """
+    method = "Cohen kappa; large-sample interval"
+    quantile = normal_quantile(level)
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1:
+        raise InvalidInputError(f"Votes of the two readers have shapes {a.shape} and {b.shape}; give one per case.")
+    both = ~(np.isnan(a) | np.isnan(b))
+    left_out = {"not voted on by both": int((~both).sum())} if not both.all() else {}
+    categories = np.unique(np.concatenate([a[both], b[both]]))
+    if categories.size < 2:
+        why = "no case has votes of both" if not both.any() else ONE_CATEGORY
+        return not_computable(why, n=int(both.sum()), left_out=left_out, level=level, method=method)
+    table = np.zeros((categories.size, categories.size))
+    np.add.at(table, (np.searchsorted(categories, a[both]), np.searchsorted(categories, b[both])), 1.0)
+    # A table without spread makes statsmodels divide by zero; its standard error is then NaN, which is said below.
+    with np.errstate(all="ignore"):
+        found = cohens_kappa(table)
+    value, error = float(found.kappa), float(found.std_kappa)
+    n = int(both.sum())
+    if not error > 0.0:
+        return Estimate(
+            value, None, None, level, n, left_out, "interval not computable: no spread between cases", method
+        )
+    reach = quantile * error
+    return Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), level, n, left_out, "", method)

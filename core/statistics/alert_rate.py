@@ -1,0 +1,172 @@
+"""True-alert rate against the number of alerts shown per patient-day, weighted to all alerts of a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from core.errors import InvalidInputError
+from core.statistics.estimate import (
+    BudgetPoint,
+    Estimate,
+    Floats,
+    UsableCases,
+    check_level,
+    logit_interval,
+    not_computable,
+    t_quantile,
+    usable_cases,
+    wilson_interval,
+)
+
+BUDGETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""Alerts per patient-day at which reports give the true-alert rate."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An alert budget, and where it ends in a run.
+
+    Attributes
+    ----------
+    alerts_per_patient_day : float
+    threshold : float or None
+        Scaled score of the last alert inside the budget, counted over the whole run; None to estimate it from the
+        weights of the judged cases.
+    n_alerts : int or None
+        Alerts of the run at or above the threshold.
+    """
+
+    alerts_per_patient_day: float
+    threshold: float | None = None
+    n_alerts: int | None = None
+
+
+def weighted_share(
+    positive: ArrayLike, patient: ArrayLike, weight: ArrayLike | None = None, *, level: float = 0.95
+) -> Estimate:
+    """Weighted share of positive cases with an interval that leaves out one patient at a time.
+
+    Parameters
+    ----------
+    positive : array-like of shape (n,)
+        1 positive, 0 negative, NaN undetermined.
+    patient : array-like of shape (n,)
+    weight : array-like of shape (n,), optional
+        Inverse inclusion probability; ones when left out.
+    level : float
+
+    Returns
+    -------
+    Estimate
+        Logit interval with Student's t; Wilson's with Kish's effective number when all cases are alike.
+    """
+    check_level(level)
+    cases = usable_cases(positive, [], patient=patient, weight=weight)
+    return _share(cases, level, "weighted share of positive cases" if weight is not None else "share of positive cases")
+
+
+def _share(cases: UsableCases, level: float, what: str) -> Estimate:
+    if cases.n == 0:
+        return not_computable("no labelled case", left_out=cases.left_out, level=level, method=what)
+    weight, y = cases.weight, cases.y.astype(np.float64)
+    value = float(weight @ y / weight.sum())
+    n_units = int(cases.patient.max()) + 1
+    all_weight, hit = np.bincount(cases.patient, weight, n_units), np.bincount(cases.patient, weight * y, n_units)
+    if 0.0 < value < 1.0 and n_units > 1:
+        without = (hit.sum() - hit) / (all_weight.sum() - all_weight)
+        error = float(np.sqrt((n_units - 1) / n_units * np.sum((without - without.mean()) ** 2)))
+        low, high = logit_interval(value, error, t_quantile(level, n_units - 1))
+        method = f"{what}; interval by leaving out one patient at a time (logit, t)"
+    else:
+        effective = min(float(weight.sum() ** 2 / np.sum(weight**2)), float(n_units))
+        low, high = wilson_interval(value, effective, t_quantile(level, max(n_units - 1, 1)))
+        method = f"{what}; interval by Wilson with the effective number of cases"
+    return Estimate(value, low, high, level, cases.n, cases.left_out, "", method)
+
+
+def true_alert_rate(
+    y: ArrayLike,
+    scaled_score: ArrayLike,
+    patient: ArrayLike,
+    weight: ArrayLike | None,
+    n_patient_days: float,
+    budgets: Sequence[Budget | float] = BUDGETS,
+    *,
+    minutes_per_case: float | None = None,
+    level: float = 0.95,
+) -> tuple[BudgetPoint, ...]:
+    """Share of alerts judged relevant, for each alert budget.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        1 relevant, 0 not, NaN undetermined.
+    scaled_score : array-like of shape (n,)
+        By which alerts are ranked; higher = more unusual.
+    patient : array-like of shape (n,)
+    weight : array-like of shape (n,) or None
+        Inverse inclusion probability.
+    n_patient_days : float
+        Patient-days (instances) of the run.
+    budgets : sequence of Budget or float
+        Alerts per patient-day; a plain number has its threshold estimated from the weights.
+    minutes_per_case : float, optional
+        Median active reading time.
+    level : float
+
+    Returns
+    -------
+    tuple of BudgetPoint
+        One for each budget, by rising budget.
+
+    Raises
+    ------
+    InvalidInputError
+        If `n_patient_days` or a budget is not positive.
+    """
+    check_level(level)
+    if not n_patient_days > 0:
+        raise InvalidInputError(
+            f"There are {n_patient_days} patient-days; alerts per patient-day need a positive number."
+        )
+    wanted = [b if isinstance(b, Budget) else Budget(float(b)) for b in budgets]
+    if bad := [b.alerts_per_patient_day for b in wanted if not b.alerts_per_patient_day > 0]:
+        raise InvalidInputError(f"Alert budget {bad[0]} is not positive. Give alerts per patient-day, like 0.05.")
+    cases = usable_cases(y, [scaled_score], patient=patient, weight=weight)
+    # Undetermined cases still stand for alerts: the threshold is found over all cases that have score and weight.
+    standing = usable_cases(np.zeros(np.shape(y)), [scaled_score], patient=patient, weight=weight)
+    points = []
+    for budget in sorted(wanted, key=lambda b: b.alerts_per_patient_day):
+        threshold, n_alerts = _reach(budget, standing, n_patient_days)
+        inside = cases.scores[0] >= threshold
+        picked = UsableCases(
+            cases.y[inside],
+            cases.scores[:, inside],
+            cases.weight[inside],
+            np.unique(cases.patient[inside], return_inverse=True)[1].astype(np.int64),
+            {},
+        )
+        rate = _share(picked, level, "weighted share of relevant cases among alerts inside the budget")
+        if picked.n == 0:
+            rate = not_computable("no judged case is inside this budget", level=level, method=rate.method)
+        minutes = None if minutes_per_case is None else minutes_per_case * budget.alerts_per_patient_day
+        points.append(BudgetPoint(budget.alerts_per_patient_day, threshold, picked.n, n_alerts, rate, minutes))
+    return tuple(points)
+
+
+def _reach(budget: Budget, standing: UsableCases, n_patient_days: float) -> tuple[float, float]:
+    """Threshold of a budget, and alerts at or above it."""
+    allowed = budget.alerts_per_patient_day * n_patient_days
+    if budget.threshold is not None:
+        return budget.threshold, allowed if budget.n_alerts is None else float(budget.n_alerts)
+    if standing.n == 0:
+        return 0.0, 0.0
+    order = np.argsort(-standing.scores[0], kind="stable")
+    score, total = standing.scores[0][order], np.cumsum(standing.weight[order])
+    last = np.append(score[:-1] != score[1:], True)
+    ends: Floats = total[last]
+    # The first case always counts: a budget smaller than its weight cannot be told from one that just holds it.
+    reached = max(int(np.searchsorted(ends, allowed * (1.0 + 1e-12), side="right")) - 1, 0)
+    return float(score[last][reached]), float(ends[reached])

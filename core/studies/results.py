@@ -1,0 +1,314 @@
+"""The figures that follow from one way of labelling the cases: AUCs, comparisons, subgroups, true-alert rates."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.statistics.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha, raw_agreement
+from core.statistics.alert_rate import true_alert_rate, weighted_share
+from core.statistics.auc import delong_interval, delong_paired, roc_curve, task_macro_auc
+from core.statistics.consensus import (
+    CaseLabels,
+    FloatArray,
+    ReaderReliability,
+    majority_label,
+    positive_votes,
+    votes_of,
+)
+from core.statistics.estimate import Estimate, RocCurve, not_computable
+from core.statistics.weighted_auc import patient_jackknife, patient_jackknife_paired
+from core.studies.report import (
+    AgreementFigures,
+    AgreementReport,
+    AlertRateCurve,
+    CaseUse,
+    DawidSkeneReport,
+    PairAgreement,
+    PairedComparison,
+    ReaderReport,
+    ResultSet,
+    ScorerReport,
+    SubgroupReport,
+)
+from core.studies.report_input import StudyArrays
+from core.vocabulary import Answer, CaseState, Decision, Kind
+
+GROUPINGS = {"kind": "kind", "decision": "decision", "sex": "sex", "age band": "age_band", "unit": "unit"}
+"""What divides cases into subgroups, and the column that says so."""
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """One way of labelling the cases.
+
+    Attributes
+    ----------
+    key, title : str
+    labels : CaseLabels
+    in_full : bool
+        Whether to add curves and subgroups, or only the AUCs.
+    """
+
+    key: str
+    title: str
+    labels: CaseLabels
+    in_full: bool
+
+    def same_figures_as(self, other: "Labelling") -> bool:
+        """Whether the other labelling gives the same figures and the same list of cases."""
+        equal = np.array_equal(self.labels.label, other.labels.label, equal_nan=True)
+        return equal and self.in_full == other.in_full and self.labels.why_not == other.labels.why_not
+
+
+def result_set(study: StudyArrays, labelling: Labelling, states: tuple[CaseState, ...]) -> ResultSet:
+    """Compute everything that follows from the labels.
+
+    Parameters
+    ----------
+    study : StudyArrays
+    labelling : Labelling
+    states : tuple of CaseState
+        State of every case, for the list of cases.
+
+    Returns
+    -------
+    ResultSet
+    """
+    y, level = labelling.labels.label, study.source.level
+    keys = list(study.scores)
+    return ResultSet(
+        key=labelling.key,
+        title=labelling.title,
+        n_used=labelling.labels.n,
+        n_positive=int(np.nansum(y)) if y.size else 0,
+        left_out=labelling.labels.left_out,
+        prevalence_naive=weighted_share(y, study.patient, level=level),
+        prevalence_weighted=weighted_share(y, study.patient, study.weight, level=level),
+        scorers=tuple(_scorer_report(study, key, y, in_full=labelling.in_full) for key in keys),
+        comparisons=tuple(_comparison(study, keys[0], other, y) for other in keys[1:]),
+        alert_rates=_alert_rates(study, y) if labelling.in_full else (),
+        cases=_case_uses(study, labelling.labels, states),
+    )
+
+
+def weighted_figure(study: StudyArrays, y: FloatArray, key: str, inside: NDArray[np.bool_] | None = None) -> Estimate:
+    """Weighted AUC with its jackknife, or why there is none."""
+    rows = np.ones(study.n, dtype=bool) if inside is None else inside
+    if key in study.gone:
+        return not_computable("no case has a score by this scorer; its run is gone", level=study.source.level)
+    if rows.any() and np.isnan(study.weight[rows]).all():
+        return not_computable("no case has an inclusion probability", level=study.source.level)
+    score, patient, weight = study.scores[key][rows], study.patient[rows], study.weight[rows]
+    return patient_jackknife(y[rows], score, patient, weight, level=study.source.level)
+
+
+def naive_figure(study: StudyArrays, y: FloatArray, key: str, inside: NDArray[np.bool_] | None = None) -> Estimate:
+    """AUC with DeLong's interval, or why there is none."""
+    rows = np.ones(study.n, dtype=bool) if inside is None else inside
+    if key in study.gone:
+        return not_computable("no case has a score by this scorer; its run is gone", level=study.source.level)
+    return delong_interval(y[rows], study.scores[key][rows], level=study.source.level)
+
+
+def _scorer_report(study: StudyArrays, key: str, y: FloatArray, *, in_full: bool) -> ScorerReport:
+    score, level = study.scores[key], study.source.level
+    usable = np.isfinite(score) & ~np.isnan(y)
+    nothing = RocCurve((), (), level=level, reason="not computable: see the AUC" if in_full else "not drawn")
+    weighted = weighted_figure(study, y, key)
+    naive = naive_figure(study, y, key)
+    draw_naive, draw_weighted = in_full and naive.computable, in_full and weighted.computable
+    return ScorerReport(
+        scorer=key,
+        label=study.source.scorer_labels[key],
+        n=int(usable.sum()),
+        n_positive=int((usable & (y == 1.0)).sum()),
+        auc_naive=naive,
+        auc_weighted=weighted,
+        auc_task_mean=task_macro_auc(y, score, study.column("task_key")),
+        roc_naive=roc_curve(y, score, band=False, level=level) if draw_naive else nothing,
+        roc_weighted=roc_curve(y, score, patient=study.patient, weight=study.weight, level=level)
+        if draw_weighted
+        else nothing,
+        subgroups=_subgroups(study, key, y) if in_full else (),
+    )
+
+
+def _subgroups(study: StudyArrays, key: str, y: FloatArray) -> tuple[SubgroupReport, ...]:
+    reports = []
+    for grouping, column in GROUPINGS.items():
+        values = study.column(column)
+        for group in sorted(set(values)):
+            inside = values == group
+            labelled = inside & ~np.isnan(y)
+            reports.append(
+                SubgroupReport(
+                    grouping=grouping,
+                    group=str(group) or "unknown",
+                    n=int(labelled.sum()),
+                    n_positive=int((labelled & (y == 1.0)).sum()),
+                    auc_naive=naive_figure(study, y, key, inside),
+                    auc_weighted=weighted_figure(study, y, key, inside),
+                )
+            )
+    return tuple(reports)
+
+
+def _comparison(study: StudyArrays, first: str, other: str, y: FloatArray) -> PairedComparison:
+    a, b, level = study.scores[first], study.scores[other], study.source.level
+    naive = delong_paired(y, a, b, level=level)
+    weighted = patient_jackknife_paired(y, a, b, study.patient, study.weight, level=level)
+    return PairedComparison(
+        scorer_a=first,
+        scorer_b=other,
+        n=naive.difference.n,
+        difference_naive=naive.difference,
+        z=naive.z,
+        p_value=naive.p_value,
+        difference_weighted=weighted.difference,
+        p_value_weighted=weighted.p_value,
+    )
+
+
+def _alert_rates(study: StudyArrays, y: FloatArray) -> tuple[AlertRateCurve, ...]:
+    everything = np.ones(study.n, dtype=bool)
+    curves = {"both": everything}
+    curves |= {str(d): study.column("decision") == d for d in Decision}
+    curves |= {str(k): study.column("kind") == k for k in Kind}
+    return tuple(_alert_rate(study, name, inside, y) for name, inside in curves.items())
+
+
+def _alert_rate(study: StudyArrays, name: str, inside: NDArray[np.bool_], y: FloatArray) -> AlertRateCurve:
+    source = study.source
+    primary = study.scores[next(iter(study.scores))][inside]
+    patient, weight, labels = study.patient[inside], study.weight[inside], y[inside]
+    share = weighted_share(labels, patient, weight, level=source.level)
+    days = source.n_patient_days or source.n_instances
+    if not days:
+        return AlertRateCurve(name, (), share, "not computable: the number of patient-days is unknown")
+    if not np.isfinite(primary).any():
+        return AlertRateCurve(name, (), share, "not computable: no case of this kind has a score")
+    minutes = float(np.median(study.seconds)) / 60.0 if study.seconds.size else None
+    points = true_alert_rate(
+        labels,
+        primary,
+        patient,
+        weight,
+        days,
+        study.budgets_of(name),
+        minutes_per_case=minutes,
+        level=source.level,
+    )
+    return AlertRateCurve(name, points, share)
+
+
+def _case_uses(study: StudyArrays, labels: CaseLabels, states: tuple[CaseState, ...]) -> tuple[CaseUse, ...]:
+    words = {1.0: "positive", 0.0: "negative"}
+    return tuple(
+        CaseUse(str(label), state, words.get(float(value), "undetermined"), not why, why)
+        for label, state, value, why in zip(
+            study.column("case_label"), states, labels.label, labels.why_not, strict=True
+        )
+    )
+
+
+def agreement_report(study: StudyArrays) -> AgreementReport:
+    """Agreement on the answers and on "positive or not": overall, by kind, decision, task and pair of readers."""
+    votes, positive = votes_of(study.answers), positive_votes(study.answers)
+    tasks, names = study.column("task_key"), study.column("task_name")
+    by_task = [(str(names[tasks == key][0]), tasks == key) for key in sorted(set(tasks))]
+    by_kind = [(str(kind), study.column("kind") == kind) for kind in Kind]
+    by_decision = [(str(decision), study.column("decision") == decision) for decision in Decision]
+    return AgreementReport(
+        answers=agreement_figures(study, "all cases", votes, n_categories=3),
+        positive=agreement_figures(study, "all cases", positive, n_categories=2),
+        by_kind=_each(study, positive, by_kind),
+        by_decision=_each(study, positive, by_decision),
+        by_task=_each(study, positive, by_task),
+        pairs=_pairs(study, positive),
+    )
+
+
+def agreement_figures(
+    study: StudyArrays, name: str, votes: FloatArray, *, n_categories: int, inside: NDArray[np.bool_] | None = None
+) -> AgreementFigures:
+    """All coefficients on some of the cases; raw agreement always stands beside them."""
+    rows = np.ones(study.n, dtype=bool) if inside is None else inside
+    own, patient, level = votes[rows], study.patient[rows], study.source.level
+    return AgreementFigures(
+        name=name,
+        n_cases=int(((~np.isnan(own)).sum(axis=1) >= 2).sum()) if own.size else 0,
+        n_votes=int((~np.isnan(own)).sum()),
+        raw=raw_agreement(own, patient=patient, level=level),
+        fleiss=fleiss_kappa(own, patient=patient, level=level),
+        alpha=krippendorff_alpha(own, patient=patient, level=level),
+        ac1=gwet_ac1(own, n_categories=n_categories, patient=patient, level=level),
+    )
+
+
+def _each(
+    study: StudyArrays, votes: FloatArray, groups: Iterable[tuple[str, NDArray[np.bool_]]]
+) -> tuple[AgreementFigures, ...]:
+    return tuple(
+        agreement_figures(study, name, votes, n_categories=2, inside=inside) for name, inside in groups if inside.any()
+    )
+
+
+def _pairs(study: StudyArrays, votes: FloatArray) -> tuple[PairAgreement, ...]:
+    pairs = []
+    for a, b in combinations(range(len(study.readers)), 2):
+        both = ~np.isnan(votes[:, [a, b]]).any(axis=1)
+        if not both.any():
+            continue
+        raw = raw_agreement(votes[:, [a, b]], patient=study.patient, level=study.source.level)
+        cohen = cohen_kappa(votes[:, a], votes[:, b], level=study.source.level)
+        pairs.append(PairAgreement(study.readers[a], study.readers[b], int(both.sum()), raw, cohen))
+    return tuple(pairs)
+
+
+def reader_reports(study: StudyArrays) -> tuple[ReaderReport, ...]:
+    """How every scorer fares against each reader alone, and against the majority of the others."""
+    positive = positive_votes(study.answers)
+    reports = []
+    for column, reader in enumerate(study.readers):
+        own = positive[:, column]
+        others = majority_label(np.delete(study.answers, column, axis=1)).label
+        answered = study.answers[:, column]
+        reports.append(
+            ReaderReport(
+                reader=reader,
+                n_votes=int((~np.isnan(own)).sum()),
+                n_cannot_judge=int((answered == Answer.CANNOT_JUDGE).sum()),
+                share_positive=weighted_share(own, study.patient, level=study.source.level),
+                auc_against={key: weighted_figure(study, own, key) for key in study.scores},
+                auc_without={key: _without(study, others, key) for key in study.scores},
+            )
+        )
+    return tuple(reports)
+
+
+def _without(study: StudyArrays, others: FloatArray, key: str) -> Estimate:
+    if len(study.readers) < 3:
+        return not_computable("the other readers are fewer than two", level=study.source.level)
+    return weighted_figure(study, others, key)
+
+
+def dawid_skene_report(study: StudyArrays, found: ReaderReliability, majority: FloatArray) -> DawidSkeneReport:
+    """Put the model of reader reliability into the report's words."""
+    if found.reason:
+        return DawidSkeneReport(found.n, None, {}, {}, found.n_iterations, found.converged, 0, found.reason)
+    both = ~np.isnan(majority) & ~np.isnan(found.label)
+    known = [
+        (r, float(a), float(b)) for r, a, b in zip(study.readers, found.sensitivity, found.specificity, strict=True)
+    ]
+    return DawidSkeneReport(
+        n_cases=found.n,
+        prevalence=found.prevalence,
+        sensitivity={reader: a for reader, a, _ in known if not np.isnan(a)},
+        specificity={reader: b for reader, _, b in known if not np.isnan(b)},
+        n_iterations=found.n_iterations,
+        converged=found.converged,
+        n_changed=int((majority[both] != found.label[both]).sum()),
+    )

@@ -1,0 +1,139 @@
+"""The paper's figure: how many instances of a task scored how much, with an arrow at this alert."""
+
+from alertreview.scoring.models import Histogram
+from core.vocabulary import Decision
+from dashboard.charts.base import Chart, Json, axis, layout, line, note
+from dashboard.charts.palette import Palette
+from dashboard.texts import shorten
+
+
+def histogram(
+    data: Histogram,
+    score: float,
+    decision: Decision,
+    colours: Palette,
+    *,
+    title: str,
+    task_name: str,
+    budget: float | None = None,
+    height: int = 156,
+) -> Chart:
+    """Histogram of a task's scores with an arrow at one alert.
+
+    Parameters
+    ----------
+    data
+        Bin edges and counts; single scores never reach the browser.
+    score
+        The score of the alert, on the axis of the histogram; higher = more unusual.
+    decision
+        Colours the arrow.
+    title
+        Name of the axis, "Scaled score" or "Raw score".
+    task_name
+        Used in the sentence for screen readers.
+    budget
+        Score at which the alert budget ends, drawn as a dotted line; None draws none.
+    height
+        In pixels.
+    """
+    edges, counts = data.edges, data.counts
+    low, high = (edges[0], edges[-1]) if len(edges) > 1 else (0.0, 1.0)
+    low, high = min(low, score), max(high, score)
+    peak = max(counts, default=0)
+    figure: Json = {
+        "data": [_bars(data, colours, budget, title)],
+        "layout": layout(
+            colours,
+            height,
+            margin={"r": 14},
+            xaxis=axis(colours, title, range=[low, high + (high - low) * 0.01], nticks=6, tickformat=".1f"),
+            yaxis=axis(
+                colours, grid=True, nticks=4, rangemode="tozero", range=[0, max(peak, 1) * 1.12], showline=False
+            ),
+            shapes=_budget_line(budget, low, high, colours),
+            annotations=[
+                *_budget_words(budget, score, low, high, colours),
+                _arrow(score, data, low, high, decision, colours),
+            ],
+        ),
+    }
+    n_instances = sum(counts)
+    n_above = sum(count for count, edge in zip(counts, edges, strict=False) if edge >= score)
+    alt = (
+        f"Histogram of {n_instances:,} scores of {shorten(task_name)}, "
+        f"{title.lower()} from {edges[0]:.2f} to {edges[-1]:.2f}. "
+        f"This alert scores {score:.2f}; {n_above:,} instances lie in bins above it."
+        if n_instances
+        else f"No scores of {shorten(task_name)} are stored; this alert scores {score:.2f}."
+    )
+    return Chart(figure, alt)
+
+
+def _bars(data: Histogram, colours: Palette, budget: float | None, title: str) -> Json:
+    """Return the bars: strong grey at or above the budget, so that the listed part can be told apart."""
+    centres = [(a + b) / 2 for a, b in zip(data.edges, data.edges[1:], strict=False)]
+    widths = [(b - a) * 0.9 for a, b in zip(data.edges, data.edges[1:], strict=False)]
+    strong = [budget is not None and edge >= budget for edge in data.edges[:-1]]
+    return {
+        "type": "bar",
+        "x": [round(x, 5) for x in centres],
+        "y": list(data.counts),
+        "width": [round(w, 5) for w in widths],
+        "marker": {"color": [colours.bars_strong if s else colours.bars for s in strong], "line": {"width": 0}},
+        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{y:,}} instances<extra></extra>",
+    }
+
+
+def _arrow(score: float, data: Histogram, low: float, high: float, decision: Decision, colours: Palette) -> Json:
+    """Return the arrow, pointing at the top of the bin that holds the score."""
+    top = 0
+    for count, start, end in zip(data.counts, data.edges, data.edges[1:], strict=False):
+        if start <= score <= end:
+            top = count
+    # Near the right edge the words stand left of the arrow; otherwise they would be cut.
+    late = score > low + 0.8 * (high - low)
+    early = score < low + 0.2 * (high - low)
+    colour = colours.decision_text(decision)
+    return note(
+        f"<b>This alert<br>{score:.2f}</b>",
+        score,
+        top,
+        colour,
+        showarrow=True,
+        ax=0,
+        ay=-46,
+        arrowhead=2,
+        arrowwidth=2,
+        arrowcolor=colour,
+        xanchor="right" if late else "left" if early else "center",
+        align="right" if late else "left" if early else "center",
+        bgcolor=colours.page,
+    )
+
+
+def _budget_line(budget: float | None, low: float, high: float, colours: Palette) -> list[Json]:
+    if budget is None or not low <= budget <= high:
+        return []
+    return [line(budget, budget, 0, 1, colours.muted, yref="paper", dash="dot")]
+
+
+def _budget_words(budget: float | None, score: float, low: float, high: float, colours: Palette) -> list[Json]:
+    """Return the words at the budget's line: left of it, but not where the arrow's words stand or the axis begins."""
+    if budget is None or not low <= budget <= high:
+        return []
+    near_arrow = budget - 0.25 * (high - low) < score < budget <= low + 0.8 * (high - low)
+    left = budget > low + 0.3 * (high - low) and not near_arrow
+    return [
+        note(
+            "alert budget",
+            budget,
+            1,
+            colours.muted,
+            yref="paper",
+            yanchor="top",
+            xanchor="right" if left else "left",
+            xshift=-4 if left else 4,
+            size=12,
+        )
+    ]

@@ -1,0 +1,1 @@
+"""Parts of the alert page: neighbours, triage bar, story."""

@@ -1,0 +1,86 @@
+"""The nearest past instances of an alert: how alike, what was decided, and each with its own time line."""
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.alerts.models import AlertDetail
+from core.vocabulary import Kind
+from dashboard import texts
+from dashboard.charts.timeline import DESKTOP, PHONE, timeline
+from dashboard.components import cards
+from dashboard.context import acting_id, application, colours, is_phone, shown_errors
+
+
+@st.fragment
+def neighbours(detail: AlertDetail) -> None:
+    """Draw the card; choosing a row opens that instance's time line below the list."""
+    with (
+        shown_errors(),
+        cards.card("Nearest past instances", texts.plain(_line(detail)), height="stretch", key="neighbours-card"),
+    ):
+        if not detail.neighbours:
+            st.markdown(cards.muted("No similar past instance is stored for this alert."))
+            return
+        chosen = _grid(detail)
+        if chosen is None:
+            st.markdown(f":small[{cards.muted('Choose a row to see that patient as of that morning.')}]")
+            return
+        _past_instance(detail, chosen)
+
+
+def _line(detail: AlertDetail) -> str:
+    if not detail.neighbours:
+        return ""
+    verb = "had the order" if detail.row.kind is Kind.LAB_ORDER else "were given it"
+    return (
+        f"{detail.n_neighbours_decided:,} of {detail.n_neighbours:,} {verb}, the nearest {len(detail.neighbours)} shown"
+    )
+
+
+def _grid(detail: AlertDetail) -> int | None:
+    """Draw the rows and return the position of the chosen one."""
+    verb = "Ordered" if detail.row.kind is Kind.LAB_ORDER else "Given"
+    rows = [
+        {
+            "Patient": texts.shorten(neighbour.patient_id, 24),
+            "Day": texts.day(neighbour.snapshot_at),
+            "Similarity": neighbour.similarity,
+            "After": _after(verb, neighbour.decided, neighbour.hours_to_decision),
+        }
+        for neighbour in detail.neighbours
+    ]
+    event = st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height="content",
+        # Of this alert alone: a kept grid would keep its selected position and mean another patient by it.
+        key=f"neighbours-{detail.row.alert_id}",
+        on_select="rerun",
+        selection_mode="single-row",
+        column_config={
+            "Similarity": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="%.2f", color="gray"),
+            "After": st.column_config.TextColumn(f"In the next {detail.window_hours:.0f} h"),
+        },
+        alt="Nearest past instances with their similarity and what was decided",
+    )
+    chosen = event.selection.rows
+    return chosen[0] if chosen and chosen[0] < len(rows) else None
+
+
+def _past_instance(detail: AlertDetail, position: int) -> None:
+    past = application().alert_lists.past_instance(detail.row.alert_id, position, acting_id())
+    neighbour = detail.neighbours[position]
+    verb = "Ordered" if detail.row.kind is Kind.LAB_ORDER else "Given"
+    what = _after(verb, neighbour.decided, neighbour.hours_to_decision)
+    st.markdown(
+        f"**{texts.plain(neighbour.patient_id, 24)}** "
+        + cards.muted(texts.joined(texts.day_time(neighbour.snapshot_at), texts.plain(what)))
+    )
+    chart = timeline(past, detail.row.decision, detail.row.kind, colours(), size=PHONE if is_phone() else DESKTOP)
+    cards.figure(chart, f"past-{position}", colours())
+
+
+def _after(verb: str, decided: bool, hours: float | None) -> str:
+    if not decided:
+        return f"Not {verb.lower()}"
+    return f"{verb}, {texts.hours(hours)} later" if hours is not None else verb

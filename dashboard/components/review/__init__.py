@@ -1,0 +1,1 @@
+"""Parts of the review and the open panel: answers, the session's state, the panel card."""

@@ -1,0 +1,1 @@
+"""Parts of the Runs and Task pages: the run shown, comparison, drift, sensitivity."""

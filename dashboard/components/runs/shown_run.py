@@ -1,0 +1,41 @@
+"""Which run a page shows, and whose list of it: what the address names, else the newest run and its first scorer."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from alertreview.scoring.models import RunView
+from dashboard.components import cards, links
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """The run of a page."""
+
+    run: RunView
+    latest_id: int
+    """The newest published run."""
+    scorer: str
+    """As the address names it; empty for the run's first."""
+
+
+def shown_run(app: "Application") -> ShownRun | None:
+    """Read the run from the address; where nothing is published yet, say so on the page and give None.
+
+    Raises
+    ------
+    NotFoundError
+        If the address names a run that is not here.
+    """
+    latest = app.run()
+    if latest is None:
+        cards.nothing_published(app.simulated)
+        return None
+    named = links.whole_number(st.query_params.get("run"))
+    run = latest if named is None else app.run(named) or latest
+    scorer = st.query_params.get("scorer", "")
+    return ShownRun(run, latest.run_id, scorer if scorer in run.scorers else "")

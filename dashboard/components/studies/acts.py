@@ -1,0 +1,114 @@
+"""What a coordinator does with a study: start, add readers, lock, reopen with a reason, settle disagreements."""
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.access.roles import Action
+from alertreview.studies.models import StudyView
+from core.errors import RefusedError
+from core.vocabulary import CaseState, Role, StudyStatus
+from dashboard import texts
+from dashboard.components import cards
+from dashboard.context import application, looking_person, may, shown_errors
+
+MAY_READ = frozenset({Role.REVIEWER, Role.ADJUDICATOR, Role.COORDINATOR})
+
+
+def acts(study: StudyView) -> None:
+    """Draw the card of acts for whoever may manage studies; nothing for the others."""
+    if not may(Action.MANAGE_STUDIES):
+        return
+    app = application()
+    paper = app.study_desk.paper(study.slug)
+    with cards.card("Coordination", f"run {paper.run_id}, rubric version {paper.rubric_version}"):
+        if study.status is StudyStatus.DRAFT:
+            _add_readers(study, paper.reader_ids)
+            enough = len(paper.reader_ids) >= study.n_slots and study.n_cases > 0
+            if not enough:
+                sentence = f"{len(paper.reader_ids)} readers are named, each case needs {study.n_slots}."
+                st.markdown(cards.muted(sentence if study.n_cases else "This study has no case."))
+            if st.button("Start the study", key="sa_start", type="primary", disabled=not enough):
+                with shown_errors():
+                    app.studies_service.open_study(study.slug)
+                    st.rerun()
+            st.markdown(f":small[{cards.muted('Starting freezes run, cases, answers, guidelines and seed.')}]")
+        elif study.status is StudyStatus.OPEN:
+            _add_readers(study, paper.reader_ids)
+            _with_reason(study, "Lock the study", "sa_lock", "takes no more judgments; the report can be signed")
+        else:
+            _with_reason(study, "Reopen the study", "sa_reopen", "signatures under its report no longer hold")
+        if paper.history:
+            with st.expander("History"):
+                st.markdown("\n".join(f"- {texts.plain(sentence, 400)}" for sentence in paper.history))
+    if paper.n_repeats:
+        _self_agreement(study, paper.n_repeats)
+
+
+def _add_readers(study: StudyView, reader_ids: tuple[int, ...]) -> None:
+    people = {
+        person.person_id: texts.shorten(person.name, 40)
+        for person in application().people()
+        if person.role in MAY_READ and person.person_id not in reader_ids
+    }
+    if not people:
+        return
+    with st.form(f"sa_readers_{study.slug}", border=False, clear_on_submit=True):
+        chosen = st.multiselect(
+            "More readers", list(people), format_func=lambda i: people.get(i, "–"), placeholder="Choose"
+        )
+        if st.form_submit_button("Add readers", icon=":material/person_add:"):
+            with shown_errors():
+                if not chosen:
+                    raise RefusedError("Nobody is chosen. Choose readers, then add them.")
+                application().studies_service.add_readers(study.slug, chosen)
+                st.rerun()
+
+
+def _with_reason(study: StudyView, label: str, key: str, effect: str) -> None:
+    with st.form(f"{key}_{study.slug}", border=False):
+        reason = st.text_input("Reason", key=f"{key}_reason_{study.slug}", max_chars=300, placeholder=effect)
+        if st.form_submit_button(label, icon=":material/lock:"):
+            service = application().studies_service
+            with shown_errors():
+                if study.status is StudyStatus.OPEN:
+                    service.lock_study(study.slug, reason=reason)
+                else:
+                    service.reopen_study(study.slug, reason=reason)
+                st.rerun()
+
+
+def _self_agreement(study: StudyView, n_repeats: int) -> None:
+    person = looking_person()
+    with cards.card("Readers with themselves", f"{n_repeats} cases are shown twice, hidden; never a vote"):
+        try:
+            rows = application().study_desk.self_agreement(study.slug, person.person_id if person else None)
+        except RefusedError as error:
+            st.markdown(cards.muted(texts.plain(str(error), 300)))
+            return
+        if not rows:
+            st.markdown(cards.muted("No reader has judged a case twice yet."))
+            return
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "Reader": [row.reader_code for row in rows],
+                    "Pairs": [row.n_pairs for row in rows],
+                    "Same answer": [row.n_same for row in rows],
+                }
+            ),
+            key="sa_self",
+            hide_index=True,
+            height="content",
+            alt="Readers with how often they answered the same case the same way twice",
+        )
+
+
+def disagreements(study: StudyView) -> None:
+    """Draw how many cases wait for an adjudicator, and the way to them."""
+    waiting = study.case_states[CaseState.DISPUTED] + study.case_states[CaseState.UNDETERMINED]
+    if not waiting or study.status is not StudyStatus.OPEN or study.is_calibration or not may(Action.ADJUDICATE):
+        return
+    with cards.card("Disagreements", "complete, and not decided by the votes"):
+        st.markdown(f"{texts.plural(waiting, 'case')} wait for somebody who was no reader of them.")
+        if st.button("Settle disagreements", key="sa_adjudicate", icon=":material/balance:"):
+            st.switch_page("views/adjudication.py", query_params={"study": study.slug})

@@ -1,0 +1,76 @@
+"""The choice of a study at the head of a page; the address says which one is shown."""
+
+from collections.abc import Iterable, Mapping
+
+import streamlit as st
+
+from alertreview.access.roles import PersonView
+from alertreview.studies.models import StudyView
+from core.errors import NotFoundError
+from core.vocabulary import StudyStatus
+from dashboard import texts
+from dashboard.components import cards
+from dashboard.context import application
+
+
+def study_asked(slug: str, head: str) -> StudyView | None:
+    """Return a study; for one that is not there, draw under the page's title why and where the others are."""
+    app = application()
+    try:
+        return app.study(slug)
+    except NotFoundError as error:
+        with cards.header(head, "", simulated=app.simulated):
+            pass
+        with cards.empty_state("This study is not here", texts.plain(str(error), 400), ":material/search_off:"):
+            if st.button("To the studies", key="to_studies", type="primary"):
+                st.query_params.clear()
+                st.switch_page("views/studies.py")
+        return None
+
+
+def study_to_read(studies: Iterable[StudyView], person: PersonView | None) -> StudyView | None:
+    """Return the open study that somebody goes on with when no address names one.
+
+    The newest in which cases wait for the person, else the newest the person reads, else the newest: an open study
+    of others must not hide a list that is not finished. Blinded ones come before open panels.
+    """
+    found = [study for study in studies if study.status is StudyStatus.OPEN]
+    if person is not None and len(found) > 1:
+        queues = {study.slug: application().queue(study.slug, person.person_id) for study in found}
+        # Sorting keeps the order of those that are alike: newest first.
+        found.sort(
+            key=lambda study: (queues[study.slug].n_left == 0, not queues[study.slug].is_reader, study.is_open_panel)
+        )
+    return found[0] if found else None
+
+
+def choose_study(shown: str, titles: Mapping[str, str], *, key: str) -> None:
+    """Draw the choice, where there is more than one study to choose from.
+
+    Parameters
+    ----------
+    shown
+        Short name of the study on the page; the widget follows it when the address has changed.
+    titles
+        Titles of the studies by short name.
+    key
+        Of the widget, one for each page.
+    """
+    if len(titles) < 2:
+        return
+    if st.session_state.get(key) != shown:
+        st.session_state[key] = shown
+    st.selectbox(
+        "Study",
+        list(titles),
+        key=key,
+        width=220,
+        label_visibility="collapsed",
+        format_func=lambda slug: texts.shorten(titles.get(slug, slug), 40),
+        on_change=_open,
+        args=(key,),
+    )
+
+
+def _open(key: str) -> None:
+    st.query_params["study"] = st.session_state[key]

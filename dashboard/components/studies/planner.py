@@ -1,0 +1,79 @@
+"""How many cases a next study would need, from what this one showed."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from core.studies.report import StudyReport
+from dashboard import texts
+from dashboard.components import cards
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
+
+AUC, RELEVANT, UNDECIDED, MINUTES = 0.75, 0.25, 0.05, 2.0
+"""What is expected where the report does not say, or may not."""
+
+
+@st.fragment
+def expander(app: "Application", report: StudyReport) -> None:
+    """Draw the planner at the end of a report; its fields start from the report's own figures.
+
+    Parameters
+    ----------
+    app : Application
+        Computes the plan.
+    report : StudyReport
+        Whole or hidden; a hidden one gives no starting values.
+    """
+    with st.expander("How many cases would a next study need?"):
+        auc, relevant, undecided, effect = _expectations(report)
+        key = f"pl_{report.slug}_{'hidden' if report.hidden else 'whole'}"
+        with st.grid(6, min_column_width=150):
+            auc = st.number_input("Expected AUC", 0.51, 0.99, auc, 0.01, key=f"{key}_auc")
+            width = st.number_input("Interval, plus or minus", 0.01, 0.3, 0.07, 0.01, key=f"{key}_width")
+            relevant = st.number_input("Relevant, % of cases", 1.0, 99.0, relevant, 1.0, "%.0f", key=f"{key}_relevant")
+            undecided = st.number_input("Undecided, %", 0.0, 90.0, undecided, 1.0, "%.0f", key=f"{key}_undecided")
+            readers = st.number_input("Readers per case", 1, 9, report.n_slots, 1, key=f"{key}_readers")
+            effect = st.number_input("Design effect", 1.0, 20.0, effect, 0.1, key=f"{key}_effect")
+        plan = app.plan_study(
+            auc,
+            relevant / 100,
+            width,
+            design_effect=effect,
+            undecided_share=undecided / 100,
+            n_readers=readers,
+            minutes_per_judgment=MINUTES,
+        )
+        st.markdown(
+            f"**{texts.plural(plan.n_cases, 'case')}**, of which {plan.n_decided:,} end decided and about "
+            f"{plan.n_positive:,} are relevant: {texts.plural(plan.n_judgments, 'judgment')}, about "
+            f"{(plan.minutes or 0.0) / 60:,.0f} h of reading at {MINUTES:g} min each. "
+            f"The 95% interval of the AUC is then {auc:.2f} ± {plan.half_width:.3f}."
+        )
+        how = (
+            f"By {texts.plain(plan.method, 200)}. The design effect is the squared ratio of the weighted to the naive "
+            "interval; mind the highest AUC that disagreement lets one show."
+        )
+        st.markdown(f":small[{cards.muted(how)}]")
+
+
+def _expectations(report: StudyReport) -> tuple[float, float, float, float]:
+    """Give AUC, percent relevant, percent undecided and design effect of this study, inside the fields' ranges."""
+    scorer = None if report.hidden else report.primary.scorer(report.primary_scorer)
+    if scorer is None or not report.primary.n_used:
+        return AUC, 100 * RELEVANT, 100 * UNDECIDED, 1.0
+    weighted, naive = scorer.auc_weighted, scorer.auc_naive
+    auc = round(_within(weighted.value if weighted.value is not None else AUC, 0.55, 0.95), 2)
+    effect = 1.0
+    if weighted.has_interval and naive.has_interval:
+        wide = (weighted.high or 0.0) - (weighted.low or 0.0)
+        narrow = (naive.high or 0.0) - (naive.low or 0.0)
+        effect = round(_within((wide / narrow) ** 2 if narrow > 0 else 1.0, 1.0, 20.0), 1)
+    relevant = round(_within(100 * report.primary.n_positive / report.primary.n_used, 1.0, 99.0))
+    undecided = round(_within(100 * (1 - report.primary.n_used / max(report.n_cases, 1)), 0.0, 90.0))
+    return auc, float(relevant), float(undecided), effect
+
+
+def _within(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)

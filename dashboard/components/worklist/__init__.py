@@ -1,0 +1,1 @@
+"""Parts of the worklist: header, filters, budget, preview, bulk triage, state."""

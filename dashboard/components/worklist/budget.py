@@ -1,0 +1,42 @@
+"""The alert budget of the worklist: the slider, how many alerts that makes, and how many of them prove true."""
+
+import streamlit as st
+
+from alertreview.alerts.models import FilterChoices, WorklistFilters, WorklistPage
+from dashboard import texts
+from dashboard.components import cards
+from dashboard.components.worklist.filters import draw_budget
+from dashboard.context import application, is_phone
+
+
+def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: int, found: WorklistPage) -> None:
+    """Draw slider and sentence."""
+    lowest = found.lowest_scaled_score
+    reach = f", scaled score {texts.score(lowest)} or more" if lowest is not None else ""
+    sentence = (
+        f"**{texts.plural(found.n_in_lists, 'alert')}** for "
+        f"{texts.plural(found.n_patient_days, 'patient-day')}{reach}. "
+    )
+    with st.container(border=True, key="budget-card"):
+        if is_phone():
+            draw_budget(filters, choices, latest_run)
+            st.markdown(sentence + _rate(filters))
+            return
+        slider, words = st.columns([4, 8], vertical_alignment="center", gap="large")
+        with slider:
+            draw_budget(filters, choices, latest_run)
+        about = cards.muted(" The budget holds for omissions and for commissions, each; by rank they take turns.")
+        words.markdown(sentence + _rate(filters) + about)
+
+
+def _rate(filters: WorklistFilters) -> str:
+    """Say how many alerts inside the budget are expected to be judged relevant, from a judged study of the run."""
+    found = application().alert_lists.expected_rate(filters)
+    if found is None:
+        return cards.muted("The expected true-alert rate stands here once a study of this run is judged.")
+    rate = found.rate
+    study = f"from the {texts.plural(found.n_cases, 'judged case')} inside it of _{texts.plain(found.study, 60)}_"
+    if rate.value is None:
+        return f"Expected true-alert rate: {texts.plain(rate.reason, 120)} {cards.muted(study)}."
+    interval = f"95% interval {texts.interval_percent(rate.low, rate.high)}, " if rate.has_interval else ""
+    return f"Expected true-alert rate **{texts.percent(rate.value)}** {cards.muted(f'({interval}{study})')}."

@@ -1,0 +1,123 @@
+"""Tools in the worklist's header: whose lists, saved views, the link to this very list."""
+
+from dataclasses import replace
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from alertreview.alerts.models import FilterChoices, WorklistFilters
+from alertreview.alerts.triage_models import SavedViewEntry
+from alertreview.scoring.models import RunView
+from core.errors import AlertReviewError
+from dashboard import texts
+from dashboard.components import cards
+from dashboard.components.links import params_of
+from dashboard.components.worklist.state import PATIENT, TRAIL, TYPED, apply, show
+from dashboard.context import acting_person, application
+
+LENSES = {"softhad": "Independent (live)", "day-adjusted": "Day-adjusted (looks back)"}
+_SAID = "views_said"
+
+
+def header_tools(run: RunView, filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
+    """Draw the lens switch, the saved views and the link."""
+    _lens(run, filters, choices, latest_run)
+    address = params_of(filters, choices, latest_run=latest_run)
+    with st.popover("Views", icon=":material/bookmark:", key="views", width="content"):
+        _views(address)
+    with st.popover("Copy link", icon=":material/link:", key="copy-link", width="content"):
+        st.code(_url(address), language=None, wrap_lines=True)
+        left_out = " The patient and what you typed stay out of it." if filters.patient_id or _typed() else ""
+        st.markdown(f":small[{cards.muted('Opens this list with its filters.' + left_out)}]")
+
+
+def _typed() -> bool:
+    return bool(st.session_state.get(TYPED))
+
+
+def _lens(run: RunView, filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
+    """Draw the switch between the lists of the run's scorers; lists of two scorers are never merged."""
+    if len(run.scorers) < 2:
+        return
+    show({"f_lens": filters.scorer or run.scorers[0]})
+
+    def words(scorer: str) -> str:
+        looks_back = " (looks back)" if scorer in run.retrospective_scorers else ""
+        return LENSES.get(scorer) or f"{texts.shorten(scorer, 30)}{looks_back}"
+
+    def changed() -> None:
+        chosen = st.session_state.f_lens
+        new = replace(filters, scorer="" if chosen == run.scorers[0] else chosen, lowest_score=None, highest_score=None)
+        apply(new, choices, latest_run)
+
+    st.selectbox(
+        "Lens",
+        list(run.scorers),
+        key="f_lens",
+        format_func=words,
+        on_change=changed,
+        label_visibility="collapsed",
+        width=215,
+        help="Whose scores rank the list. Day-adjusted also knows how busy the day was, so it can only look back.",
+    )
+
+
+def _views(address: dict[str, str]) -> None:
+    person = acting_person()
+    if person is None:
+        st.markdown(cards.muted("Nobody is chosen who could keep a view."))
+        return
+    views = application().saved_views.offered_to(person.person_id)
+    if not views:
+        st.markdown(cards.muted("No view is saved yet. Choose filters, then give them a name."))
+    for number, view in enumerate(views):
+        _view(view, number, person.person_id)
+    st.text_input("Name for these filters", key="view_name", max_chars=60)
+    st.toggle("Everybody is offered it", key="view_shared")
+    st.button("Save view", key="view_save", on_click=_save, args=(person.person_id, address))
+    said = st.session_state.pop(_SAID, None)
+    if said is not None:
+        st.markdown(texts.plain(said, 300))
+
+
+def _view(view: SavedViewEntry, number: int, person_id: int) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"view-{number}"):
+        st.button(texts.plain(view.name, 60), key=f"view_open_{number}", on_click=_open, args=(view.address,))
+        whose = "yours" if view.is_mine else f"of {texts.plain(view.owner, 30)}"
+        shared = ", shared" if view.is_shared else ""
+        st.markdown(f":small[{cards.muted(whose + shared)}]", width="content")
+        if view.is_mine:
+            st.button(
+                "Delete", key=f"view_delete_{number}", type="tertiary", on_click=_delete, args=(person_id, view.name)
+            )
+
+
+def _open(address: dict[str, str]) -> None:
+    """Put a view's filters in the address; the former patient and search go."""
+    st.session_state[TYPED], st.session_state[PATIENT], st.session_state[TRAIL] = "", "", []
+    st.query_params.from_dict(address)
+
+
+def _save(person_id: int, address: dict[str, str]) -> None:
+    name = st.session_state.get("view_name", "")
+    try:
+        application().saved_views.save(person_id, name, address, shared=bool(st.session_state.get("view_shared")))
+    except AlertReviewError as error:
+        st.session_state[_SAID] = str(error)
+        return
+    st.session_state["view_name"] = ""
+    st.session_state[_SAID] = "Saved."
+
+
+def _delete(person_id: int, name: str) -> None:
+    try:
+        application().saved_views.delete(person_id, name)
+    except AlertReviewError as error:
+        st.session_state[_SAID] = str(error)
+        return
+    st.session_state[_SAID] = "Deleted."
+
+
+def _url(address: dict[str, str]) -> str:
+    base = (st.context.url or "").split("?")[0]
+    return f"{base}?{urlencode(address)}" if address else base

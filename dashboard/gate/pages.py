@@ -1,0 +1,153 @@
+"""The sign-in pages: plain HTML without a script, because a page behind the gate cannot draw them."""
+
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.responses import HTMLResponse
+
+THEME = Path(__file__).resolve().parents[1] / "theme"
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+{head}<title>{title} · alertreview</title><link rel="stylesheet" href="{base}/login/style.css">
+<link rel="icon" href="{base}/login/favicon.svg"></head>
+<body><main><img class="logo" src="{base}/login/logo.svg" alt="alertreview">
+<h1>{title}</h1>{message}{body}</main></body></html>
+"""
+NO_ACCOUNTS = """<p>Nobody can sign in here yet. Whoever runs this site creates the first administrator
+on its machine:</p>
+<pre>alertreview account create "Your Name" --role administrator --login yourname</pre>
+<p>The command prints a one-time code, good for 24 hours. <a href="{base}/login/code">Use the code here</a>
+to choose a password. People who read alerts or judge cases then get accounts of their own, on the Admin page or by the
+same command.</p>"""
+
+
+def page(
+    title: str, body: str, *, base: str, error: str = "", notice: str = "", status: int = 200, head: str = ""
+) -> HTMLResponse:
+    """Draw a page; texts are escaped here, `body` is markup of this module."""
+    message = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
+    message += f'<p class="notice" role="status">{escape(notice)}</p>' if notice else ""
+    return HTMLResponse(
+        PAGE.format(title=escape(title), body=body, base=escape(base), message=message, head=head), status_code=status
+    )
+
+
+def field(
+    label: str, name: str, *, kind: str = "text", complete: str = "off", value: str = "", focus: bool = False
+) -> str:
+    """Draw a labelled field."""
+    return (
+        f'<label for="{name}">{escape(label)}</label><input id="{name}" name="{name}" type="{kind}" required '
+        f'autocomplete="{complete}" value="{escape(value)}" maxlength="400" spellcheck="false" '
+        f'autocapitalize="none"{" autofocus" if focus else ""}>'
+    )
+
+
+def form(action: str, key: str, fields: str, button: str, *, target: str = "", quiet: bool = False) -> str:
+    """Draw a form tied to this browser by its key."""
+    return (
+        f'<form method="post" action="{escape(action)}"><input type="hidden" name="form_key" value="{escape(key)}">'
+        f'<input type="hidden" name="next" value="{escape(target)}">{fields}'
+        f'<button type="submit"{" class=quiet" if quiet else ""}>{escape(button)}</button></form>'
+    )
+
+
+def login_body(key: str, target: str, *, base: str, login: str = "", oidc: bool = False, accounts: bool = True) -> str:
+    """Draw the ways in."""
+    if not accounts:
+        return NO_ACCOUNTS.format(base=escape(base))
+    fields = field("Login", "login", complete="username", value=login, focus=not login)
+    fields += field("Password", "password", kind="password", complete="current-password", focus=bool(login))
+    onward = quote(target, safe="")
+    body = form(f"{base}/login", key, fields, "Sign in", target=target)
+    if oidc:
+        link = f'<a class="button" href="{base}/login/oidc?next={onward}">Sign in with your hospital account</a>'
+        body = f"<p>{link}</p>{body}"
+    return body + f'<p class="more"><a href="{base}/login/code?next={onward}">I have a one-time code</a></p>'
+
+
+def code_body(key: str, target: str, *, base: str, login: str = "") -> str:
+    """Draw the form for a one-time code and a first password."""
+    fields = field("Login", "login", complete="username", value=login, focus=True)
+    fields += field("One-time code", "code", complete="one-time-code")
+    fields += field("New password, at least 12 characters", "password", kind="password", complete="new-password")
+    fields += field("New password once more", "again", kind="password", complete="new-password")
+    return form(f"{base}/login/code", key, fields, "Set password and sign in", target=target)
+
+
+def password_body(key: str, *, base: str) -> str:
+    """Draw the form for another password."""
+    fields = field("Password now", "old", kind="password", complete="current-password", focus=True)
+    fields += field("New password, at least 12 characters", "password", kind="password", complete="new-password")
+    fields += field("New password once more", "again", kind="password", complete="new-password")
+    return form(f"{base}/password", key, fields, "Change password") + f'<p class="more"><a href="{base}/">Back</a></p>'
+
+
+def confirm_body(key: str, target: str, name: str, *, base: str) -> str:
+    """Draw the form for fresh credentials."""
+    fields = field("Password", "password", kind="password", complete="current-password", focus=True)
+    words = f"<p>A signature takes fresh credentials. Is it you, {escape(name)}?</p>"
+    return words + form(f"{base}/confirm", key, fields, "Confirm", target=target)
+
+
+def logout_body(key: str, name: str, *, base: str) -> str:
+    """Draw the ways out."""
+    return (
+        f"<p>You are signed in as {escape(name)}.</p>"
+        + form(f"{base}/logout", key, "", "Sign out")
+        + form(f"{base}/logout?everywhere=1", key, "", "Sign out on every device", quiet=True)
+        + f'<p class="more"><a href="{base}/">Stay</a> · <a href="{base}/password">Change password</a></p>'
+    )
+
+
+def go_on(target: str, title: str, *, base: str) -> HTMLResponse:
+    """Draw a page that goes on by itself: a step on this site, after which the browser sends the session's cookie."""
+    head = f'<meta http-equiv="refresh" content="0;url={escape(target)}">'
+    return page(title, f'<p><a href="{escape(target)}">Go on</a></p>', base=base, head=head)
+
+
+STYLE = """
+:root{color-scheme:light dark;--text:#0B1418;--back:#FFF;--soft:#F3F6F7;--line:#D5DDE1;--main:#0B6B6B;--on:#FFF;
+--bad:#9C1F18}
+@media(prefers-color-scheme:dark){:root{--text:#E3EAED;--back:#10181C;--soft:#182228;--line:#2F3D45;--main:#5CC4BE;
+--on:#10181C;--bad:#F2938C}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif}
+main{max-width:24rem;margin:12vh auto 0;padding:0 1.25rem}
+.logo{height:28px}
+h1{font-size:1.4rem;font-weight:600;margin:1.5rem 0 1rem}
+label{display:block;margin:.9rem 0 .25rem}
+input{width:100%;padding:.55rem .65rem;font:inherit;color:inherit;background:var(--soft);border:1px solid var(--line);
+border-radius:4px}
+input:focus,button:focus,a:focus{outline:2px solid var(--main);outline-offset:1px}
+button,.button{display:block;width:100%;margin-top:1.1rem;padding:.6rem;font:inherit;font-weight:600;text-align:center;
+color:var(--on);background:var(--main);border:1px solid var(--main);border-radius:4px;cursor:pointer;
+text-decoration:none}
+button.quiet{color:var(--main);background:none}
+a{color:var(--main)}
+pre{padding:.75rem;background:var(--soft);border:1px solid var(--line);border-radius:4px;white-space:pre-wrap}
+.error{color:var(--bad);border-left:3px solid var(--bad);padding-left:.6rem}
+.notice{border-left:3px solid var(--main);padding-left:.6rem}
+.more{margin-top:1.2rem}
+"""
+
+WATCH = """// Empties the page when its session has ended, so that the next person at this machine sees nothing of it.
+(() => {
+  const base = new URL(".", document.currentScript.src).pathname.replace(/login\\/$/, "");
+  const look = async () => {
+    try {
+      const answer = await fetch(base + "session", { cache: "no-store", redirect: "manual" });
+      if (answer.status === 401) {
+        document.documentElement.replaceChildren();
+        location.replace(base + "login?next=" + encodeURIComponent(location.pathname + location.search));
+      }
+    } catch { /* the server is away: nothing to say */ }
+  };
+  setInterval(look, 5000);
+  addEventListener("focus", look);
+  addEventListener("pageshow", look);
+  document.addEventListener("visibilitychange", look);
+})();
+"""

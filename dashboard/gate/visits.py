@@ -1,0 +1,160 @@
+"""What a request to the gate says about itself: who it claims to be, where it wants to go, whether a person made it."""
+
+import re
+import secrets
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+
+from alertreview.access.passwords import same_secret
+from alertreview.access.sign_in import fold
+from alertreview.access.web_settings import WebSettings, is_loopback
+from core.errors import RefusedError
+
+FORM_COOKIE = "alertreview_form"
+LARGEST_FORM = 10_000
+LONGEST_TARGET = 600
+SECRET_HEADER = "x-alertreview-proxy-secret"  # noqa: S105 - the name of a header
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
+"""Headers that a proxy adds: whoever sent the request does not sit at this machine."""
+MACHINERY = ("/static/", "/_stcore/", "/media/", "/component/", "/vendor/")
+"""Paths that no person types: files and calls of the page."""
+TARGET = re.compile(r"/(?![/\\])[\x21-\x7e]*")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request or websocket at the gate.
+
+    Parameters
+    ----------
+    connection : HTTPConnection
+    web : WebSettings
+    base : str
+        Path under which a proxy shows the site, without a slash at its end; empty for none.
+    """
+
+    connection: HTTPConnection
+    web: WebSettings
+    base: str = ""
+
+    @property
+    def path(self) -> str:
+        """Path inside the site."""
+        path = str(self.connection.scope.get("path", "/"))
+        return path.removeprefix(self.base) or "/" if f"{path}/".startswith(f"{self.base}/") else path
+
+    @property
+    def target(self) -> str:
+        """Path and query, as the browser has to ask for them again."""
+        query = self.connection.scope.get("query_string", b"").decode("latin-1")
+        return safe_target(f"{self.base}{self.path}" + (f"?{query}" if query else ""), self.base)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether a person opened a page, rather than the page a file."""
+        scope = self.connection.scope
+        return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and not self.path.startswith(MACHINERY)
+
+    @property
+    def is_act(self) -> bool:
+        """Whether this keeps a session from ending for idleness: opening a page and downloading do."""
+        return self.is_page or self.path.startswith("/media/")
+
+    @property
+    def is_from_elsewhere(self) -> bool:
+        """Whether a link on another site led here; the browser then keeps the session's cookie to itself."""
+        return self.connection.headers.get("sec-fetch-site") == "cross-site"
+
+    def token(self, site: Any) -> str | None:
+        """Give the token of the session that the browser claims."""
+        return self.connection.cookies.get(site.sessions.cookie_name)
+
+
+def safe_target(text: str | None, base: str = "") -> str:
+    """Give a path on this site to go to after signing in; anything else leads to the first page."""
+    target = text or ""
+    if len(target) > LONGEST_TARGET or not TARGET.fullmatch(target) or not target.startswith(f"{base}/"):
+        return f"{base}/"
+    parts = urlsplit(target)
+    inside = parts.path.removeprefix(base)
+    if parts.scheme or parts.netloc or inside.startswith(("/login", "/logout", "/session", "/_stcore", "/media")):
+        return f"{base}/"
+    return target
+
+
+def proxy_identity(connection: HTTPConnection, web: WebSettings) -> str:
+    """Give the login that the signing-in proxy vouches for; empty when it is not the proxy, or vouches for nobody."""
+    if web.proxy is None or connection.client is None or connection.client.host != web.proxy.peer:
+        return ""
+    if not same_secret(connection.headers.get(SECRET_HEADER, ""), web.proxy.secret):
+        return ""
+    return fold(connection.headers.get(web.proxy.header, ""))
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Read a form that this site itself has shown.
+
+    Raises
+    ------
+    RefusedError
+        If the form is too large, comes from another site, or its key does not match the browser's cookie.
+    """
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_FORM:
+            raise RefusedError("The form is too large.")
+    form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace"), max_num_fields=20).items()}
+    origin = request.headers.get("origin")
+    own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    key = request.cookies.get(FORM_COOKIE, "")
+    if not own or request.headers.get("sec-fetch-site") == "cross-site" or not key:
+        raise RefusedError("This form did not come from this site, or is too old. Open the page again.")
+    if not same_secret(key, form.get("form_key", "")):
+        raise RefusedError("This form is too old. Open the page again.")
+    return form
+
+
+def form_key(request: Request) -> str:
+    """Give the key that ties the next form to this browser: the one it has, or a new one."""
+    known = request.cookies.get(FORM_COOKIE, "")
+    return known if re.fullmatch(r"[\w-]{20,60}", known) else secrets.token_urlsafe(24)
+
+
+def keep(response: Response, name: str, value: str, visit: Visit) -> None:
+    """Set a cookie that scripts cannot read, other sites cannot send, and the browser forgets when it is closed."""
+    response.set_cookie(
+        name,
+        value,
+        path=f"{visit.base}/",
+        httponly=True,
+        samesite="strict",
+        secure=visit.web.is_secure(host_name(visit.connection)),
+    )
+
+
+def origin_of(visit: Visit) -> str:
+    """Give scheme and host under which the browser sees the site; the host was checked by the gate."""
+    scheme = "https" if visit.web.is_secure(host_name(visit.connection)) else "http"
+    return f"{scheme}://{visit.connection.headers.get('host', '')}"
+
+
+def host_name(connection: HTTPConnection) -> str:
+    """Give the name in the Host header, without port."""
+    host = connection.headers.get("host", "")
+    return host if host.endswith("]") else host.rsplit(":", 1)[0]
+
+
+def is_at_this_machine(connection: HTTPConnection, web: WebSettings) -> bool:
+    """Tell whether somebody sits at this machine: not through a proxy, and not at a site that others can reach."""
+    client = connection.client
+    return (
+        not web.hosts
+        and (client is None or is_loopback(client.host))
+        and is_loopback(host_name(connection))
+        and not any(name in connection.headers for name in FORWARDED)
+    )

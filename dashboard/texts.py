@@ -1,0 +1,228 @@
+"""Words and numbers of the pages: one way to write a score, a time, a share, and to make any text safe to show."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from alertreview.alerts.models import AlertRow
+from alertreview.alerts.triage_models import Standing, TriageChoice
+from alertreview.studies.models import StudyView
+from core.statistics.estimate import Estimate
+from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus, TriageState
+
+ANSWER_TEXTS = {
+    Answer.USUAL: "Usual",
+    Answer.UNUSUAL: "Unusual, not relevant",
+    Answer.RELEVANT: "Unusual and relevant",
+    Answer.CANNOT_JUDGE: "Cannot judge",
+}
+CERTAINTY_TEXTS = {Certainty.CERTAIN: "Certain", Certainty.UNCERTAIN: "Not certain"}
+CASE_TEXTS = {
+    CaseState.MAJORITY: "Majority",
+    CaseState.ADJUDICATED: "Adjudicated",
+    CaseState.DISPUTED: "Disputed",
+    CaseState.UNDETERMINED: "Undetermined",
+    CaseState.OPEN: "Open",
+}
+STATUS_TEXTS = {StudyStatus.DRAFT: "Draft", StudyStatus.OPEN: "Open", StudyStatus.LOCKED: "Locked"}
+STATUS_COLOURS = {StudyStatus.DRAFT: "yellow", StudyStatus.OPEN: "green", StudyStatus.LOCKED: "gray"}
+DECISION_TEXTS = {Decision.OMISSION: "Omission", Decision.COMMISSION: "Commission"}
+DECISION_ICONS = {Decision.OMISSION: ":material/do_not_disturb_on:", Decision.COMMISSION: ":material/add_circle:"}
+DECISION_COLOURS = {Decision.OMISSION: "blue", Decision.COMMISSION: "orange"}
+TRIAGE_TEXTS = {
+    TriageState.NEW: "New",
+    TriageState.IN_REVIEW: "In review",
+    TriageState.ACTIONED: "Actioned",
+    TriageState.DISMISSED: "Dismissed",
+    TriageState.SNOOZED: "Snoozed",
+}
+TRIAGE_COLOURS = {
+    TriageState.NEW: "gray",
+    TriageState.IN_REVIEW: "green",
+    TriageState.ACTIONED: "green",
+    TriageState.DISMISSED: "gray",
+    TriageState.SNOOZED: "yellow",
+}
+TRIAGE_ICONS = {
+    TriageState.NEW: ":material/fiber_new:",
+    TriageState.IN_REVIEW: ":material/visibility:",
+    TriageState.ACTIONED: ":material/task_alt:",
+    TriageState.DISMISSED: ":material/do_not_disturb_off:",
+    TriageState.SNOOZED: ":material/snooze:",
+}
+TRIAGE_CHOICES = {
+    TriageChoice.OPEN: "Open",
+    TriageChoice.ANY: "Any state",
+    TriageChoice.NEW: "New",
+    TriageChoice.IN_REVIEW: "In review",
+    TriageChoice.ACTIONED: "Actioned",
+    TriageChoice.DISMISSED: "Dismissed",
+    TriageChoice.SNOOZED: "Snoozed",
+}
+
+# What Markdown makes a link of without being asked; an invisible joiner before it keeps it text.
+_LINK = re.compile(r"(://|\.(?<=www\.)|@)", re.IGNORECASE)
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@/])")
+
+
+def shorten(text: str, limit: int = 80) -> str:
+    """Text on one line, cut with an ellipsis; the whole text stays reachable where it matters."""
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def plain(text: str, limit: int = 80) -> str:
+    """Text from outside for inside Markdown: no emphasis, link, formula, icon or tag can come out of it."""
+    return _MARKDOWN.sub(r"\\\1", _LINK.sub("\u2060\\1", shorten(text, limit)))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Measured value with three significant digits and no needless zeros: 0.62, 138, 1,240."""
+    if value != value:
+        return "–"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    text = f"{value:.{digits}g}"
+    return f"{value:.4f}" if "e" in text and abs(value) >= 0.0001 else text
+
+
+def score(value: float, *, digits: int = 2) -> str:
+    """Write a score with fixed digits."""
+    return f"{value:.{digits}f}"
+
+
+def score_digits(values: Iterable[float]) -> int:
+    """Digits needed to tell neighbouring scores apart, between 2 and 4; the top of a list is often crowded."""
+    ordered = sorted(set(values), reverse=True)
+    for digits in (2, 3):
+        shown = [round(value, digits) for value in ordered]
+        if len(set(shown)) >= 0.8 * len(ordered):
+            return digits
+    return 4
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Write a share in [0, 1] as a percentage."""
+    return f"{100 * share:.{digits}f}%"
+
+
+def interval_percent(low: float, high: float) -> str:
+    """Write an interval of shares: 51–72%."""
+    return f"{100 * low:.0f}–{100 * high:.0f}%"
+
+
+def day(when: datetime) -> str:
+    """27 Nov 2026."""
+    return f"{when.day} {when:%b %Y}"
+
+
+def day_time(when: datetime) -> str:
+    """27 Nov 2026, 08:00."""
+    return f"{day(when)}, {when:%H:%M}"
+
+
+def short_time(when: datetime) -> str:
+    """27 Nov 08:00."""
+    return f"{when.day} {when:%b %H:%M}"
+
+
+def hours(value: float) -> str:
+    """Age of a value: 40 min, 5 h, 3 d."""
+    if value < 1:
+        return f"{round(60 * value)} min"
+    return f"{value:.0f} h" if value < 72 else f"{value / 24:.0f} d"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """1 alert, 31 alerts, 1,204 alerts."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def sex(code: str) -> str:
+    """Sex as a word; empty when the record does not say."""
+    return {"f": "female", "female": "female", "m": "male", "male": "male"}.get(code.strip().lower(), code.strip())
+
+
+def person(sex_code: str, age_years: float | None) -> str:
+    """71 y, female."""
+    parts = [f"{age_years:.0f} y" if age_years is not None else "", sex(sex_code)]
+    return ", ".join(part for part in parts if part)
+
+
+def joined(*parts: str) -> str:
+    """Parts of a line with a middle dot between them, empty ones left out."""
+    return " · ".join(part for part in parts if part)
+
+
+def patient_cell(row: AlertRow) -> str:
+    """SIM-0412, 71 y F."""
+    letter = sex(row.sex)[:1].upper()
+    age = f"{row.age_years:.0f} y" if row.age_years is not None else ""
+    about = " ".join(part for part in (age, letter) if part)
+    return ", ".join(part for part in (shorten(row.patient_id, 24), about) if part)
+
+
+def standing(where: Standing) -> str:
+    """Where a decision stands: New, Dismissed, Snoozed to 30 Nov 08:00; a snooze that is over says so."""
+    if where.state is TriageState.SNOOZED and where.snoozed_until is not None:
+        return f"Snoozed to {short_time(where.snoozed_until)}"
+    if where.state is TriageState.NEW and where.snoozed_until is not None:
+        return "New, snooze over"
+    return TRIAGE_TEXTS[where.state]
+
+
+def answer_text(answer: Answer, texts: dict[int, str] | None = None, limit: int = 40) -> str:
+    """Text of an answer in a study; the house's words when the study has none."""
+    return shorten((texts or {}).get(int(answer)) or ANSWER_TEXTS[answer], limit)
+
+
+def study_name(study: StudyView) -> str:
+    """Title of a study in lists; an open panel says so first, where no cut takes it away."""
+    return f"Open panel: {study.title}" if study.is_open_panel else study.title
+
+
+def minutes_left(n_cases: int, minutes_per_case: float = 2.0) -> str:
+    """About 25 min; rounded to five minutes so that it does not look exact."""
+    if not n_cases:
+        return "nothing left"
+    minutes = max(5, round(n_cases * minutes_per_case / 5) * 5)
+    return f"about {minutes} min" if minutes < 100 else f"about {minutes / 60:.1f} h"
+
+
+def reason(n_decided: int, n_neighbours: int, kind: Kind) -> str:
+    """Say what the most similar past instances got, the reason of an alert in one sentence."""
+    if not n_neighbours:
+        return "No similar past instance is stored."
+    got = "had the order" if kind is Kind.LAB_ORDER else "were given it"
+    return f"{n_decided:,} of the {n_neighbours:,} most similar past instances {got}."
+
+
+def guideline(line: str) -> str:
+    """One line of a coordinator's text: its bold words and list marks stay, links, images and formulas do not."""
+    return plain(line, 600).replace(r"\*\*", "**").replace(r"\- ", "- ", 1)
+
+
+def judge_first(n_cases: int) -> str:
+    """Say why decisions are missing from a list of somebody who has still to judge them."""
+    these = "The decision" if n_cases == 1 else f"The {n_cases:,} decisions"
+    come = "it comes back once you have" if n_cases == 1 else "each comes back once you have"
+    return f"{these} that you have still to judge in a study, without knowing their score, stand in no list; {come}."
+
+
+def bold_only(sentence: str) -> str:
+    """Keep **bold** in a sentence of a report, and nothing else of Markdown."""
+    return plain(sentence, 600).replace(r"\*\*", "**")
+
+
+def estimate_tile(
+    label: str, estimate: Estimate | None, about: str, *, percentage: bool = False
+) -> tuple[str, str, str]:
+    """Name, value and second line of a figure: its interval, or the reason why it is missing."""
+    if estimate is None or estimate.value is None:
+        return label, "–", plain(estimate.reason if estimate else "not computable", 120)
+    value = percent(estimate.value) if percentage else f"{estimate.value:.2f}"
+    if not estimate.has_interval:
+        return label, value, plain(joined(estimate.reason, about), 120)
+    low, high = estimate.low or 0.0, estimate.high or 0.0
+    interval = interval_percent(low, high) if percentage else f"{low:.2f}–{high:.2f}"
+    return label, value, f"{interval}, {plain(about, 80)}"

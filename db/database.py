@@ -1,0 +1,242 @@
+"""The database of a site: one object, made by the composition root, from which every unit of work begins."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self, cast
+
+from sqlalchemy.engine import Engine
+
+from core.errors import RefusedError, StoreError
+from db import schema
+from db.cache import Kept
+from db.connection.engine import open_engine, parse_url, sqlite_file
+from db.connection.failures import readable_errors
+from db.connection.writers import Writers
+from db.schema import downgrade
+from db.unit_of_work import UnitOfWork
+
+_SCORING_KEY = 0x416C5277
+_BUSY_SCORING = (
+    "Another scoring job is at work on this database. Wait until it has ended, or stop it; "
+    "what it leaves unfinished is swept away by the next one."
+)
+
+
+class Database:
+    """A site's database.
+
+    Nothing is opened before the first use, and no transaction outlives its ``with`` block.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///FILE`` or ``postgresql+psycopg://NAME@HOST/DATABASE``.
+
+    Raises
+    ------
+    SettingsError
+        If the URL cannot be read or names a database that cannot hold a site.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as home, Database(f"sqlite:///{Path(home) / 'site.db'}") as database:
+    ...     database.upgrade()
+    ...     with database.read() as uow:
+    ...         print(uow.runs.latest_published())
+    None
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = parse_url(url)
+        self._engine = open_engine(self._url)
+        self._writers = Writers()
+        self._kept = Kept()
+        self.name = str(sqlite_file(self._url) or f"{self._url.database} on {self._url.host or 'this machine'}")
+        """What messages call it; holds no password."""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, for tests and operations; use cases go through `read` and `write`."""
+        return self._engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.dispose()
+
+    def read(self) -> UnitOfWork:
+        """Begin a unit of work that sees one state of the database and can change nothing."""
+        return UnitOfWork(self._engine, readonly=True, kept=self._kept)
+
+    def write(self, *, exclusive: bool = True, lasting: bool = True, case_id: int | None = None) -> UnitOfWork:
+        """Begin a unit of work that is kept by `UnitOfWork.commit` and otherwise leaves no trace.
+
+        Parameters
+        ----------
+        exclusive : bool
+            Take turns with other deciding writers. False is for bulk rows of a run that nobody can see yet; SQLite
+            has a single writer anyway.
+        lasting : bool
+            Let the commit wait until the disk has it. False is for what nobody was promised: no killed process can
+            undo it, a power failure can, alone or with what was committed in the same way before it.
+        case_id : int, optional
+            Decide about this case alone: take turns with others of the case, and with whoever decides about more than
+            one. On a server readers of different cases then need not wait for each other.
+        """
+        options: dict[str, Any] = {"exclusive": exclusive, "lasting": lasting, "case_id": case_id}
+        return UnitOfWork(self._engine, readonly=False, options=options, writers=self._writers)
+
+    def finish_writing(self, within_seconds: float) -> bool:
+        """Let no unit of work begin to write any more, and wait for those that have; True when all have ended."""
+        return self._writers.finish(within_seconds)
+
+    @property
+    def has_one_writer(self) -> bool:
+        """Whether a transaction that writes keeps all others from writing, as SQLite's do."""
+        return sqlite_file(self._url) is not None
+
+    def shorten_log(self) -> None:
+        """Move SQLite's log into the file as far as nobody still reads it; nobody waits for it, no lock is held."""
+        if not self.has_one_writer:
+            return
+        with readable_errors(), contextlib.closing(self._engine.raw_connection()) as connection:
+            cast("sqlite3.Connection", connection.driver_connection).execute(
+                "PRAGMA wal_checkpoint(PASSIVE)"
+            ).fetchone()
+
+    @property
+    def url(self) -> str:
+        """Where the database is, with its password: for programs that copy it, never for messages."""
+        return self._url.render_as_string(hide_password=False)
+
+    def upgrade(self, revision: str = "head") -> None:
+        """Make the tables, or bring those of an older version to this one's schema; does nothing when all is well.
+
+        Parameters
+        ----------
+        revision : str
+            Stop at this step; by default at this version's.
+
+        Raises
+        ------
+        ForeignDatabaseError
+            If the database is another program's or a newer version's; it is left as it is.
+        DatabaseUnavailableError
+            If it cannot be opened or written.
+        """
+        with readable_errors():
+            schema.upgrade(self._engine, self._url, self.name, revision)
+
+    def downgrade(self, revision: str, *, discard: bool = False) -> list[str]:
+        """Take the schema back to an older one; see `db.schema.downgrade`.
+
+        Raises
+        ------
+        RefusedError
+            If rows or values would be lost and `discard` is false.
+        """
+        with readable_errors():
+            return downgrade(self._engine, self.name, revision, discard=discard)
+
+    def state(self) -> schema.SchemaState:
+        """Look whose database it is and at which step, without changing or making it."""
+        file = sqlite_file(self._url)
+        if file is not None and not file.exists():
+            return schema.SchemaState(is_empty=True, is_ours=False, revision=None)
+        with readable_errors(), self._engine.connect().execution_options(readonly=True) as connection:
+            return schema.look(connection)
+
+    def check(self) -> None:
+        """Make sure that this version can work on the database.
+
+        Raises
+        ------
+        ForeignDatabaseError
+            If the database is another program's or a newer version's.
+        StoreError
+            If it is missing, empty or older.
+        """
+        file = sqlite_file(self._url)
+        if file is not None and not file.exists():
+            raise StoreError(f"There is no database at {self.name}. Run 'alertreview init' to make it.")
+        with readable_errors(), self._engine.connect().execution_options(readonly=True) as connection:
+            schema.check(connection, self.name)
+
+    @contextmanager
+    def scoring_job(self) -> Iterator[None]:
+        """Hold the right to score: one job at a time, given back by the operating system even after a crash.
+
+        What an earlier job left unfinished is abandoned on entry.
+
+        Raises
+        ------
+        RefusedError
+            If another job holds it.
+        """
+        with self._scoring_lock() as held:
+            if not held:
+                raise RefusedError(_BUSY_SCORING)
+            self._abandon()
+            yield
+
+    def sweep(self) -> int:
+        """Abandon runs whose job died; does nothing while a job is alive.
+
+        Returns
+        -------
+        int
+            Number of runs abandoned.
+        """
+        with self._scoring_lock() as held:
+            return self._abandon() if held else 0
+
+    def dispose(self) -> None:
+        """Close every connection."""
+        self._kept.forget()
+        self._engine.dispose()
+
+    def _abandon(self) -> int:
+        with self.write() as uow:
+            n_abandoned = uow.runs.abandon_unfinished()
+            uow.commit()
+        return n_abandoned
+
+    @contextmanager
+    def _scoring_lock(self) -> Iterator[bool]:
+        """Yield True when the lock was free: a locked file beside an SQLite database, a session lock on a server."""
+        file = sqlite_file(self._url)
+        with readable_errors():
+            if file is None:
+                with self._engine.connect().execution_options(
+                    isolation_level="AUTOCOMMIT", readonly=True
+                ) as connection:
+                    held = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_SCORING_KEY})").scalar_one()
+                    try:
+                        yield bool(held)
+                    finally:
+                        if held:
+                            connection.exec_driver_sql(f"SELECT pg_advisory_unlock({_SCORING_KEY})")
+                return
+            lock = sqlite3.connect(file.with_name(file.name + "-scoring"), timeout=0, isolation_level=None)
+            try:
+                yield _take(lock)
+            finally:
+                lock.close()
+
+
+def _take(lock: sqlite3.Connection) -> bool:
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True

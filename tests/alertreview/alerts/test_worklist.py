@@ -1,0 +1,134 @@
+"""The worklist: what the filters and the budget let through, in the order of ranks, page by page."""
+
+from dataclasses import replace
+
+import pytest
+
+from alertreview.alerts.models import AlertRow, WorklistFilters
+from alertreview.application import Application
+from core.errors import NotFoundError
+from core.vocabulary import Decision, Kind
+
+EVERYTHING = WorklistFilters(alerts_per_patient_day=float("inf"), include_cut_windows=True)
+
+
+def all_rows(application: Application, filters: WorklistFilters, limit: int = 7) -> list[AlertRow]:
+    rows: list[AlertRow] = []
+    after: str | None = None
+    while True:
+        page = application.worklist(filters, after=after, limit=limit)
+        rows += page.rows
+        if page.next_cursor is None:
+            return rows
+        after = page.next_cursor
+
+
+@pytest.mark.parametrize("decision", list(Decision))
+def test_one_list_is_in_the_order_of_scaled_scores(application: Application, decision: Decision) -> None:
+    rows = all_rows(application, replace(EVERYTHING, decision=decision))
+    assert len(rows) > 50
+    scores = [row.scaled_score for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert [row.rank for row in rows] == list(range(1, len(rows) + 1))
+    assert {row.decision for row in rows} == {decision}
+
+
+def test_both_lists_take_turns_by_rank(application: Application) -> None:
+    rows = all_rows(application, EVERYTHING)[:10]
+    assert [row.rank for row in rows] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert {row.decision for row in rows[:2]} == set(Decision)
+
+
+def test_pages_hold_every_row_once_whatever_their_size(application: Application) -> None:
+    small, large = (all_rows(application, EVERYTHING, limit) for limit in (7, 1000))
+    assert [row.alert_id for row in small] == [row.alert_id for row in large]
+
+
+def test_a_budget_gives_that_many_alerts_of_each_list(application: Application) -> None:
+    run = application.run()
+    assert run is not None
+    page = application.worklist(WorklistFilters(alerts_per_patient_day=0.2))
+    wanted = round(0.2 * page.n_patient_days)
+    assert page.n_patient_days == run.n_recent
+    rows = all_rows(application, WorklistFilters(alerts_per_patient_day=0.2))
+    for decision in Decision:
+        assert sum(row.decision is decision for row in rows) == wanted
+    assert page.n_within_budget == len(rows) == 2 * wanted
+    assert page.lowest_scaled_score in {row.scaled_score for row in rows}
+
+
+def test_a_larger_budget_only_adds_rows(application: Application) -> None:
+    small, large = (
+        {row.alert_id for row in all_rows(application, WorklistFilters(alerts_per_patient_day=budget))}
+        for budget in (0.1, 0.4)
+    )
+    assert small < large
+
+
+def test_omissions_on_cut_windows_are_shown_only_when_asked_for(application: Application) -> None:
+    cut = {row.alert_id for row in all_rows(application, EVERYTHING)} - {
+        row.alert_id for row in all_rows(application, replace(EVERYTHING, include_cut_windows=False))
+    }
+    assert cut
+    for alert_id in sorted(cut)[:6]:
+        detail = application.alert(alert_id)
+        assert detail.row.decision is Decision.OMISSION
+        assert detail.window_hours < 24
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_filters_show_what_they_say(application: Application, kind: Kind) -> None:
+    unfiltered = all_rows(application, EVERYTHING)
+    unit, task = unfiltered[0].unit, unfiltered[0].task_key
+    for filters, fits in (
+        (replace(EVERYTHING, kind=kind), lambda row: row.kind is kind),
+        (replace(EVERYTHING, unit=unit), lambda row: row.unit == unit),
+        (replace(EVERYTHING, task_key=task), lambda row: row.task_key == task),
+        (replace(EVERYTHING, text="GLUC"), lambda row: "gluc" in row.task_name.lower()),
+    ):
+        found = all_rows(application, filters)
+        assert [row.alert_id for row in found] == [row.alert_id for row in unfiltered if fits(row)]
+
+
+def test_filters_that_fit_nothing_say_which_one_hides_how_much(application: Application) -> None:
+    page = application.worklist(replace(EVERYTHING, text="no such task"))
+    assert page.rows == ()
+    assert page.n_within_budget == 0
+    assert page.lowest_scaled_score is None
+    assert page.n_hidden_by_filter["text"] > 0
+
+
+def test_filter_choices_are_the_units_and_tasks_of_the_alerts(application: Application) -> None:
+    run = application.run()
+    assert run is not None
+    choices = application.filter_choices(run.run_id)
+    rows = all_rows(application, EVERYTHING)
+    assert set(choices.units) == {row.unit for row in rows if row.unit}
+    assert dict(choices.tasks) == {row.task_key: row.task_name for row in rows}
+
+
+def test_previous_and_next_follow_the_list_the_reader_came_from(application: Application) -> None:
+    filters = replace(EVERYTHING, decision=Decision.OMISSION, kind=Kind.LAB_ORDER)
+    rows = all_rows(application, filters)
+    middle = application.alert(rows[3].alert_id, filters)
+    assert (middle.previous_alert_id, middle.next_alert_id) == (rows[2].alert_id, rows[4].alert_id)
+    assert application.alert(rows[0].alert_id, filters).previous_alert_id is None
+    assert application.alert(rows[-1].alert_id, filters).next_alert_id is None
+
+
+def test_unknown_alerts_and_runs_are_not_found(application: Application) -> None:
+    with pytest.raises(NotFoundError, match="no alert 987654"):
+        application.alert(987654)
+    with pytest.raises(NotFoundError, match="no published scoring run 77"):
+        application.worklist(WorklistFilters(run_id=77))
+
+
+def test_a_run_says_what_it_was_made_of(application: Application) -> None:
+    run = application.run()
+    assert run is not None
+    assert application.runs() == (run,)
+    assert run.simulated
+    assert application.simulated
+    assert run.n_alerts == len(all_rows(application, EVERYTHING))
+    assert run.n_past + run.n_recent > run.n_recent > 0
+    assert run.parameters["n_nodes"] == 200

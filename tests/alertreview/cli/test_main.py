@@ -1,0 +1,298 @@
+"""The command line as a person uses it: every command by name, and one line with a code when something is wrong."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import click
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from alertreview.cli import main as cli_module
+from alertreview.cli.main import cli, main
+from tests.support.demo_site import SMALL
+
+
+def run(*arguments: str | Path) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def commands(group: click.Group, before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = []
+    for name, command in group.commands.items():
+        found.append((*before, name))
+        if isinstance(command, click.Group):
+            found += commands(command, (*before, name))
+    return found
+
+
+@pytest.mark.parametrize("path", commands(cli), ids=" ".join)
+def test_every_command_has_help(path: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, [*path, "--help"])
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+    command: click.Command = cli
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    assert command.help
+    assert len(command.help) > 40
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            described = parameter.help or parameter.name in {"output_format", "split"}
+            assert described or parameter.type.name == "choice", parameter.name
+
+
+def test_the_issue_of_a_first_look_is_answered_without_a_site(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert "alertreview" in capsys.readouterr().out
+    assert run("score", "--list-scorers") == 0
+    assert "softhad" in capsys.readouterr().out
+
+
+def test_alerts_as_json_have_the_promised_fields(demo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("alerts", "--top", "20", "--format", "json", "--home", demo_home) == 0
+    alerts = json.loads(capsys.readouterr().out)
+    assert len(alerts) == 20
+    promised = {
+        "rank",
+        "alert_id",
+        "task",
+        "kind",
+        "decision",
+        "patient_id",
+        "snapshot_at",
+        "score",
+        "scaled_score",
+        "support",
+    }
+    assert all(promised <= alert.keys() for alert in alerts)
+    assert [alert["rank"] for alert in alerts] == list(range(1, 21))
+    scores = [alert["scaled_score"] for alert in alerts]
+    assert scores == sorted(scores, reverse=True)
+    assert all(alert["simulated"] for alert in alerts)
+
+
+def test_alerts_of_another_scorer_are_its_own_list_and_an_unknown_one_is_named(
+    demo_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ids(*options: object) -> list[int]:
+        assert run("alerts", "--top", "20", "--format", "json", "--home", demo_home, *options) == 0
+        return [alert["alert_id"] for alert in json.loads(capsys.readouterr().out)]
+
+    assert ids("--scorer", "softhad") == ids()
+    assert not set(ids("--scorer", "logistic")) & set(ids())
+    assert run("alerts", "--scorer", "svm", "--home", demo_home) == 2
+    assert "has no scorer 'svm'; it has softhad, " in capsys.readouterr().err
+
+
+def test_alerts_by_turns_alternate_between_the_lists(demo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("alerts", "--top", "6", "--order", "turns", "--format", "json", "--home", demo_home) == 0
+    decisions = [alert["decision"] for alert in json.loads(capsys.readouterr().out)]
+    assert sorted(decisions[:2]) == sorted(decisions[2:4]) == ["commission", "omission"]
+
+
+def test_alerts_as_csv_and_table_hold_the_same_alerts(demo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("alerts", "--top", "5", "--format", "csv", "--decision", "omission", "--home", demo_home) == 0
+    table = capsys.readouterr().out
+    assert run("alerts", "--top", "5", "--decision", "omission", "--home", demo_home) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Simulated data")
+    rows = table.strip().splitlines()[1:]
+    assert len(rows) == 5
+    for row in rows:
+        assert row.split(",")[1] in text
+
+
+def test_the_report_is_written_as_json_html_and_pdf(
+    demo_home: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for output_format, beginning in (("json", b"{"), ("html", b"<!DOCTYPE html>"), ("pdf", b"%PDF")):
+        out = tmp_path / f"report.{output_format}"
+        assert run("report", "--study", "demo", "--format", output_format, "--out", out, "--home", demo_home) == 0
+        assert out.read_bytes()[: len(beginning)].lower() == beginning.lower()
+    capsysbinary.readouterr()
+    assert run("report", "--study", "demo", "--home", demo_home) == 0
+    assert json.loads(capsysbinary.readouterr().out)["n_cases"] == SMALL.n_cases
+
+
+def test_exports_and_recompute_go_round(own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("export", "labels", "--study", "demo", "--out", tmp_path / "labels.csv", "--home", own_home) == 0
+    assert f"{3 * SMALL.n_cases - SMALL.n_waiting} rows" in capsys.readouterr().out
+    assert run("export", "study", "--study", "demo", "--out", tmp_path / "study", "--home", own_home) == 0
+    assert run("report", "--study", "demo", "--out", tmp_path / "stored.json", "--home", own_home) == 0
+    assert run("recompute", tmp_path / "study", "--out", tmp_path / "again.json") == 0
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "stored.json").read_bytes()
+
+
+def test_from_simulated_records_to_alerts_command_by_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], demo_home: Path
+) -> None:
+    home, source = tmp_path / "home", demo_home / "simulated-source"
+    assert run("init", "--home", home) == 0
+    assert run("import", source, "--home", home, "--report", tmp_path / "import.html") == 0
+    first = capsys.readouterr().out
+    assert "patient-state instances" in first
+    assert "<html" in (tmp_path / "import.html").read_text(encoding="utf-8").lower()
+    assert run("import", source, "--home", home) == 0
+    assert "Already imported; nothing changed." in capsys.readouterr().out
+    assert run("score", "--home", home, "--nodes", "40", "--graphs", "1") == 0
+    assert "is published" in capsys.readouterr().out
+    assert run("alerts", "--home", home, "--top", "3") == 0
+    study = ["study", "create", "--study", "ward", "--title", "Ward", "--cases", "12", "--home", home]
+    assert run(*study, "--reader", "A", "--reader", "B") == 2
+    assert "each case needs 3" in capsys.readouterr().err
+    assert run(*study, "--reader", "A", "--reader", "B", "--reader", "A") == 2
+    assert run(*study, "--reader", "A", "--reader", "B", "--reader", "C") == 0
+    assert "12 cases, 3 readers each" in capsys.readouterr().out
+    assert run("report", "--study", "ward", "--home", home) == 0
+    assert run("study", "lock", "--study", "ward", "--home", home) == 0
+    assert run("study", "lock", "--study", "ward", "--home", home) == 2
+
+
+def test_simulate_writes_a_data_set_and_never_over_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from core.simulation import hospital
+
+    monkeypatch.setitem(hospital.SIZES, "small", {"n_patients": 12, "n_days": 12})
+    assert run("simulate", "--out", tmp_path / "meds") == 0
+    assert "no real patient" in capsys.readouterr().out
+    assert (tmp_path / "meds" / "metadata" / "codes.parquet").exists()
+    noisy = ("--unit-noise", "0.5", "--drift", "1", "--missing-rate", "0.2", "--planted-rate", "0.1")
+    assert run("simulate", *noisy, "--out", tmp_path / "noisy") == 0
+    assert "no real patient" in capsys.readouterr().out
+    codes = set(pd.read_parquet(tmp_path / "noisy" / "data")["code"])
+    assert "LAB//RESULT//Glucose//mmol/L" in codes
+    assert run("simulate", "--out", tmp_path / "meds") == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def only_line(capsys: pytest.CaptureFixture[str]) -> str:
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def meds_like(folder: Path, frame: pd.DataFrame | None) -> Path:
+    (folder / "data").mkdir(parents=True)
+    (folder / "metadata").mkdir()
+    if frame is not None:
+        frame.to_parquet(folder / "data" / "0.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "parts"),
+    [
+        (lambda folder: folder / "missing", ["missing"]),
+        (lambda folder: folder, ["data"]),
+        (lambda folder: meds_like(folder / "m", None), ["parquet"]),
+        (lambda folder: meds_like(folder / "m", pd.DataFrame({"subject_id": [1]})), ["0.parquet", "code"]),
+        (
+            lambda folder: meds_like(
+                folder / "m",
+                pd.DataFrame({"subject_id": [], "time": [], "code": [], "numeric_value": []}).astype(
+                    {"subject_id": "int64", "time": "datetime64[us]", "code": "str", "numeric_value": "float32"}
+                ),
+            ),
+            ["no"],
+        ),
+        (
+            lambda folder: meds_like(
+                folder / "m",
+                pd.DataFrame(
+                    {
+                        "subject_id": [1],
+                        "time": pd.to_datetime(["2026-01-01"]).astype("datetime64[us]"),
+                        "code": ["UNHEARD//OF"],
+                        "numeric_value": [1.0],
+                    }
+                ),
+            ),
+            ["UNHEARD//OF", "--mapping"],
+        ),
+    ],
+    ids=["missing", "no data set", "no shard", "no columns", "empty", "nothing recognised"],
+)
+def test_a_source_that_cannot_be_read_is_one_line_and_code_2(
+    make: object, parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = make(tmp_path / "source" if (tmp_path / "source").mkdir() is None else tmp_path)  # type: ignore[operator]
+    home = tmp_path / "home"
+    assert run("import", source, "--home", home) == 2
+    line = only_line(capsys)
+    assert all(part.lower() in line.lower() for part in parts), line
+    assert not list((home / "snapshots").glob("*")) if (home / "snapshots").exists() else True
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE bookmarks (id INTEGER)")
+    connection.close()
+    before = other.read_bytes()
+    for command in (["init"], ["alerts"], ["score"]):
+        (tmp_path / "home").mkdir(exist_ok=True)
+        assert run(*command, "--home", tmp_path / "home", "--database", f"sqlite:///{other}") == 2
+        assert "other.db" in only_line(capsys)
+    assert other.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["alerts", "score", "dashboard"])
+def test_a_home_that_is_not_there_is_named(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--home", tmp_path / "nowhere") == 2
+    assert "alertreview init" in only_line(capsys)
+
+
+def test_an_unknown_study_is_one_line(demo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("report", "--study", "nothing", "--home", demo_home) == 2
+    assert "no study 'nothing'" in only_line(capsys)
+
+
+def test_a_wrong_option_is_explained_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("alerts", "--top", "many") == 2
+    assert "Invalid value for '--top'" in capsys.readouterr().err
+
+
+def test_the_unforeseen_is_one_line_and_its_place_in_the_log_without_the_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("Canary Patient 4711")
+
+    monkeypatch.setattr(cli_module, "load_settings", broken)
+    assert run("init", "--home", tmp_path) == 1
+    line = only_line(capsys)
+    assert "unexpected error (KeyError)" in line
+    assert "alertreview.log" in line
+    log = (tmp_path / "alertreview.log").read_text(encoding="utf-8")
+    assert "in broken" in log
+    assert "Canary" not in line + log
+
+
+def test_an_interruption_is_no_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_module, "load_settings", interrupted)
+    assert run("init", "--home", tmp_path) == 130
+    assert "goes on from here" in only_line(capsys)
+
+
+def test_the_dashboard_is_started_as_a_program_of_its_own(demo_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: dict[str, object] = {}
+
+    def record(program: str, arguments: list[str], environment: dict[str, str]) -> None:
+        started.update(arguments=arguments, home=environment["ALERTREVIEW_HOME"], path=environment["PYTHONPATH"])
+
+    monkeypatch.setattr("os.execve", record)
+    assert run("dashboard", "--home", demo_home, "--port", "8765", "--no-browser") == 0
+    assert started["home"] == str(demo_home)
+    assert list(started["arguments"])[1:] == ["-P", "-m", "dashboard", "--port", "8765"]  # type: ignore[call-overload]
+    assert str(started["path"]).split(":")[0] == str(Path(cli_module.__file__).parents[2])
+    assert run("dashboard", "--home", demo_home, "--browser") == 0
+    assert "--browser" in started["arguments"]  # type: ignore[operator]

@@ -1,0 +1,135 @@
+"""Exports of a real study: same rows in every format, the report again from the files, nothing half-written."""
+
+import csv
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from alertreview.application import Application, open_application
+from alertreview.exports.recompute import recompute
+from alertreview.reports.documents import json_document
+from alertreview.reports.report import age_band, case_label
+from core.errors import InvalidInputError, NotFoundError, SourceError
+from tests.support.demo_site import SMALL
+
+N_VOTES = 3 * SMALL.n_cases - SMALL.n_waiting
+
+
+@pytest.fixture
+def own(own_home: Path) -> Application:
+    return open_application(own_home)
+
+
+def test_the_long_export_has_a_row_for_each_vote_in_every_format(own: Application, tmp_path: Path) -> None:
+    for output_format in ("csv", "csv-excel", "xlsx", "parquet", "jsonl"):
+        out = tmp_path / f"labels.{output_format}"
+        assert own.exports.labels("demo", output_format, "long", out) == N_VOTES
+        assert out.stat().st_size > 0
+    with (tmp_path / "labels.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lines = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
+    table = pd.read_parquet(tmp_path / "labels.parquet")
+    assert len(rows) == len(lines) == len(table) == N_VOTES
+    assert len({(row["case_id"], row["reader"], row["version"]) for row in rows}) == N_VOTES
+    assert {row["answer"] for row in rows} <= {"0", "1", "2", "3"}
+    assert [row["patient_id"] for row in rows] == table["patient_id"].tolist()
+    assert all(row["snapshot_at"].endswith("T08:00:00+00:00") for row in rows)
+    assert all(row["answer_text"] and row["saved_at"] and row["slot"] for row in rows)
+
+
+def test_the_wide_export_has_a_row_for_each_case(own: Application, tmp_path: Path) -> None:
+    assert own.exports.labels("demo", "csv", "wide", tmp_path / "wide.csv") == SMALL.n_cases
+
+
+def test_a_changed_answer_is_a_further_version_and_a_taken_back_one_is_gone(
+    own_home: Path, own: Application, tmp_path: Path
+) -> None:
+    visitor = next(person for person in own.people() if not person.simulated)
+    case = own.next_case("demo", visitor.person_id)
+    assert case is not None
+    from core.vocabulary import Answer
+
+    def save(answer: Answer, version: int, key: str, reason: str = "") -> None:
+        own.submit_judgment(
+            "demo", visitor.person_id, case.case_id, answer=answer, version_seen=version, form_key=key, reason=reason
+        )
+
+    save(Answer.RELEVANT, 0, "first")
+    save(Answer.USUAL, 1, "second", "looked again")
+    assert own.exports.labels("demo", "csv", "long", tmp_path / "a.csv") == N_VOTES + 2
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        mine = [row for row in csv.DictReader(file) if row["case_id"] == str(case.case_id) and row["reader"] == "R4"]
+    assert [(row["version"], row["answer"], row["is_current"]) for row in mine] == [
+        ("1", "3", "false"),
+        ("2", "1", "true"),
+    ]
+    assert mine[1]["change_reason"] == "looked again"
+
+
+def test_the_report_is_computed_again_from_the_files_alone(own: Application, tmp_path: Path) -> None:
+    for output_format in ("csv", "parquet", "jsonl"):
+        own.exports.study("demo", [output_format], tmp_path / output_format)
+        assert json_document(recompute(tmp_path / output_format)) == json_document(own.report("demo"))
+
+
+def test_the_manifest_names_where_the_labels_come_from(own: Application, tmp_path: Path) -> None:
+    own.exports.study("demo", ["csv"], tmp_path / "study")
+    manifest = json.loads((tmp_path / "study" / "manifest.json").read_text(encoding="utf-8"))
+    assert set(manifest["origin"]) == {
+        "code_version",
+        "data_hash",
+        "scoring_run",
+        "scorer",
+        "rubric_version",
+        "audit_head",
+    }
+    assert all(manifest["origin"].values())
+    assert {Path(file["name"]).suffix for file in manifest["files"]} == {".csv"}
+
+
+def test_meds_labels_are_written_for_decided_cases(own: Application, tmp_path: Path) -> None:
+    n_rows = own.exports.labels("demo", "meds", "long", tmp_path / "labels")
+    tables = [pd.read_parquet(path) for path in sorted((tmp_path / "labels").rglob("*.parquet"))]
+    assert n_rows == sum(map(len, tables)) > 0
+    for table in tables:
+        assert table["subject_id"].dtype == "int64"
+        assert (table["prediction_time"].dt.hour == 8).all()
+
+
+@pytest.mark.checklist("A1")
+def test_an_export_is_an_act_in_the_audit_trail(own: Application, tmp_path: Path) -> None:
+    own.exports.labels("demo", "csv", "long", tmp_path / "a.csv")
+    with own.database.read() as uow:
+        assert uow.audit.latest(1)[0].action == "exported"
+        uow.audit.require_whole()
+
+
+def test_an_unknown_study_is_not_found(own: Application, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="no study 'nothing'"):
+        own.exports.labels("nothing", "csv", "long", tmp_path / "a.csv")
+
+
+def test_a_folder_that_is_not_there_is_named_and_nothing_is_left(own: Application, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="cannot be written"):
+        own.exports.labels("demo", "csv", "long", tmp_path / "missing" / "a.csv")
+    assert list(tmp_path.glob("**/*.csv")) == []
+
+
+def test_a_study_is_not_exported_over_older_files(own: Application, tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("old")
+    with pytest.raises(InvalidInputError, match="is not empty"):
+        own.exports.study("demo", ["csv"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("age", "band"),
+    [(None, ""), (float("nan"), ""), (3.0, "under 18"), (18.0, "18-39"), (79.9, "60-79"), (80.0, "80 and over")],
+)
+def test_ages_are_given_in_bands(age: float | None, band: str) -> None:
+    assert age_band(age) == band
+
+
+def test_case_labels_sort_like_their_numbers() -> None:
+    assert [case_label(number) for number in (7, 42, 222)] == ["C007", "C042", "C222"]

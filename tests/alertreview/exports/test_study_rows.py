@@ -1,0 +1,194 @@
+"""A study's exported tables, and the report computed again from them alone."""
+
+import dataclasses
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alertreview.exports.formats import ExportFormat, write_table
+from alertreview.exports.manifest import MANIFEST, changed_files, read_manifest, write_manifest
+from alertreview.exports.recompute import read_rows, recompute
+from alertreview.exports.schema import table_schemas
+from alertreview.exports.study_rows import RECOMPUTED_FROM, study_rows, study_schema, study_settings
+from core.errors import InvalidInputError
+from core.simulation.study import simulate_study
+from core.statistics.alert_rate import Budget
+from core.studies.make_report import study_report
+from core.studies.report_input import StudyInput
+from core.studies.selection import SelectionDesign
+from core.vocabulary import BLINDED, OPEN_PANEL, READING
+
+READ_BACK = [f for f in ExportFormat if f is not ExportFormat.XLSX]
+NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
+
+
+def small_study(**changes) -> StudyInput:
+    study = simulate_study(seed=4, n_patients=20, n_per_patient=20, design=SelectionDesign(n_cases=60))
+    scores = study.scores.copy()
+    scores.loc[3, "weighted_knn"] = np.nan
+    budgets = {"both": [Budget(0.05, 0.8, 33), Budget(0.2)], "omission": [Budget(0.1, 0.7123456789012345, 12)]}
+    newer = study.votes.iloc[[0]].assign(version=2, answer=3)
+    votes = pd.concat([study.votes, newer], ignore_index=True)
+    return dataclasses.replace(study, scores=scores, budgets=budgets, votes=votes, **changes)
+
+
+def export(study, folder, formats=tuple(ExportFormat), **details):
+    report = study_report(study)
+    files = []
+    for name, rows in study_rows(study, report, **details).items():
+        files += write_table(folder, rows, study_schema(name, study), formats)
+    write_manifest(folder, files, study_settings(study), created_at=NOW, origin={"code_version": "0.1.0"})
+    return report, files
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    study = small_study()
+    return study, *export(study, folder), folder
+
+
+@pytest.mark.parametrize("chosen", READ_BACK)
+def test_the_report_is_recomputed_to_the_last_digit_from_any_format(exported, chosen):
+    _, report, _, folder = exported
+    assert recompute(folder, chosen) == report
+
+
+def test_row_counts_are_equal_in_all_formats(exported):
+    _, _, files, _ = exported
+    by_table = {}
+    for file in files:
+        by_table.setdefault(file.table, set()).add(file.n_rows)
+    assert all(len(counts) == 1 for counts in by_table.values())
+    assert by_table["judgments"] == {181}
+    assert by_table["cases"] == by_table["labels"] == {60}
+
+
+def test_three_votes_are_three_rows_and_a_changed_one_is_a_fourth(exported):
+    study, _, _, folder = exported
+    path = folder / "judgments.jsonl"
+    rows = list(read_rows(path, study_schema("judgments", study), ExportFormat.JSONL))
+    first = [r for r in rows if r["case_id"] == "1"]
+    assert [(r["reader"], r["version"], r["is_current"]) for r in first] == [
+        ("reader-1", 1, False),
+        ("reader-1", 2, True),
+        ("reader-2", 1, True),
+        ("reader-3", 1, True),
+    ]
+    keys = [tuple(r[k] for k in ("study", "case_id", "reader", "version")) for r in rows]
+    assert len(set(keys)) == len(keys)
+
+
+def test_every_key_is_unique_in_every_table(exported):
+    study, _, files, _ = exported
+    for file in files:
+        if file.format is ExportFormat.JSONL:
+            schema = study_schema(file.table, study)
+            keys = [tuple(r[k] for k in schema.key) for r in read_rows(file.path, schema, file.format)]
+            assert len(set(keys)) == len(keys), file.table
+
+
+def test_labels_say_votes_and_why_there_is_none(exported):
+    study, report, _, folder = exported
+    rows = list(read_rows(folder / "labels.csv", study_schema("labels", study), ExportFormat.CSV))
+    assert sum(r["majority_label"] == 1 for r in rows) == report.primary.n_positive
+    assert all((r["majority_label"] is None) == bool(r["majority_why_not"]) for r in rows)
+    assert all(r["n_judgments"] == r["n_positive_votes"] + r["n_negative_votes"] + r["n_cannot_judge"] for r in rows)
+
+
+def test_details_of_cases_and_votes_are_joined_in(tmp_path):
+    at = datetime(2026, 3, 29, 8, tzinfo=UTC)
+    study = small_study()
+    details = {"1": {"alert_id": "77", "run_id": "3", "snapshot_at": at, "ignored_here": "x"}}
+    votes = {("1", "reader-2", 1): {"comment": "=1+1", "certainty": "certain", "slot": 2, "saved_at": at}}
+    export(study, tmp_path, [ExportFormat.CSV], case_details=details, vote_details=votes)
+    rows = read_rows(tmp_path / "judgments.csv", study_schema("judgments", study), ExportFormat.CSV)
+    found = next(r for r in rows if r["reader"] == "reader-2" and r["case_id"] == "1")
+    assert (found["alert_id"], found["run_id"], found["slot"], found["comment"]) == ("77", "3", 2, "=1+1")
+    assert found["snapshot_at"] == "2026-03-29T08:00:00+00:00"
+
+
+@pytest.mark.parametrize("votes_kept", [0, 1, 3, 4])
+def test_studies_with_few_votes_export_and_recompute(tmp_path, votes_kept):
+    study = simulate_study(seed=4, n_patients=20, n_per_patient=20, design=SelectionDesign(n_cases=30))
+    study = dataclasses.replace(study, votes=study.votes.iloc[:votes_kept])
+    report, files = export(study, tmp_path)
+    assert {f.n_rows for f in files if f.table == "judgments"} == {votes_kept}
+    for chosen in READ_BACK:
+        assert recompute(tmp_path, chosen) == report
+
+
+def test_an_open_panel_is_marked_in_its_labels_and_manifest_and_survives_the_way_round(exported, tmp_path):
+    study = small_study()
+    panel = dataclasses.replace(study, design={**study.design, READING: OPEN_PANEL})
+    report, _ = export(panel, tmp_path, [ExportFormat.CSV])
+    for folder, mark in ((tmp_path, OPEN_PANEL), (exported[-1], BLINDED)):
+        rows = read_rows(folder / "labels.csv", study_schema("labels", study), ExportFormat.CSV)
+        assert {row["reading"] for row in rows} == {mark}
+    assert read_manifest(tmp_path)["study"]["design"][READING] == OPEN_PANEL
+    assert recompute(tmp_path) == report
+    assert recompute(tmp_path).is_open_panel
+
+
+def test_the_words_of_reading_are_those_of_the_dictionary():
+    found = next(column for column in table_schemas()["labels"].columns if column.name == "reading")
+    assert [value for value, _ in found.values] == [BLINDED, OPEN_PANEL]
+
+
+def test_the_manifest_names_every_file_with_its_checksum(exported):
+    study, _, files, folder = exported
+    manifest = read_manifest(folder)
+    assert {f["name"] for f in manifest["files"]} == {p.name for p in folder.iterdir()} - {MANIFEST}
+    assert {f["name"]: f["sha256"] for f in manifest["files"]} == {f.path.name: f.sha256 for f in files}
+    assert manifest["created_at"] == "2026-11-28T09:30:00+00:00"
+    assert manifest["study"]["slug"] == study.slug
+    assert changed_files(folder, manifest) == []
+
+
+def test_a_changed_or_missing_file_is_refused_unless_asked(tmp_path):
+    report, _ = export(small_study(), tmp_path, [ExportFormat.CSV])
+    path = tmp_path / "judgments.csv"
+    path.write_text(path.read_text().replace('"reader-1",,1,false,', '"reader-1",,1,true,', 1))
+    with pytest.raises(InvalidInputError, match=r"judgments\.csv is missing or was changed"):
+        recompute(tmp_path)
+    assert recompute(tmp_path, verify=False) == report
+    path.unlink()
+    with pytest.raises(InvalidInputError, match=r"judgments\.csv is missing"):
+        recompute(tmp_path)
+
+
+def test_an_export_without_manifest_or_table_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"has no manifest\.json"):
+        recompute(tmp_path)
+    export(small_study(), tmp_path, [ExportFormat.JSONL])
+    with pytest.raises(InvalidInputError, match=r"Table 'cases' is not in .* as csv"):
+        recompute(tmp_path, ExportFormat.CSV)
+    (tmp_path / MANIFEST).write_text(json.dumps({"manifest_version": 99}))
+    with pytest.raises(InvalidInputError, match="not a manifest of version 1"):
+        recompute(tmp_path)
+    (tmp_path / MANIFEST).write_text("{")
+    with pytest.raises(InvalidInputError, match="cannot be read as JSON"):
+        recompute(tmp_path)
+
+
+def test_a_time_without_zone_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="needs a zone"):
+        write_manifest(tmp_path, [], {}, created_at=datetime(2026, 1, 1), origin={})  # noqa: DTZ001
+
+
+def test_multi_reader_rows_hold_truth_readers_and_scorers(exported):
+    study, report, _, folder = exported
+    rows = list(read_rows(folder / "multi_reader.csv", study_schema("multi_reader", study), ExportFormat.CSV))
+    truth = [r for r in rows if r["modality_id"] == "truth"]
+    assert len(truth) == report.primary.n_used
+    assert {r["reader_id"] for r in truth} == {"-1"}
+    assert sum(r["modality_id"] == "reader" for r in rows) == report.n_votes
+    assert sum(r["modality_id"] == "scorer" for r in rows) == 119
+
+
+def test_the_tables_needed_to_recompute_are_among_those_written(exported):
+    study, report, _, _ = exported
+    assert set(RECOMPUTED_FROM) <= set(study_rows(study, report)) <= set(table_schemas())

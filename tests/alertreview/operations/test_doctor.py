@@ -1,0 +1,139 @@
+"""The doctor names what is wrong and what to do, and changes nothing."""
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from alertreview.operations import doctor
+from alertreview.operations.doctor import Finding, Level, examine_site, file_system
+from alertreview.settings import Settings
+from db.database import Database
+from tests.support.faults import damage
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def settings(own_home: Path) -> Settings:
+    return Settings(own_home, f"sqlite:///{own_home / 'alertreview.db'}")
+
+
+def findings(settings: Settings, now: datetime | None = None, **options: Path) -> dict[str, Finding]:
+    """What the doctor says, by subject; the worst of each."""
+    found: dict[str, Finding] = {}
+    order = list(Level)
+    for finding in examine_site(settings, now or datetime.now(UTC), **options):
+        if order.index(finding.level) >= order.index(found.get(finding.subject, finding).level):
+            found[finding.subject] = finding
+    return found
+
+
+def test_a_sound_site_is_said_to_be_sound_and_is_left_as_it_is(settings: Settings) -> None:
+    before = sorted((path, path.stat().st_mtime_ns) for path in settings.home.rglob("*") if path.suffix == ".parquet")
+    found = findings(settings)
+    assert {subject for subject, finding in found.items() if finding.level is Level.PROBLEM} == set()
+    assert set(found) == {
+        "home", "disk", "leftovers", "backups", "file system", "database", "audit trail", "clock", "imports",
+    }  # fmt: skip
+    assert before == sorted(
+        (path, path.stat().st_mtime_ns) for path in settings.home.rglob("*") if path.suffix == ".parquet"
+    )
+
+
+def open_to_all(settings: Settings) -> None:
+    settings.home.chmod(0o755)
+
+
+def leave_something_over(settings: Settings) -> None:
+    folder = settings.home / ".export-abc"
+    folder.mkdir()
+    os.utime(folder, (time.time() - 7200, time.time() - 7200))
+
+
+def lose_an_import(settings: Settings) -> None:
+    shutil.rmtree(next(settings.snapshots.iterdir()))
+
+
+def damage_the_database(settings: Settings) -> None:
+    damage(settings.home / "alertreview.db", at=8192, n_bytes=200_000)
+
+
+def tamper_with_the_trail(settings: Settings) -> None:
+    with sqlite3.connect(settings.home / "alertreview.db") as raw:
+        raw.execute("DROP TRIGGER audit_event_refuses_update")
+        raw.execute("UPDATE audit_event SET actor = 'person 9' WHERE sequence = 2")
+    raw.close()
+
+
+def act_in_the_future(settings: Settings) -> None:
+    with Database(settings.database_url) as database, database.write() as uow:
+        uow.audit.append(NOW + timedelta(days=3), "person 1", "acted", "thing", {})
+        uow.commit()
+
+
+def live_elsewhere(settings: Settings) -> None:
+    with sqlite3.connect(settings.home / "alertreview.db") as raw:
+        raw.execute("UPDATE cohort_snapshot SET site_timezone = 'Europe/Atlantis'")
+    raw.close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "subject", "words"),
+    [
+        (open_to_all, "home", "chmod 700"),
+        (leave_something_over, "leftovers", ".export-abc"),
+        (lose_an_import, "imports", "are gone"),
+        (damage_the_database, "database", "damaged"),
+        (tamper_with_the_trail, "audit", "Row 2 of the audit trail was changed"),
+        (act_in_the_future, "clock", "in the future. Set the clock"),
+        (live_elsewhere, "time zones", "Europe/Atlantis"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_to_do(
+    settings: Settings, harm: Callable[[Settings], None], subject: str, words: str
+) -> None:
+    harm(settings)
+    finding = findings(settings)[subject]
+    assert finding.level is not Level.GOOD
+    assert words in finding.text
+
+
+def test_a_network_file_system_is_a_problem_for_a_file(settings: Settings, tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/x {str(tmp_path).replace(' ', chr(92) + '040')} nfs4 rw 0 0\n")
+    finding = findings(settings, mounts=mounts)["file system"]
+    assert finding.level is Level.PROBLEM
+    assert "nfs4" in finding.text
+    assert file_system(Path("/"), mounts) == "ext4"
+    assert file_system(Path("/"), tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(("free", "level"), [(10 * 2**20, Level.PROBLEM), (2**30, Level.WARNING), (2**40, Level.GOOD)])
+def test_a_disk_that_fills_up_is_told(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: shutil._ntuple_diskusage(2**41, 2**41 - free, free))
+    assert findings(settings)["disk"].level is level
+
+
+def test_a_missing_and_an_older_database_are_told(settings: Settings) -> None:
+    with Database(settings.database_url) as database:
+        database.downgrade("0003", discard=True)
+    assert "has schema 0003" in findings(settings)["database"].text
+    (settings.home / "alertreview.db").unlink()
+    assert "no database" in findings(settings)["database"].text
+
+
+def test_backups_are_due_after_two_days(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert findings(settings)["backups"].level is Level.WARNING
+    old = settings.backups / "20260101T000000Z-site"
+    old.mkdir(parents=True)
+    monkeypatch.setattr(doctor, "list_backups", lambda _folder: [old])
+    assert findings(settings)["backups"].level is Level.GOOD
+    assert findings(settings, datetime.now(UTC) + timedelta(days=3))["backups"].level is Level.WARNING

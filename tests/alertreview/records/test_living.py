@@ -1,0 +1,84 @@
+"""Imports day by day: the same as importing everything at once, with corrections in the trail."""
+
+import pandas as pd
+import pytest
+
+from alertreview.files import preset_paths
+from alertreview.records.import_site import extend_snapshot
+from alertreview.records.importing import build_cohort
+from alertreview.records.snapshot_writer import write_snapshot
+from alertreview.records.snapshots import read_snapshot
+from core.errors import MappingError
+from core.simulation.hospital import simulate_cohort, write_meds
+from tests.support.frames import assert_same_frame
+
+
+@pytest.fixture(scope="module")
+def sim():
+    return simulate_cohort(n_patients=40, n_days=20)
+
+
+def folder_of(sim, rows, path):
+    return write_meds(type(sim)(rows, sim.codes, sim.splits, sim.truth, 0, 0.0), path)
+
+
+@pytest.fixture(scope="module")
+def days(sim, tmp_path_factory):
+    """The whole record, and its halves before and after a morning."""
+    root = tmp_path_factory.mktemp("days")
+    cut = sim.events["time"].max().normalize() - pd.Timedelta(days=6)
+    early = sim.events["time"].isna() | (sim.events["time"] < cut)
+    parts = {"whole": sim.events, "early": sim.events[early], "late": sim.events[~early]}
+    return {name: folder_of(sim, rows, root / name) for name, rows in parts.items()}
+
+
+@pytest.fixture
+def early(days, tmp_path):
+    return read_snapshot(write_snapshot(*build_cohort(days["early"], min_positive=5), tmp_path))
+
+
+def test_another_day_on_a_snapshot_equals_importing_everything_at_once(days, early):
+    whole, _ = build_cohort(days["whole"], min_positive=5)
+    extended = extend_snapshot(early, days["late"], min_positive=5)
+    for name in ("stays", "instances", "tasks", "events"):
+        assert_same_frame(getattr(extended.cohort, name), getattr(whole, name))
+    assert extended.cohort.content_hash == whole.content_hash
+    assert extended.n_added > 100
+
+
+def test_the_same_day_again_changes_nothing(days, early, tmp_path):
+    extended = extend_snapshot(early, days["early"], min_positive=5)
+    assert extended.n_added == 0
+    assert extended.cohort.content_hash == early.content_hash
+    assert write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail) == early.folder
+
+
+def test_a_correction_is_in_the_next_snapshot_s_trail(sim, days, early, tmp_path):
+    rows = sim.events[sim.events["code"] == "LAB//RESULT//Potassium//mmol/L"].dropna(subset="numeric_value")
+    rows = rows[rows["time"] == rows["time"].min()].head(1)
+    admission = sim.events[sim.events["code"].str.startswith("HOSPITAL_ADMISSION")].head(1)
+    corrected = pd.concat([rows.assign(numeric_value=5.5), admission]).sort_values(["subject_id", "time"])
+    extended = extend_snapshot(early, folder_of(sim, corrected, tmp_path / "fix"), min_positive=5)
+    stored = read_snapshot(write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail))
+    assert stored.trail["new_value"].tolist() == [5.5]
+    assert stored.trail["old_value"].iloc[0] == pytest.approx(rows["numeric_value"].iloc[0], rel=1e-6)
+    assert stored.folder != early.folder
+    again = extend_snapshot(stored, tmp_path / "fix", min_positive=5)
+    assert (again.n_added, len(again.trail)) == (0, 1)
+
+
+def test_a_mapping_of_one_s_own_is_to_be_named_again(days, tmp_path):
+    own = tmp_path / "own.yaml"
+    text = preset_paths()["simulated"].read_text(encoding="utf-8")
+    own.write_text(text.replace("name: simulated", "name: our-ward"), encoding="utf-8")
+    kept = read_snapshot(write_snapshot(*build_cohort(days["early"], mapping=own, min_positive=5), tmp_path / "home"))
+    with pytest.raises(MappingError, match=r"'our-ward' from a file of your own\. Name that file again with --mapping"):
+        extend_snapshot(kept, days["late"], min_positive=5)
+    assert extend_snapshot(kept, days["late"], mapping=own, min_positive=5).n_added > 100
+
+
+def test_another_mapping_is_refused(days, early, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(preset_paths()["simulated"].read_text().replace("name: simulated", "name: other"))
+    with pytest.raises(MappingError, match="'simulated', not with 'other'"):
+        extend_snapshot(early, days["late"], mapping=other)

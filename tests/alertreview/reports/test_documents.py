@@ -1,0 +1,232 @@
+"""The report as files: JSON that is the report, HTML that stands alone, PDF; hidden, signed, and with hostile names."""
+
+import dataclasses
+import json
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+
+from alertreview.reports.blocks import Figure, Table
+from alertreview.reports.checklists import checklist_items
+from alertreview.reports.content import report_document
+from alertreview.reports.documents import ReportFormat, html_document, json_document, pdf_document, write_report
+from alertreview.reports.signing import Signature, content_hash
+from core.errors import InvalidInputError
+from core.simulation.study import simulate_study
+from core.studies.make_report import blinded_report, study_report
+from core.studies.report import StudyReport
+from core.studies.report_input import StudyInput
+from core.studies.selection import SelectionDesign
+from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, READING
+
+HOSTILE = '<img src=x onerror=alert(1)> #read("/etc/passwd") **b** "\'&'
+
+
+@pytest.fixture(scope="module")
+def study() -> StudyInput:
+    return simulate_study(seed=5, n_patients=20, n_per_patient=20, design=SelectionDesign(n_cases=60))
+
+
+@pytest.fixture(scope="module")
+def report(study) -> StudyReport:
+    return study_report(study)
+
+
+@pytest.fixture(scope="module")
+def panel(study) -> StudyReport:
+    return study_report(dataclasses.replace(study, design={**study.design, READING: OPEN_PANEL}))
+
+
+@pytest.fixture(scope="module")
+def thin(study) -> StudyReport:
+    """A report in which hardly anything can be computed."""
+    return study_report(dataclasses.replace(study, votes=study.votes.iloc[:0]))
+
+
+class Tags(HTMLParser):
+    """Collects tags, attributes and text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags, self.attributes, self.words = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *attr) for attr in attrs]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+class TestHtml:
+    def test_it_stands_alone(self, report):
+        page = Tags(html_document(report))
+        assert not {"script", "link", "iframe", "img", "object"} & set(page.tags)
+        outside = [a for a in page.attributes if a[1] in ("src", "href", "xlink:href", "action")]
+        assert outside == []
+        assert not re.search(r"url\(|@import", html_document(report))
+        assert "default-src 'none'" in html_document(report)
+
+    def test_naive_and_weighted_figures_are_side_by_side(self, report):
+        words = " ".join(Tags(html_document(report)).words)
+        scorer = report.primary.scorers[0]
+        assert scorer.auc_naive.text() in words
+        assert scorer.auc_weighted.text() in words
+        assert "AUC, naive (DeLong)" in words
+
+    def test_every_figure_says_what_it_shows(self, report):
+        page = Tags(html_document(report))
+        labels = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
+        assert len(labels) == page.tags.count("svg") == 4
+        assert all(len(label) > 20 for label in labels)
+
+    def test_a_simulated_report_says_so_at_the_top(self, report):
+        page = html_document(report)
+        assert page.index("Simulated: no figure") < page.index("<h1>")
+
+    def test_every_case_is_listed_with_why_it_was_not_used(self, report):
+        table = next(b for b in report_document(report).blocks if isinstance(b, Table) and "each case" in b.caption)
+        assert len(table.rows) == report.n_cases
+        assert sum(row[3] == "yes" for row in table.rows) == report.primary.n_used
+        assert all(bool(row[4]) == (row[3] == "no") for row in table.rows)
+
+    def test_a_hostile_name_is_text(self, study):
+        hostile = dataclasses.replace(
+            study,
+            title=HOSTILE,
+            scorer_labels={"softhad": HOSTILE, "weighted_knn": HOSTILE},
+            cases=study.cases.assign(task_name=HOSTILE, unit=HOSTILE, case_label=HOSTILE, stratum=HOSTILE),
+            design={HOSTILE: HOSTILE},
+        )
+        made = study_report(hostile)
+        page = Tags(html_document(made))
+        assert "img" not in page.tags
+        assert not [a for a in page.attributes if a[1].startswith("on")]
+        assert pdf_document(made).startswith(b"%PDF")
+
+
+class TestPdf:
+    @pytest.mark.parametrize("which", ["report", "thin"])
+    def test_it_is_a_pdf_and_the_same_every_time(self, which, request):
+        made = request.getfixturevalue(which)
+        first = pdf_document(made)
+        assert first.startswith(b"%PDF-")
+        assert first == pdf_document(made)
+        assert b"/StructTreeRoot" in first
+
+
+class TestThin:
+    def test_a_report_without_figures_still_makes_a_document_with_reasons(self, thin):
+        words = " ".join(Tags(html_document(thin)).words)
+        assert "No case has a judgment yet." in words
+        assert "not computable: no case has both a label and a score" in words
+        assert "nan" not in words.lower().split()
+
+    def test_a_hidden_report_shows_counts_and_no_figure(self, report):
+        hidden = blinded_report(report)
+        page = html_document(hidden)
+        words = " ".join(Tags(page).words)
+        assert "Results are hidden while readers are blinded" in words
+        assert "reader-1" not in page
+        assert report.primary.scorers[0].auc_weighted.text() not in words
+        assert [type(b) for b in report_document(hidden).blocks].count(Figure) == 1
+        assert pdf_document(hidden).startswith(b"%PDF")
+
+
+class TestJson:
+    def test_it_is_the_report(self, report):
+        assert StudyReport.from_dict(json.loads(json_document(report))) == report
+
+    def test_files_are_whole_and_named(self, report, tmp_path):
+        files = write_report(report, tmp_path, list(ReportFormat))
+        assert [f.path.name for f in files] == ["report.json", "report.html", "report.pdf"]
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted(f.path.name for f in files)
+        assert all(f.path.stat().st_size == f.n_bytes for f in files)
+        assert files[0].sha256 == content_hash(report)
+
+
+class TestSignature:
+    def signed(self, report, **changes):
+        at = datetime(2026, 11, 28, 9, tzinfo=UTC)
+        whole = {"name": "Dr A", "meaning": "I approve", "signed_at": at, "content_hash": content_hash(report)}
+        return Signature(**(whole | changes))
+
+    def test_it_holds_until_a_vote_changes(self, study, report):
+        signature = self.signed(report)
+        assert signature.state(report) == "valid"
+        votes = study.votes.copy()
+        votes.loc[0, "answer"] = 2 if votes.loc[0, "answer"] != 2 else 1
+        after = study_report(dataclasses.replace(study, votes=votes))
+        assert signature.state(after).startswith("superseded")
+
+    def test_it_survives_storing_and_reading_the_report(self, report):
+        again = StudyReport.from_dict(json.loads(json_document(report)))
+        assert self.signed(report).holds_for(again)
+
+    def test_the_document_shows_who_signed_what_when_and_whether_it_holds(self, report):
+        words = " ".join(
+            Tags(html_document(report, [self.signed(report), self.signed(report, content_hash="0")])).words
+        )
+        for part in ("Dr A", "I approve", "2026-11-28T09:00:00+00:00", "valid", "superseded", content_hash(report)):
+            assert part in words
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"name": " "}, "needs a name and a meaning"),
+            ({"meaning": ""}, "needs a name and a meaning"),
+            ({"signed_at": datetime(2026, 1, 1)}, "needs a zone"),  # noqa: DTZ001
+        ],
+    )
+    def test_a_signature_is_complete_or_refused(self, report, changes, message):
+        with pytest.raises(InvalidInputError, match=message):
+            self.signed(report, **changes)
+
+
+class TestChecklists:
+    def test_three_lists_are_there_and_what_only_people_can_answer_is_left_to_them(self, report):
+        items = checklist_items(report)
+        assert {i.checklist for i in items} == {"STARD 2015", "TRIPOD+AI", "DECIDE-AI"}
+        assert len({(i.checklist, i.number) for i in items}) == len(items)
+        open_items = {i.topic for i in items if not i.answer}
+        assert "limitations" in open_items
+        assert "funding" in open_items
+
+    def test_filled_items_quote_the_report(self, report):
+        items = {(i.checklist, i.number): i.answer for i in checklist_items(report)}
+        assert report.primary.scorers[0].auc_weighted.text() in items["STARD 2015", "24"]
+        assert f"{report.flow.n_decided} decided" in items["STARD 2015", "19"]
+        assert report.positive_texts[0] in items["TRIPOD+AI", "8a"]
+
+    def test_a_thin_report_fills_them_with_reasons(self, thin):
+        items = {(i.checklist, i.number): i.answer for i in checklist_items(thin)}
+        assert "not computable" in items["STARD 2015", "24"]
+
+
+class TestOpenPanel:
+    @pytest.mark.parametrize("hidden", [False, True])
+    def test_every_document_says_it_once_before_any_figure(self, panel, hidden):
+        shown = blinded_report(panel) if hidden else panel
+        page = html_document(shown)
+        assert f"· {OPEN_PANEL} ·" in page
+        text = page.partition("<main>")[2]
+        assert text.lstrip().startswith(f"<p><b>{OPEN_PANEL_LIMIT}</b></p>")
+        checklist = 0 if hidden else 1
+        assert text.count(OPEN_PANEL_LIMIT) == 1 + checklist
+        assert pdf_document(shown).startswith(b"%PDF")
+        plain = json.loads(json_document(shown))
+        assert plain["design"][READING] == OPEN_PANEL
+        assert plain["warnings"][0] == OPEN_PANEL_LIMIT
+
+    def test_the_checklist_says_what_readers_knew(self, panel, report):
+        def known(shown: StudyReport) -> str:
+            return next(i.answer for i in checklist_items(shown) if (i.checklist, i.number) == ("STARD 2015", "13b"))
+
+        assert known(panel) == OPEN_PANEL_LIMIT
+        assert known(report) == ""
+
+    def test_a_blinded_report_says_nothing_of_it(self, report):
+        assert "panel" not in html_document(report).lower()

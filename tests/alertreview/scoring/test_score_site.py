@@ -1,0 +1,282 @@
+"""A scoring run is published whole, can be interrupted and continued, and never runs beside another."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from alertreview.alerts.models import WorklistFilters
+from alertreview.application import Application
+from alertreview.scoring import publish
+from alertreview.scoring import score_site as module
+from alertreview.scoring.resume import ScoringRequest, StoredEvidence
+from alertreview.scoring.score_site import score_site
+from alertreview.scoring.scorers import describe_scorer, is_retrospective, list_named_scorers
+from alertreview.settings import Settings, load_settings
+from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.scoring.parameters import ALL_SCORERS, BASELINE_SCORERS
+from core.vocabulary import Decision, RunStatus
+from db.database import Database
+from db.rows import TaskResultRow
+
+REQUEST = ScoringRequest(n_nodes=40, n_graphs=1, seed=5, n_jobs=1)
+
+
+class Stopped(Exception):  # noqa: N818 - stands for Ctrl+C in the middle of the work
+    """The person stops the command."""
+
+
+@pytest.fixture
+def settings(own_home: Path) -> Settings:
+    return load_settings(own_home)
+
+
+@pytest.fixture
+def own_database(settings: Settings) -> Database:
+    return Database(settings.database_url)
+
+
+def vectors(database: Database, run_id: int) -> dict[int, np.ndarray]:
+    with database.read() as uow:
+        return dict(uow.runs.vectors(run_id, "scaled_score"))
+
+
+def test_a_run_holds_the_vectors_of_every_task_and_the_top_of_both_lists(
+    settings: Settings, own_database: Database
+) -> None:
+    outcome = score_site(settings, own_database, REQUEST)
+    with own_database.read() as uow:
+        run = uow.runs.get(outcome.run_id)
+        summaries = uow.runs.task_results(run.id)
+        folds = uow.runs.fold_of_row(run.id)
+        top = {
+            one: uow.alerts.page(run.id, decision=one, limit=10_000, include_cut_windows=True).rows for one in Decision
+        }
+    assert run.status is RunStatus.PUBLISHED
+    assert run.n_recent == int((folds >= 0).sum())
+    assert outcome.n_tasks_scored == sum(summary.reason == "" for summary in summaries)
+    scaled = vectors(own_database, run.id)
+    for decision, rows in top.items():
+        assert len(rows) == outcome.n_alerts[decision]
+        position = {row: place for place, row in enumerate(np.flatnonzero(folds >= 0))}
+        for row in rows[:20]:
+            assert row.scaled_score == pytest.approx(float(scaled[row.task_id][position[row.row_index]]), abs=1e-7)
+
+
+def test_an_interrupted_run_is_invisible_and_continued_to_the_same_result(
+    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = score_site(settings, own_database, REQUEST)
+
+    def stop_after_ten(done: int, total: int) -> None:
+        if done == 10:
+            raise Stopped
+
+    with own_database.read() as uow:
+        before = [run.id for run in uow.runs.published()]
+    with pytest.raises(Stopped):
+        score_site(settings, own_database, REQUEST, stop_after_ten)
+    with own_database.read() as uow:
+        assert [run.id for run in uow.runs.published()] == before
+    kept = list(settings.unfinished_scoring.rglob("*.npz"))
+    assert len(kept) >= 9
+
+    computed: list[int] = []
+    original = module.score_tasks
+
+    def spy(*arguments: object, **options: object) -> object:
+        computed.append(len(options["store"]))  # type: ignore[arg-type]
+        return original(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "score_tasks", spy)
+    again = score_site(settings, own_database, REQUEST)
+    assert computed == [len(kept)]
+    assert not settings.unfinished_scoring.exists()
+    first, second = vectors(own_database, whole.run_id), vectors(own_database, again.run_id)
+    assert first.keys() == second.keys()
+    for task, scores in first.items():
+        np.testing.assert_array_equal(scores, second[task])
+
+
+def test_other_parameters_do_not_take_over_finished_tasks(settings: Settings, own_database: Database) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 5:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        score_site(settings, own_database, REQUEST, stop)
+    other = ScoringRequest(n_nodes=40, n_graphs=1, seed=6, n_jobs=1)
+    n_finished: list[int] = []
+    score_site(settings, own_database, other, lambda done, total: n_finished.append(done))
+    assert n_finished[0] < 5
+
+
+def test_a_run_that_fails_while_being_written_leaves_the_published_one_in_place(
+    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with own_database.read() as uow:
+        before = uow.runs.latest_published()
+
+    def broken(*_: object, **__: object) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(publish, "store_alerts", broken)
+    with pytest.raises(Stopped):
+        score_site(settings, own_database, REQUEST)
+    with own_database.read() as uow:
+        assert uow.runs.latest_published() == before
+    monkeypatch.undo()
+    assert score_site(settings, own_database, REQUEST).n_tasks_scored > 0
+
+
+@pytest.mark.checklist("C8")
+def test_two_scoring_jobs_at_once_the_second_is_refused(settings: Settings, own_database: Database) -> None:
+    with (
+        own_database.scoring_job(),
+        Database(settings.database_url) as second,
+        pytest.raises(RefusedError, match="Another scoring job"),
+    ):
+        score_site(settings, second, REQUEST)
+
+
+def test_folds_score_every_instance_once(settings: Settings, own_database: Database) -> None:
+    outcome = score_site(settings, own_database, ScoringRequest(split="folds", n_nodes=40, n_graphs=1, n_jobs=1))
+    with own_database.read() as uow:
+        folds = uow.runs.fold_of_row(outcome.run_id)
+    assert outcome.n_recent == len(folds)
+    assert set(folds) == set(range(5))
+    for scores in vectors(own_database, outcome.run_id).values():
+        assert np.isfinite(scores).any()
+
+
+def test_several_scorers_are_stored_side_by_side_and_the_first_is_shown_first(
+    settings: Settings, own_database: Database
+) -> None:
+    request = ScoringRequest(scorers=("logistic", "softhad-paper"), n_nodes=40, n_graphs=1, n_jobs=1)
+    outcome = score_site(settings, own_database, request)
+    with own_database.read() as uow:
+        run = uow.runs.get(outcome.run_id)
+        alert = uow.alerts.page(run.id, limit=1).rows[0]
+        results: list[TaskResultRow] = [
+            uow.runs.task_result(run.id, alert.task_id, name) for name in ("logistic", "softhad-paper")
+        ]
+    assert run.scorer == "logistic"
+    assert set(run.scorers) == {"softhad-paper"}
+    assert results[0].scaled_score is not None
+    assert results[1].scaled_score is not None
+    assert np.isclose(results[0].scaled_score, alert.scaled_score).any()
+    assert not np.array_equal(results[0].scaled_score, results[1].scaled_score)
+
+
+def test_the_outcome_in_lines_names_scorer_split_tasks_time_and_memory(
+    settings: Settings, own_database: Database
+) -> None:
+    text = "\n".join(score_site(settings, own_database, REQUEST).lines())
+    for part in ("scorer softhad", "split by time", "lab orders", "medications", "omissions", " s and ", "MiB"):
+        assert part in text
+
+
+def test_every_scorer_of_a_run_has_lists_of_its_own(settings: Settings, own_database: Database) -> None:
+    request = ScoringRequest(scorers=("softhad", "day-adjusted", "softhad"), n_nodes=40, n_graphs=1, n_jobs=1)
+    outcome = score_site(settings, own_database, request)
+    with own_database.read() as uow:
+        run = uow.runs.get(outcome.run_id)
+        folds = uow.runs.fold_of_row(run.id)
+        position = {row: place for place, row in enumerate(np.flatnonzero(folds >= 0))}
+        for scorer in run.all_scorers:
+            scaled = dict(uow.runs.vectors(run.id, "scaled_score", scorer))
+            for decision in Decision:
+                lists = {"scorer": scorer, "decision": decision, "include_cut_windows": True}
+                rows = uow.alerts.page(run.id, limit=10_000, **lists).rows
+                assert [row.rank for row in rows] == list(range(1, len(rows) + 1))
+                assert len(rows) == run.n_alerts(scorer)[decision] == uow.alerts.count(run.id, **lists)
+                scores = [row.scaled_score for row in rows]
+                assert scores == sorted(scores, reverse=True)
+                assert run.floors(scorer)[decision] == scores[-1]
+                assert {row.scorer for row in rows} == {scorer}
+                for row in rows[:20]:
+                    assert row.scaled_score == float(scaled[row.task_id][position[row.row_index]])
+        tops = [
+            [(row.row_index, row.task_id) for row in uow.alerts.page(run.id, limit=50, scorer=scorer).rows]
+            for scorer in run.all_scorers
+        ]
+    assert run.all_scorers == ("softhad", "day-adjusted")
+    assert tops[0] != tops[1]
+
+
+def test_an_alert_of_a_further_scorer_opens_with_that_scorer_s_figures(
+    settings: Settings, own_database: Database
+) -> None:
+    request = ScoringRequest(scorers=("softhad", "day-adjusted"), n_nodes=40, n_graphs=1, n_jobs=1)
+    outcome = score_site(settings, own_database, request)
+    with Application(settings, Database(settings.database_url)) as application:
+        listed = application.worklist(WorklistFilters(run_id=outcome.run_id, scorer="day-adjusted"), limit=3).rows
+        detail = application.alert(listed[1].alert_id)
+        run = application.run(outcome.run_id)
+        with pytest.raises(InvalidInputError, match="no scorer 'pair'; it has softhad, day-adjusted"):
+            application.worklist(WorklistFilters(run_id=outcome.run_id, scorer="pair"))
+    with own_database.read() as uow:
+        task_id = uow.alerts.get(listed[1].alert_id).task_id
+        result = uow.runs.task_result(outcome.run_id, task_id, "day-adjusted")
+    assert result.scaled_histogram is not None
+    assert list(detail.scaled_histogram.counts) == result.scaled_histogram["counts"]
+    assert (detail.previous_alert_id, detail.next_alert_id) == (listed[0].alert_id, listed[2].alert_id)
+    assert run is not None
+    assert run.scorers == ("softhad", "day-adjusted")
+    assert run.retrospective_scorers == ("day-adjusted",)
+
+
+def test_baselines_are_scorers_of_a_run_like_any_other(settings: Settings, own_database: Database) -> None:
+    request = ScoringRequest(scorers=("softhad", "svm", "weighted-knn"), n_nodes=40, n_graphs=1, n_jobs=1)
+    outcome = score_site(settings, own_database, request)
+    with own_database.read() as uow:
+        for scorer in ("svm", "weighted-knn"):
+            task_id, scores = next(iter(uow.runs.vectors(outcome.run_id, "score", scorer)))
+            result = uow.runs.task_result(outcome.run_id, task_id, scorer)
+            assert result.scaled_score is not None
+            scale = result.scaling["0"]
+            expected = (scores - scale["low"]) / (scale["high"] - scale["low"])
+            np.testing.assert_allclose(result.scaled_score, expected, atol=1e-5)
+            assert result.score_histogram is not None
+            assert sum(result.score_histogram["counts"]) == outcome.n_past + outcome.n_recent
+            assert result.score_histogram["edges"][0] <= scores.min()
+    assert "Lists of their own: svm, weighted-knn." in list(outcome.lines())
+
+
+def test_memory_holds_one_task_of_evidence_at_a_time(
+    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[object] = []
+    original = module.score_tasks
+
+    def spy(*arguments: object, **options: object) -> object:
+        kept.append(original(*arguments, **options))  # type: ignore[arg-type]
+        return kept[-1]
+
+    monkeypatch.setattr(module, "score_tasks", spy)
+    score_site(settings, own_database, REQUEST)
+    assert isinstance(kept[0].evidence, StoredEvidence)  # type: ignore[attr-defined]
+
+
+def test_every_named_scorer_is_explained_and_marked_when_it_looks_back_or_only_compares() -> None:
+    meanings = dict(list_named_scorers())
+    assert set(meanings) == set(ALL_SCORERS)
+    assert all(meaning != name for name, meaning in meanings.items())
+    assert [name for name in meanings if is_retrospective(name)] == ["day-adjusted"]
+    assert meanings["day-adjusted"].endswith("[retrospective]")
+    assert all(meanings[name].endswith("[comparison]") for name in BASELINE_SCORERS)
+    assert describe_scorer("from a newer version") == "from a newer version"
+
+
+@pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "01.02.2026"])
+def test_a_day_that_is_none_is_named(settings: Settings, own_database: Database, since: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"is no day; write it as 2026-01-31"):
+        score_site(settings, own_database, ScoringRequest(split="time", since=since))
+
+
+def test_a_site_without_records_says_what_to_do(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path / "empty", create=True)
+    with Database(settings.database_url) as database:
+        database.upgrade()
+        with pytest.raises(NotFoundError, match="alertreview import"):
+            score_site(settings, database, REQUEST)

@@ -1,0 +1,94 @@
+"""From events to features, decisions and tasks: parts that belong together, and a hash of exactly what came in."""
+
+import numpy as np
+import pytest
+
+from core.cohort.build import build
+from core.cohort.cohort import About
+from core.errors import MappingError
+from tests.support.records import site, stream
+
+ROWS = [
+    (1, "2026-01-01 10:00", "IN"),
+    (1, "2026-01-02 07:00", "LAB//K//mmol/L", 4.1),
+    (1, "2026-01-02 09:00", "LAB//K//mmol/L", 4.3),
+    (1, "2026-01-02 09:00", "LAB//Na//mmol/L", 140.0),
+    (1, "2026-01-03 09:00", "START//Heparin"),
+    (1, "2026-01-04 12:00", "OUT"),
+]
+
+
+def built(rows, mapping=None, **about):
+    mapping = mapping or site()
+    events, counts = stream(rows, mapping)
+    known = {"source": "test", "splits": {}, "simulated": False}
+    return build(events, counts, mapping, About(**{**known, **about}), lambda what, share: None)
+
+
+def test_rows_and_columns_of_the_parts_belong_together():
+    cohort, report = built(ROWS, splits={"1": "train"})
+    n, tasks = len(cohort.instances), len(cohort.tasks)
+    assert cohort.features.shape == (n, len(cohort.feature_dictionary))
+    share = cohort.features.getnnz(axis=0) / n
+    np.testing.assert_array_equal(cohort.feature_dictionary["share_present"], share)
+    assert (share > 0).all()
+    assert cohort.decisions.shape == (n, tasks)
+    assert (report.n_instances, report.n_lab_tasks, report.n_medication_tasks) == (n, 2, 1)
+    assert cohort.patients["source_split"].tolist() == ["train"]
+    assert cohort.tasks["order_group"].tolist() == ["K", "K", ""]
+
+
+def test_the_same_records_give_the_same_hash_in_any_order():
+    assert built(ROWS)[0].content_hash == built(ROWS[::-1])[0].content_hash
+
+
+@pytest.mark.parametrize(
+    "change", [(1, "2026-01-02 07:00", "LAB//K//mmol/L", 4.2), (1, "2026-01-02 07:00", "LAB//Mg//mmol/L", 4.1)]
+)
+def test_any_other_record_gives_another_hash(change):
+    assert built(ROWS)[0].content_hash != built([*ROWS, change])[0].content_hash
+
+
+def test_another_mapping_gives_another_hash():
+    assert built(ROWS)[0].content_hash != built(ROWS, site(snapshot_hour=7))[0].content_hash
+    assert built(ROWS)[0].content_hash != built(ROWS, simulated=True)[0].content_hash
+
+
+def test_a_source_without_any_morning_is_refused():
+    with pytest.raises(MappingError) as caught:
+        built([(1, "2026-01-01 10:00", "IN"), (1, "2026-01-01 12:00", "OUT"), (1, "2026-01-01 11:00", "LAB//K")])
+    for part in ("'test'", "1 stays", "08:00", "snapshot_hour"):
+        assert part in str(caught.value)
+
+
+def test_no_task_is_a_warning_not_an_error():
+    cohort, report = built(ROWS, site(min_positive=50))
+    assert len(cohort.tasks) == 0
+    assert any("50 positive instances" in warning for warning in report.warnings)
+
+
+def test_times_that_are_all_midnight_are_warned_about():
+    rows = [(1, "2026-01-01", "IN"), (1, "2026-01-02", "LAB//K"), (1, "2026-01-04", "OUT")]
+    _, report = built(rows)
+    assert report.share_midnight == 1
+    assert any("midnight" in warning for warning in report.warnings)
+
+
+def test_events_outside_stays_before_birth_and_after_death_are_counted():
+    rows = [
+        *ROWS,
+        (1, "2026-02-01", "LAB//K", 1.0),
+        (1, "1940-01-01", "LAB//K", 1.0),
+        (1, "1950-01-01", "BIRTH"),
+        (1, "2026-01-20 10:00", "DEATH"),
+    ]
+    _, report = built(rows)
+    (labs,) = [part for part in report.outside_stays if part.kind == "LAB_RESULT"]
+    assert (labs.n_events, labs.n_outside) == (5, 2)
+    assert (report.n_before_birth, report.n_after_death) == (1, 1)
+
+
+def test_results_before_the_first_order_of_their_item_are_counted():
+    rows = [*ROWS, (1, "2026-01-02 08:30", "ASK//K")]
+    assert built(rows)[1].n_results_before_order == 1
+    assert built(ROWS)[1].n_results_before_order == 0

@@ -1,0 +1,99 @@
+"""Site mappings: presets are valid, mistakes are refused by file, key and rule, spellings are brought together."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alertreview.files import data_folder, preset_paths
+from core.errors import MappingError
+from core.events.mapping import SiteMapping, load_mapping, normalise, parse_mapping
+from core.events.stream import EventKind
+from tests.support.records import site
+
+GOOD = {"name": "x", "title": "X", "format": "meds", "rules": [{"code": "A", "kind": "ADMISSION"}]}
+
+
+@pytest.mark.parametrize("path", preset_paths().values(), ids=preset_paths().keys())
+def test_every_preset_is_a_valid_mapping_named_like_its_file(path: Path):
+    assert load_mapping(path).name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"timezon": "UTC"}, ["timezon", "Extra inputs"]),
+        ({"timezone": "Mars/Olympus"}, ["timezone", "Mars/Olympus", "IANA"]),
+        ({"snapshot_hour": 24}, ["snapshot_hour", "24"]),
+        ({"min_positive": 0}, ["min_positive"]),
+        ({"rules": []}, ["rules"]),
+        ({"rules": [{"code": "(", "kind": "ADMISSION"}]}, ["rules.0.code", "regular expression"]),
+        ({"rules": [{"code": "(?P<thing>.)", "kind": "ADMISSION"}]}, ["'thing'", "item, unit and event"]),
+        ({"rules": [{"code": "A", "kind": "PARTY"}]}, ["rules.0.kind", "PARTY"]),
+        ({"rules": [{"code": "A", "kind": "IGNORE"}]}, ["rules.0", "reason"]),
+        ({"format": "fhir"}, ["format", "fhir"]),
+    ],
+)
+def test_a_wrong_key_is_refused_naming_file_key_and_rule(change, parts):
+    with pytest.raises(MappingError) as caught:
+        parse_mapping({**GOOD, **change}, "ward.yaml")
+    for part in ["ward.yaml", *parts]:
+        assert part in str(caught.value)
+
+
+def test_a_missing_key_is_refused_by_name():
+    with pytest.raises(MappingError, match=r"m\.yaml: key title"):
+        parse_mapping({key: value for key, value in GOOD.items() if key != "title"}, "m.yaml")
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [(b"a: [1", "no YAML"), (b"\xff\xfe\x00", "no YAML"), (b"- 1\n- 2\n", "holds no keys"), (b"", "holds no keys")],
+)
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, content, part):
+    path = tmp_path / "m.yaml"
+    path.write_bytes(content)
+    with pytest.raises(MappingError, match=part):
+        load_mapping(path)
+
+
+def test_a_missing_file_is_refused_with_its_path(tmp_path: Path):
+    with pytest.raises(MappingError, match=r"gone\.yaml"):
+        load_mapping(tmp_path / "gone.yaml")
+
+
+def test_python_objects_in_yaml_are_refused(tmp_path: Path):
+    path = tmp_path / "m.yaml"
+    path.write_text("name: !!python/object/apply:os.system ['true']")
+    with pytest.raises(MappingError, match="no YAML"):
+        load_mapping(path)
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing_more(text):
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(st.text(alphabet="abcXYZ \t"), st.text(alphabet=" \t"))
+def test_case_and_blanks_make_no_difference(text, blanks):
+    assert normalise(blanks + text.upper() + blanks) == normalise(text)
+
+
+def test_case_is_kept_where_the_mapping_says_so():
+    assert site(keep_case=True).item_key(" Insulin  Lispro") == "Insulin Lispro"
+
+
+def test_patient_ids_carry_prefix_and_digits():
+    assert site(patient_prefix="SIM-", patient_digits=4).patient_id(412) == "SIM-0412"
+
+
+@given(st.integers(min_value=-(2**63), max_value=2**63 - 1))
+def test_64_bit_identifiers_stay_exact(subject):
+    assert int(site().patient_id(subject)) == subject
+
+
+def test_every_key_and_kind_is_explained_in_the_readme_of_the_data():
+    text = (data_folder() / "README.md").read_text(encoding="utf-8")
+    for word in [*SiteMapping.model_fields, *EventKind, "IGNORE", *preset_paths()]:
+        assert f"`{word}`" in text, word

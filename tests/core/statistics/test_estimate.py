@@ -1,0 +1,51 @@
+"""Figures with interval and reason."""
+
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from core.errors import InvalidInputError
+from core.statistics.estimate import Estimate, check_level, logit_interval, not_computable, t_quantile, wilson_interval
+
+
+def test_not_computable_is_a_value_with_a_reason():
+    found = not_computable("one reader only", n=7, left_out={"no vote": 2})
+    assert found.value is None
+    assert not found.computable
+    assert found.text() == "not computable: one reader only"
+    assert (found.n, found.left_out) == (7, {"no vote": 2})
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        (Estimate(0.781, 0.712, 0.843), "0.78 (0.71–0.84)"),
+        (Estimate(0.5), "0.50"),
+        (Estimate(-0.017, -0.03, 0.0), "-0.02 (-0.03–0.00)"),
+    ],
+)
+def test_a_figure_is_written_with_its_interval(figure, words):
+    assert figure.text() == words
+
+
+def test_wilson_equals_that_of_statsmodels_for_whole_numbers():
+    low, high = wilson_interval(7 / 20, 20, stats.norm.ppf(0.975))
+    assert_allclose((low, high), proportion_confint(7, 20, method="wilson"))
+
+
+@pytest.mark.parametrize("value", [0.001, 0.3, 0.999])
+def test_the_logit_interval_never_leaves_zero_and_one(value):
+    low, high = logit_interval(value, 0.4, 3.0)
+    assert 0 <= low < value < high <= 1
+
+
+def test_the_t_quantile_is_wider_than_the_normal_one_and_closes_on_it():
+    assert t_quantile(0.95, 5) > t_quantile(0.95, 50) > 1.96
+    assert_allclose(t_quantile(0.95, 1e7), stats.norm.ppf(0.975), rtol=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
+def test_a_level_outside_zero_and_one_is_refused(level):
+    with pytest.raises(InvalidInputError, match=f"Confidence level {level}"):
+        check_level(level)

@@ -1,0 +1,338 @@
+"""The report of a study: its figures by a second road, what must not change them, and every kind of thin input."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from core.simulation.study import simulate_study
+from core.statistics.alert_rate import Budget
+from core.statistics.auc import auc
+from core.statistics.consensus import majority_label
+from core.studies.make_report import HIDDEN_IN_PANEL, blinded_report, hidden_count, study_report
+from core.studies.report import StudyReport
+from core.studies.report_input import StudyInput, prepare
+from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
+
+
+@pytest.fixture(scope="module")
+def study() -> StudyInput:
+    return simulate_study(seed=3, n_patients=40, n_per_patient=30)
+
+
+@pytest.fixture(scope="module")
+def report(study) -> StudyReport:
+    return study_report(study)
+
+
+def changed(study, **changes) -> StudyReport:
+    return study_report(dataclasses.replace(study, **changes))
+
+
+def all_estimates(value):
+    """Every estimate in a plain report."""
+    if isinstance(value, dict):
+        if {"value", "low", "high", "reason"} <= value.keys():
+            yield value
+        for inner in value.values():
+            yield from all_estimates(inner)
+    if isinstance(value, list):
+        for inner in value:
+            yield from all_estimates(inner)
+
+
+class TestFigures:
+    def test_the_naive_auc_is_that_of_the_majority_labels(self, study, report):
+        arrays = prepare(study)
+        labels = majority_label(arrays.answers).label
+        assert report.primary.scorer("softhad").auc_naive.value == auc(labels, arrays.scores["softhad"]).value
+
+    def test_naive_and_weighted_stand_side_by_side_for_every_scorer(self, report):
+        assert [s.label for s in report.primary.scorers] == ["SoftHAD", "Weighted k-NN"]
+        for scorer in report.primary.scorers:
+            assert scorer.auc_naive.has_interval
+            assert scorer.auc_weighted.has_interval
+            assert scorer.auc_naive.value != scorer.auc_weighted.value
+
+    def test_with_equal_weights_the_weighted_figures_are_the_naive_ones(self, study):
+        cases = study.cases.assign(inclusion_probability=0.25)
+        found = changed(study, cases=cases)
+        for result in found.results:
+            assert_allclose(result.prevalence_naive.value, result.prevalence_weighted.value)
+            for scorer in result.scorers:
+                assert_allclose(scorer.auc_naive.value, scorer.auc_weighted.value)
+        assert_allclose(found.ceiling.naive.value, found.ceiling.weighted.value)
+
+    def test_there_is_a_result_for_every_way_of_labelling(self, report):
+        assert [r.key for r in report.results] == [
+            "majority-3",
+            "adjudicated-3",
+            "majority-2-3",
+            "adjudicated-2-3",
+            "dawid-skene-3",
+            "record",
+        ]
+
+    def test_used_and_left_out_cases_add_up_and_each_case_is_listed(self, report):
+        for result in report.results:
+            assert result.n_used + sum(result.left_out.values()) == len(result.cases) == report.n_cases
+            assert sum(case.used for case in result.cases) == result.n_used
+            assert all(case.used == (not case.why_not) for case in result.cases)
+            assert sum(case.label == "positive" for case in result.cases) == result.n_positive
+
+    def test_the_flow_only_narrows(self, report):
+        flow = report.flow
+        counts = [flow.n_candidates, flow.n_chosen, flow.n_judged, flow.n_complete, flow.n_decided]
+        assert counts == sorted(counts, reverse=True)
+        assert flow.n_chosen - flow.n_decided == sum(flow.left_out.values())
+
+    def test_strata_add_up_to_the_study(self, report):
+        assert sum(s.n_chosen for s in report.strata) == report.n_cases
+        assert sum(s.n_decided for s in report.strata) == report.primary.n_used
+        assert sum(s.n_positive for s in report.strata) == report.primary.n_positive
+
+    def test_subgroups_of_a_grouping_add_up(self, report):
+        groups = report.primary.scorers[0].subgroups
+        assert {g.grouping for g in groups} == {"kind", "decision", "sex", "age band", "unit"}
+        for grouping in {g.grouping for g in groups}:
+            assert sum(g.n for g in groups if g.grouping == grouping) == report.primary.n_used
+
+    def test_agreement_is_given_by_kind_decision_task_and_pair(self, report):
+        found = report.agreement
+        assert [f.name for f in found.by_kind] == ["LAB_ORDER", "MEDICATION"]
+        assert [f.name for f in found.by_decision] == ["omission", "commission"]
+        assert len(found.by_task) == 4
+        assert [(p.reader_a, p.reader_b) for p in found.pairs] == [
+            ("reader-1", "reader-2"),
+            ("reader-1", "reader-3"),
+            ("reader-2", "reader-3"),
+        ]
+        assert sum(f.n_votes for f in found.by_kind) == found.positive.n_votes
+
+    def test_true_alert_rates_come_apart_for_omissions_commissions_labs_and_drugs(self, report):
+        assert [c.name for c in report.primary.alert_rates] == [
+            "both",
+            "omission",
+            "commission",
+            "LAB_ORDER",
+            "MEDICATION",
+        ]
+        assert all(p.minutes_per_patient_day > 0 for c in report.primary.alert_rates for p in c.points)
+
+    def test_thresholds_counted_over_the_run_are_used_as_given(self, study):
+        found = changed(study, budgets={"both": [Budget(0.05, 0.5, 321)]})
+        points = found.primary.alert_rates[0].points
+        assert [(p.threshold, p.n_alerts) for p in points] == [(0.5, 321)]
+
+    def test_each_reader_is_reported_alone_and_left_out(self, report):
+        for reader in report.readers:
+            assert reader.auc_against["softhad"].computable
+            assert reader.auc_without["softhad"].computable
+            assert reader.n_votes + reader.n_cannot_judge == report.n_cases
+
+    def test_adjudication_is_a_second_result_and_leaves_the_first_alone(self, study, report):
+        answers = study.cases["adjudicated_answer"].copy()
+        undecided = [i for i, c in enumerate(report.primary.cases) if not c.used]
+        answers.iloc[undecided] = 3
+        found = changed(study, cases=study.cases.assign(adjudicated_answer=answers))
+        assert found.primary.scorers == report.primary.scorers
+        adjudicated = found.result("adjudicated-3")
+        assert adjudicated.n_used == found.n_cases
+        assert adjudicated.n_positive == report.primary.n_positive + len(undecided)
+        assert found.primary.cases[undecided[0]].state is CaseState.ADJUDICATED
+
+
+class TestInvariance:
+    def test_the_order_of_rows_changes_no_byte(self, study, report):
+        shuffled = changed(
+            study,
+            cases=study.cases.sample(frac=1, random_state=0),
+            votes=study.votes.sample(frac=1, random_state=1),
+            scores=study.scores.sample(frac=1, random_state=2),
+        )
+        assert json.dumps(shuffled.to_dict()) == json.dumps(report.to_dict())
+
+    def test_other_names_of_readers_change_no_figure(self, study, report):
+        renamed = study.votes.assign(reader=study.votes["reader"].map(lambda r: f"z{9 - int(r[-1])}"))
+        found = changed(study, votes=renamed)
+        assert found.primary.scorers == report.primary.scorers
+        assert_allclose(found.agreement.positive.fleiss.value, report.agreement.positive.fleiss.value)
+        assert_allclose(found.ceiling.naive.value, report.ceiling.naive.value)
+
+    def test_json_brings_the_report_back(self, report):
+        assert StudyReport.from_dict(json.loads(json.dumps(report.to_dict()))) == report
+
+    def test_no_nan_is_anywhere_and_what_is_missing_has_a_reason(self, report):
+        text = json.dumps(report.to_dict(), allow_nan=False)
+        assert "NaN" not in text
+        for estimate in all_estimates(report.to_dict()):
+            assert estimate["value"] is not None or estimate["reason"].startswith("not computable: ")
+
+
+class TestThinInput:
+    def no_votes(self, study):
+        return {"votes": study.votes.iloc[:0]}
+
+    def test_no_votes(self, study):
+        found = changed(study, **self.no_votes(study))
+        assert found.primary.n_used == 0
+        assert found.primary.scorers[0].auc_naive.reason == "not computable: no case has both a label and a score"
+        assert "No case has a judgment yet." in found.warnings
+        assert found.primary.left_out == {"no vote": found.n_cases}
+        assert found.readers == ()
+
+    def test_one_reader(self, study):
+        found = changed(study, votes=study.votes[study.votes["reader"] == "reader-1"])
+        assert found.agreement.positive.fleiss.reason == "not computable: one reader only"
+        assert any("One reader only" in w for w in found.warnings)
+        assert found.readers[0].auc_against["softhad"].computable
+        assert "fewer than two" in found.readers[0].auc_without["softhad"].reason
+
+    def test_one_class(self, study):
+        found = changed(study, votes=study.votes.assign(answer=1))
+        assert "one class only (0 positive" in found.primary.scorers[0].auc_weighted.reason
+        assert found.agreement.positive.raw.value == 1.0
+        assert found.agreement.positive.fleiss.reason == "not computable: one category only"
+        assert any("have the same label" in w for w in found.warnings)
+        assert found.headline[0].startswith("How well SoftHAD ranks relevant cases is not computable")
+        assert "(raw agreement 100%" in found.headline[2]
+
+    def test_all_cannot_judge(self, study):
+        found = changed(study, votes=study.votes.assign(answer=0))
+        assert found.n_votes == 0
+        assert found.n_cannot_judge == len(study.votes)
+        assert any("Every judgment is 'cannot judge'" in w for w in found.warnings)
+        assert {c.state for c in found.primary.cases} == {CaseState.UNDETERMINED}
+
+    def test_ties(self, study):
+        found = changed(study, scores=study.scores.assign(softhad=study.scores["softhad"].round(1)))
+        assert found.primary.scorers[0].auc_naive.has_interval
+        assert any("such ties count half" in w for w in found.warnings)
+
+    def test_all_scores_equal(self, study):
+        found = changed(study, scores=study.scores.assign(softhad=0.5))
+        assert found.primary.scorers[0].auc_naive.value == 0.5
+
+    def test_missing_scores_of_a_scorer(self, study):
+        scores = study.scores.copy()
+        scores.loc[:9, "weighted_knn"] = np.nan
+        found = changed(study, scores=scores)
+        assert any("Weighted k-NN has no score for 10 of 222 cases" in w for w in found.warnings)
+        assert found.primary.scorer("weighted_knn").n < found.primary.scorer("softhad").n
+        assert found.primary.comparisons[0].n == found.primary.scorer("weighted_knn").n
+
+    def test_a_study_whose_run_is_gone(self, study):
+        found = changed(study, scores=pd.DataFrame({"case_id": []}), n_instances=None, n_candidates=None)
+        assert "its run is gone" in found.primary.scorers[0].auc_weighted.reason
+        assert any("SoftHAD has no score for any case: its run is gone." in w for w in found.warnings)
+        assert found.agreement.positive.fleiss.computable
+        assert found.primary.alert_rates[0].reason.startswith("not computable")
+
+    def test_strata_with_nothing_chosen(self, study):
+        found = changed(study, strata=[*study.strata, ("lowest", 5000, 0)])
+        assert any("No case was chosen from stratum 'lowest' (5000 candidates)" in w for w in found.warnings)
+        assert found.strata[-1].inclusion_probability == 0.0
+
+    def test_weights_that_explode(self, study):
+        probability = study.cases["inclusion_probability"].copy()
+        probability.iloc[:3] = 1e-6
+        found = changed(study, cases=study.cases.assign(inclusion_probability=probability))
+        assert any("Weights are uneven: 222 cases count like 3" in w for w in found.warnings)
+        weighted = found.primary.scorers[0].auc_weighted
+        assert weighted.value is None or 0 <= weighted.value <= 1
+
+    def test_unknown_weights(self, study):
+        found = changed(study, cases=study.cases.assign(inclusion_probability=np.nan))
+        assert "no case has an inclusion probability" in found.primary.scorers[0].auc_weighted.reason
+        assert "among these cases" in found.headline[0]
+        assert any("222 of 222 cases have no inclusion probability" in w for w in found.warnings)
+
+    def test_no_cases_at_all(self, study):
+        found = changed(
+            study, cases=study.cases.iloc[:0], votes=study.votes.iloc[:0], scores=study.scores.iloc[:0], strata=()
+        )
+        assert found.n_cases == 0
+        assert len(found.headline) == 3
+        assert StudyReport.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+    def test_open_cases_wait_until_the_study_is_locked(self, study):
+        votes = study.votes[~((study.votes["reader"] == "reader-3") & (study.votes["case_id"] <= 50))]
+        live, closed = (changed(study, votes=votes, locked=locked) for locked in (False, True))
+        assert live.primary.left_out["judgments outstanding"] == 50
+        assert any("50 of 222 cases lack judgments; they wait" in w for w in live.warnings)
+        assert closed.primary.n_used > live.primary.n_used
+        assert "judgments outstanding" not in closed.primary.left_out
+
+    def test_a_task_without_positive_majority_is_left_out_of_the_mean_which_says_so(self, study):
+        votes, cases = study.votes.copy(), study.cases
+        quiet = set(cases.loc[cases["task_key"] == "MEDICATION/heparin", "case_id"])
+        votes.loc[votes["case_id"].isin(quiet), "answer"] = 1
+        mean = changed(study, votes=votes).primary.scorers[0].auc_task_mean
+        assert mean.n == 3
+        assert mean.left_out == {"0 positive": 1}
+
+    def test_nearly_unanimous_votes_warn_against_kappa(self, study):
+        votes = study.votes.assign(answer=1)
+        votes.loc[votes.index[::45], "answer"] = 3
+        assert any("Read Gwet's AC1 beside it" in w for w in changed(study, votes=votes).warnings)
+
+
+class TestHeadline:
+    def test_it_says_ranking_alerts_and_agreement(self, report):
+        ranking, alerts, agreement = report.headline
+        assert ranking.startswith("SoftHAD ranks a relevant case above another one **")
+        assert "% interval" in ranking
+        assert "0.05 alerts per patient-day **about" in alerts
+        assert agreement.startswith("Readers agree only fairly, so no method can be shown to exceed an AUC of about 0.")
+
+    def test_a_simulated_study_says_so_first(self, report):
+        assert report.warnings[0].startswith("Simulated: ")
+
+
+class TestWhileBlinded:
+    def test_no_vote_label_or_figure_is_left(self, report):
+        hidden = blinded_report(report)
+        plain = hidden.to_dict()
+        assert hidden.hidden
+        assert all(e["value"] is None for e in all_estimates(plain))
+        assert hidden.readers == hidden.primary.scorers == hidden.primary.cases == ()
+        assert hidden.n_cannot_judge == hidden.primary.n_positive == hidden.flow.n_decided == 0
+        assert not hidden.strata
+        assert report.strata
+        chosen = dataclasses.replace(report, design={"scorer": "softhad", "selection: edges": "0.2, 0.8"})
+        assert blinded_report(chosen).design == {"scorer": "softhad"}
+        assert "reader-1" not in json.dumps(plain)
+
+    def test_progress_stays_visible(self, report):
+        hidden = blinded_report(report)
+        assert (hidden.n_cases, hidden.flow.n_judged) == (report.n_cases, report.flow.n_judged)
+        assert "hidden while readers are blinded" in hidden.headline[0]
+        assert (hidden_count(report), hidden_count(hidden)) == ("", "hidden until you have finished")
+
+    def test_it_survives_json(self, report):
+        hidden = blinded_report(report)
+        assert StudyReport.from_dict(json.loads(json.dumps(hidden.to_dict()))) == hidden
+
+
+class TestOpenPanel:
+    def test_it_says_so_in_words_and_nothing_else_differs(self, study, report):
+        panel = changed(study, design={**study.design, READING: OPEN_PANEL})
+        assert panel.is_open_panel
+        assert not report.is_open_panel
+        assert panel.warnings == (OPEN_PANEL_LIMIT, *report.warnings)
+        assert dataclasses.replace(panel, warnings=report.warnings, design=report.design) == report
+
+    def test_a_blinded_report_is_what_it_was_before_there_were_panels(self, report):
+        assert READING not in report.design, "a line more would end every signature"
+        assert "panel" not in json.dumps(report.to_dict())
+
+    def test_its_hidden_version_says_so_too(self, study):
+        hidden = blinded_report(changed(study, design={READING: OPEN_PANEL}))
+        assert OPEN_PANEL_LIMIT in hidden.warnings
+        assert hidden.is_open_panel
+        assert hidden.headline == ("Results are hidden from the readers of an open panel until it is locked.",)
+        assert hidden_count(hidden) == "hidden until it is locked"
+        assert {found["reason"] for found in all_estimates(hidden.to_dict())} == {HIDDEN_IN_PANEL}

@@ -1,0 +1,298 @@
+"""Figures: what they contain, what they say in words, and what they must never carry."""
+
+import json
+import random
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import plotly.graph_objects as go
+import pytest
+from plotly.io import to_json
+from plotly.tools import return_figure_from_figure_or_data
+
+from alertreview.alerts.models import AlertDetail
+from alertreview.scoring.models import Histogram
+from core.statistics.estimate import Estimate, not_computable
+from core.vocabulary import CaseState, Decision, Kind
+from dashboard.charts import bars as charts_bars
+from dashboard.charts import report as charts_report
+from dashboard.charts.base import Chart
+from dashboard.charts.histogram import histogram
+from dashboard.charts.palette import DARK, LIGHT, Palette, palette
+from dashboard.charts.raw_figure import Drawn
+from dashboard.charts.timeline import DESKTOP, PHONE, timeline
+from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT
+
+MODES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+
+
+@pytest.fixture
+def detail() -> AlertDetail:
+    return FakeApplication().alert(1000)
+
+
+def annotations(chart: Chart) -> list[dict]:
+    return chart.figure["layout"]["annotations"]
+
+
+def of_histogram(detail: AlertDetail, colours: Palette = LIGHT, **more: object) -> Chart:
+    score = more.pop("score", detail.row.scaled_score)
+    data = more.pop("data", detail.scaled_histogram)
+    return histogram(data, score, detail.row.decision, colours, title="Scaled score", task_name="Troponin I", **more)
+
+
+@MODES
+def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: AlertDetail, colours: Palette) -> None:
+    report = FakeApplication().report("ward-2025")
+    result = report.primary
+    rows = [charts_report.DotRow(s.label, s.auc_weighted, s.scorer == "softhad") for s in result.scorers]
+    figures = [
+        of_histogram(detail, colours, budget=0.6),
+        timeline(detail.timeline, detail.row.decision, detail.row.kind, colours),
+        timeline(detail.timeline, Decision.COMMISSION, Kind.MEDICATION, colours, size=PHONE),
+        charts_bars.alerts_by_unit([("Medical ICU", 8, 1)], colours),
+        charts_bars.case_states({CaseState.MAJORITY: 3, CaseState.OPEN: 1}, colours),
+        charts_bars.features(detail.near_features, colours),
+        charts_report.roc(result.scorers, "softhad", colours),
+        charts_report.alert_rate(result.alert_rates[0], 0.25, colours),
+        charts_report.dots(rows, colours, what="AUC", reference=0.5, reference_word="chance"),
+    ]
+    for chart in figures:
+        assert chart is not None
+        built = go.Figure(chart.figure)  # raises for an unknown property
+        as_it_is = return_figure_from_figure_or_data(Drawn(chart.figure), validate_figure=True)
+        for part in ("data", "layout"):
+            checked, drawn = (json.loads(to_json(one, validate=False))[part] for one in (built, as_it_is))
+            if part == "layout":  # an empty template, spelled differently
+                assert [one.pop("template") for one in (checked, drawn)][1] == {}
+            assert checked == drawn
+        assert chart.alt.endswith(".")
+        assert len(chart.alt) > 20
+        assert chart.figure["layout"]["template"] == {}
+        assert len(json.dumps(chart.figure)) < 20_000
+
+
+@pytest.mark.parametrize("score", [0.01, 0.33, 0.5, 0.97, 1.0])
+def test_the_arrow_stands_at_the_score_and_on_top_of_its_bin(detail: AlertDetail, score: float) -> None:
+    chart = of_histogram(detail, score=score)
+    arrow = next(a for a in annotations(chart) if a["showarrow"])
+    assert arrow["x"] == score
+    place = min(int(score * 40), 39)
+    assert arrow["y"] in detail.scaled_histogram.counts[max(place - 1, 0) : place + 1]
+    assert f"{score:.2f}" in arrow["text"]
+    assert arrow["xanchor"] == ("right" if score > 0.8 else "left" if score < 0.2 else "center")
+
+
+def test_the_arrow_has_the_colour_of_its_decision(detail: AlertDetail) -> None:
+    omission = of_histogram(detail)
+    commission = of_histogram(replace(detail, row=replace(detail.row, decision=Decision.COMMISSION)))
+    assert next(a for a in annotations(omission) if a["showarrow"])["arrowcolor"] == LIGHT.omission_text
+    assert next(a for a in annotations(commission) if a["showarrow"])["arrowcolor"] == LIGHT.commission_text
+
+
+@pytest.mark.parametrize(("score", "side"), [(0.67, "left"), (0.3, "right"), (0.9, "right"), (0.741, "right")])
+def test_the_words_at_the_budget_keep_clear_of_the_arrow_before_it(
+    detail: AlertDetail, score: float, side: str
+) -> None:
+    words, _ = of_histogram(detail, score=score, budget=0.74).figure["layout"]["annotations"]
+    assert (words["text"], words["xanchor"]) == ("alert budget", side)
+
+
+def test_a_histogram_carries_bins_only(detail: AlertDetail) -> None:
+    chart = of_histogram(detail, budget=0.6)
+    trace = chart.figure["data"][0]
+    assert len(trace["x"]) == len(trace["y"]) == len(detail.scaled_histogram.counts)
+    assert sum(trace["y"]) == sum(detail.scaled_histogram.counts)
+    strong = [c == LIGHT.bars_strong for c in trace["marker"]["color"]]
+    assert strong == [edge >= 0.6 for edge in detail.scaled_histogram.edges[:-1]]
+
+
+def test_the_sentence_of_a_histogram_counts_what_lies_above() -> None:
+    edges = tuple(i / 10 for i in range(11))
+    data = Histogram(edges, (5, 4, 3, 2, 1, 0, 0, 0, 2, 1))
+    detail = FakeApplication().alert(1000)
+    chart = of_histogram(detail, data=data, score=0.75)
+    assert "18 scores" in chart.alt
+    assert "3 instances lie in bins above it" in chart.alt
+    assert "No scores" in of_histogram(detail, data=Histogram((0.0, 1.0), (0,))).alt
+
+
+def test_a_score_outside_the_bins_widens_the_axis(detail: AlertDetail) -> None:
+    low, high = of_histogram(detail, score=1.7).figure["layout"]["xaxis"]["range"]
+    assert low == 0.0
+    assert high > 1.7
+
+
+def test_the_time_line_places_hours_from_the_snapshot(detail: AlertDetail) -> None:
+    chart = timeline(detail.timeline, Decision.OMISSION, Kind.LAB_ORDER, LIGHT)
+    orders = chart.figure["data"][0]
+    assert orders["x"] == [-50.0, -38.0, -27.0, -19.0]
+    ticks = chart.figure["layout"]["xaxis"]
+    assert ticks["tickvals"] == [-56.0, -32.0, -8.0, 16.0]
+    assert ticks["ticktext"] == ["25 Nov 00:00", "26 Nov 00:00", "27 Nov 00:00", "28 Nov 00:00"]
+    assert any("08:00" in a["text"] for a in annotations(chart))
+
+
+def test_an_omission_is_an_empty_dashed_box_and_a_commission_a_filled_one_with_its_time() -> None:
+    omission, commission = FakeApplication().alert(1000), FakeApplication().alert(1003)
+    empty = timeline(omission.timeline, omission.row.decision, omission.row.kind, LIGHT)
+    filled = timeline(commission.timeline, commission.row.decision, commission.row.kind, LIGHT)
+
+    def box(chart: Chart) -> dict:
+        return next(s for s in chart.figure["layout"]["shapes"] if s.get("yref") == "y" and s["type"] == "rect")
+
+    assert box(empty)["line"]["dash"] == "dash"
+    assert box(empty)["fillcolor"] == "rgba(0,0,0,0)"
+    assert any("no order" in a["text"] for a in annotations(empty))
+    assert box(filled)["fillcolor"] == LIGHT.commission
+    assert any("ordered 14:30" in a["text"] for a in annotations(filled))
+
+
+def test_marker_shapes_say_in_range_above_and_below(detail: AlertDetail) -> None:
+    chart = timeline(detail.timeline, Decision.OMISSION, Kind.LAB_ORDER, LIGHT)
+    for trace, lab in zip(chart.figure["data"][1:5], detail.timeline.labs, strict=False):
+        for value, symbol in zip(trace["y"], trace["marker"]["symbol"], strict=True):
+            expected = "triangle-up" if value > lab.high else "triangle-down" if value < lab.low else "circle"
+            assert symbol == expected
+
+
+def test_no_drug_bar_reaches_past_the_snapshot(detail: AlertDetail) -> None:
+    drug = detail.timeline.drugs[0]
+    late = replace(drug, periods=((SNAPSHOT - timedelta(hours=4), SNAPSHOT + timedelta(hours=9)),))
+    chart = timeline(replace(detail.timeline, drugs=(late,)), Decision.OMISSION, Kind.LAB_ORDER, LIGHT)
+    bars = [
+        s for s in chart.figure["layout"]["shapes"] if s["type"] == "rect" and s.get("fillcolor") == LIGHT.bars_strong
+    ]
+    assert [(bar["x0"], bar["x1"]) for bar in bars] == [(-4.0, 0.0)]
+
+
+def test_a_time_line_with_nothing_known_still_shows_the_decision(detail: AlertDetail) -> None:
+    bare = replace(detail.timeline, labs=(), drugs=(), past_orders=())
+    chart = timeline(bare, Decision.OMISSION, Kind.MEDICATION, LIGHT)
+    go.Figure(chart.figure)
+    assert chart.figure["layout"]["xaxis"]["range"][0] == -18.0
+    assert "0 administrations before, none in the window" in chart.alt
+
+
+def test_lanes_never_overlap_for_any_number_of_labs_and_drugs(detail: AlertDetail) -> None:
+    for n_labs in range(5):
+        for n_drugs in range(5):
+            data = replace(detail.timeline, labs=detail.timeline.labs[:n_labs], drugs=detail.timeline.drugs[:n_drugs])
+            layout = timeline(data, Decision.OMISSION, Kind.LAB_ORDER, LIGHT, size=DESKTOP).figure["layout"]
+            domains = sorted(v["domain"] for k, v in layout.items() if k.startswith("yaxis"))
+            assert domains[0][0] >= -1e-9
+            assert domains[-1][1] <= 1.0
+            assert all(below[1] <= above[0] + 1e-9 for below, above in pairwise(domains))
+
+
+def test_commission_bars_are_hatched_and_both_are_named(detail: AlertDetail) -> None:
+    chart = charts_bars.alerts_by_unit([("Medical ICU", 8, 1), ("Neuro ICU", 0, 3)], LIGHT)
+    omissions, commissions = chart.figure["data"]
+    assert commissions["marker"]["pattern"]["shape"] == "/"
+    assert "pattern" not in omissions["marker"]
+    assert [a["text"] for a in annotations(chart)] == ["■ Omission", "▨ Commission"]
+    assert "Medical ICU: 8 omissions, 1 commission" in chart.alt
+
+
+def test_two_features_with_one_shortened_name_stay_two_bars() -> None:
+    rows = [("a" * 60 + "1", 0.5), ("a" * 60 + "2", 0.25)]
+    chart = charts_bars.features(rows, LIGHT)
+    assert len(set(chart.figure["data"][0]["y"])) == 2
+
+
+def test_states_of_cases_add_up() -> None:
+    random_ = random.Random(1)
+    for _ in range(20):
+        states = {state: random_.randrange(0, 30) for state in CaseState}
+        chart = charts_bars.case_states(states, LIGHT)
+        assert sum(bar["x"][0] for bar in chart.figure["data"]) == sum(states.values())
+
+
+def test_no_tag_from_a_name_reaches_a_figure() -> None:
+    double = FakeApplication(hostile=True)
+    detail = double.alert(1001)
+    charts = [
+        timeline(detail.timeline, detail.row.decision, detail.row.kind, LIGHT),
+        charts_bars.features(detail.near_features, LIGHT),
+        charts_bars.alerts_by_unit([(HOSTILE, 3, 1)], LIGHT),
+    ]
+    for chart in charts:
+        text = json.dumps(chart.figure)
+        assert "<img" not in text
+        assert "<a " not in text
+        assert len(text) < 20_000
+
+
+def test_a_figure_that_cannot_be_computed_is_none_and_never_nan() -> None:
+    none = not_computable("no positive case")
+    report = FakeApplication().report("ward-2025")
+    scorer = replace(report.primary.scorers[0], auc_weighted=none)
+    empty = replace(
+        scorer.roc_weighted, false_alert_fraction=(), found_fraction=(), band_at=(), reason="no positive case"
+    )
+    assert charts_report.roc([replace(scorer, roc_weighted=empty)], "softhad", LIGHT) is None
+    assert charts_report.dots([charts_report.DotRow("SoftHAD", none)], LIGHT, what="AUC", reference=0.5) is None
+    curve = replace(report.primary.alert_rates[0], points=())
+    assert charts_report.alert_rate(curve, 0.25, LIGHT) is None
+
+
+def test_a_value_without_interval_is_drawn_without_one() -> None:
+    rows = [charts_report.DotRow("A", Estimate(0.7)), charts_report.DotRow("B", Estimate(0.6, 0.5, 0.7))]
+    chart = charts_report.dots(rows, LIGHT, what="AUC", reference=None)
+    assert chart is not None
+    assert len([s for s in chart.figure["layout"]["shapes"] if s["type"] == "line"]) == 1
+
+
+def test_on_a_phone_values_stand_under_the_names_where_they_cover_no_dot() -> None:
+    rows = [charts_report.DotRow("SoftHAD", Estimate(0.98, 0.95, 0.99), ours=True)]
+    wide, narrow = (
+        charts_report.dots(rows, LIGHT, what="AUC", reference=0.5, reference_word="chance", narrow=one)
+        for one in (False, True)
+    )
+    assert wide is not None
+    assert narrow is not None
+    value = rows[0].estimate.text()
+    assert [value in a["text"] for a in annotations(wide)] == [True, False]
+    assert [a["text"] for a in annotations(narrow)] == ["chance"]
+    assert narrow.figure["layout"]["yaxis"]["ticktext"] == [f"SoftHAD<br>{value}"]
+    assert narrow.alt == wide.alt
+
+
+def test_the_roc_is_square_and_names_its_curves() -> None:
+    report = FakeApplication().report("ward-2025")
+    chart = charts_report.roc(report.primary.scorers, "softhad", LIGHT)
+    assert chart is not None
+    assert chart.figure["layout"]["yaxis"]["scaleanchor"] == "x"
+    text = " ".join(a["text"] for a in annotations(chart))
+    assert "<b>SoftHAD</b>" in text
+    assert "dashed" in text
+    assert "Chance" in text
+
+
+def test_an_unknown_mode_is_light() -> None:
+    assert palette(None) is LIGHT
+    assert palette("dark") is DARK
+
+
+def luminance(colour: str) -> float:
+    def linear(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@MODES
+def test_words_and_bars_keep_their_contrast_to_the_page(colours: Palette) -> None:
+    for name in ("text", "muted", "accent", "omission_text", "commission_text", "attention"):
+        assert contrast(getattr(colours, name), colours.page) >= 4.5, name
+    for name in ("bars", "bars_strong", "omission", "commission", "ink"):
+        assert contrast(getattr(colours, name), colours.page) >= 3.0, name

@@ -1,0 +1,48 @@
+"""Which open study somebody goes on with when no address names one."""
+
+from dataclasses import replace
+
+import pytest
+
+from alertreview.review.models import QueueView
+from alertreview.studies.models import StudyView
+from tests.dashboard.conftest import OpenPage, nothing_failed, words
+from tests.dashboard.doubles.application import FakeApplication
+
+
+class TwoOpenStudies(FakeApplication):
+    """The study of the double, and a newer open one of which the queue of everybody is given."""
+
+    newer: QueueView
+
+    def studies(self) -> tuple[StudyView, ...]:
+        found = super().studies()
+        return (replace(found[0], slug="newer", study_id=9, title="Newer study"), *found)
+
+    def queue(self, slug: str, person_id: int) -> QueueView:
+        return self.newer if slug == "newer" else super().queue(slug, person_id)
+
+
+def with_newer(n_mine: int, n_submitted: int, *, is_reader: bool) -> TwoOpenStudies:
+    double = TwoOpenStudies()
+    double.newer = QueueView(n_mine, n_submitted, 0, n_mine - n_submitted, {}, is_reader=is_reader)
+    return double
+
+
+@pytest.mark.parametrize(("n_mine", "n_submitted", "is_reader"), [(0, 0, False), (0, 0, True), (12, 12, True)], ids=str)
+def test_a_newer_study_without_work_for_me_does_not_hide_my_list(
+    open_page: OpenPage, n_mine: int, n_submitted: int, is_reader: bool
+) -> None:
+    double = with_newer(n_mine, n_submitted, is_reader=is_reader)
+    home = open_page("home", double)
+    assert nothing_failed(home)
+    assert "ICU pilot 2026** " in words(home).split("your reading list")[0]
+    review = open_page("review", double)
+    assert nothing_failed(review)
+    assert review.session_state["review"].case is not None
+
+
+def test_the_newest_study_that_waits_for_me_comes_first(open_page: OpenPage) -> None:
+    home = open_page("home", with_newer(12, 3, is_reader=True))
+    assert "Newer study" in words(home).split("your reading list")[0]
+    assert "9 left" in words(home)

@@ -1,0 +1,151 @@
+"""Doubles of the coordinator's services: what the set-up and studies pages read, and a list of what they did."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from alertreview.review.adjudication import AdjudicationCase, LetteredVote
+from alertreview.scoring.models import Histogram
+from alertreview.scoring.run_comparison import ListComparison, MovedAlert
+from alertreview.studies.models import (
+    PlanPreview,
+    ReaderProgress,
+    Rubric,
+    StratumPreview,
+    StudyPaper,
+    StudyPlan,
+    StudyProgress,
+)
+from core.errors import InvalidInputError, RefusedError
+from core.vocabulary import Answer, Certainty, Decision, Kind, SlotState
+from db.rows import AdjudicationRow
+
+
+@dataclass
+class FakeDesk:
+    """The set-up page's service."""
+
+    studies: Any
+    done: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+    n_repeats: int = 0
+    open_panels: list[str] = field(default_factory=list)
+
+    def preview(self, plan: StudyPlan) -> PlanPreview:
+        if any(b <= a for a, b in zip(plan.edges, plan.edges[1:], strict=False)):
+            raise InvalidInputError(f"Stratum edges {plan.edges} must rise.")
+        return PlanPreview(
+            run_id=2,
+            scorer=plan.scorer or "softhad",
+            candidates=Histogram((0.0, 0.5, 1.0), (900, 100)),
+            strata=(
+                StratumPreview("low, under 0.50", float("-inf"), 0.5, None, 900, 111, 111 / 900),
+                StratumPreview("high, 0.50 and over", 0.5, float("inf"), None, 100, 100, 1.0),
+            ),
+            n_candidates=1000,
+            n_chosen=plan.n_cases,
+            n_patients=60,
+            left_out={"not eligible": 12},
+            notes=(),
+        )
+
+    def set_up(
+        self, slug: str, title: str, plan: StudyPlan, rubric: Rubric, reader_ids: Any, *, is_open_panel: bool = False
+    ) -> Any:
+        self.open_panels += [slug] if is_open_panel else []
+        self.done.append(("set_up", (slug, title, plan, rubric, tuple(reader_ids))))
+        return self.studies()[0]
+
+    def set_up_training(self, slug: str, title: str, from_slug: str, n_cases: int, reader_ids: Any, **_: Any) -> Any:
+        self.done.append(("set_up_training", (slug, title, from_slug, n_cases, tuple(reader_ids))))
+        return self.studies()[0]
+
+    def paper(self, slug: str) -> StudyPaper:
+        rubric = Rubric("Usual?", {0: "C", 1: "U", 2: "N", 3: "R"})
+        return StudyPaper(slug, rubric, 1, 2, 7, {}, (2, 3, 4), self.n_repeats, False, ("2026-11-20: study opened",))
+
+    def self_agreement(self, slug: str, person_id: int | None = None) -> tuple[Any, ...]:
+        del slug, person_id
+        return ()
+
+
+@dataclass
+class FakeStudiesService:
+    """Acts on studies, and how far their readers are."""
+
+    queue: Any
+    people: Any
+    study: Any
+    done: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
+
+    def progress(self, slug: str) -> StudyProgress:
+        study = self.study(slug)
+        readers = tuple(
+            ReaderProgress(person.person_id, f"R{n}", person.name, dict(self.queue(slug, person.person_id).states))
+            for n, person in enumerate(self.people(), start=1)
+            if person.person_id != 5
+        )
+        return StudyProgress(
+            study.n_cases, study.n_complete, study.case_states, 0, dict.fromkeys(SlotState, 0), readers
+        )
+
+    def lock_study(self, slug: str, *, reason: str = "", **_: Any) -> None:
+        self.done.append(("lock_study", (slug, reason)))
+
+    def reopen_study(self, slug: str, *, reason: str, **_: Any) -> None:
+        self.done.append(("reopen_study", (slug, reason)))
+
+    def open_study(self, slug: str, **_: Any) -> None:
+        self.done.append(("open_study", (slug,)))
+
+    def add_readers(self, slug: str, person_ids: Any, **_: Any) -> None:
+        self.done.append(("add_readers", (slug, tuple(person_ids))))
+
+
+class FakeRunComparisons:
+    """Two lists of which one alert entered the first."""
+
+    def compare(
+        self, before_id: int, after_id: int, n_first: int = 100, person_id: int | None = None
+    ) -> tuple[ListComparison, ...]:
+        del before_id, after_id
+        new = MovedAlert("Troponin I", Kind.LAB_ORDER, Decision.OMISSION, 1000, None, 3, None, 0.9)
+        first = ListComparison(Decision.OMISSION, n_first, n_first, n_first - 1, (new,), (), (), 0.5)
+        return first, ListComparison(Decision.COMMISSION, 2, 2, 2, (), (), (), None)
+
+
+@dataclass
+class FakeAdjudication:
+    """Two cases that wait; what is settled waits no more."""
+
+    timeline: Any
+    settled: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    fail_with: list[Exception] = field(default_factory=list)
+
+    def disagreements(self, slug: str, person_id: int) -> tuple[int, ...]:
+        del slug, person_id
+        return tuple(case_id for case_id in (1, 2) if case_id not in self.settled)
+
+    def case(self, slug: str, person_id: int, case_id: int) -> AdjudicationCase:
+        del person_id
+        votes = (
+            LetteredVote("A", Answer.USUAL, None, "A was not sure"),
+            LetteredVote("B", Answer.RELEVANT, Certainty.CERTAIN, ""),
+            LetteredVote("C", Answer.CANNOT_JUDGE, None, ""),
+        )
+        line = self.timeline("Troponin I", Decision.OMISSION, case_id)
+        return AdjudicationCase(
+            slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, votes, line, (), 0, None, ""
+        )
+
+    def adjudicate(self, slug: str, person_id: int, case_id: int, *, answer: Any, **given: Any) -> AdjudicationRow:
+        del slug
+        if self.fail_with:
+            raise self.fail_with.pop(0)
+        if answer is None:
+            raise RefusedError("No answer is chosen. Choose 1, 2, 3 or 0, then save.")
+        self.settled[case_id] = (answer, given["reason"], given["form_key"])
+        now = datetime.now(UTC)
+        return AdjudicationRow(
+            case_id=case_id, version=1, adjudicator_id=person_id, answer=answer, comment=given["comment"],
+            reason=given["reason"], form_key=given["form_key"], adjudicated_at=now,
+        )  # fmt: skip

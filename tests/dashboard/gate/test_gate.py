@@ -1,0 +1,217 @@
+"""The gate over HTTP and websocket: nothing passes without a session, and headers hold."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from alertreview.access.web_settings import WebSettings
+from core.errors import SettingsError, StoreError
+from dashboard.gate import gate
+from dashboard.gate.headers import content_security_policy
+from tests.dashboard.doubles.sign_in import FakeSessions
+from tests.dashboard.guarded import PROXY, MovingClock, form_key, sign_in
+from tests.support.isolated import run_apart
+from tests.support.sign_in_desk import SignInDesk
+
+STREAM = "ws://127.0.0.1:8501/_stcore/stream"
+
+
+@pytest.mark.checklist("B4")
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_without_a_session_nothing_answers_but_sign_in_and_health(
+    browser: Callable[..., TestClient], method: str
+) -> None:
+    visitor = browser()
+    for path in (
+        "/",
+        "/worklist?run=1",
+        "/media/rows.csv",
+        "/static/a.js",
+        "/_stcore/host-config",
+        "/_stcore/upload_file/x",
+        "/component/x",
+        "/logins",
+        "/loginx/../media",
+        "//media/x",
+        "/%2e%2e/media",
+        "/_stcore/health/x",
+    ):
+        answer = visitor.request(method, path)
+        assert answer.status_code in {303, 401}, (method, path)
+        assert "patient" not in answer.text
+        assert "window.a" not in answer.text
+    assert visitor.get("/_stcore/health").status_code == 200
+
+
+@pytest.mark.checklist("B4", "B2")
+def test_a_websocket_opens_only_for_a_session_and_closes_when_it_ends(
+    browser: Callable[..., TestClient], desk: SignInDesk, clock: MovingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "LOOK_AGAIN_SECONDS", 0.05)
+    visitor = browser()
+    with pytest.raises(WebSocketDisconnect), visitor.websocket_connect(STREAM):
+        pass
+    sign_in(visitor)
+    with visitor.websocket_connect(STREAM) as stream:
+        stream.send_text("vote")
+        assert stream.receive_text() == "vote"
+        desk.accounts.end_sessions(desk.accounts.find("ada").person_id)
+        with pytest.raises(WebSocketDisconnect) as closed:
+            stream.receive_text()  # nothing was sent: the gate closes by itself
+        assert closed.value.code == gate.SIGNED_OUT_CODE
+    sign_in(visitor)
+    monkeypatch.setattr(gate, "LOOK_AGAIN_SECONDS", 60.0)
+    with visitor.websocket_connect(STREAM) as stream:
+        stream.send_text("vote")
+        assert stream.receive_text() == "vote"
+        clock.added += timedelta(minutes=16)
+        stream.send_text("vote after the time-out")
+        with pytest.raises(WebSocketDisconnect):
+            stream.receive_text()
+
+
+@pytest.mark.checklist("B2", "B3")
+def test_pages_and_downloads_end_with_the_session(
+    browser: Callable[..., TestClient], desk: SignInDesk, clock: MovingClock
+) -> None:
+    first, second = browser(), browser()
+    for visitor in (first, second):
+        assert sign_in(visitor).status_code == 303
+        assert visitor.get("/media/rows.csv").text == "patient rows"
+    clock.added += timedelta(minutes=10)
+    assert first.get("/worklist").status_code == 200
+    assert second.get("/session").status_code == 204
+    clock.added += timedelta(minutes=6)
+    assert first.get("/media/rows.csv").status_code == 200
+    assert second.get("/media/rows.csv").status_code == 401
+    assert second.get("/session").status_code == 401
+    sign_in(second)
+    key = form_key(first.get("/logout").text)
+    assert first.post("/logout?everywhere=1", data={"form_key": key}).headers["location"] == "/login"
+    assert second.get("/media/rows.csv").status_code == 401
+    sign_in(first)
+    desk.accounts.set_active(desk.accounts.find("ada").person_id, False)
+    assert first.get("/").status_code == 303
+
+
+def test_a_link_from_another_site_makes_the_browser_ask_again_from_here(browser: Callable[..., TestClient]) -> None:
+    answer = browser().get("/alert?alert=1&x=%22%3E", headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 200
+    assert '<meta http-equiv="refresh" content="0;url=/alert?alert=1&amp;x=%22%3E">' in answer.text
+
+
+@pytest.mark.checklist("B5")
+def test_every_answer_carries_the_headers_and_a_page_allows_only_its_own_scripts(
+    browser: Callable[..., TestClient],
+) -> None:
+    visitor = browser()
+    answers = [visitor.get(path) for path in ("/", "/login", "/media/x", "/session", "/login/none", "/_stcore/health")]
+    sign_in(visitor)
+    answers += [visitor.get(path) for path in ("/", "/worklist", "/media/x", "/logout", "/password", "/confirm")]
+    answers.append(browser(url="http://evil.example").get("/"))
+    for answer in answers:
+        policy = answer.headers["content-security-policy"]
+        scripts = re.search(r"script-src ([^;]*);", policy)
+        assert scripts is not None
+        assert set(re.sub(r"'sha256-[\w+/=]+'", "", scripts[1]).split()) == {"'self'"}
+        assert "unsafe-eval" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "http" not in policy
+        assert answer.headers["referrer-policy"] == "same-origin"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+    page = visitor.get("/")
+    assert page.headers["content-security-policy"].count("'sha256-") == 1
+    assert '<script src="/login/watch.js" defer></script></head>' in page.text
+    assert int(page.headers["content-length"]) == len(page.content)
+    assert "'sha256-" not in content_security_policy()
+
+
+def test_the_demonstration_opens_without_a_password_on_its_own_machine_only(browser: Callable[..., TestClient]) -> None:
+    class Demo:
+        sessions = FakeSessions()
+
+    demo = Demo()
+    here = browser(site=demo)
+    page = here.get("/worklist")
+    assert page.status_code == 200
+    assert "watch.js" not in page.text
+    with here.websocket_connect(STREAM) as stream:
+        stream.send_text("hello")
+        assert stream.receive_text() == "hello"
+    for name in ("x-forwarded-for", "forwarded", "x-real-ip"):
+        assert here.get("/", headers={name: "203.0.113.9"}).status_code == 303
+    known = WebSettings(hosts=("review.example",), without_tls=True)
+    assert browser(known, site=demo, peer="10.0.0.9", url="http://review.example").get("/").status_code == 303
+    assert browser(known, site=demo).get("/").status_code == 303
+
+
+def test_a_store_that_cannot_be_opened_gives_a_sentence_and_no_page(browser: Callable[..., TestClient]) -> None:
+    class Broken:
+        @property
+        def sessions(self) -> object:
+            raise StoreError("There is no database at here. Run 'alertreview init' to make it.")
+
+    answer = browser(site=Broken()).get("/")
+    assert answer.status_code == 503
+    assert "There is no database at here." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("web", "peer", "url", "answers"),
+    [
+        (WebSettings(), "192.168.1.9", "http://127.0.0.1:8501", False),
+        (WebSettings(), "127.0.0.1", "http://evil.example", False),
+        (WebSettings(), "127.0.0.1", "http://127.0.0.1.evil.example", False),
+        (WebSettings(), "::1", "http://[::1]:8501", True),
+        (PROXY, "10.0.0.5", "https://review.example", True),
+        (PROXY, "10.0.0.6", "https://review.example", False),
+        (PROXY, "10.0.0.5", "https://other.example", False),
+        (PROXY, "127.0.0.1", "https://review.example", True),
+        (WebSettings(hosts=("review.example",)), "10.0.0.6", "http://review.example", False),
+        (WebSettings(hosts=("review.example",), without_tls=True), "10.0.0.6", "http://review.example", True),
+    ],
+)
+def test_only_known_names_from_known_peers_are_answered(
+    browser: Callable[..., TestClient], web: WebSettings, peer: str, url: str, answers: bool
+) -> None:
+    visitor = browser(web, peer=peer, url=url)
+    assert (visitor.get("/").status_code != 403) is answers
+    with pytest.raises(WebSocketDisconnect), visitor.websocket_connect(f"{url.replace('http', 'ws')}/_stcore/stream"):
+        pass
+
+
+def test_a_bad_setting_keeps_the_app_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALERTREVIEW_PROXY_HEADER", "X-Remote-User")
+    with pytest.raises(SettingsError, match="ALERTREVIEW_PROXY_PEER must be the address"):
+        gate.check_settings()
+
+
+def blas_threads() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_sums_of_products_are_taken_by_the_thread_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    with threadpool_limits(2), ThreadPoolExecutor(max_workers=1) as page:
+        gate.compute_in_one_thread()
+        assert blas_threads()
+        assert set(blas_threads()) == set(page.submit(blas_threads).result()) == {1}
+
+    def no_site() -> None:
+        raise StoreError("There is no database.")
+
+    async def started() -> None:
+        async with gate.lifespan(None):
+            assert told == [1]
+
+    told: list[int] = []
+    monkeypatch.setattr(gate, "compute_in_one_thread", lambda: told.append(1))
+    monkeypatch.setattr(gate, "site_of_process", no_site)
+    monkeypatch.setattr(gate.gc, "freeze", lambda: None)
+    run_apart(started())

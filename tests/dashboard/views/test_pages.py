@@ -1,0 +1,238 @@
+"""Every page over the double: full, empty, unknown links, errors of the application, hostile names."""
+
+import ast
+import logging
+
+import pytest
+
+from core.errors import DatabaseUnavailableError, NotFoundError
+from dashboard.context import NEUTRAL_SENTENCE
+from tests.dashboard.conftest import ROOT, OpenPage, address, nothing_failed, words
+from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.records import HOSTILE
+
+VIEWS = ROOT / "dashboard" / "views"
+PAGES = ("home", "worklist", "alert", "task", "review", "my_judgments", "studies", "reports", "runs", "export")
+EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
+ADDRESS = {"alert": {"alert": "1003"}}
+
+
+@EVERY_PAGE
+def test_a_full_page_draws_and_says_that_the_data_are_simulated(open_page: OpenPage, name: str) -> None:
+    page = open_page(name, FakeApplication(), **ADDRESS.get(name, {}))
+    assert nothing_failed(page)
+    assert "Simulated data" in words(page)
+
+
+@EVERY_PAGE
+def test_real_data_are_not_called_simulated(open_page: OpenPage, name: str) -> None:
+    page = open_page(name, FakeApplication(simulated=False), **ADDRESS.get(name, {}))
+    assert nothing_failed(page)
+    assert "Simulated data" not in words(page)
+
+
+@EVERY_PAGE
+def test_a_site_without_a_published_run_says_what_to_do(open_page: OpenPage, name: str) -> None:
+    page = open_page(name, FakeApplication(published=False), **ADDRESS.get(name, {}))
+    assert nothing_failed(page)
+    shown = words(page)
+    assert any(part in shown for part in ("Import records", "No study", "No judgment yet"))
+
+
+@EVERY_PAGE
+def test_a_run_without_alerts_studies_and_people_draws(open_page: OpenPage, name: str) -> None:
+    double = FakeApplication(n_alerts=0, with_studies=False, with_people=False)
+    page = open_page(name, double, **ADDRESS.get(name, {}))
+    assert nothing_failed(page)
+
+
+@EVERY_PAGE
+def test_hostile_names_are_text_on_every_page(open_page: OpenPage, name: str) -> None:
+    address = {"alert": "1001"} if name == "alert" else {}
+    page = open_page(name, FakeApplication(hostile=True), **address)
+    assert nothing_failed(page)
+    for markdown in page.markdown:
+        if not markdown.allow_html:
+            assert "[link](" not in markdown.value
+            assert "<img" not in markdown.value.replace(r"\<", "‹")
+    assert len(HOSTILE) > 500
+    assert max(len(markdown.value) for markdown in page.markdown) < 3_000
+
+
+@EVERY_PAGE
+def test_an_error_of_ours_is_shown_as_its_sentence(open_page: OpenPage, name: str) -> None:
+    error = DatabaseUnavailableError("The database is busy. Nothing was changed; try again in a minute.")
+    page = open_page(name, error)
+    assert not page.exception
+    assert [e.value.replace("\\", "") for e in page.error] == [str(error)]
+
+
+@EVERY_PAGE
+def test_any_other_error_is_one_neutral_sentence_and_the_log_does_not_repeat_it(
+    open_page: OpenPage, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    canary = "Canary-Patient-4711"
+    with caplog.at_level(logging.ERROR):
+        page = open_page(name, KeyError(f"value of {canary}"))
+    assert not page.exception
+    assert [e.value.replace("\\", "") for e in page.error] == [NEUTRAL_SENTENCE]
+    assert canary not in caplog.text
+    assert "KeyError at" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "part"),
+    [
+        ("worklist", {"run": "99"}, "no run 99"),
+        ("runs", {"run": "99"}, "no run 99"),
+        ("alert", {"alert": "99999"}, "no alert 99999"),
+        ("alert", {"alert": "1000", "run": "99"}, "no run 99"),
+        ("alert", {}, "Open one from the worklist"),
+        ("alert", {"alert": "<script>"}, "Open one from the worklist"),
+        ("task", {"run": "99"}, "no run 99"),
+        ("task", {"task": "lab:none"}, "knows no such task"),
+        ("task", {"task": "<script>"}, "knows no such task"),
+        ("review", {"study": "nowhere"}, "no study 'nowhere'"),
+        ("review", {"study": "demo", "case": "9999"}, "no case 9999"),
+        ("studies", {"study": "nowhere"}, "no study 'nowhere'"),
+        ("reports", {"study": "nowhere"}, "no study 'nowhere'"),
+        ("export", {"study": "nowhere"}, "no study 'nowhere'"),
+        ("adjudication", {"study": "nowhere"}, "no study 'nowhere'"),
+    ],
+)
+def test_a_link_to_what_is_not_there_says_so(
+    open_page: OpenPage, name: str, address: dict[str, str], part: str
+) -> None:
+    page = open_page(name, FakeApplication(), **address)
+    assert not page.exception
+    assert part in words(page)
+    if address.get("study") == "nowhere":
+        assert nothing_failed(page), "a page with a title and a way on, no bare error"
+        assert words(page).startswith("# ")
+        assert page.button(key="to_studies").label == "To the studies"
+
+
+def test_home_goes_on_with_the_open_study(open_page: OpenPage) -> None:
+    page = open_page("home", FakeApplication())
+    shown = words(page)
+    assert "0 of 24 cases read, 24 left, about 50 min" in shown
+    assert page.button(key="home_continue").label == "Start reviewing"
+    page.button(key="home_continue").click().run()
+    assert "Case 1 of 24" in words(page)
+
+
+def test_home_lists_the_highest_ranked_alerts_as_links(open_page: OpenPage) -> None:
+    page = open_page("home", FakeApplication())
+    links = [link.proto for link in page.get("page_link")]
+    assert any("alert=1000" in link.query_string for link in links)
+
+
+def test_an_alert_explains_itself(open_page: OpenPage) -> None:
+    page = open_page("alert", FakeApplication(), alert="1000")
+    shown = words(page)
+    assert "# Troponin I not ordered" in shown
+    assert "71 of the 75 most similar past instances had the order" in shown
+    assert "Scaled score 0.97" in shown
+    assert "Soft label 0.94" in shown
+    assert "Support 0.90" in shown
+    assert "ordered 41 h later" in shown
+    figures = page.get("plotly_chart")
+    assert len(figures) == 4
+
+
+def test_the_keys_of_an_alert_lead_to_its_neighbours_in_the_filtered_list(open_page: OpenPage) -> None:
+    page = open_page("alert", FakeApplication(), alert="1003", decision="commission")
+    assert page.button(key="al_previous").disabled
+    page.button(key="al_next").click().run()
+    assert address(page)["alert"] == "1007"
+    assert "# Platelet count ordered" in words(page)
+
+
+def test_an_alert_opens_although_the_filters_hide_it(open_page: OpenPage) -> None:
+    page = open_page("alert", FakeApplication(), alert="1000", decision="commission")
+    assert "# Troponin I not ordered" in words(page)
+    assert page.button(key="al_next").disabled
+
+
+def test_the_studies_page_counts_what_the_application_counts(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("studies", double)
+    judged = sum(double.queue("demo", person.person_id).n_submitted for person in double.people())
+    assert f"Judgments {judged} of 72" in words(page)
+    states = double.study("demo").case_states
+    assert sum(states.values()) == 24
+
+
+def test_a_study_without_cases_says_none_of_none(open_page: OpenPage) -> None:
+    page = open_page("studies", FakeApplication(n_cases=0))
+    assert nothing_failed(page)
+    assert "Judgments 0 of 0" in words(page)
+    assert "0 of 0: this study has no cases yet" in words(page)
+    assert nothing_failed(open_page("review", FakeApplication(n_cases=0)))
+    assert nothing_failed(open_page("reports", FakeApplication(n_cases=0)))
+
+
+def test_a_report_leads_with_its_sentences_and_every_tile_has_an_interval(open_page: OpenPage) -> None:
+    page = open_page("reports", FakeApplication(), study="ward-2025")
+    shown = words(page)
+    assert "**78 times in 100**" in shown
+    assert "AUC, design-weighted 0.78" in shown
+    assert "0.72–0.84, resampled over 22 patients" in shown
+    assert "True-alert rate at 0.25 56%" in shown
+    assert "46–66%" in shown
+    assert "Left out: " in shown
+    assert len(page.get("plotly_chart")) == 5
+
+
+def test_the_report_of_an_open_study_hides_its_figures(open_page: OpenPage) -> None:
+    page = open_page("reports", FakeApplication(), study="demo")
+    shown = words(page)
+    assert "Figures hidden" in shown
+    assert "AUC, design-weighted" not in shown
+    assert not page.get("plotly_chart")
+
+
+def test_a_report_that_cannot_be_computed_says_why(open_page: OpenPage) -> None:
+    double = FakeApplication()
+
+    def fails(_slug: str, _person_id: int | None) -> object:
+        raise NotFoundError("Study 'demo' has no judged case. Judge some, then open the report.")
+
+    double.report = fails  # type: ignore[method-assign]
+    page = open_page("reports", double)
+    assert "no judged case" in words(page)
+
+
+def test_runs_show_parameters_and_the_import(open_page: OpenPage) -> None:
+    page = open_page("runs", FakeApplication(), run="1")
+    tables = [table.value for table in page.table]
+    assert any("75" in table.to_string() for table in tables)
+    assert any("186,420" in table.to_string() for table in tables)
+    assert "**Run 1**" in words(page)
+
+
+def test_my_judgments_show_only_the_readers_own(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("my_judgments", double)
+    assert "No judgment yet" in words(page)
+    page.selectbox(key="w_person").select(2).run()
+    assert nothing_failed(page)
+    frame = page.dataframe[0].value
+    assert len(frame) == len(double.my_judgments(2))
+    assert frame["comment"].str.startswith("peer-comment-2-").all()
+
+
+def test_my_judgments_can_be_filtered_to_nothing_and_back(open_page: OpenPage) -> None:
+    page = open_page("my_judgments", FakeApplication())
+    page.selectbox(key="w_person").select(2).run()
+    page.text_input(key="mj_find").input("digitoxin").run()
+    assert "No judgment matches" in words(page)
+    page.button(key="mj_all").click().run()
+    assert len(page.dataframe[0].value) > 0
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in VIEWS.glob("*.py")))
+def test_no_text_stands_bare_in_the_file_of_a_page_where_streamlit_would_show_it(name: str) -> None:
+    body = ast.parse((VIEWS / name).read_text(encoding="utf-8")).body
+    bare = [node.lineno for node in body[1:] if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    assert bare == []

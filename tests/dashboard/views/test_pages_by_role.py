@@ -1,0 +1,71 @@
+"""Every page lets in exactly the roles that the matrix allows the use case behind it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from alertreview.access.roles import Actor, roles_that_may
+from alertreview.access.rules import RULES
+from core.vocabulary import Role
+from dashboard import frame
+from tests.dashboard.conftest import OpenPage, words
+from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.sign_in import FakeSessions
+
+pytestmark = pytest.mark.checklist("B1")
+
+BEHIND = {
+    "worklist": "worklist",
+    "review": "next_case",
+    "my-judgments": "next_case",
+    "studies": "studies",
+    "reports": "report",
+    "runs": "runs",
+    "export": "export_labels",
+    "admin": "accounts.all",
+}
+"""Page in the navigation -> the use case it is for."""
+HIDDEN = {
+    "task": "tasks.view",
+    "alert": "alert",
+    "study-setup": "study_desk.set_up",
+    "adjudication": "adjudication.disagreements",
+    "worklist": "worklist",
+    "export": "export_labels",
+    "review": "next_case",
+}
+"""Pages whose address can be typed by anybody, also some of those in the navigation."""
+
+
+def may(role: Role, use_case: str) -> bool:
+    action = RULES[use_case].action
+    return action is None or role in roles_that_may(action)
+
+
+def somebody(role: Role) -> Actor:
+    return Actor(person_id=6, name="Ada", role=role, session_id=1)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_the_navigation_offers_the_pages_of_the_role(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
+    def page_of(_file: str, **named: str) -> SimpleNamespace:
+        return SimpleNamespace(url_path=named["url_path"], visibility=named.get("visibility", "visible"))
+
+    monkeypatch.setattr(frame.st, "Page", page_of)
+    offered = {page.url_path for page in frame.pages(somebody(role))[""] if page.visibility == "visible"}
+    assert offered - {"", "home"} == {name for name, use_case in BEHIND.items() if may(role, use_case)}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+@pytest.mark.parametrize("role", Role)
+def test_a_typed_address_lets_in_whom_the_matrix_lets_in(open_page: OpenPage, role: Role, name: str) -> None:
+    double = FakeApplication()
+    double.sessions = FakeSessions(somebody(role))
+    page = open_page(name, double)
+    assert not page.exception
+    refused = f"Your role, {role.value}, may not" in words(page)
+    assert refused is not may(role, HIDDEN[name])
+    if refused:
+        assert words(page).startswith("# "), "a refused page has its title"
+        assert not page.button, "and nothing that could be tried"
+        assert not page.selectbox

