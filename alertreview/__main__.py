@@ -2,7 +2,7 @@
 
 import sys
 
-from alertreview.console import foreign_package
+from alertreview.installation import foreign_package
 
 
 def main() -> int:

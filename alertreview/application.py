@@ -115,7 +115,7 @@ class Application:
             return uow.snapshots.latest_is_simulated()
 
     def people(self) -> tuple[PersonView, ...]:
-        """Give the active people of the site."""
+        """Return the active people of the site."""
         with self.database.read() as uow:
             return tuple(
                 PersonView(person.id, person.name, person.role, person.simulated)
@@ -124,7 +124,7 @@ class Application:
             )
 
     def person_named(self, name: str) -> PersonView:
-        """Give an active person by name.
+        """Return an active person by name.
 
         Raises
         ------
@@ -137,23 +137,23 @@ class Application:
         return found
 
     def runs(self) -> tuple[RunView, ...]:
-        """Give the published runs, newest first."""
+        """Return the published runs, newest first."""
         return self._worklist.runs()
 
     def run(self, run_id: int | None = None) -> RunView | None:
-        """Give a published run, the latest without a number."""
+        """Return a published run, the latest without a number."""
         return self._worklist.run(run_id)
 
     def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
-        """Give what the worklist's filters offer."""
+        """Return what the worklist's filters offer."""
         return self._worklist.filter_choices(run_id, scorer)
 
     def worklist(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
-        """Give a page of ranked alerts."""
+        """Return a page of ranked alerts."""
         return self._worklist.page(filters, after, limit)
 
     def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
-        """Give everything that the alert page shows.
+        """Return everything that the alert page shows.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Application:
         return self._worklist.alert(alert_id, listed)
 
     def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
-        """Give what the card beside the worklist shows of an alert; parameters, errors and mark as those of `alert`."""
+        """Return the preview of an alert beside the worklist; parameters, errors and mark as those of `alert`."""
         self._show_score(person_id, alert_id)
         return self._worklist.preview(alert_id)
 
@@ -187,25 +187,25 @@ class Application:
             raise RefusedError(JUDGE_FIRST)
 
     def studies(self) -> tuple[StudyView, ...]:
-        """Give the studies, newest first."""
+        """Return the studies, newest first."""
         return self._review.studies()
 
     def study(self, slug: str) -> StudyView:
-        """Give a study by its short name."""
+        """Return a study by its short name."""
         return self._review.study(slug)
 
     def queue(self, slug: str, person_id: int) -> QueueView:
-        """Give a reviewer's place in a study."""
+        """Return a reviewer's place in a study."""
         return self._review.queue(slug, person_id)
 
     def next_case(
         self, slug: str, person_id: int, after_case_id: int | None = None, backwards: bool = False
     ) -> BlindedCase | None:
-        """Give the case that comes next for a reviewer; None when none is left."""
+        """Return the case that comes next for a reviewer; None when none is left."""
         return self._review.next_case(slug, person_id, after_case_id, backwards=backwards)
 
     def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
-        """Give one case as its blinded reviewer sees it."""
+        """Return one case as its blinded reviewer sees it."""
         return self._review.case(slug, person_id, case_id)
 
     def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
@@ -249,15 +249,15 @@ class Application:
         return self._review.undo(slug, person_id, case_id, version_seen=version_seen, form_key=form_key)
 
     def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
-        """Give the reference answer of a training case, once the reader has judged it."""
+        """Return the reference answer of a training case, once the reader has judged it."""
         return self._review.feedback(slug, person_id, case_id)
 
     def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
-        """Give a reviewer's own current judgments."""
+        """Return a reviewer's own current judgments."""
         return self._review.my_judgments(person_id, slug)
 
     def is_blinded(self, slug: str, person_id: int | None) -> bool:
-        """Tell whether results of a study are hidden from somebody: a reader of it, open, with cases left to judge."""
+        """Return whether results of an open study are hidden from a reader who has cases left to judge."""
         return person_id is not None and is_blinded(self._review, slug, person_id)
 
     def report(self, slug: str, person_id: int | None = None) -> StudyReport:
@@ -278,11 +278,11 @@ class Application:
         return self._signing.sign_report(slug, person_id, meaning, seen_hash=seen_hash)
 
     def content_hash(self, report: StudyReport) -> str:
-        """Give what a signature under a report holds on to: pass it back as `seen_hash`."""
+        """Return what a signature under a report holds on to: pass it back as `seen_hash`."""
         return content_hash(report)
 
     def signatures(self, slug: str, report: StudyReport | None = None) -> tuple[Signature, ...]:
-        """Give the signatures under a study's reports; `report` saves computing the whole one once more."""
+        """Return the signatures under a study's reports; `report` saves computing the whole one once more."""
         return self._signing.signatures(slug, report)
 
     def report_file(self, report: StudyReport, output_format: str) -> bytes:
@@ -344,7 +344,7 @@ class Application:
         return self.exports.study_download(slug, formats, signatures, actor=_actor(person_id))
 
     def past_exports(self, slug: str, limit: int = 50) -> tuple[PastExport, ...]:
-        """Give the exports of a study that were written, newest first, with their checksums."""
+        """Return the exports of a study that were written, newest first, with their checksums."""
         with self.database.read() as uow:
             return past_exports(uow, slug, limit)
 

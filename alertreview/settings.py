@@ -34,7 +34,7 @@ class Settings:
         return self.home / "snapshots"
 
     @property
-    def unfinished_scoring(self) -> Path:
+    def scoring_checkpoint(self) -> Path:
         """Folder of tasks that an interrupted scoring has already finished."""
         return self.home / "unfinished-scoring"
 
@@ -99,11 +99,11 @@ def load_settings(
 
 
 Clock: TypeAlias = Callable[[], datetime]
-"""Gives the time now, aware."""
+"""Returns the time now, aware."""
 Progress: TypeAlias = Callable[[int, int], None]
 """Told how many steps are done, of how many."""
 
 
 def now() -> datetime:
-    """Give the time, aware, in UTC: the one clock of the application."""
+    """Return the time, aware, in UTC: the one clock of the application."""
     return datetime.now(UTC)

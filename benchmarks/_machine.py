@@ -66,7 +66,7 @@ class Watch:
         self._began = time.perf_counter(), self._own(), _busy()
 
     def stop(self) -> Surroundings:
-        """Give what happened since."""
+        """Return what happened since."""
         seconds = time.perf_counter() - self._began[0]
         own, busy = self._own() - self._began[1], _busy()
         others = None if busy is None or self._began[2] is None else (busy - self._began[2] - own) / seconds

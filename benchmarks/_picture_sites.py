@@ -47,7 +47,7 @@ def build_sites(folder: Path, *, again: bool = False) -> dict[str, Path]:
 
 
 def _let_in(home: Path) -> None:
-    """Give each role an account."""
+    """Return each role an account."""
     with open_application(home) as site:
         for login, role in LOGINS.items():
             code = site.accounts.create(f"{login.capitalize()} (simulated)", role, login=login)

@@ -43,7 +43,7 @@ class Picture:
 
 
 def pictures(homes: dict[str, Path]) -> list[Picture]:
-    """Give all pictures; neighbours share site and login, so that each window is signed in once."""
+    """Return all pictures; neighbours share site and login, so that each window is signed in once."""
     with open_application(homes["demonstration"]) as site:
         first = {one: site.worklist(WorklistFilters(decision=one)).rows[0] for one in Decision}
     alert = f"alert?alert={first[Decision.OMISSION].alert_id}"

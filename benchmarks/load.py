@@ -107,7 +107,7 @@ def measure(url: str, n_readers: int, n_rows: int, pause_seconds: float) -> int:
 
 
 def verdict(p99_ms: float, around: Surroundings) -> int:
-    """Say whether the bound holds, and whether this machine could tell; give the exit code."""
+    """Return whether the bound holds, and whether this machine could tell; give the exit code."""
     print(f"  the machine: {around}")
     if p99_ms <= BOUND_MS:
         print(f"  HOLDS: nothing lost, p99 {p99_ms:.0f} ms is within {BOUND_MS:.0f} ms")
@@ -159,7 +159,7 @@ def report(
 
 @contextlib.contextmanager
 def databases(kinds: list[str]) -> Iterator[Iterator[tuple[str, str]]]:
-    """Give a new, empty database of each kind: its name and its URL."""
+    """Return a new, empty database of each kind: its name and its URL."""
     with contextlib.ExitStack() as stack:
 
         def each() -> Iterator[tuple[str, str]]:

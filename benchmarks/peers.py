@@ -60,7 +60,7 @@ def softhad(data, n_graphs):
 
 
 def support_vectors(n_nodes):
-    """Give a machine fitted on a balanced draw from the past."""
+    """Return a machine fitted on a balanced draw from the past."""
 
     def score(past, y_past, recent, y_recent):
         rows = sample_balanced_nodes(y_past, n_nodes, np.random.default_rng(0)).rows
@@ -80,7 +80,7 @@ def label_spreading(past, y_past, recent, y_recent):
 
 
 def cleanlab_with(make_model):
-    """Give one less the label quality that cleanlab finds with cross-validated probabilities of a model."""
+    """Return one less the label quality that cleanlab finds with cross-validated probabilities of a model."""
 
     def score(past, y_past, recent, y_recent):
         from cleanlab.filter import find_label_issues

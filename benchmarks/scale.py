@@ -83,7 +83,7 @@ def print_growth():
 
 
 def top_places(scored, tasks, taken, n):
-    """Give the places of the n highest scores of all, of omissions alone and of commissions alone."""
+    """Return the places of the n highest scores of all, of omissions alone and of commissions alone."""
     scores = np.stack([scored.scores(task, "softhad").scaled_score for task in tasks], axis=1)
     lists = {}
     for name, mask in (("omissions", ~taken), ("commissions", taken)):

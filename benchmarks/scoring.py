@@ -324,7 +324,7 @@ def rows_written(database_file):
 
 
 def peak_gib(who=resource.RUSAGE_SELF):
-    """Give the most memory held so far, in GiB."""
+    """Return the most memory held so far, in GiB."""
     return resource.getrusage(who).ru_maxrss / 1024**2
 
 

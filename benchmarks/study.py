@@ -89,7 +89,7 @@ def _say(line: str) -> None:
 
 
 def _answers(home: Path, slug: str) -> Answers:
-    """Give what three readers with errors of their own answer to decisions whose truth is simulated."""
+    """Return what three readers with errors of their own answer to decisions whose truth is simulated."""
     with open_application(home) as application:
         cases, relevant, true_score = truth_of_cases(application, home / "simulated-source", slug)
     votes = simulate_votes(relevant, true_score, SimulatedPanel(), seed=SEED)

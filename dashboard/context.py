@@ -90,7 +90,7 @@ def signed_in() -> Actor:
 
 
 def may(action: Action) -> bool:
-    """Tell whether the role of who is signed in allows an action, to hide what would be refused."""
+    """Return whether the role of who is signed in allows an action, to hide what would be refused."""
     return signed_in().may(action)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from alertreview.alerts.models import AlertRow
-from alertreview.alerts.triage_models import Standing, TriageChoice
+from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.statistics.estimate import Estimate
 from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus, TriageState
@@ -162,7 +162,7 @@ def patient_cell(row: AlertRow) -> str:
     return ", ".join(part for part in (shorten(row.patient_id, 24), about) if part)
 
 
-def standing(where: Standing) -> str:
+def standing(where: TriageStatus) -> str:
     """Where a decision stands: New, Dismissed, Snoozed to 30 Nov 08:00; a snooze that is over says so."""
     if where.state is TriageState.SNOOZED and where.snoozed_until is not None:
         return f"Snoozed to {short_time(where.snoozed_until)}"

@@ -99,7 +99,7 @@ class AuditTrail:
     def latest(
         self, limit: int = 100, before: int | None = None, *, action: str = "", thing: str = "", actor: str = ""
     ) -> list[AuditRow]:
-        """Give the newest rows, newest first.
+        """Return the newest rows, newest first.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class AuditTrail:
         return [AuditRow(**{**row, "at": datetime.fromisoformat(row["at"])}) for row in rows]
 
     def actions(self) -> list[str]:
-        """Give every kind of act there is, in alphabetical order."""
+        """Return every kind of act there is, in alphabetical order."""
         return sorted(self._connection.execute(sa.select(AuditEvent.action).distinct()).scalars())
 
     def all(self) -> Iterator[dict[str, Any]]:
@@ -133,11 +133,11 @@ class AuditTrail:
         return (dict(row) for row in rows.mappings())
 
     def count(self) -> int:
-        """Give the number of rows; they are numbered without gaps."""
+        """Return the number of rows; they are numbered without gaps."""
         return self._connection.execute(sa.select(sa.func.max(AuditEvent.sequence))).scalar_one_or_none() or 0
 
     def head(self) -> str:
-        """Give the hash of the last row."""
+        """Return the hash of the last row."""
         statement = sa.select(AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
         return self._connection.execute(statement).scalar_one_or_none() or GENESIS
 

@@ -29,7 +29,7 @@ class LastAsked(Generic[T]):
         self._changing = Lock()
 
     def get(self, key: Hashable, ask: Callable[[], T]) -> T:
-        """Give the answer under a key, asking only when it is not kept; what `ask` raises is not kept."""
+        """Return the answer under a key, asking only when it is not kept; what `ask` raises is not kept."""
         with self._changing:
             if key in self._answers:
                 self._answers.move_to_end(key)
@@ -65,7 +65,7 @@ class Kept:
         self._answers: dict[str, LastAsked[Any]] = {kind: LastAsked(most) for kind, most in MOST.items()}
 
     def get(self, kind: str, key: Hashable, ask: Callable[[], T]) -> T:
-        """Give the answer to a question, asking only when it is not kept.
+        """Return the answer to a question, asking only when it is not kept.
 
         Parameters
         ----------
@@ -86,10 +86,10 @@ class Kept:
 
 
 def kept_or_asked(kept: Kept | None, kind: str, key: Hashable, ask: Callable[[], T]) -> T:
-    """Give a kept answer, or ask where nothing is kept: inside a transaction that writes."""
+    """Return a kept answer, or ask where nothing is kept: inside a transaction that writes."""
     return ask() if kept is None else kept.get(kind, key, ask)
 
 
 def kept_of_run(kept: Kept | None, kind: str, run: RunRow, key: tuple[Hashable, ...], ask: Callable[[], T]) -> T:
-    """Give a kept answer about a run; about one that is not published yet nothing is kept."""
+    """Return a kept answer about a run; about one that is not published yet nothing is kept."""
     return kept_or_asked(None if run.published_at is None else kept, kind, (run.id, run.published_at, *key), ask)

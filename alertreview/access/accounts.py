@@ -78,7 +78,7 @@ class AccountService:
         self._clock = clock
 
     def all(self) -> tuple[AccountView, ...]:
-        """Give everybody, those who were deactivated last."""
+        """Return everybody, those who were deactivated last."""
         now = self._clock()
         with self._database.read() as uow:
             accounts = {account.person_id: account for account in uow.accounts.all()}
@@ -90,12 +90,12 @@ class AccountService:
         return tuple(sorted(views, key=lambda view: (not view.active, view.person_id)))
 
     def units(self) -> tuple[str, ...]:
-        """Give the units of the last import."""
+        """Return the units of the last import."""
         with self._database.read() as uow:
             return uow.units.all()
 
     def find(self, login: str) -> AccountView:
-        """Give a person by login, whatever the source, or by name.
+        """Return a person by login, whatever the source, or by name.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class AccountService:
         units: Collection[str] | None = None,
         actor: str = COMMAND_LINE,
     ) -> str:
-        """Give somebody an account; a person of that name who has none yet keeps her judgments and gets it.
+        """Return somebody an account; a person of that name who has none yet keeps her judgments and gets it.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class AccountService:
         return code
 
     def reset(self, whom_id: int, *, actor: str = COMMAND_LINE) -> str:
-        """Give a new one-time code: the password no longer holds, the lock is lifted, every session ends.
+        """Return a new one-time code: the password no longer holds, the lock is lifted, every session ends.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class AccountService:
         return code
 
     def set_role(self, whom_id: int, role: Role, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
-        """Give somebody another role; it acts at the person's next action.
+        """Return somebody another role; it acts at the person's next action.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class AccountService:
             uow.commit()
 
     def sessions(self) -> tuple[SessionView, ...]:
-        """Give the sessions that hold, the one seen last first."""
+        """Return the sessions that hold, the one seen last first."""
         now = self._clock()
         with self._database.read() as uow:
             names = {person.id: person.name for person in uow.people.all() if person.active}
@@ -264,7 +264,7 @@ class AccountService:
         return n_ended
 
     def failures(self, limit: int = 50) -> tuple[SignInFailure, ...]:
-        """Give failed sign-ins and locks, newest first."""
+        """Return failed sign-ins and locks, newest first."""
         with self._database.read() as uow:
             names = {f"person {person.id}": person.name for person in uow.people.all()}
             rows = [row for action in FAILURES for row in uow.audit.latest(limit, action=action)]

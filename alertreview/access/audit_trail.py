@@ -78,7 +78,7 @@ class AuditTrailService:
     def page(
         self, before: int | None = None, limit: int = 50, *, action: str = "", person: str = "", thing: str = ""
     ) -> AuditPage:
-        """Give the newest rows.
+        """Return the newest rows.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class AuditTrailService:
         )
 
     def actions(self) -> tuple[str, ...]:
-        """Give every kind of act that the trail holds, in alphabetical order: what a filter offers."""
+        """Return every kind of act that the trail holds, in alphabetical order: what a filter offers."""
         with self._database.read() as uow:
             return tuple(uow.audit.actions())
 

@@ -24,13 +24,13 @@ class Units(Protocol):
     """Says which unit a thing belongs to."""
 
     def of_alert(self, alert_id: int) -> str:
-        """Give the unit of an alert."""
+        """Return the unit of an alert."""
 
     def of_case(self, case_id: int) -> str | None:
-        """Give the unit of a case; None when there is no such case."""
+        """Return the unit of a case; None when there is no such case."""
 
     def of_study(self, slug: str) -> frozenset[str]:
-        """Give the units of a study's cases."""
+        """Return the units of a study's cases."""
 
 
 class Door:
@@ -115,7 +115,7 @@ class Door:
 
 
 def _signature(use_case: Callable[..., Any]) -> inspect.Signature:
-    """Give the parameters of a use case without itself."""
+    """Return the parameters of a use case without itself."""
     method = getattr(use_case, "__func__", None)
     return inspect.signature(use_case) if method is None else _signature_of_method(method)
 
@@ -127,7 +127,7 @@ def _signature_of_method(method: Callable[..., Any]) -> inspect.Signature:
 
 
 def behind_door(application: Any, token: str | None) -> Any:
-    """Give an application as the person behind a token may use it.
+    """Return an application as the person behind a token may use it.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class UnitLookup:
         self._database = database
 
     def of_alert(self, alert_id: int) -> str:
-        """Give the unit of an alert.
+        """Return the unit of an alert.
 
         Raises
         ------
@@ -206,11 +206,11 @@ class UnitLookup:
             return uow.units.of_alert(alert_id)
 
     def of_case(self, case_id: int) -> str | None:
-        """Give the unit of a case; None when there is no such case."""
+        """Return the unit of a case; None when there is no such case."""
         with self._database.read() as uow:
             return uow.units.of_case(case_id)
 
     def of_study(self, slug: str) -> frozenset[str]:
-        """Give the units of a study's cases; empty for a study that is not there."""
+        """Return the units of a study's cases; empty for a study that is not there."""
         with self._database.read() as uow:
             return uow.units.of_study(slug)

@@ -17,7 +17,7 @@ class Health:
         self._database = database
 
     def ready(self) -> bool:
-        """Tell whether the database answers and has this version's schema; the reason is for `alertreview doctor`."""
+        """Return whether the database answers and has this version's schema; the reason is for `alertreview doctor`."""
         try:
             self._database.check()
         except AlertReviewError:

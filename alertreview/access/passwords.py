@@ -39,7 +39,7 @@ class Passwords:
         return self._hasher.hash(password)
 
     def matches(self, stored: str | None, password: str) -> bool:
-        """Tell whether a password is the stored one; takes as long when there is none."""
+        """Return whether a password is the stored one; takes as long when there is none."""
         try:
             nobodys = self._nobodys  # made before the first comparison, or the first one would tell by its time
             self._hasher.verify(stored or nobodys, password[: 4 * LONGEST])

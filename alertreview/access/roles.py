@@ -43,7 +43,7 @@ MATRIX: Mapping[Role, frozenset[Action]] = {
 
 
 def roles_that_may(action: Action) -> frozenset[Role]:
-    """Give the roles that the matrix allows an action: the one rule for pages and use cases alike."""
+    """Return the roles that the matrix allows an action: the one rule for pages and use cases alike."""
     return frozenset(role for role, actions in MATRIX.items() if action in actions)
 
 
@@ -86,13 +86,13 @@ class Actor:
     is_demo: bool = False
 
     def may(self, action: Action) -> bool:
-        """Tell whether the role allows an action."""
+        """Return whether the role allows an action."""
         if self.is_demo:
             return action not in NOT_IN_DEMONSTRATION
         return action in MATRIX.get(self.role, frozenset())
 
     def sees(self, unit: str) -> bool:
-        """Tell whether patients of a unit are this person's to see."""
+        """Return whether patients of a unit are this person's to see."""
         return self.units is None or unit in self.units
 
 

@@ -38,7 +38,7 @@ class Rule:
     fresh: bool = False
 
     def parameters(self) -> tuple[str, ...]:
-        """Give the parameters that the rule names."""
+        """Return the parameters that the rule names."""
         return tuple(name for name in (self.alert, self.alerts, self.case, self.study, self.filters) if name)
 
 

@@ -46,7 +46,7 @@ class SessionService:
         """Of this site's own: two sites on one machine share a name for cookies, whatever their ports."""
 
     def who(self, token: str | None, *, is_act: bool = True) -> Actor:
-        """Give who acts behind a token, as role, units and activity stand now.
+        """Return who acts behind a token, as role, units and activity stand now.
 
         Parameters
         ----------
@@ -74,12 +74,12 @@ class SessionService:
         raise SignedOutError("You are signed out. Sign in again; what was not saved before is not kept.")
 
     def is_demonstration(self) -> bool:
-        """Tell whether this site is a demonstration: simulated patients, and nobody has an account."""
+        """Return whether this site is a demonstration: simulated patients, and nobody has an account."""
         with self._database.read() as uow:
             return is_demonstration(uow)
 
     def has_accounts(self) -> bool:
-        """Tell whether anybody can sign in at all."""
+        """Return whether anybody can sign in at all."""
         with self._database.read() as uow:
             return uow.accounts.exist()
 
@@ -152,14 +152,14 @@ def begin(uow: UnitOfWork, person: PersonRow, source: SignInSource, browser: str
 
 
 def holds(row: SessionRow, now: datetime) -> bool:
-    """Tell whether a session has not ended, by itself or by somebody."""
+    """Return whether a session has not ended, by itself or by somebody."""
     if row.ended_at is not None or row.last_seen_at > now + CLOCK_SLACK:
         return False
     return now < row.expires_at and now - row.last_seen_at < IDLE
 
 
 def is_demonstration(uow: UnitOfWork) -> bool:
-    """Tell whether a site holds nothing but simulated patients and has no accounts."""
+    """Return whether a site holds nothing but simulated patients and has no accounts."""
     return uow.snapshots.latest_is_simulated() and not uow.accounts.exist()
 
 

@@ -138,7 +138,7 @@ class SignIn:
             uow.commit()
 
     def confirm(self, actor: Actor, password: str) -> None:
-        """Give fresh credentials for a signature.
+        """Return fresh credentials for a signature.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class SignIn:
             uow.commit()
 
     def take_flow(self, state: str) -> FlowRow | None:
-        """Give what was kept, once; None when it is unknown, used or too old."""
+        """Return what was kept, once; None when it is unknown, used or too old."""
         with self._database.write() as uow:
             found = uow.sessions.take_flow(secret_hash(state), since=self._clock() - FLOW_LASTS)
             uow.commit()
@@ -233,7 +233,7 @@ class SignIn:
         return account
 
     def _checked(self, login: str, password: str) -> PersonRow:
-        """Give the person of login and password; the same work whatever is wrong."""
+        """Return the person of login and password; the same work whatever is wrong."""
         account, is_open = self._attempt(login)
         stored = account.password_hash if account is not None and is_open else None
         matches = self._passwords.matches(stored, password)

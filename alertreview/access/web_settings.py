@@ -93,11 +93,11 @@ class WebSettings:
     oidc: OidcSettings | None = None
 
     def may_listen_on(self, address: str) -> bool:
-        """Tell whether listening on an address is safe: this machine's, or behind TLS, or wanted in so many words."""
+        """Return whether listening on an address is safe: this machine's, or behind TLS, or wanted in so many words."""
         return is_loopback(address) or bool(self.hosts and (self.tls_proxy or self.without_tls))
 
     def answers(self, client: str | None, host: str) -> bool:
-        """Tell whether a request from an address under a name is answered at all."""
+        """Return whether a request from an address under a name is answered at all."""
         if is_loopback(host):
             return is_loopback(client) or client is None
         if host.lower() not in self.hosts:
@@ -105,12 +105,12 @@ class WebSettings:
         return self.without_tls or client is None or is_loopback(client) or client == self.tls_proxy
 
     def is_secure(self, host: str) -> bool:
-        """Tell whether browsers under a name speak TLS, so that the cookie may say so."""
+        """Return whether browsers under a name speak TLS, so that the cookie may say so."""
         return not is_loopback(host) and not self.without_tls
 
 
 def is_loopback(address: str | None) -> bool:
-    """Tell whether an address or host name means this machine only."""
+    """Return whether an address or host name means this machine only."""
     if not address:
         return False
     name = address.strip().strip("[]").lower()

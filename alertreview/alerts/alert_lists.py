@@ -37,7 +37,7 @@ class ExpectedRate:
 
 
 def judged_study(uow: UnitOfWork, run_id: int) -> StudyRow | None:
-    """Give the newest blinded study of a run whose judging is over: locked, or every case complete.
+    """Return the newest blinded study of a run whose judging is over: locked, or every case complete.
 
     As long as a case is open its readers must not learn results, so an open study gives none. An open panel never
     does: its figures are flattered, because its readers saw the scores.
@@ -130,7 +130,7 @@ class AlertLists:
         self._clock = clock
 
     def targets(self, filters: WorklistFilters) -> dict[int, int]:
-        """Give all alerts that the filters let through, for one act on all of them.
+        """Return all alerts that the filters let through, for one act on all of them.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class AlertLists:
             return {alert_id: standing[key].version if key in standing else 0 for alert_id, key in keys.items()}
 
     def line(self, alert_id: int, filters: WorklistFilters) -> WorklistLine:
-        """Give the line of an alert, whether the filters let it through or not; then it is the alert alone.
+        """Return the line of an alert, whether the filters let it through or not; then it is the alert alone.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class AlertLists:
             return lines_in_words(uow, [line], listed.grouping, zone, now)[0]
 
     def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
-        """Give the time line of one of the nearest past instances that an alert page lists.
+        """Return the time line of one of the nearest past instances that an alert page lists.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class AlertLists:
         return found
 
     def expected_rate(self, filters: WorklistFilters) -> ExpectedRate | None:
-        """Give the expected true-alert rate inside the budget; None until a study of the run is judged.
+        """Return the expected true-alert rate inside the budget; None until a study of the run is judged.
 
         Parameters
         ----------

@@ -90,11 +90,11 @@ class ReviewPatientViews:
     """Task key -> names of labs and drugs that tell its decisions apart, best first."""
 
     def timeline(self, row_index: int, task_key: str) -> Timeline:
-        """Give what was known at the snapshot, and the decision in question."""
+        """Return what was known at the snapshot, and the decision in question."""
         return self.views.timeline(row_index, task_key, self.related.get(task_key, ()))
 
     def last_values(self, row_index: int) -> tuple[LastValue, ...]:
-        """Give the last result of each lab before the snapshot."""
+        """Return the last result of each lab before the snapshot."""
         return self.views.last_values(row_index)
 
 
@@ -125,11 +125,11 @@ class Explanations:
             cache.cache_clear()
 
     def snapshot(self, content_hash: str) -> Snapshot:
-        """Give the import with a content hash."""
+        """Return the import with a content hash."""
         return self._open(content_hash).snapshot
 
     def __call__(self, content_hash: str) -> ReviewPatientViews:
-        """Give the patients of the import with a content hash to the blinded review."""
+        """Return the patients of the import with a content hash to the blinded review."""
         return self._review_views(content_hash)
 
     def explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
@@ -148,7 +148,7 @@ class Explanations:
         return self._explanations.get((content_hash, record.id), lambda: self._explain(content_hash, record, past))
 
     def nearest(self, content_hash: str, record: AlertRecord, past: Past) -> Nearest:
-        """Give the past instances most similar to an alert's; parameters as those of `explain`."""
+        """Return the past instances most similar to an alert's; parameters as those of `explain`."""
         return self._nearest.get((content_hash, record.id), lambda: _nearest(self._open(content_hash), record, past))
 
     def _explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
@@ -172,7 +172,7 @@ class Explanations:
         )
 
     def past_timeline(self, content_hash: str, record: AlertRecord, past: Past, position: int) -> Timeline | None:
-        """Give the time line of one of the past instances that `explain` shows, None for a position that it has not."""
+        """Return the time line of a past instance that `explain` shows; None for a position that it has not."""
         views = self._open(content_hash)
         rows = self.nearest(content_hash, record, past).rows
         if not 0 <= position < min(len(rows), N_NEIGHBOURS_SHOWN):

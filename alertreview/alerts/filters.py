@@ -55,7 +55,7 @@ def restriction_of(
 
 
 def withheld_alerts(uow: UnitOfWork, run: RunRow, reader: int | None) -> list[int]:
-    """Give the alerts of a run that a reader must not meet in any list: the decisions still to be judged blindly.
+    """Return the alerts of a run that a reader must not meet in any list: the decisions still to be judged blindly.
 
     Left out whole, not blanked: the place of a row in a list by rank tells its score as well.
     """
@@ -64,7 +64,7 @@ def withheld_alerts(uow: UnitOfWork, run: RunRow, reader: int | None) -> list[in
 
 
 def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, WorklistFilters]]:
-    """Give the filters once more without each single one that is in use, by its field name."""
+    """Return the filters once more without each single one that is in use, by its field name."""
     unrestricted = WorklistFilters()
     for field in fields(WorklistFilters):
         blank = getattr(unrestricted, field.name)
@@ -157,7 +157,7 @@ class WorklistPages:
         limit: int,
         restriction: AlertFilters,
     ) -> FoundPage:
-        """Give a page; parameters as those of `alertreview.alerts.lines.lines_after`.
+        """Return a page; parameters as those of `alertreview.alerts.lines.lines_after`.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class WorklistPages:
 
 
 def _frozen(value: Any) -> Any:
-    """Give a restriction, or a part of one, as something that can be looked up."""
+    """Return a restriction, or a part of one, as something that can be looked up."""
     if isinstance(value, Mapping):
         return frozenset((key, _frozen(part)) for key, part in value.items())
     if isinstance(value, Set):

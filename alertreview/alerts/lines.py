@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from alertreview.alerts.models import AlertRow, WorklistLine
 from alertreview.alerts.triage import standing_of
-from alertreview.alerts.triage_models import Grouping, ListOrder, Standing
+from alertreview.alerts.triage_models import Grouping, ListOrder, TriageStatus
 from alertreview.alerts.words import headline, line_words
 from core.errors import NotFoundError
 from db.repositories.alert_cursors import cursor_of, day_cursor_of
@@ -31,7 +31,7 @@ def lines_after(
     limit: int,
     restriction: AlertFilters,
 ) -> tuple[list[Line], str | None]:
-    """Give a page of lines and the cursor of the page after it.
+    """Return a page of lines and the cursor of the page after it.
 
     A line stands where its first alert stands, so walking the alerts in their order meets the lines in theirs; an
     alert whose line began earlier is passed over.
@@ -79,7 +79,7 @@ def lines_after(
 def members_of(
     uow: UnitOfWork, run_id: int, grouping: Grouping, order: ListOrder, alert: AlertRecord, restriction: AlertFilters
 ) -> Line:
-    """Give the line that an alert belongs to, the alert alone if the restriction does not let it through."""
+    """Return the line that an alert belongs to, the alert alone if the restriction does not let it through."""
     groups = _groups(uow, run_id, grouping, order, (alert,), restriction)
     line = groups.get(_key(grouping, alert), (alert,))
     return line if any(one.id == alert.id for one in line) else (alert,)
@@ -147,7 +147,7 @@ def _place(order: ListOrder) -> Callable[[AlertRecord], tuple[float, int, str]]:
 
 
 def find_run(uow: UnitOfWork, run_id: int | None) -> RunRow | None:
-    """Give a published run, the latest without a number; None when nothing is published yet.
+    """Return a published run, the latest without a number; None when nothing is published yet.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def lines_in_words(
     return tuple(lines)
 
 
-def _alert_row(record: AlertRecord, zone: ZoneInfo, standing: Standing) -> AlertRow:
+def _alert_row(record: AlertRecord, zone: ZoneInfo, standing: TriageStatus) -> AlertRow:
     return AlertRow(
         alert_id=record.id,
         rank=record.rank,

@@ -7,7 +7,7 @@ cases, never of patients.
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from alertreview.alerts.triage_models import Grouping, ListOrder, Standing, TriageChoice
+from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice, TriageStatus
 from alertreview.scoring.models import Histogram, RunView
 from core.vocabulary import Decision, Kind
 
@@ -78,7 +78,7 @@ class AlertRow:
     """Tasks that are ordered together, such as the labs of one panel; empty for a task that is alone."""
     window_cut: bool = False
     """The decision window was cut short by discharge, death or the end of the data."""
-    standing: Standing = field(default_factory=Standing)
+    standing: TriageStatus = field(default_factory=TriageStatus)
     """Where the decision stands in the ward's triage."""
 
 

@@ -126,7 +126,7 @@ class SnapshotViews:
         self._kept_events: LastAsked[PatientEvents] = LastAsked(KEPT_EVENTS, lambda events: len(events) + 1)
 
     def at(self, moment: pd.Timestamp | np.datetime64) -> datetime:
-        """Give a site time its zone."""
+        """Return a site time its zone."""
         naive: datetime = np.datetime64(moment).astype("datetime64[us]").item()
         return naive.replace(tzinfo=self._zone)
 
@@ -341,16 +341,16 @@ class PatientViews(Protocol):
     """The patients of one import; `row_index` is the row of an instance in that import's arrays."""
 
     def timeline(self, row_index: int, task_key: str) -> Timeline:
-        """Give what was known at the snapshot, and the decision in question."""
+        """Return what was known at the snapshot, and the decision in question."""
         ...
 
     def last_values(self, row_index: int) -> tuple[LastValue, ...]:
-        """Give the last result of each lab before the snapshot."""
+        """Return the last result of each lab before the snapshot."""
         ...
 
 
 OpenPatientViews: TypeAlias = Callable[[str], PatientViews]
-"""Gives the patients of the import with this content hash.
+"""Returns the patients of the import with this content hash.
 
 A study stays with the import that its cases were chosen from; the same row of a later import is another patient.
 """

@@ -46,7 +46,7 @@ class AlertMarks:
     commissions: tuple[int, ...]
 
     def of(self, decision: Decision) -> tuple[int, ...]:
-        """Give the counts of one decision."""
+        """Return the counts of one decision."""
         return self.omissions if decision is Decision.OMISSION else self.commissions
 
 
@@ -142,7 +142,7 @@ class TaskPages:
         self._task_point = lru_cache(maxsize=KEPT_POINTS)(self._read_task_point)
 
     def choices(self, run_id: int, scorer: str = "") -> tuple[TaskChoice, ...]:
-        """Give every task that a published run has looked at, by name.
+        """Return every task that a published run has looked at, by name.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class TaskPages:
         return tuple(sorted(found, key=lambda task: (task.name.casefold(), task.task_key)))
 
     def view(self, filters: WorklistFilters) -> TaskView:
-        """Give one task of a run.
+        """Return one task of a run.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class TaskPages:
             )
 
     def judged(self, filters: WorklistFilters) -> JudgedTask:
-        """Give the AUC of one task's scaled scores, from the newest study of the run whose judging is over.
+        """Return the AUC of one task's scaled scores, from the newest study of the run whose judging is over.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class TaskPages:
         return JudgedTask(auc, study.title)
 
     def drift(self, filters: WorklistFilters) -> tuple[RunPoint, ...]:
-        """Give the newest published runs, oldest first: one task of them, or the whole runs when no task is named.
+        """Return the newest published runs, oldest first: one task of them, or the whole runs when no task is named.
 
         Parameters
         ----------

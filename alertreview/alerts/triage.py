@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from alertreview.alerts.triage_models import NoteEntry, Standing, TriageDone, TriageEntry, TriageStory
+from alertreview.alerts.triage_models import NoteEntry, TriageDone, TriageEntry, TriageStatus, TriageStory
 from alertreview.alerts.withheld import refuse_withheld
 from alertreview.settings import Clock
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
@@ -38,13 +38,13 @@ class Wanted:
     snoozed_until: datetime | None
 
 
-def standing_of(row: TriageRow | None, now: datetime, zone: ZoneInfo) -> Standing:
+def standing_of(row: TriageRow | None, now: datetime, zone: ZoneInfo) -> TriageStatus:
     """Say where a decision stands at a moment: a snooze that is over stands at "new"."""
     if row is None:
-        return Standing()
+        return TriageStatus()
     until = row.snoozed_until
     over = row.state is TriageState.SNOOZED and until is not None and until <= now
-    return Standing(
+    return TriageStatus(
         state=TriageState.NEW if over else row.state,
         version=row.version,
         snoozed_until=until.astimezone(zone) if until else None,
@@ -174,7 +174,7 @@ class TriageService:
                 raise StoreError("The note is not in the database after saving. It is NOT saved; please try again.")
 
     def story(self, alert_id: int, person_id: int | None = None) -> TriageStory:
-        """Give everything the ward has done with and said about the decision of an alert.
+        """Return everything the ward has done with and said about the decision of an alert.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ def _thing(targets: Mapping[int, int]) -> str:
 
 
 def _audited(acts: Sequence[NewTriageAct], targets: Mapping[int, int]) -> dict[str, object]:
-    """Give what the audit trail keeps of an act; the reason stays with the act, it may speak of the patient."""
+    """Return what the audit trail keeps of an act; the reason stays with the act, it may speak of the patient."""
     return {
         "n_alerts": len(acts),
         "alerts": list(targets),

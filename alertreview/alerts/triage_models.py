@@ -55,7 +55,7 @@ class ListOrder(StrEnum):
 
 
 @dataclass(frozen=True)
-class Standing:
+class TriageStatus:
     """Where a decision stands in the ward's triage."""
 
     state: TriageState = TriageState.NEW
@@ -108,7 +108,7 @@ class NoteEntry:
 class TriageStory:
     """Everything the ward has done with and said about a decision."""
 
-    standing: Standing
+    standing: TriageStatus
     acts: tuple[TriageEntry, ...]
     """Newest first."""
     notes: tuple[NoteEntry, ...]
@@ -148,7 +148,7 @@ class SavedViewService:
         self._clock = clock
 
     def offered_to(self, person_id: int) -> tuple[SavedViewEntry, ...]:
-        """Give a person's own views and those that others share, by name."""
+        """Return a person's own views and those that others share, by name."""
         with self._database.read() as uow:
             return tuple(
                 SavedViewEntry(

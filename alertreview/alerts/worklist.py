@@ -56,12 +56,12 @@ class Worklist:
         self._choices = lru_cache(maxsize=KEPT_CHOICES)(self._read_choices)
 
     def runs(self) -> tuple[RunView, ...]:
-        """Give the published runs, newest first."""
+        """Return the published runs, newest first."""
         with self._database.read() as uow:
             return tuple(_run_view(run, uow.snapshots.get(run.snapshot_id)) for run in uow.runs.published())
 
     def run(self, run_id: int | None = None) -> RunView | None:
-        """Give a published run, the latest without a number; None when nothing is published yet.
+        """Return a published run, the latest without a number; None when nothing is published yet.
 
         Raises
         ------
@@ -73,14 +73,14 @@ class Worklist:
             return None if run is None else _run_view(run, uow.snapshots.get(run.snapshot_id))
 
     def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
-        """Give the units and tasks that occur among the alerts of a run, and its days and scores."""
+        """Return the units and tasks that occur among the alerts of a run, and its days and scores."""
         with self._database.read() as uow:
             if uow.runs.published_run(run_id) is None:
                 return FilterChoices((), ())
         return self._choices(run_id, scorer)
 
     def page(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
-        """Give one page of the worklist; without a published run it is empty.
+        """Return one page of the worklist; without a published run it is empty.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Worklist:
             )
 
     def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
-        """Give everything that the alert page shows.
+        """Return everything that the alert page shows.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Worklist:
         )
 
     def preview(self, alert_id: int) -> AlertPreview:
-        """Give what the card beside the list shows of an alert of a published run.
+        """Return what the card beside the list shows of an alert of a published run.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class Worklist:
 
 
 def _behind(uow: UnitOfWork, alert_id: int) -> tuple[AlertRecord, RunRow, SnapshotRow, Past]:
-    """Give an alert, its run and import, and what it was compared with."""
+    """Return an alert, its run and import, and what it was compared with."""
     record = uow.alerts.get(alert_id)
     run = uow.runs.get(record.run_id)
     result = uow.runs.past_of_task(run, record.task_id, record.scorer)

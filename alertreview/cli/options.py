@@ -20,7 +20,7 @@ class UnexpectedError(AlertReviewError):
 
 
 def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--home`` and ``--database``, with their environment variables, and a log for the unforeseen."""
+    """Return a command with ``--home``, ``--database``, their environment variables, and a log of unforeseen errors."""
     command = log_the_unforeseen(command)
     for decorate in (
         click.option(
@@ -39,15 +39,15 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command SOURCE as a path or a URL, with ``--schema``, and ``--format``: told from SOURCE if left out."""
+    """Return a command SOURCE as a path or a URL, with ``--schema``, and ``--format``: told from SOURCE if left out."""
 
     @log_the_unforeseen
     @functools.wraps(command)
     def reading(*, source: str, source_format: str | None, **options: Any) -> Any:
-        from alertreview.records.sources.detect_format import told_format
+        from alertreview.records.sources.detect_format import detect_format
 
         place = source if "://" in source else Path(source)
-        return command(source=place, source_format=source_format or told_format(place), **options)
+        return command(source=place, source_format=source_format or detect_format(place), **options)
 
     for decorate in (
         click.option("--schema", help="Schema of an OMOP CDM that is read from a database."),

@@ -80,7 +80,7 @@ def set_up_study(
 
 
 def people_named(application: Application, names: Sequence[str]) -> list[int]:
-    """Give the numbers of people by name; whoever is not known becomes a reviewer."""
+    """Return the numbers of people by name; whoever is not known becomes a reviewer."""
     with application.database.write() as uow:
         numbers = []
         for name in names:

@@ -26,7 +26,7 @@ class PastExport:
 
 
 def past_exports(uow: UnitOfWork, slug: str, limit: int) -> tuple[PastExport, ...]:
-    """Give the exports of a study, newest first.
+    """Return the exports of a study, newest first.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def verify_backup(
 
 
 def list_backups(parent: Path) -> list[Path]:
-    """Give the verified backups of whole sites in a folder, oldest first."""
+    """Return the verified backups of whole sites in a folder, oldest first."""
     return sorted(path.parent for path in parent.glob(f"*-{TITLE}/{VERIFIED}") if (path.parent / MANIFEST).is_file())
 
 

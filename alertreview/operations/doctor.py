@@ -117,7 +117,7 @@ def _network(settings: Settings, database: Database, mounts: Path) -> Iterator[F
 
 
 def file_system(folder: Path, mounts: Path) -> str | None:
-    """Give the kind of the file system that a folder lies on, None where the system does not list them."""
+    """Return the kind of the file system that a folder lies on, None where the system does not list them."""
     try:
         lines = mounts.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -15,7 +15,7 @@ from core.errors import MappingError, SourceError
 from core.events.code_book import recognise
 from core.events.import_report import ImportReport, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
-from core.events.parts import EventStream, MakeShelf, MemoryShelf
+from core.events.parts import EventStream, MakeSpill, MemorySpill
 from core.events.reading import ROWS_PER_PART, StreamBuilder
 
 Format = Literal["meds", "omop", "csv"]
@@ -121,11 +121,11 @@ def import_snapshot(
             schema=schema,
             min_positive=None,
             progress=tell,
-            make_shelf=writer.shelf,
+            make_spill=writer.spill,
             rows_per_part=rows_per_part,
         )
         built, report = build_parts(
-            read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.shelf
+            read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.spill
         )
         return Imported(writer.finish(built, report), report)
 
@@ -157,7 +157,7 @@ def read_records(
     min_positive: int | None,
     progress: Progress,
     units: dict[str, str] | None = None,
-    make_shelf: MakeShelf = MemoryShelf,
+    make_spill: MakeSpill = MemorySpill,
     rows_per_part: int = ROWS_PER_PART,
 ) -> Records:
     """Read a source into an event stream; parameters as in `build_cohort`.
@@ -180,7 +180,7 @@ def read_records(
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
     opened = _open(source, site, schema)
-    builder = StreamBuilder(site, opened.descriptions, units, make_shelf=make_shelf, rows_per_part=rows_per_part)
+    builder = StreamBuilder(site, opened.descriptions, units, make_spill=make_spill, rows_per_part=rows_per_part)
     n_read = 0
     for chunk in opened.chunks:
         builder.add(chunk)

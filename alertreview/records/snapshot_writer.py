@@ -25,7 +25,7 @@ from core.events.import_report import ImportReport
 _WRITE = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
-class DiskShelf:
+class DiskSpill:
     """A shelf whose parts are files in Arrow's stream format.
 
     Parameters
@@ -200,9 +200,9 @@ class SnapshotWriter:
                 "Make room, or choose another home."
             ) from None
 
-    def shelf(self, name: str) -> DiskShelf:
+    def spill(self, name: str) -> DiskSpill:
         """Make a shelf for rows that wait while the cohort is built (`core.events.parts.MakeShelf`)."""
-        return DiskShelf(self._scratch, name)
+        return DiskSpill(self._scratch, name)
 
     def events(self, part: pd.DataFrame) -> None:
         """Take the next events."""

@@ -114,7 +114,7 @@ def gather_study(
 
 
 def standing_versions(uow: UnitOfWork, study_id: int, case_ids: set[int]) -> list[tuple[str, JudgmentVersion]]:
-    """Give every version of every judgment that stands, with its reader's code; who took an answer back has none.
+    """Return every version of every judgment that stands, with its reader's code; who took an answer back has none.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class ReportCache:
         self._lock = Lock()
 
     def report(self, slug: str) -> StudyReport:
-        """Give the report of a study from its judgments as they stand.
+        """Return the report of a study from its judgments as they stand.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class ReportCache:
         return report
 
     def _stamp(self, slug: str) -> tuple[object, ...]:
-        """Give everything that a report hangs on and that can change: votes, adjudications, readers, state."""
+        """Return everything that a report hangs on and that can change: votes, adjudications, readers, state."""
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)
             return (

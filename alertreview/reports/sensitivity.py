@@ -166,7 +166,7 @@ def _parameters(stored: dict[str, Any]) -> ScoringParameters:
 
 
 def _judged(uow: UnitOfWork, run: RunRow) -> tuple[list[CaseForReport], npt.NDArray[np.float64], str]:
-    """Give cases and majority labels of the newest study of the run whose judging is over."""
+    """Return cases and majority labels of the newest study of the run whose judging is over."""
     study = judged_study(uow, run.id)
     if study is None:
         return [], np.empty(0), ""
@@ -268,7 +268,7 @@ class SensitivityCurves:
         self._database = database
 
     def of_run(self, run_id: int) -> StoredSensitivity | None:
-        """Give the curves of a published run, None when none are stored.
+        """Return the curves of a published run, None when none are stored.
 
         Raises
         ------

@@ -142,7 +142,7 @@ class ReportSigning:
         return signature
 
     def signatures(self, slug: str, report: StudyReport | None = None) -> tuple[Signature, ...]:
-        """Give the signatures under a study's reports, oldest first; those that no longer hold say so.
+        """Return the signatures under a study's reports, oldest first; those that no longer hold say so.
 
         Parameters
         ----------

@@ -49,7 +49,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class Spill:
     """Finished runs of one experiment, one file each, so that an interrupted experiment goes on where it stopped.
 
     Parameters
@@ -116,14 +116,14 @@ def collect_runs(
         What results depend on beside the seed and the version of the program.
     progress : callable
     """
-    shelf = Shelf(options.out / "runs" / name, {"experiment": name, "seed": options.seed, **settings})
-    make_folder(shelf.folder)
-    found = {run: rows for run in range(options.runs) if (rows := shelf.read(run)) is not None}
+    spill = Spill(options.out / "runs" / name, {"experiment": name, "seed": options.seed, **settings})
+    make_folder(spill.folder)
+    found = {run: rows for run in range(options.runs) if (rows := spill.read(run)) is not None}
     progress(len(found), options.runs)
     waiting = [run for run in range(options.runs) if run not in found]
     parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator_unordered", batch_size=1)
     for run, rows in parallel(joblib.delayed(_alone)(work, run) for run in waiting):
-        shelf.keep(run, rows)
+        spill.keep(run, rows)
         found[run] = rows
         progress(len(found), options.runs)
     return [{"run": run, **row} for run in range(options.runs) for row in found[run]]
@@ -163,7 +163,7 @@ class Grid:
     rows: list[tuple[str, ...]]
 
     def lines(self) -> list[str]:
-        """Give the table as text: first column to the left, the others to the right."""
+        """Return the table as text: first column to the left, the others to the right."""
         widths = [max(len(row[i]) for row in (self.header, *self.rows)) for i in range(len(self.header))]
         made = [self.caption]
         for row in (self.header, *self.rows):
@@ -172,12 +172,12 @@ class Grid:
         return made
 
     def markdown(self) -> str:
-        """Give the table for a document in Markdown."""
+        """Return the table for a document in Markdown."""
         lines = [self.header, tuple("---" for _ in self.header), *self.rows]
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + f"\n\n{self.caption}.\n"
 
     def block(self) -> Table:
-        """Give the table as a block of a document."""
+        """Return the table as a block of a document."""
         return Table(self.caption, self.header, tuple(self.rows), frozenset(range(1, len(self.header))))
 
 
@@ -211,7 +211,7 @@ class Results:
     summary: dict[str, Any] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
-        """Give the tables as text."""
+        """Return the tables as text."""
         made = [self.title] + ([SIMULATED] if self.simulated else [])
         for grid in self.grids:
             made += ["", *grid.lines()]

@@ -73,7 +73,7 @@ def turned_pairs(ranges: list[TaskRange]) -> list[tuple[float, int, int]]:
 
 
 def one_run(study: MedicalStudy, seed: int, run: int) -> list[Row]:
-    """Give the rows of one run: range and most unusual omission of every task."""
+    """Return the rows of one run: range and most unusual omission of every task."""
     ranges = task_ranges(study, seed, run)
     n_turned = len(turned_pairs(ranges))
     return [

@@ -101,7 +101,7 @@ def default_scores(study: MedicalStudy, seed: int, run: int) -> FloatArray:
 
 
 def one_run(study: MedicalStudy, seed: int, run: int) -> list[Row]:
-    """Give the rows of one run: AUC on the judged cases and the top fifty, by method, setting and scaling."""
+    """Return the rows of one run: AUC on the judged cases and the top fifty, by method, setting and scaling."""
     n_past = study.prepared.n_past
     columns: dict[tuple[str, float, bool], list[FloatArray]] = {}
     for task in study.tasks:

@@ -40,7 +40,7 @@ def draw_run(name: Name, seed: int, run: int, n_per_class: int = N_PER_CLASS) ->
 
 
 def one_run(seed: int, n_per_class: int, run: int) -> list[Row]:
-    """Give the rows of one run: every method on every data set."""
+    """Return the rows of one run: every method on every data set."""
     rows = []
     for name in NAMES:
         past, recent = draw_run(name, seed, run, n_per_class)

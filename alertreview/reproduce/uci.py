@@ -69,7 +69,7 @@ def split_responses(data: Responses, random: np.random.Generator) -> Split:
 
 
 def one_run(data_sets: tuple[Responses, ...], seed: int, run: int) -> list[Row]:
-    """Give the rows of one run: every method on every data set."""
+    """Return the rows of one run: every method on every data set."""
     rows = []
     for place, data in enumerate(data_sets):
         split = split_responses(data, np.random.default_rng([seed, run, place]))

@@ -70,7 +70,7 @@ class AdjudicationService:
         self._clock = clock
 
     def disagreements(self, slug: str, person_id: int) -> tuple[int, ...]:
-        """Give the numbers of the cases that wait for this person: complete, undecided, and never read by him.
+        """Return the numbers of the cases that wait for this person: complete, undecided, and never read by him.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class AdjudicationService:
             return tuple(case_id for case_id in undecided if not uow.adjudications.was_reader(case_id, person_id))
 
     def case(self, slug: str, person_id: int, case_id: int) -> AdjudicationCase:
-        """Give a case with its votes as A, B, C.
+        """Return a case with its votes as A, B, C.
 
         Raises
         ------

@@ -5,7 +5,7 @@ from core.vocabulary import StudyStatus
 
 
 def is_blinded(review: ReviewService, slug: str, person_id: int) -> bool:
-    """Tell whether results of a study are still hidden from a person.
+    """Return whether results of a study are still hidden from a person.
 
     A case that others hold counts as left: when their hold lapses, it may become this reader's. From readers of an
     open panel they are hidden until it is locked, so that no answer is given or changed with the others' in view.

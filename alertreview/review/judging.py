@@ -10,12 +10,12 @@ from alertreview.review.rules import check_comment, no_place, require_judgeable,
 from core.errors import InvalidInputError, RefusedError, StoreError
 from core.vocabulary import Answer, Certainty
 from db.database import Database
-from db.rows import DraftRow, FormStanding, JudgmentVersion, NewJudgment
+from db.rows import DraftRow, FormState, JudgmentVersion, NewJudgment
 from db.unit_of_work import UnitOfWork
 
 
 @dataclass(frozen=True)
-class Form:
+class JudgmentForm:
     """Which showing of which case an act belongs to."""
 
     slug: str
@@ -26,7 +26,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Given:
+class AnswerInput:
     """What a reader answered."""
 
     answer: Answer | None
@@ -36,7 +36,7 @@ class Given:
     active_seconds: float | None
 
 
-def save(database: Database, now: datetime, form: Form, given: Given) -> SavedJudgment:
+def save(database: Database, now: datetime, form: JudgmentForm, given: AnswerInput) -> SavedJudgment:
     """Save an answer; see `alertreview.review.review.ReviewService.submit_judgment` for the rules."""
     if given.answer is None:
         raise RefusedError("No answer is chosen. Choose 1, 2, 3 or 0, then save.")
@@ -55,7 +55,7 @@ def save(database: Database, now: datetime, form: Form, given: Given) -> SavedJu
     return _read_back(database, form, already_saved=already_saved)
 
 
-def take_back(database: Database, now: datetime, form: Form) -> None:
+def take_back(database: Database, now: datetime, form: JudgmentForm) -> None:
     """Take the current version back; see `alertreview.review.review.ReviewService.undo` for the rules."""
     with database.write(case_id=form.case_id) as uow:
         standing = standing_of(uow, form)
@@ -75,14 +75,16 @@ def take_back(database: Database, now: datetime, form: Form) -> None:
         uow.commit()
 
 
-def standing_of(uow: UnitOfWork, form: Form) -> FormStanding:
+def standing_of(uow: UnitOfWork, form: JudgmentForm) -> FormState:
     """Look at everything that decides about a form, in the unit of work that saves it."""
     if not form.form_key:
         raise InvalidInputError("The form has no key. Reload the case.")
     return uow.judgments.standing(form.slug, form.person_id, form.case_id, form.form_key)
 
 
-def append_judgment(uow: UnitOfWork, now: datetime, form: Form, given: Given, standing: FormStanding) -> None:
+def append_judgment(
+    uow: UnitOfWork, now: datetime, form: JudgmentForm, given: AnswerInput, standing: FormState
+) -> None:
     """Append a judgment in a unit of work of the caller's, by the same rules as `save`.
 
     Parameters
@@ -153,7 +155,7 @@ def _taking_back(current: JudgmentVersion, former: JudgmentVersion | None, form_
 
 
 def _audited(judgment: NewJudgment | None) -> dict[str, object] | None:
-    """Give what the audit trail keeps of a version; comments stay in the judgments, they may speak of the patient."""
+    """Return what the audit trail keeps of a version; comments stay in the judgments, they may speak of the patient."""
     if judgment is None:
         return None
     return {
@@ -163,7 +165,7 @@ def _audited(judgment: NewJudgment | None) -> dict[str, object] | None:
     }
 
 
-def _read_back(database: Database, form: Form, *, already_saved: bool) -> SavedJudgment:
+def _read_back(database: Database, form: JudgmentForm, *, already_saved: bool) -> SavedJudgment:
     """Look after the commit, in a transaction of its own, at what the database really holds."""
     with database.read() as uow:
         stored = uow.judgments.saved(form.form_key)
@@ -220,7 +222,7 @@ def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[O
         study = uow.studies.by_slug(slug)
         for vote in votes:
             form_key = f"outside-{study.id}-{vote.case_id}-{vote.person_id}"
-            form = Form(slug, vote.person_id, vote.case_id, 0, form_key)
+            form = JudgmentForm(slug, vote.person_id, vote.case_id, 0, form_key)
             standing = standing_of(uow, form)
             if was_saved(standing, vote.case_id, vote.person_id):
                 continue
@@ -230,7 +232,7 @@ def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[O
                 raise RefusedError(
                     f"Case {vote.case_id} of study '{slug}' has no slot left for person {vote.person_id}."
                 )
-            given = Given(vote.answer, vote.certainty, vote.comment, vote.reason, vote.active_seconds)
+            given = AnswerInput(vote.answer, vote.certainty, vote.comment, vote.reason, vote.active_seconds)
             append_judgment(uow, now, form, given, standing)
             n_new += 1
         uow.commit()

@@ -60,7 +60,7 @@ class PanelService:
         self._clock = clock
 
     def cases(self, alert_id: int, person_id: int) -> tuple[PanelCase, ...]:
-        """Give the cases that the decision of an alert is in open panels of a reader, newest study first.
+        """Return the cases that the decision of an alert is in open panels of a reader, newest study first.
 
         Only cases in which the reader has a place or can get one; looking takes none. Nothing while the reader has
         still to judge the same decision blindly in another study.
@@ -86,7 +86,7 @@ class PanelService:
             )
 
     def next_alert(self, slug: str, person_id: int, after_case_id: int | None = None) -> int | None:
-        """Give the alert on the next case of an open panel that a reader has still to judge; it takes no place.
+        """Return the alert on the next case of an open panel that a reader has still to judge; it takes no place.
 
         Cases below the floor of their run have no alert, and a decision that the reader has still to judge blindly
         shows none: both are passed over, and wait on the page Review.

@@ -18,7 +18,7 @@ from alertreview.alerts.words import sentence
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView
 from core.errors import StoreError
 from core.vocabulary import SlotState
-from db.rows import BlindedRow, DraftRow, JudgmentVersion, OwnAnswer, PlaceRow, ReadingTerms, ShownRow
+from db.rows import BlindedRow, DraftRow, JudgmentVersion, OwnAnswer, ReaderSlotRow, ReadingTerms, ShownRow
 
 JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
 
@@ -38,7 +38,7 @@ class ReaderList:
         Whether free slots may be taken: the study is open.
     """
 
-    def __init__(self, places: Sequence[PlaceRow], order_seed: int, person_id: int, *, takes_new: bool) -> None:
+    def __init__(self, places: Sequence[ReaderSlotRow], order_seed: int, person_id: int, *, takes_new: bool) -> None:
         self._ordered = _repeats_after_originals(
             sorted(places, key=lambda place: _draw(order_seed, person_id, place.case_id))
         )
@@ -51,28 +51,28 @@ class ReaderList:
         return {place.case_id: number for number, place in enumerate(self._ordered, start=1)}
 
     @cached_property
-    def _by_case(self) -> dict[int, PlaceRow]:
+    def _by_case(self) -> dict[int, ReaderSlotRow]:
         return {place.case_id: place for place in self._ordered}
 
     def number(self, case_id: int) -> int:
-        """Give the reader's own number of a case, which never changes."""
+        """Return the reader's own number of a case, which never changes."""
         return self._number[case_id]
 
     def position(self, case_id: int) -> int:
-        """Give the place of a case among those that are or may become the reader's, from 1; 0 when it is none."""
+        """Return the place of a case among those that are or may become the reader's, from 1; 0 when it is none."""
         return next((at for at, place in enumerate(self.mine, start=1) if place.case_id == case_id), 0)
 
-    def find(self, case_id: int) -> PlaceRow | None:
-        """Give the reader's place in a case, None when the study has no such case."""
+    def find(self, case_id: int) -> ReaderSlotRow | None:
+        """Return the reader's place in a case, None when the study has no such case."""
         return self._by_case.get(case_id)
 
-    def may_claim(self, place: PlaceRow) -> bool:
-        """Tell whether a slot is to be had; a repeat only once its original is judged."""
+    def may_claim(self, place: ReaderSlotRow) -> bool:
+        """Return whether a slot is to be had; a repeat only once its original is judged."""
         if not self._takes_new or not place.has_room:
             return False
         return place.original_id is None or self._by_case[place.original_id].state in JUDGED
 
-    def candidates(self, after_case_id: int | None) -> Iterator[PlaceRow]:
+    def candidates(self, after_case_id: int | None) -> Iterator[ReaderSlotRow]:
         """Yield the cases to judge next: those that follow, then from the beginning, put-off ones last."""
         start = self.position(after_case_id) if after_case_id is not None else 0
         put_off = []
@@ -85,7 +85,7 @@ class ReaderList:
                 yield place
         yield from put_off
 
-    def before(self, case_id: int | None) -> Iterator[PlaceRow]:
+    def before(self, case_id: int | None) -> Iterator[ReaderSlotRow]:
         """Yield the reader's own cases that come before one, nearest first; all of them from the end for None."""
         end = self.position(case_id) - 1 if case_id is not None else len(self.mine)
         return (place for place in reversed(self.mine[: max(end, 0)]) if place.holds_slot)
@@ -112,7 +112,7 @@ class ReaderList:
             next_release_at=min(held, default=None),
         )
 
-    def _is_mine(self, place: PlaceRow) -> bool:
+    def _is_mine(self, place: ReaderSlotRow) -> bool:
         if place.holds_slot:
             return True
         if not self._takes_new or not place.has_room:
@@ -130,7 +130,7 @@ def _draw(order_seed: int, person_id: int, case_id: int) -> bytes:
     return hashlib.sha256(f"{order_seed}/{person_id}/{case_id}".encode()).digest()
 
 
-def _repeats_after_originals(drawn: list[PlaceRow]) -> list[PlaceRow]:
+def _repeats_after_originals(drawn: list[ReaderSlotRow]) -> list[ReaderSlotRow]:
     """Let a repeat that was drawn before its original change places with it; both places stay random."""
     if not any(place.repeat_number for place in drawn):
         return drawn
@@ -154,7 +154,7 @@ class Reading:
     cases: ReaderList
 
     def label(self, case_id: int) -> str:
-        """Give the reader's own name of a case: the reader's letter (A, B, ... Z, AA, ...) and the case's number."""
+        """Return the reader's own name of a case: the reader's letter (A, B, ... Z, AA, ...) and the case's number."""
         letters, number = "", self.terms.number
         while number > 0:
             number, rest = divmod(number - 1, 26)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from alertreview.alerts.patient import OpenPatientViews
 from alertreview.review import judging
-from alertreview.review.judging import Form, Given
+from alertreview.review.judging import AnswerInput, JudgmentForm
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView, SavedJudgment
 from alertreview.review.reader_list import ReaderList, Reading, blinded_case, nothing_assigned, own_row
 from alertreview.review.rules import (
@@ -23,7 +23,7 @@ from alertreview.studies.models import StudyView, study_view
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Answer, Certainty, StudyStatus
 from db.database import Database
-from db.rows import DraftRow, PlaceRow, ReadingTerms, ShownRow
+from db.rows import DraftRow, ReaderSlotRow, ReadingTerms, ShownRow
 from db.unit_of_work import UnitOfWork
 
 
@@ -46,12 +46,12 @@ class ReviewService:
         self._clock = clock
 
     def studies(self) -> tuple[StudyView, ...]:
-        """Give every study, newest first."""
+        """Return every study, newest first."""
         with self._database.read() as uow:
             return tuple(study_view(uow, study) for study in uow.studies.all())
 
     def study(self, slug: str) -> StudyView:
-        """Give a study by its short name.
+        """Return a study by its short name.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class ReviewService:
     def next_case(
         self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False
     ) -> BlindedCase | None:
-        """Give the case to read next, and hold it for this reader.
+        """Return the case to read next, and hold it for this reader.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class ReviewService:
         return None if held is None else self._show(reading, held, shown)
 
     def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
-        """Give one case that is or may become this reader's, and hold it.
+        """Return one case that is or may become this reader's, and hold it.
 
         Raises
         ------
@@ -219,8 +219,8 @@ class ReviewService:
         DatabaseUnavailableError
             If it could not be kept; then nothing was.
         """
-        form = Form(slug, person_id, case_id, version_seen, form_key)
-        given = Given(answer, certainty, comment, reason, active_seconds)
+        form = JudgmentForm(slug, person_id, case_id, version_seen, form_key)
+        given = AnswerInput(answer, certainty, comment, reason, active_seconds)
         return judging.save(self._database, self._clock(), form, given)
 
     def undo(self, slug: str, person_id: int, case_id: int, *, version_seen: int, form_key: str) -> BlindedCase:
@@ -235,12 +235,12 @@ class ReviewService:
         ConflictError
             If the answer was changed elsewhere since the form was shown.
         """
-        form = Form(slug, person_id, case_id, version_seen, form_key)
+        form = JudgmentForm(slug, person_id, case_id, version_seen, form_key)
         judging.take_back(self._database, self._clock(), form)
         return self.case(slug, person_id, case_id)
 
     def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
-        """Give a reader's own current judgments, newest first.
+        """Return a reader's own current judgments, newest first.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class ReviewService:
         return tuple(sorted(rows, key=lambda row: row.saved_at, reverse=True))
 
     def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
-        """Give the reference answer and comment of a calibration case, once the reader has judged it; None without one.
+        """Return the reference answer and comment of a calibration case that the reader has judged; None without one.
 
         Raises
         ------
@@ -280,7 +280,7 @@ class ReviewService:
             return uow.cases.reference(case_id)
 
     def show_score(self, person_id: int, alert_id: int) -> bool:
-        """Tell whether an alert may show score and votes, and if so remember that somebody saw them.
+        """Return whether an alert may show score and votes, and if so remember that somebody saw them.
 
         Not to a reader who has still to judge the decision blindly. To everybody else it may, and a later judgment of
         the same decision carries the mark.
@@ -304,7 +304,7 @@ class ReviewService:
                 uow.commit()
         return True
 
-    def _hold_first(self, terms: ReadingTerms, candidates: list[PlaceRow]) -> int | None:
+    def _hold_first(self, terms: ReadingTerms, candidates: list[ReaderSlotRow]) -> int | None:
         """Hold the first case that is still to be had; writes only when something changes."""
         now = self._clock()
         first = candidates[0]
@@ -344,14 +344,14 @@ def _is_judged(uow: UnitOfWork, case_id: int, person_id: int) -> bool:
     return current is not None and current.answer is not None
 
 
-def _is_safe(terms: ReadingTerms, place: PlaceRow, now: datetime) -> bool:
-    """Tell whether a slot stays its reader's for some time without being held anew."""
+def _is_safe(terms: ReadingTerms, place: ReaderSlotRow, now: datetime) -> bool:
+    """Return whether a slot stays its reader's for some time without being held anew."""
     if terms.status is not StudyStatus.OPEN or place.held_until is None:
         return True
     return place.held_until > now + timedelta(hours=1)
 
 
-def _may_open(uow: UnitOfWork, terms: ReadingTerms, place: PlaceRow, now: datetime) -> bool:
+def _may_open(uow: UnitOfWork, terms: ReadingTerms, place: ReaderSlotRow, now: datetime) -> bool:
     """Hold a case, if it can be had; a place of his own is enough for a reader once the study takes nothing new."""
     if _hold(uow, terms, place.case_id, now):
         return True

@@ -3,14 +3,14 @@
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import StudyStatus
 from db.repositories.studies import no_study
-from db.rows import FormStanding, JudgmentVersion, PlaceRow, ReadingTerms
+from db.rows import FormState, JudgmentVersion, ReaderSlotRow, ReadingTerms
 from db.unit_of_work import UnitOfWork
 
 LONGEST_COMMENT = 20_000
 
 
 def require_reader(uow: UnitOfWork, slug: str, person_id: int) -> ReadingTerms:
-    """Give somebody as a reader of a study.
+    """Return somebody as a reader of a study.
 
     Raises
     ------
@@ -51,8 +51,8 @@ def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: int) -> None:
         raise no_case(study.slug, case_id)
 
 
-def require_judgeable(standing: FormStanding, slug: str, case_id: int) -> ReadingTerms:
-    """Give the reader's terms, if the reader may judge a case of a study now.
+def require_judgeable(standing: FormState, slug: str, case_id: int) -> ReadingTerms:
+    """Return the reader's terms, if the reader may judge a case of a study now.
 
     Raises
     ------
@@ -86,8 +86,8 @@ def require_seen(current: JudgmentVersion | None, case_id: int, version_seen: in
         )
 
 
-def was_saved(standing: FormStanding, case_id: int, person_id: int) -> bool:
-    """Tell whether a form was saved before.
+def was_saved(standing: FormState, case_id: int, person_id: int) -> bool:
+    """Return whether a form was saved before.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def no_place(case_id: int) -> RefusedError:
     )
 
 
-def within_units(uow: UnitOfWork, reader: ReadingTerms, places: list[PlaceRow]) -> list[PlaceRow]:
+def within_units(uow: UnitOfWork, reader: ReadingTerms, places: list[ReaderSlotRow]) -> list[ReaderSlotRow]:
     """Leave out the cases whose patients lie in units that a reader may not see.
 
     Parameters

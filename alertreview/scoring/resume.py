@@ -77,7 +77,7 @@ class StoredEvidence(MutableMapping[int, Evidence]):
         return self._folder / f"{task}.npz"
 
 
-class UnfinishedScoring:
+class ScoringCheckpoint:
     """Folder of finished tasks of one scoring: same data, parameters, seed, split and version give the same folder.
 
     Parameters
@@ -115,7 +115,7 @@ class UnfinishedScoring:
         self._parent = folder
 
     def of_fold(self, fold: int) -> StoredEvidence:
-        """Give the evidence of a fold: what is finished, and where the rest will be kept."""
+        """Return the evidence of a fold: what is finished, and where the rest will be kept."""
         return StoredEvidence(self._folder / str(fold))
 
     def discard(self) -> None:

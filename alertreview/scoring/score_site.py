@@ -14,7 +14,7 @@ import pandas as pd
 from alertreview import __version__
 from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import ScoredImport, WrittenRun, assemble_tasks, last_import, write_run
-from alertreview.scoring.resume import ScoringRequest, UnfinishedScoring
+from alertreview.scoring.resume import ScoringCheckpoint, ScoringRequest
 from alertreview.scoring.scorers import is_retrospective
 from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, keep_learned
@@ -153,7 +153,7 @@ def score_site(
     snapshot = site.snapshot
     folds = fold_of_row(split, snapshot.instances, snapshot.patients, since=parse_day(request.since), seed=request.seed)
     parameters = ScoringParameters(n_nodes=request.n_nodes, n_graphs=request.n_graphs)
-    cache = UnfinishedScoring(settings.unfinished_scoring, site.stored.content_hash, request, parameters, folds)
+    cache = ScoringCheckpoint(settings.scoring_checkpoint, site.stored.content_hash, request, parameters, folds)
     with database.scoring_job():
         discard_abandoned(database)
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
@@ -207,7 +207,7 @@ def _score_folds(
     split: Split,
     request: ScoringRequest,
     parameters: ScoringParameters,
-    cache: UnfinishedScoring,
+    cache: ScoringCheckpoint,
     progress: Progress | None,
     workers: Workers | None,
 ) -> list[ScoredTasks]:
@@ -241,7 +241,7 @@ def _score_folds(
 
 
 def _has_one_past(site: ScoredImport, split: Split) -> bool:
-    """Tell whether later instances can be scored against what is learned: not in folds, not in a shifted calendar."""
+    """Return whether later instances can be scored against what is learned: not in folds, not in a shifted calendar."""
     return split is not Split.FOLDS and not site.stored.calendar_is_shifted
 
 
@@ -317,6 +317,6 @@ def parse_day(text: str | None) -> pd.Timestamp | None:
 
 
 def peak_memory_mib() -> float:
-    """Give the most memory that this process has held so far."""
+    """Return the most memory that this process has held so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024**2 if sys.platform == "darwin" else 1024)

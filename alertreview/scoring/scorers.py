@@ -35,7 +35,7 @@ _MEANINGS: Final[dict[str, str]] = {
 
 
 def is_retrospective(name: str) -> bool:
-    """Tell whether a scorer needs the whole decision window to be over: its list looks back, it cannot warn."""
+    """Return whether a scorer needs the whole decision window to be over: its list looks back, it cannot warn."""
     return name in RETROSPECTIVE_SCORERS
 
 
@@ -47,5 +47,5 @@ def describe_scorer(name: str) -> str:
 
 
 def list_named_scorers() -> tuple[tuple[str, str], ...]:
-    """Give the named scorers with a line on each."""
+    """Return the named scorers with a line on each."""
     return tuple((name, describe_scorer(name)) for name in ALL_SCORERS)

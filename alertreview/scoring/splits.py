@@ -87,7 +87,7 @@ def fold_of_row(
 
 
 def rows_of_fold(folds: FoldOfRow, fold: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Give the rows learned from and the rows scored in one fold.
+    """Return the rows learned from and the rows scored in one fold.
 
     Returns
     -------

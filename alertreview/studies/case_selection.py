@@ -37,7 +37,7 @@ class Candidates:
     """False for omissions in a window that was cut short: what was not done may only not have been done yet."""
 
     def scores(self) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Give the scaled scores of what can really be chosen, an order group once."""
+        """Return the scaled scores of what can really be chosen, an order group once."""
         rows, _ = candidate_rows(self.scaled, self.group, self.eligible)
         return self.scaled[rows]
 
@@ -200,7 +200,7 @@ def _group_codes(
     row: np.ndarray[Any, np.dtype[np.int64]],
     taken: np.ndarray[Any, np.dtype[np.bool_]],
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Give members of an order group with the same decision on one instance the same code; -1 stands alone."""
+    """Return members of an order group with the same decision on one instance the same code; -1 stands alone."""
     group = pd.factorize(np.array([one.order_group for one in tasks], dtype=object))[0]
     alone = np.array([one.order_group == "" for one in tasks])
     n_rows = int(row.max()) + 1

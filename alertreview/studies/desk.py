@@ -65,7 +65,7 @@ def training_cases(uow: UnitOfWork, source: StudyRow, n_cases: int, seed: int) -
 
 
 def _references(uow: UnitOfWork, source: StudyRow) -> dict[int, tuple[Answer, str]]:
-    """Give label and a sentence on where it comes from, for each decided case."""
+    """Return label and a sentence on where it comes from, for each decided case."""
     states = states_of_cases(uow, source)
     adjudicated = {row.case_id: row for row in uow.adjudications.in_study(source.id)}
     answers: dict[int, list[int]] = {}
@@ -276,7 +276,7 @@ class StudyDesk:
         return self._with_readers(slug, reader_ids, actor)
 
     def paper(self, slug: str) -> StudyPaper:
-        """Give what a study was set up with, and its history with reasons.
+        """Return what a study was set up with, and its history with reasons.
 
         Raises
         ------

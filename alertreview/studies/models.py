@@ -51,7 +51,7 @@ class ExportPreview:
 
 
 def study_view(uow: UnitOfWork, study: StudyRow) -> StudyView:
-    """Give a study with the states of its cases, which add up to their number; hidden repeats do not count."""
+    """Return a study with the states of its cases, which add up to their number; hidden repeats do not count."""
     rubric = uow.studies.rubric(study.id)
     states = states_of_cases(uow, study)
     counted = Counter(states.values())
@@ -101,7 +101,7 @@ KEPT = 50
 
 
 def history_of(uow: UnitOfWork, study: StudyRow) -> tuple[str, ...]:
-    """Give one sentence for each act on a study, oldest first, with its reason; names of readers stay out of it."""
+    """Return one sentence for each act on a study, oldest first, with its reason; names of readers stay out of it."""
     zone = ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)
     rows = [row for action in ACTIONS for row in uow.audit.latest(KEPT, action=action, thing=f"study {study.slug}")]
     sentences = []

@@ -12,14 +12,14 @@ from db.unit_of_work import UnitOfWork
 
 
 def votes(uow: UnitOfWork, slug: str) -> tuple[Vote, ...]:
-    """Give the current judgments of a study, by case and reader, without hidden repeats."""
+    """Return the current judgments of a study, by case and reader, without hidden repeats."""
     study = _for_report(uow, slug)
     zone = _zone(uow, study)
     return tuple(_vote(row, zone) for row in uow.judgments.votes(study.id) if not row.repeat_number)
 
 
 def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[Vote, Vote], ...]:
-    """Give pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
+    """Return pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
     study = _for_report(uow, slug)
     zone = _zone(uow, study)
     decision = {case.id: (case.instance_id, case.task_id) for case in uow.cases.in_study(study.id)}
@@ -33,7 +33,7 @@ def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[Vote, Vote], ...]:
 
 
 def case_rows(uow: UnitOfWork, slug: str) -> tuple[CaseForReport, ...]:
-    """Give the cases of a study with how they were chosen and what scorers say, without hidden repeats."""
+    """Return the cases of a study with how they were chosen and what scorers say, without hidden repeats."""
     study = _for_report(uow, slug)
     zone = _zone(uow, study)
     states = states_of_cases(uow, study)

@@ -136,7 +136,7 @@ class StudyService:
         answer_texts: Mapping[Answer, str],
         actor: str = COMMAND_LINE,
     ) -> int:
-        """Give a draft a new rubric version and return its number; former versions stay readable.
+        """Return a draft a new rubric version and return its number; former versions stay readable.
 
         Raises
         ------
@@ -232,12 +232,12 @@ class StudyService:
             uow.commit()
 
     def view(self, slug: str) -> StudyView:
-        """Give a study as it stands."""
+        """Return a study as it stands."""
         with self._database.read() as uow:
             return study_view(uow, uow.studies.by_slug(slug))
 
     def votes(self, slug: str) -> tuple[Vote, ...]:
-        """Give the current judgments of a study, by case and reader, without hidden repeats.
+        """Return the current judgments of a study, by case and reader, without hidden repeats.
 
         Raises
         ------
@@ -248,12 +248,12 @@ class StudyService:
             return results.votes(uow, slug)
 
     def repeats(self, slug: str) -> tuple[tuple[Vote, Vote], ...]:
-        """Give pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
+        """Return pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
         with self._database.read() as uow:
             return results.repeats(uow, slug)
 
     def case_rows(self, slug: str) -> tuple[CaseForReport, ...]:
-        """Give the cases of a study with how they were chosen and what scorers say, without hidden repeats.
+        """Return the cases of a study with how they were chosen and what scorers say, without hidden repeats.
 
         Raises
         ------

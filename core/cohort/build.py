@@ -17,7 +17,7 @@ from core.cohort.tasks import TaskCollector, edited_groups, order_groups
 from core.errors import MappingError
 from core.events.import_report import ImportReport, ReadCounts, StayCounts, StreamChecks
 from core.events.mapping import SiteMapping
-from core.events.parts import EventStream, MakeShelf, MemoryShelf, WholeStream, gathered
+from core.events.parts import EventStream, MakeSpill, MemorySpill, WholeStream, gathered
 from core.events.stays import HOURS_IN_WINDOW, make_instances, make_patients, pair_stays
 from core.events.stream import EVENT_COLUMNS
 from core.vocabulary import Kind
@@ -54,7 +54,7 @@ def build(
     """
     stream = WholeStream(stream) if isinstance(stream, pd.DataFrame) else stream
     sink = MemorySink()
-    built, report = build_parts(stream, counts, mapping, about, progress, sink, MemoryShelf)
+    built, report = build_parts(stream, counts, mapping, about, progress, sink, MemorySpill)
     parts = {each.name: getattr(built, each.name) for each in fields(built)}
     return Cohort(**parts, features=sink.matrix, events=gathered(stream)[list(EVENT_COLUMNS)]), report
 
@@ -66,7 +66,7 @@ def build_parts(
     about: About,
     progress: Progress,
     sink: CohortSink,
-    make_shelf: MakeShelf,
+    make_spill: MakeSpill,
 ) -> tuple[Built, ImportReport]:
     """Build the cohort with one part of the events in memory at a time; parameters and errors as in `build`.
 
@@ -79,7 +79,7 @@ def build_parts(
     """
     progress("stays and instances", 0.0)
     patients = _Patients(stream, mapping, about)
-    patients.gather(make_shelf, progress)
+    patients.gather(make_spill, progress)
     progress("features and tasks", 0.3)
     state = _State(stream, patients, sink)
     state.gather(progress)
@@ -104,7 +104,7 @@ class _Patients:
         self.of_part: list[tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] = []
         """Patients, stays and instances of each part; stays numbered from 0 in each."""
 
-    def gather(self, make_shelf: MakeShelf, progress: Progress) -> None:
+    def gather(self, make_spill: MakeSpill, progress: Progress) -> None:
         """Walk.
 
         Raises
@@ -116,7 +116,7 @@ class _Patients:
         items, names = stream.categories["item"], [""] * len(stream.categories["item"])
         units = list(names)
         shifted = mapping.calendar_is_shifted
-        bands = BandCollector(len(items), stream.n_events, make_shelf("values"), calendar_is_shifted=shifted)
+        bands = BandCollector(len(items), stream.n_events, make_spill("values"), calendar_is_shifted=shifted)
         n_done = 0
         for events in stream.parts():
             paired = pair_stays(events)

@@ -32,7 +32,7 @@ class Cohort:
     features : csr_matrix of shape (n_instances, n_features), float32
         Raw values. An entry that is not stored means "not measured" for a value and 0 for a flag or count.
     feature_dictionary : DataFrame
-        ``name`` (str, for people: "Potassium, last value"), ``source`` (str: the item, "Potassium"), ``aspect`` (str:
+        ``name`` (str, for people: "Potassium, last value"), ``source`` (str: the item), ``feature_kind`` (str:
         "last_value", "hours_since_last", ...), ``meaning`` (str), ``unit`` (str), ``is_flag`` (bool: absent means 0),
         ``share_present`` (float in [0, 1]), ``task_keys`` is not here: features never look at decisions.
     tasks : DataFrame
@@ -97,7 +97,7 @@ class CohortSink(Protocol):
         ...
 
     def feature_chunks(self) -> Iterator[npt.NDArray[Any]]:
-        """Give the arrays of the matrix in pieces: where rows begin, columns (both int64), values."""
+        """Return the arrays of the matrix in pieces: where rows begin, columns (both int64), values."""
         ...
 
 
@@ -127,7 +127,7 @@ class MemorySink:
         self._rows.clear()
 
     def feature_chunks(self) -> Iterator[npt.NDArray[Any]]:
-        """Give the arrays of the matrix."""
+        """Return the arrays of the matrix."""
         yield self.matrix.indptr.astype(np.int64)
         yield self.matrix.indices.astype(np.int64)
         yield self.matrix.data

@@ -18,7 +18,7 @@ RECENT_HOURS = 24
 
 
 @dataclass(frozen=True)
-class Aspect:
+class FeatureKind:
     """One thing said about an item.
 
     Parameters
@@ -42,56 +42,63 @@ class Aspect:
     unit: str
 
 
-VALUE_ASPECTS = (
-    Aspect("last_value", "last value", "Last known value", False, "{unit}"),
-    Aspect("change", "change", "Last known value minus the one before", False, "{unit}"),
-    Aspect("hours_between", "hours between last two", "Hours between the last two values", False, "h"),
-    Aspect("slope_24h", "slope over 24 h", "Least-squares slope over the last 24 h", False, "{unit}/d"),
-    Aspect("slope_stay", "slope over the stay", "Least-squares slope over the stay", False, "{unit}/d"),
-    Aspect("min_stay", "minimum of the stay", "Smallest value of the stay so far", False, "{unit}"),
-    Aspect("max_stay", "maximum of the stay", "Largest value of the stay so far", False, "{unit}"),
-    Aspect("mean_stay", "mean of the stay", "Mean value of the stay so far", False, "{unit}"),
-    Aspect("first_stay", "first of the stay", "First value of the stay", False, "{unit}"),
-    Aspect("change_from_first", "change since first", "Last value minus the first of the stay", False, "{unit}"),
-    Aspect("is_high", "high", "1 if the last value is above the central 90 % at this site", True, ""),
-    Aspect("is_low", "low", "1 if the last value is below the central 90 % at this site", True, ""),
+VALUE_KINDS = (
+    FeatureKind("last_value", "last value", "Last known value", False, "{unit}"),
+    FeatureKind("change", "change", "Last known value minus the one before", False, "{unit}"),
+    FeatureKind("hours_between", "hours between last two", "Hours between the last two values", False, "h"),
+    FeatureKind("slope_24h", "slope over 24 h", "Least-squares slope over the last 24 h", False, "{unit}/d"),
+    FeatureKind("slope_stay", "slope over the stay", "Least-squares slope over the stay", False, "{unit}/d"),
+    FeatureKind("min_stay", "minimum of the stay", "Smallest value of the stay so far", False, "{unit}"),
+    FeatureKind("max_stay", "maximum of the stay", "Largest value of the stay so far", False, "{unit}"),
+    FeatureKind("mean_stay", "mean of the stay", "Mean value of the stay so far", False, "{unit}"),
+    FeatureKind("first_stay", "first of the stay", "First value of the stay", False, "{unit}"),
+    FeatureKind("change_from_first", "change since first", "Last value minus the first of the stay", False, "{unit}"),
+    FeatureKind("is_high", "high", "1 if the last value is above the central 90 % at this site", True, ""),
+    FeatureKind("is_low", "low", "1 if the last value is below the central 90 % at this site", True, ""),
 )
-RESULT_ASPECTS = (
-    Aspect("hours_since_last", "hours since last", "Hours since the last known result", False, "h"),
-    Aspect("count_24h", "results in 24 h", "Number of results known in the last 24 h", True, ""),
-    Aspect("count_stay", "results in the stay", "Number of results known in the stay", True, ""),
-    Aspect("measured_24h", "measured in 24 h", "1 if a result became known in the last 24 h", True, ""),
-    Aspect("ever", "ever measured", "1 if a result was ever known", True, ""),
+RESULT_KINDS = (
+    FeatureKind("hours_since_last", "hours since last", "Hours since the last known result", False, "h"),
+    FeatureKind("count_24h", "results in 24 h", "Number of results known in the last 24 h", True, ""),
+    FeatureKind("count_stay", "results in the stay", "Number of results known in the stay", True, ""),
+    FeatureKind("measured_24h", "measured in 24 h", "1 if a result became known in the last 24 h", True, ""),
+    FeatureKind("ever", "ever measured", "1 if a result was ever known", True, ""),
 )
-PENDING_ASPECTS = (Aspect("pending", "pending", "1 if ordered or taken in the last 48 h and not known yet", True, ""),)
-DRUG_ASPECTS = (
-    Aspect("on_now", "on now", "1 if ordered in this stay and not stopped, or given in the last 24 h", True, ""),
-    Aspect(
+PENDING_KINDS = (
+    FeatureKind("pending", "pending", "1 if ordered or taken in the last 48 h and not known yet", True, ""),
+)
+DRUG_KINDS = (
+    FeatureKind("on_now", "on now", "1 if ordered in this stay and not stopped, or given in the last 24 h", True, ""),
+    FeatureKind(
         "given_24h", "given in 24 h", "1 if given (or, without administrations, ordered) in the last 24 h", True, ""
     ),
-    Aspect("hours_since_start", "hours since start", "Hours since the last start", False, "h"),
-    Aspect("hours_since_last", "hours since last", "Hours since it was last started or given", False, "h"),
-    Aspect(
+    FeatureKind("hours_since_start", "hours since start", "Hours since the last start", False, "h"),
+    FeatureKind("hours_since_last", "hours since last", "Hours since it was last started or given", False, "h"),
+    FeatureKind(
         "count_starts", "starts in the stay", "Number of starts in the stay (administrations without orders)", True, ""
     ),
-    Aspect("ever", "ever", "1 if it was ever started or given", True, ""),
+    FeatureKind("ever", "ever", "1 if it was ever started or given", True, ""),
 )
 PATIENT = "Patient"
 STAY = "Stay"
 UNIT = "Care unit"
 ADMISSION = "Admission"
-STAY_ASPECTS = (
-    (PATIENT, Aspect("age_years", "age", "Age at the snapshot", False, "years")),
-    (PATIENT, Aspect("is_female", "female", "1 if female", True, "")),
-    (PATIENT, Aspect("is_male", "male", "1 if male", True, "")),
-    (STAY, Aspect("hours_since_admission", "hours since admission", "Hours since admission", False, "h")),
-    (STAY, Aspect("day_of_stay", "day of stay", "Day of the stay, 1 = day of admission", False, "d")),
-    (STAY, Aspect("previous_stays", "previous stays", "Number of stays that ended before this one began", True, "")),
+STAY_KINDS = (
+    (PATIENT, FeatureKind("age_years", "age", "Age at the snapshot", False, "years")),
+    (PATIENT, FeatureKind("is_female", "female", "1 if female", True, "")),
+    (PATIENT, FeatureKind("is_male", "male", "1 if male", True, "")),
+    (STAY, FeatureKind("hours_since_admission", "hours since admission", "Hours since admission", False, "h")),
+    (STAY, FeatureKind("day_of_stay", "day of stay", "Day of the stay, 1 = day of admission", False, "d")),
     (
         STAY,
-        Aspect("hours_since_discharge", "hours since last discharge", "Hours since the stay before ended", False, "h"),
+        FeatureKind("previous_stays", "previous stays", "Number of stays that ended before this one began", True, ""),
     ),
-    (UNIT, Aspect("hours_on_unit", "hours on the unit", "Hours since arrival on the care unit", False, "h")),
+    (
+        STAY,
+        FeatureKind(
+            "hours_since_discharge", "hours since last discharge", "Hours since the stay before ended", False, "h"
+        ),
+    ),
+    (UNIT, FeatureKind("hours_on_unit", "hours on the unit", "Hours since arrival on the care unit", False, "h")),
 )
 
 
@@ -99,8 +106,8 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 _Row = tuple[str, str, str, str, str, bool]
 _COLUMNS = ["name", "source", "aspect", "meaning", "unit", "is_flag"]
-_GROUPS = {"value": VALUE_ASPECTS, "result": RESULT_ASPECTS, "pending": PENDING_ASPECTS, "drug": DRUG_ASPECTS}
-_CATEGORY_GROUPS = {"panel": RESULT_ASPECTS, "class": DRUG_ASPECTS}
+_GROUPS = {"value": VALUE_KINDS, "result": RESULT_KINDS, "pending": PENDING_KINDS, "drug": DRUG_KINDS}
+_CATEGORY_GROUPS = {"panel": RESULT_KINDS, "class": DRUG_KINDS}
 
 
 class Layout:
@@ -122,19 +129,19 @@ class Layout:
         self._items, self._names, self._units = items, names, units
         self._offsets: dict[tuple[str, str], int] = {}
         offset = 0
-        for group, aspects in _GROUPS.items():
-            for aspect in aspects:
-                self._offsets[group, aspect.key] = offset
+        for group, feature_kinds in _GROUPS.items():
+            for feature_kind in feature_kinds:
+                self._offsets[group, feature_kind.key] = offset
                 offset += self.n_items
-        for _, aspect in STAY_ASPECTS:
-            self._offsets["stay", aspect.key] = offset
+        for _, feature_kind in STAY_KINDS:
+            self._offsets["stay", feature_kind.key] = offset
             offset += 1
         for source in (UNIT, ADMISSION):
             self._offsets[source, ""] = offset
             offset += self.n_items
-        for group, aspects in _CATEGORY_GROUPS.items() if categories else ():
-            for aspect in aspects:
-                self._offsets[group, aspect.key] = offset
+        for group, feature_kinds in _CATEGORY_GROUPS.items() if categories else ():
+            for feature_kind in feature_kinds:
+                self._offsets[group, feature_kind.key] = offset
                 offset += len(categories)
         self.n_columns = offset
 
@@ -159,13 +166,13 @@ class Layout:
             key, words = ("on_unit", "1 if on") if group == UNIT else ("admission", "1 if the admission was")
             return f"{group}: {self._items[item]}", group, key, f"{words} {self._items[item]}", "", True
         if group == "stay":
-            source, each = next((source, each) for source, each in STAY_ASPECTS if each.key == key)
+            source, each = next((source, each) for source, each in STAY_KINDS if each.key == key)
             return f"{source}: {each.words}", source, each.key, each.meaning, each.unit, each.is_flag
         if group in _CATEGORY_GROUPS:
-            aspect = next(each for each in _CATEGORY_GROUPS[group] if each.key == key)
-            return _item_row(f"Any of {self._categories[item]}", "", aspect)
-        aspect = next(each for each in _GROUPS[group] if each.key == key)
-        return _item_row(self._names[item], self._units[item], aspect)
+            feature_kind = next(each for each in _CATEGORY_GROUPS[group] if each.key == key)
+            return _item_row(f"Any of {self._categories[item]}", "", feature_kind)
+        feature_kind = next(each for each in _GROUPS[group] if each.key == key)
+        return _item_row(self._names[item], self._units[item], feature_kind)
 
 
 def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None:
@@ -186,14 +193,18 @@ def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None
 
 
 def with_unit(events: pd.DataFrame) -> pd.DataFrame:
-    """Give the rows that tell the unit of an item's values."""
+    """Return the rows that tell the unit of an item's values."""
     return events[of_kind(events, (EventKind.LAB_RESULT, EventKind.OBSERVATION)) & (events["unit"] != "").to_numpy()]
 
 
-def _item_row(name: str, unit: str, aspect: Aspect) -> _Row:
-    own = aspect.unit.format(unit=unit) if unit else aspect.unit.replace("{unit}/d", "per d").replace("{unit}", "")
-    meaning = f"{name}: {aspect.meaning[0].lower()}{aspect.meaning[1:]}"
-    return f"{name}, {aspect.words}", name, aspect.key, meaning, own, aspect.is_flag
+def _item_row(name: str, unit: str, feature_kind: FeatureKind) -> _Row:
+    own = (
+        feature_kind.unit.format(unit=unit)
+        if unit
+        else feature_kind.unit.replace("{unit}/d", "per d").replace("{unit}", "")
+    )
+    meaning = f"{name}: {feature_kind.meaning[0].lower()}{feature_kind.meaning[1:]}"
+    return f"{name}, {feature_kind.words}", name, feature_kind.key, meaning, own, feature_kind.is_flag
 
 
 class Entries:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.cohort.instance_blocks import Block
-from core.events.parts import Shelf
+from core.events.parts import Spill
 from core.events.stream import EventKind
 
 IntArray = npt.NDArray[np.int64]
@@ -108,7 +108,7 @@ class Periods:
             self._last_snapshot = last if self._last_snapshot is None else max(last, self._last_snapshot)
 
     def cells(self, times: IntArray) -> IntArray:
-        """Give times the numbers of their periods, 0 for what lies before the first value; final once all were seen."""
+        """Return the period of each time, 0 before the first value; final once all were seen."""
         if self._first is None:
             return np.zeros(len(times), dtype=np.int64)
         last = self._first if self._last_snapshot is None else max(self._last_snapshot, self._first)
@@ -134,10 +134,10 @@ class BandCollector:
         Bands then come from other patients, else from earlier dates.
     """
 
-    def __init__(self, n_items: int, n_events: int, shelf: Shelf, *, calendar_is_shifted: bool) -> None:
+    def __init__(self, n_items: int, n_events: int, spill: Spill, *, calendar_is_shifted: bool) -> None:
         self._n_items = n_items
-        self._n_shelved = max(1, -(-n_events // _VALUES_AT_ONCE))
-        self._shelf = shelf
+        self._n_spilled = max(1, -(-n_events // _VALUES_AT_ONCE))
+        self._spill = spill
         self._shifted = calendar_is_shifted
         self._periods = Periods()
         self._low = self._high = np.zeros((0, n_items))
@@ -156,9 +156,9 @@ class BandCollector:
         self._periods.see(results.known_at, block.snapshot)
         when = self._patient_cells(events)[results.patient] if self._shifted else results.known_at
         rows = pd.DataFrame({"item": results.item.astype(np.int32), "when": when, "value": results.value})
-        to = results.item % self._n_shelved
+        to = results.item % self._n_spilled
         for part in np.unique(to).tolist():
-            self._shelf.put(part, rows[to == part])
+            self._spill.put(part, rows[to == part])
 
     @staticmethod
     def _patient_cells(events: pd.DataFrame) -> IntArray:
@@ -168,9 +168,9 @@ class BandCollector:
         """Compute all bands."""
         n_cells = N_FOLDS if self._shifted else MAX_STEPS + 2
         self._low, self._high = np.full((2, n_cells, self._n_items), np.nan)
-        for part in range(self._n_shelved):
-            rows = self._shelf.read(part)
-            self._shelf.drop(part)
+        for part in range(self._n_spilled):
+            rows = self._spill.read(part)
+            self._spill.drop(part)
             if not len(rows):
                 continue
             items, item = np.unique(rows["item"].to_numpy(), return_inverse=True)

@@ -74,7 +74,7 @@ class TaskCollector:
         self._n_instances += len(instances)
 
     def tasks(self, min_positive: int) -> Tasks:
-        """Give the tasks with at least `min_positive` instances with the decision."""
+        """Return the tasks with at least `min_positive` instances with the decision."""
         keys: list[tuple[str, str, str]] = []
         columns: list[npt.NDArray[np.int32]] = []
         for (kind, number), rows in self._rows.items():

@@ -8,7 +8,7 @@ import pandas as pd
 
 from core.events.code_book import KIND_NAMES, CodeBook, Subjects, kind_number, ranked
 from core.events.mapping import SiteMapping
-from core.events.parts import Shelf, StoredStream, Vocabulary
+from core.events.parts import Spill, StoredStream, Vocabulary
 from core.events.stream import EventKind
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units, numbers_in_texts
 
@@ -29,11 +29,11 @@ class RowHashes:
         Where hashes wait when there are many.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, spill: Spill) -> None:
+        self._spill = spill
         self._kept: list[HashArray] = []
         self._n_kept = 0
-        self._is_shelved = False
+        self._is_spilled = False
 
     def add(self, chunk: pd.DataFrame, code: pd.Series) -> HashArray:
         """Hash the rows of a chunk, and remember them.
@@ -64,24 +64,24 @@ class RowHashes:
         for i in range(_N_PARTS):
             mine = hashes[order[bounds[i] : bounds[i + 1]]]
             if len(mine):
-                self._shelf.put(i, pd.DataFrame({"hash": mine}))
+                self._spill.put(i, pd.DataFrame({"hash": mine}))
         self._kept.clear()
         self._n_kept = 0
-        self._is_shelved = True
+        self._is_spilled = True
 
     def n_different(self) -> int:
         """Count the rows that differ from each other, and forget them all."""
-        if not self._is_shelved:
+        if not self._is_spilled:
             n = _n_different(np.concatenate([np.zeros(0, dtype=np.uint64), *self._kept]))
             self._kept.clear()
             return n
         self._put_away()
         n = 0
         for i in range(_N_PARTS):
-            part = self._shelf.read(i)
+            part = self._spill.read(i)
             if len(part):
                 n += _n_different(part["hash"].to_numpy(dtype=np.uint64, copy=True))
-            self._shelf.drop(i)
+            self._spill.drop(i)
         return n
 
 
@@ -179,7 +179,7 @@ class Settling:
         squeezed = " ".join(unit.split())
         return "" if squeezed in self._mapping.unknown_units else self._mapping.unit_aliases.get(squeezed, squeezed)
 
-    def run(self, arrived: Shelf, n_chunks: int, shelf: Shelf, rows_per_part: int) -> StoredStream:
+    def run(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> StoredStream:
         """Walk.
 
         Parameters
@@ -195,21 +195,21 @@ class Settling:
         -------
         StoredStream
         """
-        self._deal(arrived, n_chunks, shelf, rows_per_part)
+        self._deal(arrived, n_chunks, spill, rows_per_part)
         n_parts = len(self._vocabulary.patients)
         for part in range(n_parts):
-            self._replace(shelf, part, self._looked_at(shelf.read(part)))
+            self._replace(spill, part, self._looked_at(spill.read(part)))
         for part in range(n_parts):
-            self._replace(shelf, part, self._settled(shelf.read(part)))
+            self._replace(spill, part, self._settled(spill.read(part)))
         kinds = frozenset(kind for i, kind in enumerate(EventKind) if self._asked[i].any())
-        return StoredStream(shelf, self._vocabulary, kinds, self._n_events, pd.Timestamp(self._end))
+        return StoredStream(spill, self._vocabulary, kinds, self._n_events, pd.Timestamp(self._end))
 
     @staticmethod
-    def _replace(shelf: Shelf, part: int, rows: pd.DataFrame) -> None:
-        shelf.drop(part)
-        shelf.put(part, rows)
+    def _replace(spill: Spill, part: int, rows: pd.DataFrame) -> None:
+        spill.drop(part)
+        spill.put(part, rows)
 
-    def _deal(self, arrived: Shelf, n_chunks: int, shelf: Shelf, rows_per_part: int) -> None:
+    def _deal(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> None:
         """Bring the rows of each patient together, patients in the order of their pseudonyms."""
         ids = [self._mapping.patient_id(subject) for subject in self._subjects.names]
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
@@ -230,7 +230,7 @@ class Settling:
             by_part = np.argsort(to, kind="stable")
             numbers, starts = np.unique(to[by_part], return_index=True)
             for number, mine in zip(numbers.tolist(), np.split(by_part, starts[1:]), strict=True):
-                shelf.put(number, rows if len(numbers) == 1 else rows.iloc[mine].reset_index(drop=True))
+                spill.put(number, rows if len(numbers) == 1 else rows.iloc[mine].reset_index(drop=True))
 
     def _looked_at(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take out duplicates; know kind, item, text and unit; look at the values."""

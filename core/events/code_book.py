@@ -236,7 +236,7 @@ class Words:
         self.texts: list[str] = [""]
 
     def number(self, text: str) -> int:
-        """Give the number of a text; a new one is added."""
+        """Return the number of a text; a new one is added."""
         number = self._numbers.setdefault(text, len(self.texts))
         if number == len(self.texts):
             self.texts.append(text)

@@ -13,7 +13,7 @@ from core.events.code_book import KIND_NAMES
 from core.events.stream import EVENT_COLUMNS, EventKind, finish_events, of_kind
 
 
-class Shelf(Protocol):
+class Spill(Protocol):
     """Rows of numbers and times in numbered parts."""
 
     def put(self, part: int, rows: pd.DataFrame) -> None:
@@ -29,11 +29,11 @@ class Shelf(Protocol):
         ...
 
 
-MakeShelf = Callable[[str], Shelf]
+MakeSpill = Callable[[str], Spill]
 """Makes an empty shelf; the name is for whoever looks at the disk."""
 
 
-class MemoryShelf:
+class MemorySpill:
     """A shelf that keeps everything in memory."""
 
     def __init__(self, name: str = "") -> None:
@@ -128,7 +128,7 @@ class WholeStream:
         return self._events["time"].max()
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """Give the one part."""
+        """Return the one part."""
         yield self._events if columns is None else self._events[list(columns)]
 
 
@@ -169,9 +169,9 @@ class StoredStream:
     """
 
     def __init__(
-        self, shelf: Shelf, vocabulary: Vocabulary, kinds: frozenset[EventKind], n_events: int, end: pd.Timestamp
+        self, spill: Spill, vocabulary: Vocabulary, kinds: frozenset[EventKind], n_events: int, end: pd.Timestamp
     ) -> None:
-        self._shelf = shelf
+        self._spill = spill
         self._vocabulary = vocabulary
         self.kinds = kinds
         self.n_events = n_events
@@ -187,7 +187,7 @@ class StoredStream:
         """Read the parts back, one after the other."""
         wanted = (*EVENT_COLUMNS, "stay") if columns is None else tuple(columns)
         for number, patients in enumerate(self._vocabulary.patients):
-            stored = self._shelf.read(number, sorted({_STORED_AS.get(name, name) for name in wanted}))
+            stored = self._spill.read(number, sorted({_STORED_AS.get(name, name) for name in wanted}))
             if len(stored):
                 yield pd.DataFrame({name: self._column(name, stored, patients) for name in wanted}, copy=False)
 

@@ -11,7 +11,7 @@ from core.events.cleaning import RowHashes, Settling, decision_marks
 from core.events.code_book import CodeBook, Subjects, Words, kind_number
 from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping
-from core.events.parts import MakeShelf, MemoryShelf, StoredStream, gathered
+from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
 from core.events.stream import EventKind
 
 NO_CODE = "row without a code"
@@ -43,16 +43,16 @@ class StreamBuilder:
         descriptions: Mapping[str, str],
         main_units: Mapping[str, str] | None = None,
         *,
-        make_shelf: MakeShelf = MemoryShelf,
+        make_spill: MakeSpill = MemorySpill,
         rows_per_part: int = ROWS_PER_PART,
     ) -> None:
         self._mapping = mapping
         self._main_units = main_units
         self._book = CodeBook(mapping, descriptions)
-        self._make_shelf = make_shelf
+        self._make_spill = make_spill
         self._rows_per_part = rows_per_part
-        self._hashes = RowHashes(make_shelf("hashes"))
-        self._arrived = make_shelf("arrived")
+        self._hashes = RowHashes(make_spill("hashes"))
+        self._arrived = make_spill("arrived")
         self._n_chunks = 0
         self._texts, self._units, self._subjects = Words(), Words(), Subjects()
         self._n_rows = self._n_without_code = self._n_not_finite = 0
@@ -168,7 +168,7 @@ class StreamBuilder:
             subjects=self._subjects,
             main_units=self._main_units,
         )
-        stream = settling.run(self._arrived, self._n_chunks, self._make_shelf("events"), self._rows_per_part)
+        stream = settling.run(self._arrived, self._n_chunks, self._make_spill("events"), self._rows_per_part)
         cleaner, names = settling.cleaner, self._book.names()
         return stream, ReadCounts(
             n_rows=self._n_rows,

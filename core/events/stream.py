@@ -117,7 +117,7 @@ def empty_events() -> pd.DataFrame:
 
 
 def finish_events(frame: pd.DataFrame, keep: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Give a frame the columns, types and order of an event stream.
+    """Return a frame the columns, types and order of an event stream.
 
     Texts become categories (a stream of 100 million events would not fit in memory otherwise), and rows are sorted by
     patient, time, kind and item, so that the same events give the same stream whatever order they came in.

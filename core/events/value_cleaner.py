@@ -104,7 +104,7 @@ class ValueCleaner:
         return np.asarray((item == i) & (unit == u), dtype=bool)
 
     def main_units(self) -> IntArray:
-        """Give the number of each item's unit, -1 where none is known; final once all parts were looked at."""
+        """Return the number of each item's unit, -1 where none is known; final once all parts were looked at."""
         if self._main is None:
             self._main = np.full(len(self._items), -1, dtype=np.int32)
             for (item, unit), _ in sorted(self._counts.items(), key=lambda each: (each[1], -each[0][1])):

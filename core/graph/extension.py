@@ -133,7 +133,7 @@ def _aligned(matrix: NDArray[Any], kind: Any) -> NDArray[Any]:
 
 
 def _filled_up(n: int, kind: Any) -> int:
-    """Give how many numbers fill the cache lines that `n` of them begin."""
+    """Return how many numbers fill the cache lines that `n` of them begin."""
     per_line: int = _CACHE_LINE // np.dtype(kind).itemsize
     return -(-n // per_line) * per_line
 

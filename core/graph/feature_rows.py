@@ -21,7 +21,7 @@ class RoomForRows:
         self._places, self._values = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
 
     def take(self, n: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Give room for `n` entries: the same memory as before, larger when need be."""
+        """Return room for `n` entries: the same memory as before, larger when need be."""
         if n > len(self._values):
             self._places, self._values = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32)
         return self._places[:n], self._values[:n]
@@ -50,7 +50,7 @@ class FeatureRows:
         return len(self.starts) - 1
 
     def dense(self, rows: IntArray | None = None) -> NDArray[np.float32]:
-        """Give some rows, or all, with their zeros; of shape (n_rows, n_features)."""
+        """Return some rows, or all, with their zeros; of shape (n_rows, n_features)."""
         chosen = np.arange(len(self)) if rows is None else np.asarray(rows, dtype=np.int64)
         full = np.zeros((len(chosen), self.n_features), dtype=np.float32)
         _fill(self.starts, self.places, self.values, chosen, full)

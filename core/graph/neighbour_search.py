@@ -16,7 +16,7 @@ def n_up_to(bits: Any, limit: Any) -> Any:
 
 @compiled
 def largest_below(bits: Any, limit: Any) -> Any:
-    """Give the largest entry below `limit`, -1 when there is none."""
+    """Return the largest entry below `limit`, -1 when there is none."""
     none, top = bits.dtype.type(-1), bits.dtype.type(limit)
     largest = none
     for j in range(len(bits)):
@@ -26,7 +26,7 @@ def largest_below(bits: Any, limit: Any) -> Any:
 
 @compiled
 def limit_of(bits: Any, k: int, infinity: Any, search: Any) -> Any:
-    """Give a number with k entries up to it; where ties leave none, the number that the k-th entry and others share.
+    """Return a number with k entries up to it; where ties leave none, the number that the k-th entry and others share.
 
     Floats that are not negative have the order of their bits read as integers, and integers compare fast. The search
     begins where that for another instance ended; that changes how long it takes, not which entries are chosen.

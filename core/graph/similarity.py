@@ -303,7 +303,7 @@ def warn_when_nearly_dead(graph: sparse.csr_array) -> None:
 def dense_similarity(
     squared_distances: FloatArray, k: int, length_scale: LengthScale, groups: IntArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Give the graph of `knn_similarity` from a symmetric matrix of squared distances, for some hundred nodes.
+    """Return the graph of `knn_similarity` from a symmetric matrix of squared distances, for some hundred nodes.
 
     Parameters
     ----------

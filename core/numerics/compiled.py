@@ -31,7 +31,7 @@ SOURCES: Final = (
 
 
 def digest_of(files: Iterable[Path]) -> str:
-    """Give a short text that changes whenever one of the files does."""
+    """Return a short text that changes whenever one of the files does."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(hashlib.sha256(file.read_bytes()).digest())
@@ -57,7 +57,7 @@ def compiled(function: F) -> F:
 
 
 def _fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Give a * b + c with one rounding; all of one float type, because a conversion would be a rounding unseen."""
+    """Return a * b + c with one rounding; all of one float type, because a conversion would be a rounding unseen."""
     if not isinstance(a, types.Float) or a != b or a != c:
         raise errors.TypingError(f"fma takes three floats of one type, not {a}, {b}, {c}")
 
@@ -109,11 +109,11 @@ class _Vectors:
         self._builder.store(vector, self._at(pointer), align=self._alignment)
 
     def lanes(self, vector: Any) -> list[Any]:
-        """Give the numbers one by one."""
+        """Return the numbers one by one."""
         return [self._builder.extract_element(vector, ir.IntType(32)(lane)) for lane in range(self._n_lanes)]
 
     def spread(self, number: Any) -> Any:
-        """Give a vector that holds one number everywhere."""
+        """Return a vector that holds one number everywhere."""
         first = self._builder.insert_element(self.kind(ir.Undefined), number, ir.IntType(32)(0))
         places = ir.VectorType(ir.IntType(32), self._n_lanes)(None)
         return self._builder.shuffle_vector(first, self.kind(ir.Undefined), places)
@@ -123,7 +123,7 @@ class _Vectors:
 
 
 def _dot(_context: Any, left: Any, right: Any) -> Any:
-    """Give the sum of products: eight sums side by side, added in pairs, then what is left over, one after another."""
+    """Return the sum of products: eight sums side by side, added in pairs, then the remainder one by one."""
     if not _are_contiguous_floats((left, 1), (right, 1)):
         raise errors.TypingError(f"dot takes two contiguous float arrays of one precision, not {left}, {right}")
 
@@ -238,7 +238,7 @@ def _count_up_to(_context: Any, numbers: Any, limit: Any) -> Any:
 
 
 def _are_contiguous_floats(*arrays: tuple[Any, int]) -> bool:
-    """Tell whether all are contiguous float arrays of one precision, each of its number of dimensions."""
+    """Return whether all are contiguous float arrays of one precision, each of its number of dimensions."""
     precision = getattr(arrays[0][0], "dtype", None)
     return isinstance(precision, types.Float) and all(
         isinstance(kind, types.Array) and (kind.dtype, kind.ndim, kind.layout) == (precision, n_dimensions, "C")

@@ -14,7 +14,7 @@ from core.validation import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class KeptGraph(TaskGraph):
+class StoredGraph(TaskGraph):
     """A graph read back: its inverse in the precision of queries, its soft labels as they were solved.
 
     Parameters
@@ -79,7 +79,7 @@ def unpack_graphs(
     label_weight: float,
     regularization: float,
     is_local: bool,
-) -> list[KeptGraph]:
+) -> list[StoredGraph]:
     """Read graphs back that `pack_graphs` made arrays of; every node is a patient by itself.
 
     Parameters
@@ -101,7 +101,7 @@ def unpack_graphs(
     }
     triangles = np.split(arrays[f"{prefix}_inverse"], np.cumsum(sizes * (sizes + 1) // 2)[:-1])
     return [
-        KeptGraph(
+        StoredGraph(
             nodes=SampledNodes(np.arange(size), parts["multiplicities"][number]),
             points=points[number],
             labels=parts["labels"][number],

@@ -200,7 +200,7 @@ LAB_UNITS: tuple[OrderUnit, ...] = (
 
 
 def _drug(name: str, bias: float, rule: str, times: int, on: float) -> OrderUnit:
-    """Give a drug the inertia of a drug that is on: it mostly goes on."""
+    """Return a drug the inertia of a drug that is on: it mostly goes on."""
     return OrderUnit(name, (name,), bias, f"{rule}; on:{name} {on}", times, urgent=True)
 
 

@@ -191,7 +191,7 @@ def _same_length(name: str, values: ArrayLike | None, n: int) -> NDArray[np.gene
 def candidate_rows(
     score: NDArray[np.generic], group: ArrayLike | None = None, eligible: ArrayLike | None = None
 ) -> tuple[Integers, dict[str, int]]:
-    """Give the rows that may be chosen, order groups once, and how many others there are by reason.
+    """Return the rows that may be chosen, order groups once, and how many others there are by reason.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def _even_shares(total: int, parts: int) -> Integers:
 
 
 def _fill(wanted: Integers, population: NDArray[np.generic]) -> Integers:
-    """Give what a stratum lacks to the others, evenly, as far as they have candidates."""
+    """Return what a stratum lacks to the others, evenly, as far as they have candidates."""
     available = population.astype(np.int64)
     chosen = np.minimum(wanted, available)
     while (missing := int(wanted.sum() - chosen.sum())) and (room := np.flatnonzero(chosen < available)).size:
@@ -257,7 +257,7 @@ def _spread(members: Integers, patients: NDArray[np.int32], n: int, rng: np.rand
 
 
 def _turns(hit: NDArray[np.generic]) -> Integers:
-    """Give the runs of equal entries the numbers 0, 1, 2 and so on."""
+    """Return the runs of equal entries the numbers 0, 1, 2 and so on."""
     return np.concatenate(([0], np.cumsum(hit[1:] != hit[:-1]))).astype(np.int64)
 
 

@@ -5,7 +5,7 @@ from plotly.basedatatypes import BaseFigure
 from dashboard.charts.base import Json
 
 
-class Drawn(BaseFigure):  # type: ignore[misc]
+class RawFigure(BaseFigure):  # type: ignore[misc]
     """A plain figure in the place of one that Plotly has put together, which would take longer than all the rest.
 
     Streamlit has Plotly check every plain figure by building it anew. It takes a figure of Plotly's at its word.
@@ -21,5 +21,5 @@ class Drawn(BaseFigure):  # type: ignore[misc]
         self._plain = figure
 
     def to_dict(self) -> Json:
-        """Give the figure."""
+        """Return the figure."""
         return self._plain

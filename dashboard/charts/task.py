@@ -197,7 +197,7 @@ def over_runs(
 
 
 def _few(n: int) -> list[int]:
-    """Give the places on the axis that are named: all of a few runs, first, middle and last of many."""
+    """Return the places on the axis that are named: all of a few runs, first, middle and last of many."""
     return list(range(n)) if n <= 3 else [0, (n - 1) // 2, n - 1]
 
 

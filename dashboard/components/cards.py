@@ -10,7 +10,7 @@ import streamlit as st
 from core.vocabulary import OPEN_PANEL_LIMIT, Decision
 from dashboard.charts.base import CONFIG, Chart
 from dashboard.charts.palette import Palette
-from dashboard.charts.raw_figure import Drawn
+from dashboard.charts.raw_figure import RawFigure
 from dashboard.context import is_phone
 from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
 
@@ -104,7 +104,7 @@ def figure(chart: Chart | None, name: str, colours: Palette, *, otherwise: str =
         st.markdown(muted(plain(otherwise, 400)))
         return
     st.plotly_chart(
-        Drawn(chart.figure), theme=None, config=CONFIG, key=f"{name}-{colours.mode}", alt=chart.alt, width="stretch"
+        RawFigure(chart.figure), theme=None, config=CONFIG, key=f"{name}-{colours.mode}", alt=chart.alt, width="stretch"
     )
 
 

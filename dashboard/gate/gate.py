@@ -85,13 +85,13 @@ def check_settings() -> WebSettings:
 
 
 def base_path() -> str:
-    """Give the path under which a proxy shows the site, as ``/alertreview``; empty for none."""
+    """Return the path under which a proxy shows the site, as ``/alertreview``; empty for none."""
     inside = str(config.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{inside}" if inside else ""
 
 
 def allowed_hosts(web: WebSettings) -> list[str]:
-    """Give the names that Streamlit, too, shall answer under."""
+    """Return the names that Streamlit, too, shall answer under."""
     return ["127.0.0.1", "localhost", "[::1]", "::1", *web.hosts]
 
 
@@ -204,7 +204,7 @@ class Gate:
             await self.app(_unpacked(scope, visit), receive, protecting(scope, send, watch=watch))
 
     async def _who(self, visit: Visit, *, is_act: bool) -> Actor:
-        """Give who is signed in; raises SignedOutError for nobody, and for a demonstration seen from elsewhere."""
+        """Return who is signed in; raises SignedOutError for nobody, and for a demonstration seen from elsewhere."""
         site = await run_in_threadpool(self.site)
         token = visit.token(site)
         actor: Actor = await run_in_threadpool(lambda: site.sessions.who(token, is_act=is_act))

@@ -26,7 +26,7 @@ LARGEST_PAGE = 2_000_000
 
 
 def content_security_policy(script_hashes: Iterable[str] = ()) -> str:
-    """Give the policy of a page.
+    """Return the policy of a page.
 
     Scripts come from this site, or are inline and known by hash; no code is made from text. Styles may be inline:
     the widgets make theirs in the browser. Figures and grids use blobs and data images.

@@ -17,7 +17,7 @@ class Watched(Protocol):
     """What is asked whether it is ready."""
 
     def ready(self) -> bool:
-        """Tell whether the site can work now."""
+        """Return whether the site can work now."""
         ...
 
 
@@ -34,7 +34,7 @@ class HealthRoutes:
         self._watched = watched
 
     def answers(self, path: str) -> bool:
-        """Tell whether a path, with or without a base path before it, is one of the two."""
+        """Return whether a path, with or without a base path before it, is one of the two."""
         return path.endswith((ALIVE, READY))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -39,7 +39,7 @@ Page = Callable[["SignInRoutes", Request], Awaitable[Response]]
 
 
 def site_of_process() -> Any:
-    """Give the application of this process."""
+    """Return the application of this process."""
     from dashboard import context
 
     return context.opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
@@ -241,7 +241,7 @@ class SignInRoutes:
         return response
 
     async def session(self, request: Request) -> Response:
-        """Say whether the session holds, without keeping it awake."""
+        """Return whether the session holds, without keeping it awake."""
         visit = self._visit(request)
         try:
             site = await run_in_threadpool(self.site)
@@ -253,7 +253,7 @@ class SignInRoutes:
         return Response(status_code=204)
 
     async def theme_file(self, request: Request) -> Response:
-        """Give the logo."""
+        """Return the logo."""
         name = request.path_params["name"]
         if name not in THEME_FILES:
             return PlainTextResponse("There is no such page.", 404)

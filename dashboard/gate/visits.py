@@ -70,12 +70,12 @@ class Visit:
         return self.connection.headers.get("sec-fetch-site") == "cross-site"
 
     def token(self, site: Any) -> str | None:
-        """Give the token of the session that the browser claims."""
+        """Return the token of the session that the browser claims."""
         return self.connection.cookies.get(site.sessions.cookie_name)
 
 
 def safe_target(text: str | None, base: str = "") -> str:
-    """Give a path on this site to go to after signing in; anything else leads to the first page."""
+    """Return a path on this site to go to after signing in; anything else leads to the first page."""
     target = text or ""
     if len(target) > LONGEST_TARGET or not TARGET.fullmatch(target) or not target.startswith(f"{base}/"):
         return f"{base}/"
@@ -87,7 +87,7 @@ def safe_target(text: str | None, base: str = "") -> str:
 
 
 def proxy_identity(connection: HTTPConnection, web: WebSettings) -> str:
-    """Give the login that the signing-in proxy vouches for; empty when it is not the proxy, or vouches for nobody."""
+    """Return the login that the signing-in proxy vouches for; empty when it is not the proxy, or vouches for nobody."""
     if web.proxy is None or connection.client is None or connection.client.host != web.proxy.peer:
         return ""
     if not same_secret(connection.headers.get(SECRET_HEADER, ""), web.proxy.secret):
@@ -120,7 +120,7 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 def form_key(request: Request) -> str:
-    """Give the key that ties the next form to this browser: the one it has, or a new one."""
+    """Return the key that ties the next form to this browser: the one it has, or a new one."""
     known = request.cookies.get(FORM_COOKIE, "")
     return known if re.fullmatch(r"[\w-]{20,60}", known) else secrets.token_urlsafe(24)
 
@@ -138,19 +138,19 @@ def keep(response: Response, name: str, value: str, visit: Visit) -> None:
 
 
 def origin_of(visit: Visit) -> str:
-    """Give scheme and host under which the browser sees the site; the host was checked by the gate."""
+    """Return scheme and host under which the browser sees the site; the host was checked by the gate."""
     scheme = "https" if visit.web.is_secure(host_name(visit.connection)) else "http"
     return f"{scheme}://{visit.connection.headers.get('host', '')}"
 
 
 def host_name(connection: HTTPConnection) -> str:
-    """Give the name in the Host header, without port."""
+    """Return the name in the Host header, without port."""
     host = connection.headers.get("host", "")
     return host if host.endswith("]") else host.rsplit(":", 1)[0]
 
 
 def is_at_this_machine(connection: HTTPConnection, web: WebSettings) -> bool:
-    """Tell whether somebody sits at this machine: not through a proxy, and not at a site that others can reach."""
+    """Return whether somebody sits at this machine: not through a proxy, and not at a site that others can reach."""
     client = connection.client
     return (
         not web.hosts

@@ -53,7 +53,7 @@ def page() -> None:
 
 
 def _queues(slug: str) -> list[tuple[str, QueueView]]:
-    """Give how far readers are: all of them to whoever manages studies, else only the one who looks."""
+    """Return how far readers are: all of them to whoever manages studies, else only the one who looks."""
     app = application()
     if may(Action.MANAGE_STUDIES):
         progress = app.studies_service.progress(slug)

@@ -64,12 +64,12 @@ def page() -> None:
 
 
 def _first(choices: dict[str, TaskChoice]) -> str:
-    """Give the task that is shown when the address names none: the first one that was scored."""
+    """Return the task that is shown when the address names none: the first one that was scored."""
     return next((key for key, choice in choices.items() if choice.is_scored), next(iter(choices)))
 
 
 def _beside(task: TaskView, choices: dict[str, TaskChoice]) -> str:
-    """Give the task that stands beside the shown one: the address's, or the first other one; empty for none."""
+    """Return the task that stands beside the shown one: the address's, or the first other one; empty for none."""
     others = {key: choice for key, choice in choices.items() if key != task.task_key}
     asked = st.query_params.get("other", "")
     return asked if asked in others else _first(others) if others else ""

@@ -247,7 +247,7 @@ def _clicked() -> None:
 
 
 def _first_line(at: Place) -> int:
-    """Give the number of the first line on a page."""
+    """Return the number of the first line on a page."""
     return (at.page - 1) * PAGE_SIZE + 1
 
 

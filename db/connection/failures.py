@@ -69,7 +69,7 @@ _BY_DRIVER_WORDS: dict[str, tuple[type[StoreError], str]] = {
 
 
 def as_store_error(error: sa_errors.SQLAlchemyError | sqlite3.Error) -> AlertReviewError:
-    """Give the error of `core.errors` that stands for a driver's error.
+    """Return the error of `core.errors` that stands for a driver's error.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _READ_ONLY = {"alembic_version"}
 
 
 def grant(database: Database, role: str) -> dict[str, str]:
-    """Give a role the rights to work with the database, and take from it all others.
+    """Return a role the rights to work with the database, and take from it all others.
 
     Tables whose triggers refuse a change get no right to it either: two locks on the audit trail, of which the second
     needs the owner's account to open.

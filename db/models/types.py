@@ -33,7 +33,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give the zone back that SQLite does not keep."""
+        """Return the zone back that SQLite does not keep."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -110,12 +110,12 @@ class AnswerCode(TypeDecorator[Answer]):
         return None if value is None else int(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> Answer | None:
-        """Give the word back."""
+        """Return the word back."""
         return None if value is None else Answer(value)
 
 
 def words(vocabulary: type[StrEnum], name: str) -> sa.Enum:
-    """Give a text column that takes only the values of a vocabulary, checked by the database.
+    """Return a text column that takes only the values of a vocabulary, checked by the database.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def _on_postgresql(packed: Packed, compiler: SQLCompiler, **options: Any) -> str
 
 
 def unpacked(text: str | None) -> Sequence[Any]:
-    """Give the rows of a packed text: numbers, texts, None, and moments as `moment` reads them."""
+    """Return the rows of a packed text: numbers, texts, None, and moments as `moment` reads them."""
     return cast("list[Any]", json.loads(text)) if text else ()
 
 

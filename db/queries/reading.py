@@ -19,7 +19,7 @@ SEEN = "seen"
 
 
 def columns(model: type[DeclarativeBase], row_type: type[Any]) -> list[InstrumentedAttribute[Any]]:
-    """Give the columns of a table that a row type asks for, in its order."""
+    """Return the columns of a table that a row type asks for, in its order."""
     return [getattr(model, field.name) for field in dataclasses.fields(row_type)]
 
 
@@ -82,7 +82,7 @@ def change(connection: Connection, statement: Update | Delete, **given: Any) -> 
 
 
 def values(row: object) -> dict[str, Any]:
-    """Give the fields of a row as a dict, without copying arrays as `dataclasses.asdict` would."""
+    """Return the fields of a row as a dict, without copying arrays as `dataclasses.asdict` would."""
     row_type: Any = type(row)
     names, read = _fields(row_type)
     return dict(zip(names, read(row), strict=True))
@@ -90,6 +90,6 @@ def values(row: object) -> dict[str, Any]:
 
 @cache
 def _fields(row_type: Any) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    """Give the names of a row type's fields and what reads them at once: a scoring run has a million rows."""
+    """Return the names of a row type's fields and what reads them at once: a scoring run has a million rows."""
     names = tuple(field.name for field in dataclasses.fields(row_type))
     return names, attrgetter(*names)

@@ -161,7 +161,7 @@ def standing_of_patients() -> Query:
 
 @cache
 def latest_triage_change() -> Query:
-    """Give the number of the last act of triage, and how many snoozes are over (``now``)."""
+    """Return the number of the last act of triage, and how many snoozes are over (``now``)."""
     over = (Triage.state == TriageState.SNOOZED, Triage.snoozed_until <= bindparam("now", type_=UtcDateTime()))
     return select(
         select(func.max(TriageAct.id)).scalar_subquery().label("last_act"),

@@ -122,7 +122,7 @@ def _is_of_case(seen: type[ScoreSeen]) -> ColumnElement[bool]:
 
 @cache
 def saved_form() -> Query:
-    """Give what a form was saved as (``form_key_``), with the time zone of the site that its case comes from."""
+    """Return what a form was saved as (``form_key_``), with the time zone of the site that its case comes from."""
     return (
         select(Judgment.case_id, Judgment.version, Judgment.answer, Judgment.judged_at, CohortSnapshot.site_timezone)
         .join(StudyCase, StudyCase.id == Judgment.case_id)
@@ -193,14 +193,14 @@ def _of_study(query: Query) -> Query:
 
 @cache
 def blinded_cases(*, one: bool) -> Query:
-    """Give what may be known of the cases of a study (``study_id_``), or of one (``case_id_``), while blinded."""
+    """Return what may be known of the cases of a study (``study_id_``), or of one (``case_id_``), while blinded."""
     statement = _of_study(select(*_BLINDED).select_from(StudyCase)).order_by(StudyCase.number)
     return statement.where(StudyCase.id == _given("case_id")) if one else statement
 
 
 @cache
 def shown_case() -> Query:
-    """Give one blinded case (``study_id_``, ``case_id_``) with its reader's own answer and draft (``person_id_``).
+    """Return one blinded case (``study_id_``, ``case_id_``) with its reader's own answer and draft (``person_id_``).
 
     Columns of `OwnAnswer`, then those of `DraftRow` after the draft's case, which is null without one, then the case.
     """

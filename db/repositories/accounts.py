@@ -20,7 +20,7 @@ class Accounts:
         self._connection = connection
 
     def exist(self) -> bool:
-        """Tell whether anybody has an account."""
+        """Return whether anybody has an account."""
         return run(self._connection, any_account()).first() is not None
 
     def add(self, account: AccountRow) -> None:
@@ -38,16 +38,16 @@ class Accounts:
         self._connection.execute(insert(Account).values(values(account)))
 
     def get(self, person_id: int) -> AccountRow | None:
-        """Give a person's account, None without one."""
+        """Return a person's account, None without one."""
         return read_one(self._connection, AccountRow, account_of_person(), person_id_=person_id)
 
     def by_login(self, source: SignInSource, login: str) -> AccountRow | None:
-        """Give the account with a login of a source, None when there is none."""
+        """Return the account with a login of a source, None when there is none."""
         statement = select(*columns(Account, AccountRow)).where(Account.source == source, Account.login == login)
         return read_one(self._connection, AccountRow, statement)
 
     def all(self) -> list[AccountRow]:
-        """Give every account in the order of people."""
+        """Return every account in the order of people."""
         return read_all(self._connection, AccountRow, select(*columns(Account, AccountRow)).order_by(Account.person_id))
 
     def count_attempt(self, person_id: int, *, most: int, locked_until: datetime) -> int:
@@ -68,7 +68,7 @@ class Accounts:
         self._change(person_id, failures=0, locked_until=None)
 
     def set_code(self, person_id: int, code_hash: str, expires_at: datetime) -> None:
-        """Give a one-time code; the password before it no longer opens anything."""
+        """Return a one-time code; the password before it no longer opens anything."""
         self._change(
             person_id,
             code_hash=code_hash,

@@ -20,12 +20,12 @@ class Adjudications:
         self._connection.execute(insert(Adjudication).values(values(adjudication)))
 
     def by_form_key(self, form_key: str) -> AdjudicationRow | None:
-        """Give the version that a form was saved as, None when it was not."""
+        """Return the version that a form was saved as, None when it was not."""
         statement = select(*columns(Adjudication, AdjudicationRow)).where(Adjudication.form_key == form_key)
         return read_one(self._connection, AdjudicationRow, statement)
 
     def current(self, case_id: int) -> AdjudicationRow | None:
-        """Give the highest version for a case, None when there is none."""
+        """Return the highest version for a case, None when there is none."""
         statement = (
             select(*columns(Adjudication, AdjudicationRow))
             .where(Adjudication.case_id == case_id)
@@ -35,7 +35,7 @@ class Adjudications:
         return read_one(self._connection, AdjudicationRow, statement)
 
     def in_study(self, study_id: int) -> list[AdjudicationRow]:
-        """Give the current adjudication of each case of a study that has one."""
+        """Return the current adjudication of each case of a study that has one."""
         later = aliased(Adjudication)
         newest = select(func.max(later.version)).where(later.case_id == Adjudication.case_id).scalar_subquery()
         statement = (
@@ -57,7 +57,7 @@ class Adjudications:
         return self._connection.execute(statement).scalar_one()
 
     def was_reader(self, case_id: int, person_id: int) -> bool:
-        """Tell whether somebody holds a slot of the case or ever judged it."""
+        """Return whether somebody holds a slot of the case or ever judged it."""
         holds = select(Assignment.slot).where(Assignment.case_id == case_id, Assignment.reviewer_id == person_id)
         judged = select(Judgment.id).where(Judgment.case_id == case_id, Judgment.reviewer_id == person_id)
         return any(self._connection.execute(statement).first() is not None for statement in (holds, judged))

@@ -58,7 +58,7 @@ def matching(connection: Connection, run_id: int, filters: AlertFilters) -> Sele
 
 
 def triaged(connection: Connection, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
-    """Give the ids of a run's alerts that somebody has triaged and that stand at one of these states.
+    """Return the ids of a run's alerts that somebody has triaged and that stand at one of these states.
 
     A reader, who sees one state of the database as long as he reads, looks once.
     """

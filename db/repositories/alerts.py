@@ -44,7 +44,7 @@ class Alerts:
     def page(
         self, run_id: int, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
     ) -> AlertPage:
-        """Give a page of alerts.
+        """Return a page of alerts.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Alerts:
     def page_by_day(
         self, run_id: int, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
     ) -> AlertPage:
-        """Give a page of alerts by day, newest first, and by rank within a day; parameters as those of `page`."""
+        """Return a page of alerts by day, newest first, and by rank within a day; parameters as those of `page`."""
         statement = self._matching(run_id, filters).join(Instance, Instance.id == Alert.instance_id)
         if after is not None:
             moment, rank, decision = read_day_cursor(after)
@@ -89,14 +89,14 @@ class Alerts:
         instance_ids: Collection[int],
         **filters: Unpack[AlertFilters],
     ) -> list[AlertRecord]:
-        """Give the alerts of some instances that the filters let through, by rank; at most `ROWS_AT_ONCE` instances."""
+        """Return the alerts of at most `ROWS_AT_ONCE` instances that the filters let through, by rank."""
         statement = self._matching(run_id, filters).where(Alert.instance_id.in_(instance_ids))
         return self._records(run(self._connection, statement.order_by(*_BY_RANK)).scalars().all())
 
     def of_groups(
         self, run_id: int, groups: Collection[OrderGroup], **filters: Unpack[AlertFilters]
     ) -> list[AlertRecord]:
-        """Give the alerts of some order groups that the filters let through, by rank; at most `ROWS_AT_ONCE` groups.
+        """Return the alerts of some order groups that the filters let through, by rank; at most `ROWS_AT_ONCE` groups.
 
         Whole records only of those that belong: a patient-day has many more alerts than one of its groups.
         """
@@ -115,7 +115,7 @@ class Alerts:
     def of_stays(
         self, run_id: int, stays: Collection[tuple[str, int]], **filters: Unpack[AlertFilters]
     ) -> list[AlertRecord]:
-        """Give the alerts of some stays (patient, number of the stay) that the filters let through, by rank."""
+        """Return the alerts of some stays (patient, number of the stay) that the filters let through, by rank."""
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
         rows = run(
             self._connection,
@@ -131,7 +131,7 @@ class Alerts:
         return found
 
     def _records(self, ids: Sequence[int]) -> list[AlertRecord]:
-        """Give alerts by number, in this order."""
+        """Return alerts by number, in this order."""
         found: dict[int, AlertRecord] = {}
         for start in range(0, len(ids), ROWS_AT_ONCE):
             some = read_all(self._connection, AlertRecord, alert_records(), ids=ids[start : start + ROWS_AT_ONCE])
@@ -176,12 +176,12 @@ class Alerts:
         return int(run(self._connection, select(func.count()).select_from(statement)).scalar_one())
 
     def lowest_scaled_score(self, run_id: int, **filters: Unpack[AlertFilters]) -> float | None:
-        """Give the scaled score of the last alert that the filters let through, None when there is none."""
+        """Return the scaled score of the last alert that the filters let through, None when there is none."""
         last = self._matching(run_id, filters).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1).subquery()
         return run(self._connection, select(Alert.scaled_score).join(last, last.c.id == Alert.id)).scalar_one_or_none()
 
     def get(self, alert_id: int) -> AlertRecord:
-        """Give an alert of a run that readers may see.
+        """Return an alert of a run that readers may see.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Alerts:
         return found
 
     def keys(self, alert_ids: Sequence[int]) -> dict[int, DecisionKey]:
-        """Give the decisions that alerts of published runs are about, by alert and in their order.
+        """Return the decisions that alerts of published runs are about, by alert and in their order.
 
         Raises
         ------
@@ -218,7 +218,7 @@ class Alerts:
         return {alert_id: found[alert_id] for alert_id in alert_ids}
 
     def ids_of_decisions(self, run_id: int, decisions: Sequence[tuple[int, str]]) -> dict[tuple[int, str], int]:
-        """Give the alert of each decision (row of the instance, task key) that has one in the run's first lists."""
+        """Return the alert of each decision (row of the instance, task key) that has one in the run's first lists."""
         found: dict[tuple[int, str], int] = {}
         wanted = set(decisions)
         remaining = iter(sorted({row for row, _ in wanted}))
@@ -235,7 +235,7 @@ class Alerts:
         return found
 
     def of_decisions(self, run_id: int, decisions: Collection[DecisionKey]) -> list[int]:
-        """Give the alerts of a run that are about these decisions, in the lists of every scorer."""
+        """Return the alerts of a run that are about these decisions, in the lists of every scorer."""
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
         keys = sorted({key.task_key for key in decisions})
         tasks: dict[str, int] = {}
@@ -277,7 +277,7 @@ class Alerts:
         return kept_of_run(self._kept, "decisions", run, (wanted,), lambda: self.of_decisions(run.id, wanted))
 
     def neighbours(self, alert: AlertRecord, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
-        """Give the alerts before and after this one in the list of the filters, whether it is in that list or not.
+        """Return the alerts before and after this one in the list of the filters, whether it is in that list or not.
 
         The list is that of the alert's own scorer.
         """
@@ -294,7 +294,7 @@ class Alerts:
     def rank_of_nth(
         self, run_id: int, n: int, decision: Decision, *, include_cut_windows: bool = False, scorer: str = ""
     ) -> int | None:
-        """Give the rank of the n-th alert of a list, 0 for n = 0, None when the list is shorter."""
+        """Return the rank of the n-th alert of a list, 0 for n = 0, None when the list is shorter."""
         if n <= 0:
             return 0
         matching = self._matching(
@@ -326,7 +326,7 @@ class Alerts:
         return low
 
     def days(self, run_id: int) -> tuple[datetime, datetime] | None:
-        """Give the first and the last instance time of the run's import, None when it has no instance."""
+        """Return the first and the last instance time of the run's import, None when it has no instance."""
         of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
         mine = select(Instance.snapshot_at).where(Instance.snapshot_id == of_run)
         ends = [
@@ -336,7 +336,7 @@ class Alerts:
         return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
 
     def filter_choices(self, run_id: int, scorer: str = "") -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """Give the units and the (key, name) of the tasks that have alerts, each by name."""
+        """Return the units and the (key, name) of the tasks that have alerts, each by name."""
         units: list[str] = []
         while True:  # one seek for each unit, where SELECT DISTINCT would walk over every alert
             later = select(func.min(Alert.unit)).where(of_scorer(run_id, scorer))

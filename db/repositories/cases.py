@@ -59,7 +59,7 @@ class Cases:
             self._connection.execute(insert(ReferenceAnswer), prepared)
 
     def in_study(self, study_id: int) -> list[CaseRow]:
-        """Give the cases of a study with how they were chosen, by number."""
+        """Return the cases of a study with how they were chosen, by number."""
         joined = {"task_name": Task.name, "kind": Task.kind, "unit": Instance.unit, "row_index": Instance.row_index}
         own = [getattr(StudyCase, name) for name in CaseRow.__dataclass_fields__ if name not in joined]
         statement = (
@@ -72,7 +72,7 @@ class Cases:
         return read_all(self._connection, CaseRow, statement)
 
     def scores(self, study_id: int) -> list[CaseScoreRow]:
-        """Give what scorers said of the cases of a study."""
+        """Return what scorers said of the cases of a study."""
         statement = (
             select(*columns(CaseScore, CaseScoreRow))
             .join(StudyCase, StudyCase.id == CaseScore.case_id)
@@ -82,7 +82,7 @@ class Cases:
         return read_all(self._connection, CaseScoreRow, statement)
 
     def blinded(self, study_id: int, case_id: int | None = None) -> list[BlindedRow]:
-        """Give all that a blinded reader may know of the cases of a study, or of one of them.
+        """Return all that a blinded reader may know of the cases of a study, or of one of them.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class Cases:
         return read_all(self._connection, BlindedRow, blinded_cases(one=case_id is not None), **given)
 
     def shown(self, study_id: int, case_id: int, person_id: int) -> ShownRow | None:
-        """Give a case as its blinded reader sees it, with the own answer and draft; None when the study has it not."""
+        """Return a case as its blinded reader sees it, with the own answer and draft; None if not in the study."""
         given = {"study_id_": study_id, "case_id_": case_id, "person_id_": person_id}
         row = run(self._connection, shown_case(), **given).one_or_none()
         if row is None:
@@ -109,37 +109,37 @@ class Cases:
         )
 
     def awaits_judgment_of(self, person_id: int, patient_id: str, snapshot_at: datetime, task_key: str) -> bool:
-        """Tell whether an instance x task is among `awaited_of` somebody."""
+        """Return whether an instance x task is among `awaited_of` somebody."""
         given = {"reader": person_id, "patient": patient_id, "at": snapshot_at, "task": task_key}
         return run(self._connection, awaited_decision(), **given).first() is not None
 
     def awaited_of(self, person_id: int) -> set[DecisionKey]:
-        """Give the decisions that somebody has still to judge blindly as a reader of open studies.
+        """Return the decisions that somebody has still to judge blindly as a reader of open studies.
 
         One that all slots of its case have a judgment of, all by others, is no longer to be judged.
         """
         return {DecisionKey._make(row) for row in run(self._connection, awaited_decisions(), reader=person_id)}
 
     def in_panels(self, person_id: int, decision: DecisionKey, now: datetime) -> list[PanelPlace]:
-        """Give the cases of a decision in open panels of a reader who has a place in them or can get one."""
+        """Return the cases of a decision in open panels of a reader who has a place in them or can get one."""
         given = {"patient": decision.patient_id, "at": decision.snapshot_at, "task": decision.task_key}
         return [
             PanelPlace._make(row) for row in run(self._connection, panel_places(), reader=person_id, now=now, **given)
         ]
 
     def belongs(self, study_id: int, case_id: int) -> bool:
-        """Tell whether a case is one of the study."""
+        """Return whether a case is one of the study."""
         return run(self._connection, case_of_study(), case_id_=case_id, study_id_=study_id).first() is not None
 
     def reference(self, case_id: int) -> tuple[Answer, str] | None:
-        """Give the reference answer and comment of a calibration case, None when it has none."""
+        """Return the reference answer and comment of a calibration case, None when it has none."""
         row = self._connection.execute(
             select(ReferenceAnswer.answer, ReferenceAnswer.comment).where(ReferenceAnswer.case_id == case_id)
         ).one_or_none()
         return None if row is None else (row.answer, row.comment)
 
     def score_of_decision_was_seen(self, person_id: int, decision: DecisionKey) -> bool:
-        """Tell whether somebody saw the score or votes of an instance x task before."""
+        """Return whether somebody saw the score or votes of an instance x task before."""
         given = {"patient": decision.patient_id, "at": decision.snapshot_at, "task": decision.task_key}
         return run(self._connection, score_seen_of_decision(), person_id_=person_id, **given).first() is not None
 

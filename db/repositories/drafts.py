@@ -18,7 +18,7 @@ class Drafts:
         self._connection = connection
 
     def get(self, case_id: int, reviewer_id: int) -> DraftRow | None:
-        """Give a reader's draft of a case, None when there is none."""
+        """Return a reader's draft of a case, None when there is none."""
         return read_one(self._connection, DraftRow, draft_of_reader(), case_id_=case_id, reviewer_id_=reviewer_id)
 
     def put(self, case_id: int, reviewer_id: int, draft: DraftRow, written_at: datetime) -> None:

@@ -84,6 +84,6 @@ def insert_bound(connection: Connection, table: sa.Table, bound: Bound) -> None:
 
 
 def _processor(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Any:
-    """Give what makes a value ready for the driver, or None; the few words of an enumeration are looked up once."""
+    """Return what makes a value ready for the driver, or None; the few words of an enumeration are looked up once."""
     process = kind.dialect_impl(dialect).bind_processor(dialect)
     return cache(process) if process is not None and isinstance(kind, sa.Enum) else process

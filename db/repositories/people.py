@@ -39,7 +39,7 @@ class People:
         return self.get(person_id)
 
     def get(self, person_id: int) -> PersonRow:
-        """Give a person by number.
+        """Return a person by number.
 
         Raises
         ------
@@ -50,16 +50,16 @@ class People:
         return read_the(self._connection, PersonRow, person_by_number(), missing, person_id_=person_id)
 
     def by_name(self, name: str) -> PersonRow | None:
-        """Give a person by name, None when there is none."""
+        """Return a person by name, None when there is none."""
         return read_one(self._connection, PersonRow, select(*columns(Person, PersonRow)).where(Person.name == name))
 
     def all(self, *, active_only: bool = False) -> list[PersonRow]:
-        """Give people in the order of joining."""
+        """Return people in the order of joining."""
         people = read_all(self._connection, PersonRow, all_people())
         return [person for person in people if person.active] if active_only else people
 
     def change(self, person_id: int, *, role: Role, active: bool) -> PersonRow:
-        """Give somebody another role, deactivate or activate."""
+        """Return somebody another role, deactivate or activate."""
         self.get(person_id)
         self._connection.execute(update(Person).where(Person.id == person_id).values(role=role, active=active))
         return self.get(person_id)

@@ -180,7 +180,7 @@ class Runs:
         return n_deleted
 
     def get(self, run_id: int) -> RunRow:
-        """Give a run in any state.
+        """Return a run in any state.
 
         Raises
         ------
@@ -191,24 +191,24 @@ class Runs:
         return read_the(self._connection, RunRow, run_by_number(), missing, run_id_=run_id)
 
     def all(self) -> list[RunRow]:
-        """Give every run in any state, newest first."""
+        """Return every run in any state, newest first."""
         return read_all(self._connection, RunRow, select(*columns(ScoringRun, RunRow)).order_by(ScoringRun.id.desc()))
 
     def published_run(self, run_id: int) -> RunRow | None:
-        """Give a run by number if it is published, else None."""
+        """Return a run by number if it is published, else None."""
         found = read_one(self._connection, RunRow, run_by_number(), run_id_=run_id)
         return found if found is not None and found.status is RunStatus.PUBLISHED else None
 
     def published(self) -> list[RunRow]:
-        """Give the published runs, newest first."""
+        """Return the published runs, newest first."""
         return read_all(self._connection, RunRow, published_runs())
 
     def latest_published(self) -> RunRow | None:
-        """Give the run published last, None when there is none."""
+        """Return the run published last, None when there is none."""
         return read_one(self._connection, RunRow, latest_run())
 
     def fold_of_row(self, run_id: int) -> npt.NDArray[np.int16]:
-        """Give for each instance of the snapshot the fold it is scored in; -1 only learned from, -2 left out.
+        """Return for each instance of the snapshot the fold it is scored in; -1 only learned from, -2 left out.
 
         The vectors of the run's task results run over ``numpy.flatnonzero(folds >= 0)``.
         """
@@ -220,7 +220,7 @@ class Runs:
         return kept_of_run(self._kept, "folds", run, (), lambda: self.fold_of_row(run.id))
 
     def past_of_task(self, run: RunRow, task_id: int, scorer: str) -> TaskPast:
-        """Give what a scorer of a run learned of a task, read once for all who look at it.
+        """Return what a scorer of a run learned of a task, read once for all who look at it.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class Runs:
         )
 
     def task_results(self, run_id: int, scorer: str | None = None) -> list[TaskSummary]:
-        """Give what the tasks of a run scored, without vectors, by task.
+        """Return what the tasks of a run scored, without vectors, by task.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Runs:
             yield task_id, scorer, (raw, scaled)
 
     def task_result(self, run_id: int, task_id: int, scorer: str | None = None) -> TaskResultRow:
-        """Give one task's result with vectors and histograms; None means the scorer that ranks the run's alerts.
+        """Return one task's result with vectors and histograms; None means the scorer that ranks the run's alerts.
 
         Raises
         ------
@@ -291,7 +291,7 @@ class Runs:
             yield task_id, vector
 
     def ranked(self, run_id: int, decision: Decision, limit: int, scorer: str | None = None) -> list[RankedAlert]:
-        """Give the first alerts of a list by rank, each under what it is about: comparable between runs and imports.
+        """Return the first alerts of a list by rank, each under what it is about: comparable between runs and imports.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class Runs:
         )
 
     def sensitivity(self, run_id: int) -> tuple[dict[str, Any], datetime] | None:
-        """Give the sensitivity curves of a run and when they were computed, None when there are none."""
+        """Return the sensitivity curves of a run and when they were computed, None when there are none."""
         statement = select(RunSensitivity.curves, RunSensitivity.computed_at).where(RunSensitivity.run_id == run_id)
         row = self._connection.execute(statement).one_or_none()
         return None if row is None else (row.curves, row.computed_at)
@@ -356,7 +356,7 @@ class Runs:
         return self._connection.execute(statement).scalar() or 0
 
     def _task_counts(self, run_id: int) -> dict[bool, int]:
-        """Give the number of tasks scored (True) and left out (False) by the scorer that ranks."""
+        """Return the number of tasks scored (True) and left out (False) by the scorer that ranks."""
         scored = (TaskResult.reason == "").label("scored")
         statement = (
             select(scored, func.count())

@@ -17,12 +17,12 @@ class SavedViews:
         self._connection = connection
 
     def offered_to(self, person_id: int) -> list[SavedViewRow]:
-        """Give a person's own views and those that others share, by name."""
+        """Return a person's own views and those that others share, by name."""
         statement = self._views().where(or_(SavedView.owner_id == person_id, SavedView.is_shared))
         return read_all(self._connection, SavedViewRow, statement.order_by(SavedView.name, SavedView.id))
 
     def named(self, owner_id: int, name: str) -> SavedViewRow | None:
-        """Give a person's view with a name, None when there is none."""
+        """Return a person's view with a name, None when there is none."""
         statement = self._views().where(SavedView.owner_id == owner_id, SavedView.name == name)
         return read_one(self._connection, SavedViewRow, statement)
 

@@ -23,16 +23,16 @@ class Sessions:
         return self._connection.execute(insert(SignInSession).values(given).returning(SignInSession.id)).scalar_one()
 
     def by_hash(self, token_hash: str) -> SessionRow | None:
-        """Give the session of a token, ended or not; None when there is none."""
+        """Return the session of a token, ended or not; None when there is none."""
         return read_one(self._connection, SessionRow, session_of_token(), token_hash_=token_hash)
 
     def get(self, session_id: int) -> SessionRow | None:
-        """Give a session by number."""
+        """Return a session by number."""
         statement = select(*columns(SignInSession, SessionRow)).where(SignInSession.id == session_id)
         return read_one(self._connection, SessionRow, statement)
 
     def open(self, *, seen_since: datetime, now: datetime, person_id: int | None = None) -> list[SessionRow]:
-        """Give the sessions that still hold, the one seen last first."""
+        """Return the sessions that still hold, the one seen last first."""
         statement = select(*columns(SignInSession, SessionRow)).where(
             SignInSession.ended_at.is_(None), SignInSession.last_seen_at > seen_since, SignInSession.expires_at > now
         )
@@ -81,7 +81,7 @@ class Sessions:
         self._connection.execute(insert(SignInFlow).values(values(flow)))
 
     def take_flow(self, state_hash: str, *, since: datetime) -> FlowRow | None:
-        """Give a sign-in that came back, once; None when it is unknown, used or too old."""
+        """Return a sign-in that came back, once; None when it is unknown, used or too old."""
         statement = select(*columns(SignInFlow, FlowRow)).where(
             SignInFlow.state_hash == state_hash, SignInFlow.created_at >= since
         )

@@ -21,7 +21,7 @@ class Signatures:
         self._connection.execute(insert(ReportSignature).values(values(signature)))
 
     def of_study(self, study_id: int) -> list[SignatureRow]:
-        """Give the signatures under a study's reports, oldest first, superseded ones among them."""
+        """Return the signatures under a study's reports, oldest first, superseded ones among them."""
         statement = (
             select(*columns(ReportSignature, SignatureRow))
             .where(ReportSignature.study_id == study_id)

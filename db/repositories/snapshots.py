@@ -44,7 +44,7 @@ class Snapshots:
         return self.get(snapshot_id)
 
     def get(self, snapshot_id: int) -> SnapshotRow:
-        """Give a snapshot by its number.
+        """Return a snapshot by its number.
 
         Raises
         ------
@@ -60,25 +60,25 @@ class Snapshots:
         )
 
     def by_hash(self, content_hash: str) -> SnapshotRow | None:
-        """Give the snapshot with these contents, None when they were never imported."""
+        """Return the snapshot with these contents, None when they were never imported."""
         statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.content_hash == content_hash)
         return read_one(self._connection, SnapshotRow, statement)
 
     def latest(self) -> SnapshotRow | None:
-        """Give the import stored last, None when there is none."""
+        """Return the import stored last, None when there is none."""
         return read_one(self._connection, SnapshotRow, latest_snapshot())
 
     def latest_is_simulated(self) -> bool:
-        """Tell whether the import stored last has no real patients; False when there is none."""
+        """Return whether the import stored last has no real patients; False when there is none."""
         return bool(run(self._connection, latest_is_simulated()).scalar())
 
     def all(self) -> list[SnapshotRow]:
-        """Give every import, oldest first."""
+        """Return every import, oldest first."""
         statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id)
         return read_all(self._connection, SnapshotRow, statement)
 
     def instances(self, snapshot_id: int) -> list[InstanceRow]:
-        """Give all instances of a snapshot in row order."""
+        """Return all instances of a snapshot in row order."""
         statement = (
             select(*columns(Instance, InstanceRow))
             .where(Instance.snapshot_id == snapshot_id)
@@ -87,7 +87,7 @@ class Snapshots:
         return read_all(self._connection, InstanceRow, statement)
 
     def instance(self, instance_id: int) -> InstanceRow:
-        """Give one instance by its number.
+        """Return one instance by its number.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Snapshots:
         return read_the(self._connection, InstanceRow, statement, missing)
 
     def instances_at(self, snapshot_id: int, row_indices: Sequence[int]) -> dict[int, InstanceRow]:
-        """Give the instances in some rows of a snapshot, by row; rows that do not exist are left out."""
+        """Return the instances in some rows of a snapshot, by row; rows that do not exist are left out."""
         found: dict[int, InstanceRow] = {}
         for start in range(0, len(row_indices), _ROWS_IN_A_QUERY):
             statement = select(*columns(Instance, InstanceRow)).where(
@@ -110,17 +110,17 @@ class Snapshots:
         return found
 
     def instance_ids(self, snapshot_id: int) -> npt.NDArray[np.int64]:
-        """Give the numbers of the instances, of shape (n_instances,), in row order."""
+        """Return the numbers of the instances, of shape (n_instances,), in row order."""
         statement = select(Instance.id).where(Instance.snapshot_id == snapshot_id).order_by(Instance.row_index)
         return np.array(self._connection.execute(statement).scalars().all(), dtype=np.int64)
 
     def tasks(self, snapshot_id: int) -> list[TaskRow]:
-        """Give all tasks of a snapshot in column order."""
+        """Return all tasks of a snapshot in column order."""
         statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id).order_by(Task.column_index)
         return read_all(self._connection, TaskRow, statement)
 
     def task(self, snapshot_id: int, task_key: str) -> TaskRow | None:
-        """Give a task by its key, None when the snapshot has none of this key."""
+        """Return a task by its key, None when the snapshot has none of this key."""
         statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id, Task.task_key == task_key)
         return read_one(self._connection, TaskRow, statement)
 

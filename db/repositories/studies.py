@@ -41,7 +41,7 @@ class Studies:
         return self.by_slug(study.slug)
 
     def by_slug(self, slug: str) -> StudyRow:
-        """Give a study by its short name.
+        """Return a study by its short name.
 
         Raises
         ------
@@ -51,7 +51,7 @@ class Studies:
         return read_the(self._connection, StudyRow, study_by_slug(), no_study(slug), slug_=slug)
 
     def reader_at(self, slug: str, person_id: int) -> ReadingTerms | None:
-        """Give somebody as a reader of a study; None when he is none.
+        """Return somebody as a reader of a study; None when he is none.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Studies:
         return None if terms.person_id is None else terms
 
     def all(self) -> list[StudyRow]:
-        """Give every study, newest first."""
+        """Return every study, newest first."""
         return read_all(self._connection, StudyRow, select(*columns(Study, StudyRow)).order_by(Study.id.desc()))
 
     def set_status(
@@ -82,7 +82,7 @@ class Studies:
         self._connection.execute(update(Study).where(Study.id == rubric.study_id).values(rubric_version=rubric.version))
 
     def rubric(self, study_id: int, version: int | None = None) -> RubricRow:
-        """Give a version of the rubric; None for the current one.
+        """Return a version of the rubric; None for the current one.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Studies:
             self._connection.execute(insert(StudyReader).values(study_id=study_id, person_id=person_id, number=number))
 
     def readers(self, study_id: int) -> list[ReaderRow]:
-        """Give the readers of a study in the order of joining."""
+        """Return the readers of a study in the order of joining."""
         statement = (
             select(StudyReader.person_id, StudyReader.number, Person.name, Person.active)
             .join(Person, Person.id == StudyReader.person_id)

@@ -26,7 +26,7 @@ class TriageBook:
         self._connection = connection
 
     def standing(self, keys: Collection[DecisionKey]) -> dict[DecisionKey, TriageRow]:
-        """Give where decisions stand; those that nobody has touched are not in it."""
+        """Return where decisions stand; those that nobody has touched are not in it."""
         wanted = set(keys)
         remaining = iter(sorted({key.patient_id for key in wanted}))
         found: dict[DecisionKey, TriageRow] = {}
@@ -36,7 +36,7 @@ class TriageBook:
         return found
 
     def latest_change(self, now: datetime) -> tuple[int, int]:
-        """Give the number of the last act and how many snoozes are over: as long as both stay, every decision stands.
+        """Return the number of the last act and how many snoozes are over: as long as both stay, every decision stands.
 
         Acts are numbered in the order in which they are kept, because writers take turns.
         """
@@ -82,11 +82,11 @@ class TriageBook:
             raise ConflictError("This decision was triaged by somebody else meanwhile. Nothing of this act was kept.")
 
     def history(self, key: DecisionKey) -> list[TriageActRow]:
-        """Give the acts on a decision, newest first."""
+        """Return the acts on a decision, newest first."""
         return self._acts(_is(TriageAct, key), TriageAct.version.desc())
 
     def of_form(self, form_key: str) -> list[TriageActRow]:
-        """Give the acts of one press."""
+        """Return the acts of one press."""
         return self._acts(TriageAct.form_key == form_key, TriageAct.id)
 
     def add_note(self, note: NewNote) -> None:
@@ -94,15 +94,15 @@ class TriageBook:
         self._connection.execute(insert(TriageNote).values(values(note)))
 
     def note_of_form(self, form_key: str) -> NoteRow | None:
-        """Give the note that a form was saved as, None when it was not."""
+        """Return the note that a form was saved as, None when it was not."""
         return next(iter(self._notes(TriageNote.form_key == form_key)), None)
 
     def notes(self, key: DecisionKey) -> list[NoteRow]:
-        """Give the notes on a decision, oldest first."""
+        """Return the notes on a decision, oldest first."""
         return self._notes(_is(TriageNote, key))
 
     def site_timezone(self, key: DecisionKey) -> str:
-        """Give the time zone of the site that a decision comes from; its last import says."""
+        """Return the time zone of the site that a decision comes from; its last import says."""
         statement = (
             select(CohortSnapshot.site_timezone)
             .join(Instance, Instance.snapshot_id == CohortSnapshot.id)

@@ -16,7 +16,7 @@ class Units:
         self._connection = connection
 
     def of_person(self, person_id: int) -> frozenset[str] | None:
-        """Give the units whose patients a person may see; None for all of them."""
+        """Return the units whose patients a person may see; None for all of them."""
         if self._connection.execute(select(Person.all_units).where(Person.id == person_id)).scalar_one():
             return None
         mine = select(UnitScope.unit).where(UnitScope.person_id == person_id)
@@ -31,13 +31,13 @@ class Units:
             self._connection.execute(insert(UnitScope), rows)
 
     def all(self) -> tuple[str, ...]:
-        """Give the units of the last import, by name."""
+        """Return the units of the last import, by name."""
         latest = select(Instance.snapshot_id).order_by(Instance.snapshot_id.desc()).limit(1).scalar_subquery()
         found = self._connection.execute(select(Instance.unit).where(Instance.snapshot_id == latest).distinct())
         return tuple(sorted(unit for unit in found.scalars() if unit))
 
     def of_alert(self, alert_id: int) -> str:
-        """Give the unit of an alert.
+        """Return the unit of an alert.
 
         Raises
         ------
@@ -50,12 +50,12 @@ class Units:
         return unit
 
     def of_case(self, case_id: int) -> str | None:
-        """Give the unit of a case; None when there is no such case."""
+        """Return the unit of a case; None when there is no such case."""
         statement = select(Instance.unit).join(StudyCase, StudyCase.instance_id == Instance.id)
         return self._connection.execute(statement.where(StudyCase.id == case_id)).scalar_one_or_none()
 
     def of_study(self, slug: str) -> frozenset[str]:
-        """Give the units of a study's cases; empty for a study without cases, or that is not there."""
+        """Return the units of a study's cases; empty for a study without cases, or that is not there."""
         statement = (
             select(Instance.unit)
             .join(StudyCase, StudyCase.instance_id == Instance.id)
@@ -65,7 +65,7 @@ class Units:
         return frozenset(self._connection.execute(statement.distinct()).scalars())
 
     def cases_within(self, study_id: int, units: Collection[str]) -> frozenset[int]:
-        """Give the cases of a study whose patients lie in one of the units."""
+        """Return the cases of a study whose patients lie in one of the units."""
         statement = (
             select(StudyCase.id)
             .join(Instance, Instance.id == StudyCase.instance_id)

@@ -70,7 +70,7 @@ class RunRow:
         return (self.scorer, *self.scorers)
 
     def floors(self, scorer: str | None = None) -> dict[Decision, float]:
-        """Give the scaled scores below which a scorer's lists hold nothing; a list without alerts has none."""
+        """Return the scaled scores below which a scorer's lists hold nothing; a list without alerts has none."""
         if scorer is None or scorer == self.scorer:
             found = {Decision.OMISSION: self.floor_omission, Decision.COMMISSION: self.floor_commission}
         else:
@@ -78,7 +78,7 @@ class RunRow:
         return {decision: floor for decision, floor in found.items() if floor is not None}
 
     def n_alerts(self, scorer: str | None = None) -> dict[Decision, int]:
-        """Give the lengths of a scorer's lists."""
+        """Return the lengths of a scorer's lists."""
         if scorer is None or scorer == self.scorer:
             return {Decision.OMISSION: self.n_omissions, Decision.COMMISSION: self.n_commissions}
         return {decision: self.scorers[scorer].get(f"n_{decision.value}s", 0) for decision in Decision}

@@ -168,7 +168,7 @@ class ShownRow(NamedTuple):
     draft: DraftRow | None
 
 
-class PlaceRow(NamedTuple):
+class ReaderSlotRow(NamedTuple):
     """One reader's place in one case, from that reader's own rows and whether a slot is to be had.
 
     A tuple, because hundreds are made whenever somebody opens a case.
@@ -236,7 +236,7 @@ class JudgmentVersion(NewJudgment):
     id: int
 
 
-class FormStanding(NamedTuple):
+class FormState(NamedTuple):
     """What the database knows of a form that is sent: who may send it, and what was saved before."""
 
     has_study: bool

@@ -37,7 +37,7 @@ def on_a_server(demo_home: Path, tmp_path: Path) -> Iterator[Settings]:
 
 
 def finished_tasks(settings: Settings) -> set[Path]:
-    return set(settings.unfinished_scoring.rglob("*.npz"))
+    return set(settings.scoring_checkpoint.rglob("*.npz"))
 
 
 def scoring_at_work(settings: Settings, since: str) -> "subprocess.Popen[str]":

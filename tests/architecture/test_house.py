@@ -50,17 +50,6 @@ def test_no_function_is_long() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("package", [*PACKAGES, "tests"])
-def test_the_first_line_of_each_module_says_what_it_is_for(package: str) -> None:
-    said: dict[str, str] = {}
-    for path in (path for path in MODULES + TESTS if path.is_relative_to(ROOT / package)):
-        first = (ast.get_docstring(parsed(path)) or "").split("\n")[0]
-        assert len(first.split()) >= 3, name_of(path)
-        assert first.endswith((".", ":")) or "versions" in path.parts, name_of(path)
-        assert first not in said, f"{name_of(path)} and {said.get(first)}"
-        said[first] = name_of(path)
-
-
 @pytest.mark.parametrize("package", ["core", "db", "alertreview", "dashboard"])
 def test_every_name_of_a_module_is_used_somewhere(package: str) -> None:
     """Also in a test or a measurement: a slow, obvious version that a fast one is held to is of use."""

@@ -83,14 +83,14 @@ def leaks(frames: Collection[bytes], *secrets: Secrets) -> list[str]:
 
 
 def _with_arrays(frame: bytes) -> bytes:
-    """Give a frame with the arrays of its figures behind it as plain bytes."""
+    """Return a frame with the arrays of its figures behind it as plain bytes."""
     # Plotly writes the slash, which is a digit of base 64, by its number.
     arrays = _ARRAY.findall(frame.replace(b"\\u002f", b"/"))
     return b"\n".join((frame, *(base64.b64decode(array) for array in arrays)))
 
 
 def _doubles(raw: bytes, wanted: NDArray[np.float64]) -> list[float]:
-    """Give those of the wanted numbers whose eight bytes stand anywhere in a row of bytes."""
+    """Return those of the wanted numbers whose eight bytes stand anywhere in a row of bytes."""
     bits = wanted.view("<u8")
     found = [np.empty(0, dtype="<u8")]
     for offset in range(min(8, max(0, len(raw) - 7))):
@@ -105,7 +105,7 @@ def _decimals(raw: bytes) -> Iterator[str]:
 
 
 def _numbers_inside(frame: bytes) -> Iterator[tuple[float, bool]]:
-    """Give every number that the frame's message holds as a field or in a table, and whether it has four bytes only."""
+    """Return every number in the fields and tables of a frame's message, and whether it has four bytes only."""
     try:
         message = ForwardMsg.FromString(frame)
     except DecodeError:

@@ -42,7 +42,7 @@ _doubles: dict[str, FakeApplication] = {}
 
 
 def double_of_this_browser(default_state: str) -> FakeApplication:
-    """Give the double that the browser names, made at its first visit."""
+    """Return the double that the browser names, made at its first visit."""
     agent = st.context.headers.get("User-Agent") or ""
     name = _token(agent, "Double") or default_state
     if name not in _doubles:

@@ -237,6 +237,6 @@ class Reader:
         self.scanned.n_bytes += sum(map(len, frames))
 
     def _texts(self) -> list[str]:
-        """Give the names of the others and the beginnings of what they type."""
+        """Return the names of the others and the beginnings of what they type."""
         others = [name for name in (*READERS, ADJUDICATOR) if name != self.name]
         return others + [f"{login_of(name)}{case:03d}:" for name in others for case in self._numbers.values()]

@@ -12,7 +12,7 @@ from streamlit.util import calc_hash
 
 from dashboard import context
 from dashboard.charts.base import Json
-from dashboard.charts.raw_figure import Drawn
+from dashboard.charts.raw_figure import RawFigure
 from dashboard.components import cards
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.guarded import browser, clock, desk, site_with_ada
@@ -38,12 +38,12 @@ def components_are_looked_for_once() -> Iterator[None]:
 def valid_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold every figure that a page draws to Plotly's own rules, which pages leave out to save time."""
 
-    class Checked(Drawn):
+    class Checked(RawFigure):
         def __init__(self, figure: Json) -> None:
             go.Figure(figure)
             super().__init__(figure)
 
-    monkeypatch.setattr(cards, "Drawn", Checked)
+    monkeypatch.setattr(cards, "RawFigure", Checked)
 
 
 @pytest.fixture

@@ -80,13 +80,6 @@ def test_an_open_address_is_taken_behind_a_proxy_that_speaks_tls() -> None:
     assert options["server.allowedHosts"] == ["127.0.0.1", "localhost", "[::1]", "::1", "review.example"]
 
 
-def test_no_module_of_the_dashboard_is_named_like_one_of_the_standard_library() -> None:
-    names = {path.stem for path in (ROOT / "dashboard").rglob("*.py")} - {"__init__", "__main__"}
-    names |= {path.name for path in (ROOT / "dashboard").iterdir() if path.is_dir()}
-    assert not names & set(sys.stdlib_module_names)
-    assert "pages" not in names
-
-
 def test_the_logo_is_outlines_and_no_file_of_the_theme_names_another_host() -> None:
     theme = ROOT / "dashboard" / "theme"
     for path in theme.iterdir():

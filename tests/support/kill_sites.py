@@ -22,7 +22,7 @@ GONE_SECONDS = 30.0
 
 
 class Place(Protocol):
-    """Gives sites, each its own, and looks after what a killed process leaves behind."""
+    """Returns sites, each its own, and looks after what a killed process leaves behind."""
 
     folder: Path
     """Empty; for what an act writes beside the database."""
@@ -99,7 +99,7 @@ def place(kind: str, folder: Path) -> Iterator[Place]:
 
 
 def _dangles(connection: sa.Connection, table: str, key: ReflectedForeignKeyConstraint) -> bool:
-    """Tell whether a row of a table points to a row that is not there."""
+    """Return whether a row of a table points to a row that is not there."""
     own = sa.table(table, *map(sa.column, key["constrained_columns"])).alias("own")
     other = sa.table(key["referred_table"], *map(sa.column, key["referred_columns"])).alias("other")
     pairs = list(zip(own.c, other.c, strict=True))

@@ -220,7 +220,7 @@ class Visitor:
 
 
 def form_key(page: str) -> str:
-    """Give the key of a form on a page."""
+    """Return the key of a form on a page."""
     found = re.search(r'name="form_key" value="([^"]+)"', page)
     assert found is not None, page
     return found[1]

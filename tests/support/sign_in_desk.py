@@ -48,7 +48,7 @@ class SignInDesk:
         self.unit_lookup = UnitLookup(database)
 
     def account(self, login: str, role: Role = Role.REVIEWER, units: Collection[str] | None = None) -> int:
-        """Give somebody an account with the common password; gives the person's number."""
+        """Return somebody an account with the common password; gives the person's number."""
         code = self.accounts.create(f"Person {login}", role, login=login, units=units)
         self.sessions.log_out(self.sign_in.with_code(login, code, PASSWORD))
         return self.accounts.find(login).person_id
@@ -58,11 +58,11 @@ class SignInDesk:
         return self.sign_in.with_password(login, PASSWORD, "Test browser")
 
     def acts(self, limit: int = 30) -> list[tuple[str, str, str]]:
-        """Give actor, action and object of the newest audit rows, newest first."""
+        """Return actor, action and object of the newest audit rows, newest first."""
         with self.database.read() as uow:
             return [(row.actor, row.action, row.object) for row in uow.audit.latest(limit)]
 
 
 def minutes(number: float) -> timedelta:
-    """Give so many minutes."""
+    """Return so many minutes."""
     return timedelta(minutes=number)

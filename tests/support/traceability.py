@@ -123,7 +123,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def is_whole(config: pytest.Config) -> bool:
-    """Tell whether the whole suite was asked for: no file named, nothing chosen or left out."""
+    """Return whether the whole suite was asked for: no file named, nothing chosen or left out."""
     option = config.option
     chosen = (option.keyword, option.markexpr, option.deselect, option.ignore, option.ignore_glob, option.collectonly)
     return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not any(chosen)

@@ -6,7 +6,7 @@ from alertreview.records.sources.omop_tables import table_of
 from alertreview.records.sources.text_tables import text_files
 
 
-def told_format(source: Path | str) -> str:
+def detect_format(source: Path | str) -> str:
     """Tell the format of a source from what it is and what its files are called.
 
     Parameters

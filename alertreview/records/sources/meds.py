@@ -199,7 +199,7 @@ def _chunk(
 
 
 def _with_ends(chunk: pd.DataFrame) -> pd.DataFrame:
-    """Give each event that has an end a second event there."""
+    """Return each event that has an end a second event there."""
     if "end" not in chunk:
         return chunk
     ends = chunk[chunk["end"].notna()]

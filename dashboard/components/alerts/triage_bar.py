@@ -30,7 +30,7 @@ def shown_as(name: str, targets: Targets) -> str:
 
 
 def is_asking(targets: Targets, *, name: str) -> bool:
-    """Tell whether a bar asks its second question, which the keys 1, 2 and 3 then answer."""
+    """Return whether a bar asks its second question, which the keys 1, 2 and 3 then answer."""
     asked = st.session_state.get(_ASKS)
     return asked is not None and asked[0] == shown_as(name, targets) and asked[1] == tuple(targets)
 

@@ -159,7 +159,7 @@ def _say(case: PanelCase, sentence: str, *, is_error: bool) -> None:
 
 
 def _typed(case: PanelCase, answer: Answer | None, line_key: str, certainty_key: str) -> DraftView:
-    """Give what is in the widgets as a draft; what is typed for a change is its reason, and the comment stays."""
+    """Return what is in the widgets as a draft; what is typed for a change is its reason, and the comment stays."""
     line = (st.session_state.get(line_key) or "").strip()
     comment = line if case.answer is None else case.comment
     return DraftView(answer, st.session_state.get(certainty_key), comment)

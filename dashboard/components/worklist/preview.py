@@ -15,7 +15,7 @@ from dashboard.context import colours, is_phone
 MOST_MEMBERS = 8
 
 Address = Callable[[int], dict[str, str]]
-"""Gives the parameters of an alert's address in this list."""
+"""Returns the parameters of an alert's address in this list."""
 
 
 def preview(

@@ -65,7 +65,7 @@ def contents(site: StoredSite) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def outcome(act: Callable[[], Any]) -> str:
-    """Give what an act answered, or the text of an error of ours; any other error fails the test."""
+    """Return what an act answered, or the text of an error of ours; any other error fails the test."""
     try:
         return repr(act())
     except AlertReviewError as error:

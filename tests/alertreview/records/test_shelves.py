@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alertreview.records.snapshot_writer import DiskShelf
+from alertreview.records.snapshot_writer import DiskSpill
 from core.errors import SourceError
-from core.events.parts import MemoryShelf
+from core.events.parts import MemorySpill
 
 
 def rows(numbers):
@@ -25,27 +25,27 @@ def rows(numbers):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(-9, 9), min_size=1, max_size=5)), max_size=8))
 def test_a_shelf_on_disk_gives_back_what_one_in_memory_does(tmp_path_factory, puts):
-    shelves = [MemoryShelf(), DiskShelf(tmp_path_factory.mktemp("shelf"), "rows")]
-    for shelf in shelves:
+    spills = [MemorySpill(), DiskSpill(tmp_path_factory.mktemp("shelf"), "rows")]
+    for spill in spills:
         for part, numbers in puts:
-            shelf.put(part, rows(numbers))
+            spill.put(part, rows(numbers))
     for part in range(4):
-        kept, stored = (shelf.read(part) for shelf in shelves)
+        kept, stored = (spill.read(part) for spill in spills)
         pd.testing.assert_frame_equal(kept, stored)
         if len(kept):
-            pd.testing.assert_frame_equal(kept[["value"]], shelves[1].read(part, ["value"]))
+            pd.testing.assert_frame_equal(kept[["value"]], spills[1].read(part, ["value"]))
 
 
 def test_what_was_dropped_is_gone_and_can_be_put_anew(tmp_path):
-    shelf = DiskShelf(tmp_path, "rows")
-    shelf.put(0, rows([1]))
-    shelf.drop(0)
-    assert len(shelf.read(0)) == 0
+    spill = DiskSpill(tmp_path, "rows")
+    spill.put(0, rows([1]))
+    spill.drop(0)
+    assert len(spill.read(0)) == 0
     assert list(tmp_path.iterdir()) == []
-    shelf.put(0, rows([2]))
-    assert shelf.read(0)["value"].tolist() == [2 / 3]
+    spill.put(0, rows([2]))
+    assert spill.read(0)["value"].tolist() == [2 / 3]
 
 
 def test_a_folder_that_is_gone_is_refused(tmp_path):
     with pytest.raises(SourceError, match="nothing was kept"):
-        DiskShelf(tmp_path / "gone", "rows").put(0, rows([1]))
+        DiskSpill(tmp_path / "gone", "rows").put(0, rows([1]))

@@ -15,7 +15,7 @@ from alertreview.reproduce.paper import (
     Options,
     Results,
     Row,
-    Shelf,
+    Spill,
     collect_runs,
     difference_and_error,
     mean_and_spread,
@@ -82,7 +82,7 @@ def test_runs_of_other_settings_and_torn_files_are_done_again(tmp_path: Path) ->
     (tmp_path / "runs" / "x" / "run-0000.json").write_text("{", encoding="utf-8")
     collect_runs(work, options(tmp_path, runs=2), "x", {"k": 2}, nothing)
     assert called(tmp_path) == [0, 0, 0, 1, 1]
-    assert Shelf(tmp_path / "runs" / "x", {"k": 9}).read(1) is None
+    assert Spill(tmp_path / "runs" / "x", {"k": 9}).read(1) is None
 
 
 def test_progress_counts_what_was_done_before(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_an_interrupted_run_is_invisible_and_continued_to_the_same_result(
         score_site(settings, own_database, REQUEST, stop_after_ten)
     with own_database.read() as uow:
         assert [run.id for run in uow.runs.published()] == before
-    kept = list(settings.unfinished_scoring.rglob("*.npz"))
+    kept = list(settings.scoring_checkpoint.rglob("*.npz"))
     assert len(kept) >= 9
 
     computed: list[int] = []
@@ -91,7 +91,7 @@ def test_an_interrupted_run_is_invisible_and_continued_to_the_same_result(
     monkeypatch.setattr(module, "score_tasks", spy)
     again = score_site(settings, own_database, REQUEST)
     assert computed == [len(kept)]
-    assert not settings.unfinished_scoring.exists()
+    assert not settings.scoring_checkpoint.exists()
     first, second = vectors(own_database, whole.run_id), vectors(own_database, again.run_id)
     assert first.keys() == second.keys()
     for task, scores in first.items():

@@ -11,7 +11,7 @@ from core.cohort.feature_layout import Layout, note_first_texts, with_unit
 from core.cohort.instance_blocks import whole_block
 from core.cohort.patient_state import Background, members, patient_state
 from core.cohort.reference_bands import BandCollector
-from core.events.parts import MemoryShelf, WholeStream
+from core.events.parts import MemorySpill, WholeStream
 from core.events.stays import make_instances, make_patients, pair_stays
 from core.events.stream import EventKind
 from tests.support.records import end_of, site, stream
@@ -27,7 +27,7 @@ def state_of(rows, mapping=None, shifted=True):
     items = WholeStream(events).categories["item"]
     units = [""] * len(items)
     note_first_texts(with_unit(events), "unit", units)
-    bands = BandCollector(len(items), len(events), MemoryShelf(), calendar_is_shifted=shifted)
+    bands = BandCollector(len(items), len(events), MemorySpill(), calendar_is_shifted=shifted)
     bands.add(events, whole_block(events, stays, instances))
     bands.finish()
     names = [""] * len(items)
@@ -48,9 +48,9 @@ class Described:
     unit: np.ndarray
 
 
-def value(state, row, source, aspect):
+def value(state, row, source, feature_kind):
     """The stored entry, or None where nothing is stored."""
-    column = np.flatnonzero((state.dictionary["source"] == source) & (state.dictionary["aspect"] == aspect))
+    column = np.flatnonzero((state.dictionary["source"] == source) & (state.dictionary["aspect"] == feature_kind))
     if not len(column):
         return None
     stored = state.features[row].tocoo()
@@ -182,10 +182,10 @@ def test_features_agree_with_reading_the_record_event_by_event(seed, delay):
         mine = events[events["patient_id"] == instance["patient_id"]]
         admitted = stays.loc[instance["stay_id"], "admitted_at"]
         for item in ("K", "Na", "Pulse"):
-            for aspect, expected in slow_lab(mine, instance["snapshot_at"], admitted, item).items():
-                assert agree(expected, value(state, row, item, aspect)), (row, item, aspect)
-        for aspect, expected in slow_drug(mine, instance["snapshot_at"], admitted, "a").items():
-            assert agree(expected, value(state, row, "A", aspect)), (row, aspect)
+            for feature_kind, expected in slow_lab(mine, instance["snapshot_at"], admitted, item).items():
+                assert agree(expected, value(state, row, item, feature_kind)), (row, item, feature_kind)
+        for feature_kind, expected in slow_drug(mine, instance["snapshot_at"], admitted, "a").items():
+            assert agree(expected, value(state, row, "A", feature_kind)), (row, feature_kind)
 
 
 @pytest.mark.parametrize("shifted", [True, False])
@@ -352,8 +352,11 @@ def test_a_category_of_one_says_what_its_member_says():
     ]
     _, _, instances, state = state_of(rows, site(categories=categories))
     described = state.dictionary
-    for source, own, aspects in (("K", "Just K", ["count_24h", "ever"]), ("A", "Just A", ["on_now", "count_starts"])):
-        for aspect in aspects:
+    for source, own, feature_kinds in (
+        ("K", "Just K", ["count_24h", "ever"]),
+        ("A", "Just A", ["on_now", "count_starts"]),
+    ):
+        for feature_kind in feature_kinds:
             for row in range(len(instances)):
-                assert value(state, row, source, aspect) == value(state, row, f"Any of {own}", aspect)
+                assert value(state, row, source, feature_kind) == value(state, row, f"Any of {own}", feature_kind)
     assert described["name"].is_unique

@@ -6,7 +6,7 @@ import pytest
 
 from core.events import cleaning
 from core.events.cleaning import RowHashes, first_of_each
-from core.events.parts import MemoryShelf
+from core.events.parts import MemorySpill
 
 
 def chunk(codes):
@@ -16,7 +16,7 @@ def chunk(codes):
 @pytest.mark.parametrize("kept", [3, 10**6])
 def test_different_rows_are_counted_the_same_in_memory_and_on_the_shelf(monkeypatch, kept):
     monkeypatch.setattr(cleaning, "_KEPT", kept)
-    hashes = RowHashes(MemoryShelf())
+    hashes = RowHashes(MemorySpill())
     seen = set()
     for codes in (list("abcabcab"), list("aaaa"), list("xyzxyzzz")):
         rows = chunk(codes)
@@ -26,7 +26,7 @@ def test_different_rows_are_counted_the_same_in_memory_and_on_the_shelf(monkeypa
 
 
 def test_nothing_hashed_is_nothing_different():
-    assert RowHashes(MemoryShelf()).n_different() == 0
+    assert RowHashes(MemorySpill()).n_different() == 0
 
 
 def test_the_first_of_equal_hashes_is_marked():

@@ -20,7 +20,7 @@ from dashboard.charts import report as charts_report
 from dashboard.charts.base import Chart
 from dashboard.charts.histogram import histogram
 from dashboard.charts.palette import DARK, LIGHT, Palette, palette
-from dashboard.charts.raw_figure import Drawn
+from dashboard.charts.raw_figure import RawFigure
 from dashboard.charts.timeline import DESKTOP, PHONE, timeline
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT
@@ -62,7 +62,7 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
     for chart in figures:
         assert chart is not None
         built = go.Figure(chart.figure)  # raises for an unknown property
-        as_it_is = return_figure_from_figure_or_data(Drawn(chart.figure), validate_figure=True)
+        as_it_is = return_figure_from_figure_or_data(RawFigure(chart.figure), validate_figure=True)
         for part in ("data", "layout"):
             checked, drawn = (json.loads(to_json(one, validate=False))[part] for one in (built, as_it_is))
             if part == "layout":  # an empty template, spelled differently

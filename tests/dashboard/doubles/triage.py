@@ -6,7 +6,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from alertreview.alerts.models import AlertRow, Timeline, WorklistFilters, WorklistLine
-from alertreview.alerts.triage_models import NoteEntry, SavedViewEntry, Standing, TriageDone, TriageEntry, TriageStory
+from alertreview.alerts.triage_models import (
+    NoteEntry,
+    SavedViewEntry,
+    TriageDone,
+    TriageEntry,
+    TriageStatus,
+    TriageStory,
+)
 from core.errors import ConflictError, NotFoundError, RefusedError
 from core.vocabulary import Decision, TriageState
 
@@ -24,9 +31,9 @@ class FakeTriage:
     said: dict[int, list[NoteEntry]] = field(default_factory=dict)
     fail_with: list[BaseException] = field(default_factory=list)
 
-    def standing(self, alert_id: int) -> Standing:
+    def standing(self, alert_id: int) -> TriageStatus:
         last = self.acts[alert_id][-1] if self.acts.get(alert_id) else None
-        return Standing() if last is None else Standing(last.state, last.version, last.snoozed_until)
+        return TriageStatus() if last is None else TriageStatus(last.state, last.version, last.snoozed_until)
 
     def act(
         self,

@@ -14,14 +14,14 @@ from core.vocabulary import Answer, SlotState
 from db.database import Database
 from db.models import Assignment, Draft, Judgment, StudyCase
 from db.queries.json_rows import moment
-from db.rows import PlaceRow
+from db.rows import ReaderSlotRow
 from tests.support.stored_site import EPOCH, StoredSite
 
 
-def told_plainly(
+def error_lines(
     database: Database, study_id: int, reader: int, now: datetime
-) -> tuple[list[PlaceRow], dict[int, Any]]:
-    """Give places and holds of others from whole tables, row by row."""
+) -> tuple[list[ReaderSlotRow], dict[int, Any]]:
+    """Return places and holds of others from whole tables, row by row."""
     with database.read() as uow:
 
         def table(model: Any) -> Sequence[sa.Row[Any]]:
@@ -54,7 +54,7 @@ def told_plainly(
             if (row.instance_id, row.task_id, row.repeat_number) == (case.instance_id, case.task_id, 0)
         )
         places.append(
-            PlaceRow(
+            ReaderSlotRow(
                 case_id=case.id,
                 repeat_number=case.repeat_number,
                 original_id=original if case.repeat_number else None,
@@ -109,7 +109,7 @@ def test_places_are_what_the_tables_say_whatever_readers_do(database: Database) 
         act(site, chance.choice(["demo", "demo", "demo", "other"]), chance.choice(readers), chance)
         now = site.clock()
         reader = chance.choice(readers)
-        places, lapses = told_plainly(database, study_id, reader, now)
+        places, lapses = error_lines(database, study_id, reader, now)
         with database.read() as uow:
             assert sorted(uow.slots.places(study_id, reader, now)) == sorted(places)
             assert uow.slots.holds_of_others(study_id, reader, now) == lapses

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from alertreview.cli.main import main
-from alertreview.records.sources.detect_format import told_format
+from alertreview.records.sources.detect_format import detect_format
 from core.errors import SourceError
 from tests.support.documents import ROOT
 
@@ -35,23 +35,23 @@ def written(path: Path, text: str = ROW) -> Path:
 def test_a_folder_is_what_its_files_are_called(tmp_path: Path, files: list[str], expected: str) -> None:
     for name in files:
         written(tmp_path / name)
-    assert told_format(tmp_path) == expected
+    assert detect_format(tmp_path) == expected
     if expected != "meds":
         archive = tmp_path / "all.zip"
         with zipfile.ZipFile(archive, "w") as opened:
             for name in files:
                 opened.write(tmp_path / name, name)
-        assert told_format(archive) == expected
+        assert detect_format(archive) == expected
 
 
 def test_a_single_file_is_a_long_table_and_a_url_a_database(tmp_path: Path) -> None:
-    assert told_format(written(tmp_path / "events.csv")) == "csv"
-    assert told_format("postgresql+psycopg://reader@host/cdm") == "omop"
+    assert detect_format(written(tmp_path / "events.csv")) == "csv"
+    assert detect_format("postgresql+psycopg://reader@host/cdm") == "omop"
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no such file or folder"):
-        told_format(tmp_path / "nowhere")
+        detect_format(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(("n_archives", "told"), [(1, r"2026.0\.zip"), (2, r"2026.0\.zip and 1 more")])
@@ -72,7 +72,7 @@ def test_tables_in_an_archive_inside_are_refused_with_what_to_give_instead(
             assert main(["mapping", "check", str(source), *given]) == 2
             said = capsys.readouterr().err
             assert re.search(rf"{source.name}: holds no text table, only the archive \S*{told}\. {advice}", said), said
-    assert told_format(archives[0]) == "omop"
+    assert detect_format(archives[0]) == "omop"
 
 
 @pytest.fixture(scope="module")
