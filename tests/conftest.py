@@ -7,6 +7,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.support.pieces import require
+
 pytest_plugins = ("tests.support.traceability",)
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,18 +50,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
 
 
-def require(present: bool, what: str) -> None:
-    """Skip by name when a piece is missing, or fail where ALERTREVIEW_REQUIRE_ALL=1 says nothing may be missing."""
-    if present:
-        return
-    if os.environ.get("ALERTREVIEW_REQUIRE_ALL") == "1":
-        pytest.fail(f"{what} is required here and missing")
-    pytest.skip(f"{what} is missing")
-
-
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """Folder with the open record sets (ALERTREVIEW_REAL_DATA, else ../shared/data beside the checkout)."""
     folder = Path(os.environ.get("ALERTREVIEW_REAL_DATA", ROOT.parent / "shared" / "data"))
-    require(folder.is_dir(), f"the folder of open record sets, {folder},")
+    require(folder.is_dir(), f"the folder of open record sets ({folder})", "set ALERTREVIEW_REAL_DATA to where it is")
     return folder

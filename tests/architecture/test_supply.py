@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import require
 from tests.support.licences import PAGE, licence, page, pinned
+from tests.support.pieces import require
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted([*(ROOT / "docs" / "deploy").glob("*.service"), *(ROOT / "docs" / "deploy").glob("*.timer")])
@@ -48,7 +48,7 @@ def test_the_units_say_where_to_read_on_and_keep_the_program_in() -> None:
 @pytest.mark.checklist("E3")
 def test_systemd_finds_the_units_sound(tmp_path: Path) -> None:
     found = shutil.which("systemd-analyze")
-    require(found is not None, "systemd-analyze")
+    require(found is not None, "systemd-analyze", "apt install systemd")
     for unit in UNITS:
         # The program need not be installed in /opt on the machine of the test.
         text = unit.read_text(encoding="utf-8").replace("/opt/alertreview/bin/alertreview", "/bin/true")

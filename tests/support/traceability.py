@@ -1,12 +1,16 @@
-"""What must never go wrong, by id: ``@pytest.mark.checklist("A1")`` says what a test shows, and none may lack a test.
+"""The checklist of what must never go wrong: ``@pytest.mark.checklist("A1")`` marks a test that shows an item.
 
-A run of the whole suite prints each id that no passing test stands for, and fails. ``--checklist`` prints how many do.
+A run of the whole suite fails if an item has no passing test, and prints it. Tests that were skipped because a piece of
+the machine is missing (a browser, a server) do not fail the run: the pieces are named at the end with the command that
+installs them. ``--checklist`` prints the number of passing tests of each item.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import pytest
+
+from tests.support.pieces import MISSING_PIECE
 
 CHECKLIST = {
     "A1": "every vote, change, export, sign-in, role change and publication has one audit row",
@@ -42,14 +46,18 @@ CHECKLIST = {
 
 @dataclass
 class Found:
-    """Which tests of each id passed, and which did not."""
+    """Which tests of each item passed, which did not, and which pieces of the machine were missing."""
 
     passed: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     others: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    lacking: set[str] = field(default_factory=set)
+    """Items with a test that was skipped for a missing piece."""
+    pieces: Counter[str] = field(default_factory=Counter)
+    """Number of tests skipped for each missing piece."""
 
     def missing(self) -> list[str]:
-        """Ids that no passing test stands for."""
-        return [name for name in CHECKLIST if not self.passed[name]]
+        """Return the items without a passing test, those aside that wait for a missing piece."""
+        return [name for name in CHECKLIST if not self.passed[name] and name not in self.lacking]
 
 
 _FOUND = pytest.StashKey[Found]()
@@ -87,7 +95,11 @@ class Watch:
         """Count a test for its ids."""
         ids = [value for name, value in report.user_properties if name == "checklist"]
         found = self._config.stash[_FOUND]
+        piece = missing_piece(report)
+        found.pieces.update([piece] if piece else [])
         for name in ids:
+            if piece:
+                found.lacking.add(str(name))
             if report.when == "call" and report.passed:
                 found.passed[str(name)].add(report.nodeid)
             elif not report.passed:
@@ -113,6 +125,16 @@ class Watch:
                 terminalreporter.write_line(f"{name}: {CHECKLIST[name]}")
                 for test in sorted(found.others[name]):
                     terminalreporter.write_line(f"    {test}")
+        if found.pieces:
+            terminalreporter.section("left out, because this machine lacks", yellow=True, bold=True)
+            for piece, n_tests in sorted(found.pieces.items()):
+                terminalreporter.write_line(f"{piece} ({n_tests} tests)")
+
+
+def missing_piece(report: pytest.TestReport) -> str:
+    """Return the missing piece that a test was skipped for, with how to get it; empty if there is none."""
+    reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
+    return reason.partition(MISSING_PIECE)[2]
 
 
 @pytest.hookimpl(trylast=True)

