@@ -45,7 +45,7 @@ class Picture:
 def pictures(homes: dict[str, Path]) -> list[Picture]:
     """Return all pictures; neighbours share site and login, so that each window is signed in once."""
     with open_application(homes["demonstration"]) as site:
-        first = {one: site.worklist(WorklistFilters(decision=one)).rows[0] for one in Decision}
+        first = {one: site.worklist.page(WorklistFilters(decision=one)).rows[0] for one in Decision}
     alert = f"alert?alert={first[Decision.OMISSION].alert_id}"
     queries = {
         "home": "",

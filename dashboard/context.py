@@ -209,7 +209,7 @@ def people_who_read() -> tuple[PersonView, ...]:
 def _who_read(me: Actor) -> tuple[PersonView, ...]:
     if not me.is_demo:
         return (_view_of(me),) if me.may(Action.JUDGE) else ()
-    readers = [p for p in application().people() if p.role in roles_that_may(Action.JUDGE)]
+    readers = [p for p in application().site.people() if p.role in roles_that_may(Action.JUDGE)]
     return tuple(sorted(readers, key=lambda p: (p.simulated, p.role is not Role.REVIEWER)))
 
 
@@ -256,7 +256,7 @@ def people_who_look() -> tuple[PersonView, ...]:
     me = signed_in()
     if not me.is_demo:
         return (_view_of(me),)
-    return tuple(sorted(application().people(), key=lambda p: (p.role in READER_ROLES, p.simulated)))
+    return tuple(sorted(application().site.people(), key=lambda p: (p.role in READER_ROLES, p.simulated)))
 
 
 def looking_person() -> PersonView | None:

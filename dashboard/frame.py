@@ -100,7 +100,7 @@ def _run(page: st.Page, offered: dict[str, list[st.Page]], me: Actor) -> None:
     if action is not None and not me.is_demo and not me.may(action):
         # Before the page draws half of itself and then hears it from the use case. In a demonstration the pages
         # themselves say what it cannot do and which command gives a site that can.
-        with cards.header(page.title, "", simulated=application().simulated):
+        with cards.header(page.title, "", simulated=application().site.simulated):
             pass
         require(me, action)
     page.run()

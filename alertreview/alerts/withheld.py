@@ -1,6 +1,8 @@
 """Who may not see results or scores yet: a reader of an open blinded study with cases left, any of an open panel."""
 
+from alertreview.settings import Clock
 from core.errors import RefusedError
+from db.database import Database
 from db.rows import AlertRecord
 from db.unit_of_work import UnitOfWork
 
@@ -21,3 +23,29 @@ def refuse_withheld(uow: UnitOfWork, alert: AlertRecord, person_id: int | None) 
         person_id, alert.patient_id, alert.snapshot_at, alert.task_key
     ):
         raise RefusedError(JUDGE_FIRST)
+
+
+def show_score(database: Database, clock: Clock, person_id: int, alert_id: int) -> bool:
+    """Return whether an alert may show score and votes, and if so remember that the person saw them.
+
+    Not to a reader who has still to judge the decision blindly. To everybody else it may, and a later judgment of the
+    same decision carries the mark.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such alert.
+    """
+    with database.read() as uow:
+        decision = uow.alerts.keys([alert_id])[alert_id]
+        if uow.cases.awaits_judgment_of(person_id, *decision):
+            return False
+        was_seen = uow.cases.score_of_decision_was_seen(person_id, decision)
+    if not was_seen:
+        with database.write() as uow:
+            # Checked again inside the transaction: the reader's case may have come up meanwhile.
+            if uow.cases.awaits_judgment_of(person_id, *decision):
+                return False
+            uow.cases.note_score_seen(person_id, *decision, clock())
+            uow.commit()
+    return True

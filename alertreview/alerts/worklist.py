@@ -11,9 +11,11 @@ from alertreview.alerts.lines import find_run, lines_in_words
 from alertreview.alerts.models import AlertDetail, FilterChoices, WorklistFilters, WorklistPage
 from alertreview.alerts.preview_model import AlertPreview
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
+from alertreview.alerts.withheld import JUDGE_FIRST, show_score
 from alertreview.scoring.models import Histogram, RunView
 from alertreview.scoring.scorers import is_retrospective
 from alertreview.settings import Clock
+from core.errors import RefusedError
 from core.scoring.parameters import DAY_ADJUSTED, PAIR, SOFTHAD
 from core.vocabulary import Decision
 from db.database import Database
@@ -119,7 +121,7 @@ class Worklist:
                 n_to_judge_first=len(uow.cases.awaited_of(filters.reader)) if filters.reader is not None else 0,
             )
 
-    def alert(self, alert_id: int, filters: WorklistFilters | None = None) -> AlertDetail:
+    def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
         """Return everything that the alert page shows.
 
         Parameters
@@ -128,17 +130,24 @@ class Worklist:
             Number of an alert of a published run; it opens whatever the filters hide.
         filters : WorklistFilters or None
             The list that the reader came from, for the previous and next alert.
+        person_id : int or None
+            Who looks. That the person saw the score is remembered: a later judgment of the decision carries the mark.
 
         Raises
         ------
         NotFoundError
             If there is no such alert.
+        RefusedError
+            If the person has still to judge the decision without knowing its score.
         """
+        self._show_score(person_id, alert_id)
         now = self._clock()
         with self._database.read() as uow:
             record, run, snapshot, past = _behind(uow, alert_id)
             result, zone = past.result, ZoneInfo(snapshot.site_timezone)
             listed = replace(filters or WorklistFilters(), run_id=run.id, scorer=record.scorer)
+            if person_id is not None:
+                listed = replace(listed, reader=person_id)
             restriction = restriction_of(uow, run, listed, zone, now)
             previous, following = uow.alerts.neighbours(record, **restriction)
             end = self._end_without_withheld(run, listed, restriction)
@@ -165,14 +174,9 @@ class Worklist:
             lowest_scaled_score=end.lowest_scaled_score,
         )
 
-    def preview(self, alert_id: int) -> AlertPreview:
-        """Return what the card beside the list shows of an alert of a published run.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such alert.
-        """
+    def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
+        """Return the preview of an alert beside the worklist; parameters, errors and mark are those of `alert`."""
+        self._show_score(person_id, alert_id)
         with self._database.read() as uow:
             record, run, snapshot, past = _behind(uow, alert_id)
         nearest = self._explanations.nearest(snapshot.content_hash, record, past)
@@ -183,6 +187,10 @@ class Worklist:
             n_neighbours=len(nearest.rows),
             n_neighbours_decided=int(nearest.decided.sum()),
         )
+
+    def _show_score(self, person_id: int | None, alert_id: int) -> None:
+        if person_id is not None and not show_score(self._database, self._clock, person_id, alert_id):
+            raise RefusedError(JUDGE_FIRST)
 
     def _count_budget_end(self, run_id: int, filters: WorklistFilters, withheld: tuple[int, ...]) -> BudgetEnd:
         now = self._clock()

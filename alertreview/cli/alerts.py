@@ -54,8 +54,8 @@ def list_alerts(
         scorer=scorer,
     )
     if filters.decision is not None or order == "turns":
-        return application.worklist(filters, limit=top).rows
-    lists = [application.worklist(replace(filters, decision=one), limit=top).rows for one in Decision]
+        return application.worklist.page(filters, limit=top).rows
+    lists = [application.worklist.page(replace(filters, decision=one), limit=top).rows for one in Decision]
     merged = sorted((row for rows in lists for row in rows), key=lambda row: (-row.scaled_score, row.alert_id))
     return tuple(merged[:top])
 

@@ -128,13 +128,13 @@ def _planted_auc(database: Database, snapshot: Snapshot, run: RunRow, source: Pa
 def _build_study(application: Application, database: Database, source: Path, size: DemoSize) -> Iterator[str]:
     people = _people(database)
     try:
-        study = application.study(STUDY)
+        study = application.studies.view(STUDY)
     except NotFoundError:
         study = _create_study(application, database, size)
     if study.status is StudyStatus.DRAFT:
         readers = [person.id for name, person in people.items() if name in (*READERS, VISITOR)]
-        application.studies_service.add_readers(STUDY, readers)
-        application.studies_service.open_study(STUDY)
+        application.studies.add_readers(STUDY, readers)
+        application.studies.open_study(STUDY)
     n_votes = _vote(application, database, source, people, size)
     yield (
         f"Study '{STUDY}': {study.n_cases} cases, {n_votes} votes of three simulated readers; "
@@ -168,7 +168,7 @@ def _create_study(application: Application, database: Database, size: DemoSize) 
     cases, selection = choose_study_cases(
         database, snapshot, run, design, "low, middle and high scores, both decisions"
     )
-    return application.studies_service.create_study(
+    return application.studies.create_study(
         STUDY, TITLE, run.id, cases, order_seed=SEED, guidelines=GUIDELINES, selection_design=selection
     )
 
@@ -192,7 +192,7 @@ def truth_of_cases(
     tuple
         The cases; whether each decision is truly relevant; its true anomaly score in [0, 1], higher = more unusual.
     """
-    cases = application.studies_service.case_rows(slug)
+    cases = application.studies.case_rows(slug)
     with application.database.read() as uow:
         snapshot_id = uow.runs.get(uow.studies.by_slug(slug).run_id).snapshot_id
         folder = uow.snapshots.get(snapshot_id).folder

@@ -150,7 +150,7 @@ def alerts(
             include_cut_windows=cut_windows,
             scorer=scorer,
         )
-        click.echo(render_alerts(rows, output_format, simulated=application.simulated), nl=False)
+        click.echo(render_alerts(rows, output_format, simulated=application.site.simulated), nl=False)
 
 
 @cli.command()

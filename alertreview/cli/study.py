@@ -22,8 +22,8 @@ def report(slug: str, output_format: str, out: Path | None, home: Path | None, d
     from alertreview.reports.documents import ReportFormat, render_report
 
     with open_application(home, database) as application:
-        study_report = application.report(slug)
-        signatures = application.signatures(slug, study_report)
+        study_report = application.reports.report(slug)
+        signatures = application.reports.signatures(slug, study_report)
         content = render_report(study_report, ReportFormat(output_format), signatures)
     if out is None:
         sys.stdout.buffer.write(content)
@@ -43,9 +43,9 @@ def sign_report(slug: str, person: str, meaning: str, home: Path | None, databas
     from alertreview.cli.accounts import ask_password
 
     with open_application(home, database) as application:
-        signer = application.person_named(person).person_id
+        signer = application.site.person_named(person).person_id
         application.sign_in.require_credentials(signer, ask_password)
-        signature = application.sign_report(slug, signer, meaning)
+        signature = application.reports.sign(slug, signer, meaning)
     click.echo(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
     click.echo(f"Content {signature.content_hash}")
 
@@ -108,8 +108,8 @@ def study_lock(slug: str, home: Path | None, database: str | None) -> None:
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
-        application.studies_service.lock_study(slug)
-        view = application.study(slug)
+        application.studies.lock_study(slug)
+        view = application.studies.view(slug)
     click.echo(f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers.")
 
 

@@ -62,7 +62,7 @@ def set_up_study(
         folder = uow.snapshots.get(run.snapshot_id).folder
     snapshot = read_snapshot(application.settings.snapshots / folder)
     cases, selection = choose_study_cases(application.database, snapshot, run, design, "low, middle and high scores")
-    studies = application.studies_service
+    studies = application.studies
     studies.create_study(
         slug,
         title,
@@ -76,7 +76,7 @@ def set_up_study(
     )
     studies.add_readers(slug, people_named(application, readers))
     studies.open_study(slug)
-    return application.study(slug)
+    return application.studies.view(slug)
 
 
 def people_named(application: Application, names: Sequence[str]) -> list[int]:

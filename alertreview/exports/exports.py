@@ -19,6 +19,7 @@ from alertreview.exports.formats import (
     zip_folder,
 )
 from alertreview.exports.manifest import MANIFEST, write_manifest
+from alertreview.exports.past_exports import EXPORTED, PastExport, past_exports
 from alertreview.exports.schema import dictionary_rows, table_schema
 from alertreview.exports.study_rows import (
     MedsLabel,
@@ -36,7 +37,7 @@ from alertreview.reports.signing import Signature
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport, ExportPreview
 from alertreview.studies.studies import StudyService
-from core.errors import InvalidInputError, SourceError
+from core.errors import InvalidInputError, RefusedError, SourceError
 from core.statistics.consensus import majority_label
 from core.studies.make_report import study_report
 from core.studies.report import StudyReport
@@ -48,7 +49,6 @@ from db.rows import RunRow, StudyRow
 TABLE_OF_LAYOUT = {"long": "judgments", "wide": "labels"}
 MEDS = "meds"
 COMMAND_LINE = "command line"
-EXPORTED = "exported"
 
 
 class Exports:
@@ -66,6 +66,10 @@ class Exports:
         Gives the time now, aware.
     scratch : Path
         Folder in which downloads are made and removed again; as private as the database.
+    signatures : callable
+        Returns the signatures of a study (short name, its report) to print in the report.
+    is_blinded : callable
+        Tells whether results of a study (short name, person) are still hidden from somebody.
     """
 
     def __init__(
@@ -75,15 +79,19 @@ class Exports:
         open_snapshot: Callable[[str], Snapshot],
         clock: Clock,
         scratch: Path,
+        signatures: Callable[[str, StudyReport], Iterable[Signature]],
+        is_blinded: Callable[[str, int | None], bool],
     ) -> None:
         self._database = database
         self._studies = studies
         self._open_snapshot = open_snapshot
         self._clock = clock
         self._scratch = scratch
+        self._signatures = signatures
+        self._is_blinded = is_blinded
 
-    def preview(self, slug: str, output_format: str, layout: str) -> ExportPreview:
-        """Count the rows that `labels` would write, by where their cases stand; nothing is written.
+    def preview(self, slug: str, output_format: str, layout: str, *, person_id: int | None = None) -> ExportPreview:
+        """Count the rows that a download would hold, by where their cases stand; nothing is written.
 
         Raises
         ------
@@ -91,7 +99,10 @@ class Exports:
             If there is no such study.
         InvalidInputError
             If there is no such format or layout.
+        RefusedError
+            If results of the study are still hidden from the person.
         """
+        self._refuse_blinded(slug, person_id)
         _table_of(output_format, layout)
         state_of = {case.case_id: case.state for case in self._studies.case_rows(slug)}
         study = gather_study(self._database, self._studies, self._open_snapshot, slug)
@@ -157,15 +168,18 @@ class Exports:
         layout: str,
         *,
         states: Collection[CaseState] = (),
-        actor: str = COMMAND_LINE,
+        person_id: int | None = None,
     ) -> tuple[str, bytes]:
-        """Make the same file as `labels` for a download: its name and its bytes; MEDS labels come as a zip.
+        """Return name and bytes of the file that `labels` writes, for a download; MEDS labels come as a zip.
 
         Raises
         ------
         NotFoundError, InvalidInputError
             As `labels` does.
+        RefusedError
+            If results of the study are still hidden from the person.
         """
+        self._refuse_blinded(slug, person_id)
         table = _table_of(output_format, layout)
         with scratch_in(self._scratch) as folder:
             if output_format == MEDS:
@@ -176,7 +190,7 @@ class Exports:
                 name = f"{slug}-{table}{ExportFormat(output_format).suffix}"
                 n_rows = self._write_labels(slug, output_format, layout, folder / name, states)
                 content = (folder / name).read_bytes()
-        self._note_labels(slug, output_format, layout, states, actor, (name, n_rows, digest_of(content)))
+        self._note_labels(slug, output_format, layout, states, _actor(person_id), (name, n_rows, digest_of(content)))
         return name, content
 
     def study(
@@ -209,15 +223,8 @@ class Exports:
         self._note_study(slug, formats, actor, files, folder.name, digest)
         return files
 
-    def study_download(
-        self,
-        slug: str,
-        formats: Sequence[str],
-        signatures_of: Callable[[StudyReport], Iterable[Signature]],
-        *,
-        actor: str = COMMAND_LINE,
-    ) -> tuple[str, bytes]:
-        """Make everything for a paper as one zip: all tables, dictionary, manifest, report, and checksums of them all.
+    def study_download(self, slug: str, formats: Sequence[str], *, person_id: int | None = None) -> tuple[str, bytes]:
+        """Return everything for a paper as one zip: all tables, dictionary, manifest, report and checksums.
 
         Parameters
         ----------
@@ -225,23 +232,41 @@ class Exports:
             Short name of the study.
         formats : sequence of str
             Values of `ExportFormat`.
-        signatures_of : callable
-            Gives the signatures to print in the report.
-        actor : str
-            Who, for the audit trail.
+        person_id : int or None
+            Who downloads it.
 
         Returns
         -------
         tuple of str and bytes
             Name and content of the zip; inside, ``SHA256SUMS`` is for ``sha256sum --check``.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        RefusedError
+            If results of the study are still hidden from the person.
         """
+        self._refuse_blinded(slug, person_id)
         name = f"{slug}-study"
         with scratch_in(self._scratch) as folder:
             files, report = self._write_study(slug, formats, folder / name)
-            write_report(report, folder / name, list(ReportFormat), signatures_of(report))
+            write_report(report, folder / name, list(ReportFormat), self._signatures(slug, report))
             content = zip_folder(folder / name, name, with_checksums=True)
-        self._note_study(slug, formats, actor, files, f"{name}.zip", digest_of(content))
+        self._note_study(slug, formats, _actor(person_id), files, f"{name}.zip", digest_of(content))
         return f"{name}.zip", content
+
+    def past(self, slug: str, limit: int = 50) -> tuple[PastExport, ...]:
+        """Return the exports of a study that were written, newest first, with their checksums."""
+        with self._database.read() as uow:
+            return past_exports(uow, slug, limit)
+
+    def _refuse_blinded(self, slug: str, person_id: int | None) -> None:
+        if self._is_blinded(slug, person_id):
+            raise RefusedError(
+                f"Study '{slug}' is open and you are its reader: an export would show the others' answers. "
+                "Judge your cases, or wait until the study is locked; an open panel's readers always wait."
+            )
 
     def _write_labels(
         self, slug: str, output_format: str, layout: str, out: Path, states: Collection[CaseState]
@@ -358,6 +383,11 @@ class Exports:
         with self._database.write() as uow:
             uow.audit.append(self._clock(), actor, EXPORTED, f"study {slug}", details)
             uow.commit()
+
+
+def _actor(person_id: int | None) -> str:
+    """Name who downloads in the audit trail."""
+    return "dashboard" if person_id is None else f"person {person_id}"
 
 
 def _table_of(output_format: str, layout: str) -> str:

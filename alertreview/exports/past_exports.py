@@ -4,9 +4,11 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from alertreview.exports.exports import EXPORTED
 from db.audit import AuditRow
 from db.unit_of_work import UnitOfWork
+
+EXPORTED = "exported"
+"""What the audit trail calls an export."""
 
 
 @dataclass(frozen=True)

@@ -240,7 +240,7 @@ def _require_same(database: Database, manifest: BackupManifest) -> None:
 
 def _reports(settings: Settings, database: Database) -> dict[str, str]:
     application = Application(settings, database)
-    return {study.slug: content_hash(application.report(study.slug)) for study in application.studies()}
+    return {study.slug: content_hash(application.reports.report(study.slug)) for study in application.studies.all()}
 
 
 def _require_same_reports(backup: Path, reports: dict[str, str]) -> None:

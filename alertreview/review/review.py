@@ -19,7 +19,6 @@ from alertreview.review.rules import (
     within_units,
 )
 from alertreview.settings import Clock
-from alertreview.studies.models import StudyView, study_view
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Answer, Certainty, StudyStatus
 from db.database import Database
@@ -44,22 +43,6 @@ class ReviewService:
         self._database = database
         self._open_patient_views = open_patient_views
         self._clock = clock
-
-    def studies(self) -> tuple[StudyView, ...]:
-        """Return every study, newest first."""
-        with self._database.read() as uow:
-            return tuple(study_view(uow, study) for study in uow.studies.all())
-
-    def study(self, slug: str) -> StudyView:
-        """Return a study by its short name.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
-        with self._database.read() as uow:
-            return study_view(uow, uow.studies.by_slug(slug))
 
     def queue(self, slug: str, person_id: int) -> QueueView:
         """Count a reader's cases; all zero and `is_reader` false for somebody whom no coordinator has made a reader."""
@@ -279,30 +262,28 @@ class ReviewService:
                 raise RefusedError(f"Feedback on case {case_id} comes after saving: first your own judgment.")
             return uow.cases.reference(case_id)
 
-    def show_score(self, person_id: int, alert_id: int) -> bool:
-        """Return whether an alert may show score and votes, and if so remember that somebody saw them.
+    def is_blinded(self, slug: str, person_id: int | None) -> bool:
+        """Return whether results of a study are still hidden from a person; never from None, the command line.
 
-        Not to a reader who has still to judge the decision blindly. To everybody else it may, and a later judgment of
-        the same decision carries the mark.
+        They are hidden from the reader of an open study who has cases left; a case that others hold counts as left,
+        because it may become this reader's when their hold lapses. From readers of an open panel they are hidden until
+        it is locked, so that no answer is given or changed with the others' in view.
 
         Raises
         ------
         NotFoundError
-            If there is no such alert.
+            If there is no such study.
         """
+        if person_id is None:
+            return False
         with self._database.read() as uow:
-            decision = uow.alerts.keys([alert_id])[alert_id]
-            if uow.cases.awaits_judgment_of(person_id, *decision):
-                return False
-            was_seen = uow.cases.score_of_decision_was_seen(person_id, decision)
-        if not was_seen:
-            with self._database.write() as uow:
-                # Asked again inside the transaction: his case may have come up meanwhile.
-                if uow.cases.awaits_judgment_of(person_id, *decision):
-                    return False
-                uow.cases.note_score_seen(person_id, *decision, self._clock())
-                uow.commit()
-        return True
+            study = uow.studies.by_slug(slug)
+        if study.status is not StudyStatus.OPEN:
+            return False
+        queue = self.queue(slug, person_id)
+        if study.is_open_panel:
+            return queue.is_reader
+        return queue.is_reader and queue.n_left + queue.n_held_by_others > 0
 
     def _hold_first(self, terms: ReadingTerms, candidates: list[ReaderSlotRow]) -> int | None:
         """Hold the first case that is still to be had; writes only when something changes."""

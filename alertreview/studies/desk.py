@@ -180,7 +180,7 @@ class StudyDesk:
         is_open_panel: bool = False,
         actor: str = "command line",
     ) -> StudyView:
-        """Make a draft with chosen cases and readers; `studies_service.open_study` starts it.
+        """Make a draft with chosen cases and readers; `StudyService.open_study` starts it.
 
         Parameters
         ----------

@@ -231,8 +231,19 @@ class StudyService:
             uow.signatures.supersede(study.id, self._clock())
             uow.commit()
 
+    def all(self) -> tuple[StudyView, ...]:
+        """Return every study, newest first."""
+        with self._database.read() as uow:
+            return tuple(study_view(uow, study) for study in uow.studies.all())
+
     def view(self, slug: str) -> StudyView:
-        """Return a study as it stands."""
+        """Return a study by its short name.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
         with self._database.read() as uow:
             return study_view(uow, uow.studies.by_slug(slug))
 

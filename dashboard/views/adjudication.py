@@ -22,28 +22,30 @@ _FORM = "adj_form"
 def page() -> None:
     """Draw the page."""
     app = application()
-    studies = [study for study in app.studies() if not study.is_calibration]
+    studies = [study for study in app.studies.all() if not study.is_calibration]
     slug = st.query_params.get("study") or (studies[0].slug if studies else "")
     if not slug:
-        _nothing("No study yet", "Disagreements come from the cases of a study.", app.simulated)
+        _nothing("No study yet", "Disagreements come from the cases of a study.", app.site.simulated)
         return
     study = study_asked(slug, "Disagreements")
     if study is None:
         return
     line = texts.joined(texts.plain(study.title, 60), "you see the votes as letters, which change from case to case")
-    with cards.header("Disagreements", line, simulated=app.simulated):
+    with cards.header("Disagreements", line, simulated=app.site.simulated):
         person = _acting()
         if st.button("Study", key="adj_back", icon=":material/arrow_back:"):
             st.switch_page("views/studies.py", query_params={"study": slug})
     if person is None:
-        _nothing("Nobody may settle disagreements yet", "An administrator names an adjudicator.", app.simulated, "")
+        _nothing(
+            "Nobody may settle disagreements yet", "An administrator names an adjudicator.", app.site.simulated, ""
+        )
         return
     waiting = app.adjudication.disagreements(slug, person.person_id)
     if notice := st.session_state.pop("adj_notice", ""):
         st.success(notice, icon=":material/check:")
     if not waiting:
         sentence = "No complete case is undecided, or you were a reader of those that are."
-        _nothing("Nothing to settle", sentence, app.simulated, "")
+        _nothing("Nothing to settle", sentence, app.site.simulated, "")
         return
     asked = links.whole_number(st.query_params.get("case"))
     case = app.adjudication.case(slug, person.person_id, asked if asked in waiting else waiting[0])
@@ -65,7 +67,7 @@ def _acting() -> PersonView | None:
         return PersonView(me.person_id, me.name, me.role, simulated=False)
     people = {
         person.person_id: person
-        for person in application().people()
+        for person in application().site.people()
         if person.role in roles_that_may(Action.ADJUDICATE)
     }
     if not people:

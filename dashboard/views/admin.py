@@ -25,7 +25,7 @@ def page() -> None:
     app = application()
     if not signed_in().may(Action.MANAGE_PEOPLE) and not signed_in().is_demo:
         app.accounts.all()  # refused, with the sentence that says why
-    with cards.header("Admin", "who may do what, and what was done", simulated=app.simulated):
+    with cards.header("Admin", "who may do what, and what was done", simulated=app.site.simulated):
         pass
     if signed_in().is_demo:
         st.info(

@@ -32,13 +32,13 @@ def page() -> None:
     if shown is None:
         return
     me = acting()
-    filters = filters_now(shown.run, app.filter_choices(shown.run.run_id, shown.scorer), me)
+    filters = filters_now(shown.run, app.worklist.filter_choices(shown.run.run_id, shown.scorer), me)
     alert_id = links.whole_number(st.query_params.get("alert"))
     if alert_id is None:
         _no_alert("No alert is named in this address", "Open one from the worklist.")
         return
     try:
-        detail = app.alert(alert_id, filters, me.person_id)
+        detail = app.worklist.alert(alert_id, filters, me.person_id)
     except NotFoundError as error:
         _no_alert("This alert is not here", texts.plain(str(error), 400))
         return
@@ -47,7 +47,7 @@ def page() -> None:
         return
     row = detail.row
     with st.container(gap="xsmall"):
-        _bar(detail, app.simulated)
+        _bar(detail, app.site.simulated)
         _title(detail)
         _triage(detail, me)
         asks = is_asking({row.alert_id: row.standing.version}, name=BAR)
@@ -76,7 +76,7 @@ def page() -> None:
 
 
 def _no_alert(title: str, sentence: str) -> None:
-    with cards.header("Alert", "", simulated=application().simulated):
+    with cards.header("Alert", "", simulated=application().site.simulated):
         pass
     with cards.empty_state(title, sentence, ":material/search_off:"):
         st.button("To the worklist", key="to_worklist", type="primary", on_click=go, args=(_WORKLIST, {}))

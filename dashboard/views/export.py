@@ -55,9 +55,9 @@ class Prepared:
 def page() -> None:
     """Draw the page."""
     app = application()
-    studies = {study.slug: study for study in app.studies()}
+    studies = {study.slug: study for study in app.studies.all()}
     if not studies:
-        with cards.header("Export", "", simulated=app.simulated):
+        with cards.header("Export", "", simulated=app.site.simulated):
             pass
         with cards.empty_state("No study yet", "Labels to export come from a judged study.", ":material/download:"):
             pass
@@ -69,7 +69,7 @@ def page() -> None:
     if study.is_open_panel:
         cards.open_panel_limit()
     person = looking_person()
-    if person is not None and app.is_blinded(study.slug, person.person_id):
+    if person is not None and app.review.is_blinded(study.slug, person.person_id):
         _blinded(study, person)
     else:
         left, right = st.columns([7, 5])
@@ -87,7 +87,7 @@ def _head(app: "Application", study: StudyView, studies: dict[str, StudyView]) -
         texts.STATUS_TEXTS[study.status].lower(),
         texts.plural(study.n_cases, "case"),
     )
-    with cards.header("Export", line, simulated=app.simulated):
+    with cards.header("Export", line, simulated=app.site.simulated):
         choose_study(study.slug, {slug: texts.study_name(one) for slug, one in studies.items()}, key="ex_study")
         looking_as()
 
@@ -128,12 +128,12 @@ def _one_table(app: "Application", study: StudyView, person: PersonView | None) 
         format_func=texts.CASE_TEXTS.__getitem__,
         placeholder="all",
     )
-    preview = app.export_preview(study.slug, file_format, layout, person_id=person_id)
+    preview = app.exports.preview(study.slug, file_format, layout, person_id=person_id)
     n_rows = _counts(preview, states)
     choice: Choice = (study.slug, person_id, file_format, layout, *sorted(states))
 
     def make() -> tuple[str, bytes]:
-        return app.export_labels(study.slug, file_format, layout, states=tuple(states), person_id=person_id)
+        return app.exports.labels_download(study.slug, file_format, layout, states=tuple(states), person_id=person_id)
 
     _prepare_and_offer("table", choice, MIME[file_format], make, disabled=not n_rows)
 
@@ -172,7 +172,7 @@ def _everything(app: "Application", study: StudyView, person: PersonView | None)
     choice: Choice = (study.slug, person_id, *formats)
 
     def make() -> tuple[str, bytes]:
-        return app.export_study_zip(study.slug, tuple(formats), person_id=person_id)
+        return app.exports.study_download(study.slug, tuple(formats), person_id=person_id)
 
     _prepare_and_offer("study", choice, "application/zip", make, disabled=not formats)
 
@@ -211,11 +211,11 @@ def _prepare_and_offer(
 
 def _past(app: "Application", study: StudyView) -> None:
     with cards.card("Past exports of this study", "from the audit trail, newest first"):
-        past = app.past_exports(study.slug)
+        past = app.exports.past(study.slug)
         if not past:
             st.markdown(cards.muted("Nothing was exported yet."))
             return
-        names = {f"person {person.person_id}": person.name for person in app.people()}
+        names = {f"person {person.person_id}": person.name for person in app.site.people()}
         st.dataframe(
             pd.DataFrame(
                 {

@@ -29,17 +29,17 @@ TOP = 5
 def page() -> None:
     """Draw the page."""
     app = application()
-    run = app.run()
+    run = app.worklist.run()
     person = acting_person()
     if run is None:
-        cards.nothing_published(app.simulated)
+        cards.nothing_published(app.site.simulated)
         return
     now = datetime.now(ZoneInfo(run.site_timezone))
     line = texts.joined(f"{now:%A} {texts.day(now)}", f"scoring run finished {texts.day_time(run.published_at)}")
-    with cards.header(_greeting(now, person), line, simulated=app.simulated):
+    with cards.header(_greeting(now, person), line, simulated=app.site.simulated):
         pass
     first_steps.draw()
-    studies = app.studies()
+    studies = app.studies.all()
     left, right = st.columns([7, 5])
     with left:
         _continue_card(person, studies)
@@ -48,8 +48,8 @@ def page() -> None:
     with right:
         filters, words = _shown(run, now)
         _units_card(filters, words)
-        _highest_card(app.worklist(filters, limit=TOP), links.params_of(filters, latest_run=run.run_id), words)
-    if app.simulated:
+        _highest_card(app.worklist.page(filters, limit=TOP), links.params_of(filters, latest_run=run.run_id), words)
+    if app.site.simulated:
         st.markdown(
             f":small[:gray[All patients, scores and readers marked as simulated on this site are made up with seed "
             f"{run.seed}. Nothing here describes a real person.]]"
@@ -69,7 +69,7 @@ def _continue_card(person: PersonView | None, studies: tuple[StudyView, ...]) ->
             why = "No study is open." if study is None else "Nobody may judge yet."
             st.markdown(cards.muted(f"{why} A coordinator opens studies and adds readers."))
         return
-    queue = application().queue(study.slug, person.person_id)
+    queue = application().review.queue(study.slug, person.person_id)
     with cards.card(key="continue"):
         with st.container(horizontal=True, vertical_alignment="center"):
             with st.container(gap="xsmall", width="stretch"):
@@ -105,7 +105,7 @@ def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> 
 
 
 def _study_line(study: StudyView, person: PersonView | None) -> None:
-    queue = application().queue(study.slug, person.person_id) if person is not None else None
+    queue = application().review.queue(study.slug, person.person_id) if person is not None else None
     mine = f":small[mine: {queue.n_submitted:,} of {queue.n_mine:,}]" if queue is not None else ""
     with _line([2, 5, 4, 4]) as cells:
         with next(cells):
@@ -157,7 +157,7 @@ def _units_card(filters: WorklistFilters, words: str) -> None:
 def _shown(run: RunView, now: datetime) -> tuple[WorklistFilters, str]:
     """Open alerts of today where the site's record reaches today, of the whole run where it only looks back."""
     filters = replace(PAGE_DEFAULTS, run_id=run.run_id, reader=acting_id())
-    days = application().filter_choices(run.run_id).days
+    days = application().worklist.filter_choices(run.run_id).days
     if days is None or run.calendar_is_shifted or days[1] != now.date():
         return filters, ""
     return replace(filters, first_day=days[1]), "today"

@@ -17,14 +17,16 @@ ALL = "All"
 def page() -> None:
     """Draw the page."""
     app = application()
-    with cards.header("My judgments", "Only your own answers; nobody else's are shown here.", simulated=app.simulated):
+    with cards.header(
+        "My judgments", "Only your own answers; nobody else's are shown here.", simulated=app.site.simulated
+    ):
         person = reading_as()
     if person is None:
         with cards.empty_state("Nobody may judge yet", "An administrator adds reviewers with the command line."):
             pass
         return
-    studies = {study.slug: study for study in app.studies()}
-    rows = app.my_judgments(person.person_id)
+    studies = {study.slug: study for study in app.studies.all()}
+    rows = app.review.my_judgments(person.person_id)
     if not rows:
         with cards.empty_state(
             "No judgment yet", "Your answers appear here as soon as one is saved.", ":material/history:"

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.access.roles import Action, PersonView
+from alertreview.reports.signing import content_hash
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AlertRateCurve, ResultSet, StudyReport
@@ -32,9 +33,9 @@ CURVES = {
 def page() -> None:
     """Draw the page."""
     app = application()
-    studies = {study.slug: study for study in app.studies() if not study.is_calibration}
+    studies = {study.slug: study for study in app.studies.all() if not study.is_calibration}
     if not studies:
-        with cards.header("How good are the alerts?", "", simulated=app.simulated):
+        with cards.header("How good are the alerts?", "", simulated=app.site.simulated):
             pass
         with cards.empty_state(
             "No study yet", "A report needs a study whose cases were judged.", ":material/query_stats:"
@@ -46,12 +47,12 @@ def page() -> None:
         return
     person = looking_person()
     with st.spinner("Computing the report…", show_time=False):
-        report = app.report(slug, person.person_id if person else None)
-    _head(report, {key: texts.study_name(study) for key, study in studies.items()}, app.simulated)
+        report = app.reports.report(slug, person.person_id if person else None)
+    _head(report, {key: texts.study_name(study) for key, study in studies.items()}, app.site.simulated)
     if report.is_open_panel:
         cards.open_panel_limit()
-    if person is not None and app.is_blinded(slug, person.person_id):
-        _blinded(report, person, app.queue(slug, person.person_id).n_left)
+    if person is not None and app.review.is_blinded(slug, person.person_id):
+        _blinded(report, person, app.review.queue(slug, person.person_id).n_left)
     elif report.headline:
         st.markdown(" ".join(texts.bold_only(sentence) for sentence in report.headline))
     warnings = [warning for warning in report.warnings if warning != OPEN_PANEL_LIMIT]
@@ -67,7 +68,7 @@ def page() -> None:
     _methods(report, result)
     if not report.hidden:
         _signatures(report)
-    planner.expander(app, report)
+    planner.expander(report)
 
 
 def _blinded(report: StudyReport, person: PersonView, n_left: int) -> None:
@@ -86,7 +87,7 @@ def _signatures(report: StudyReport) -> None:
     """Draw who signed the report, and the form to sign a locked one."""
     app, person = application(), looking_person()
     with cards.card("Signatures", "name, time and meaning under the report as it stands"):
-        signatures = app.signatures(report.slug, report)
+        signatures = app.reports.signatures(report.slug, report)
         if signatures:
             st.dataframe(
                 pd.DataFrame(
@@ -111,8 +112,8 @@ def _signatures(report: StudyReport) -> None:
                 meaning = st.text_input("Meaning", key="rp_meaning", placeholder="I approve this report", max_chars=300)
                 if st.form_submit_button(f"Sign as {texts.plain(person.name, 40)}", icon=":material/signature:"):
                     with shown_errors():
-                        seen = app.content_hash(report)
-                        app.sign_report(report.slug, person.person_id, meaning, seen_hash=seen)
+                        seen = content_hash(report)
+                        app.reports.sign(report.slug, person.person_id, meaning, seen_hash=seen)
                         st.rerun()
 
 
@@ -137,7 +138,7 @@ def _downloads(report: StudyReport) -> None:
     app = application()
 
     def content(file_format: str) -> Callable[[], bytes]:
-        return lambda: app.report_file(report, file_format)
+        return lambda: app.reports.file(report, file_format)
 
     for file_format in ("json",) if report.hidden else ("html", "pdf", "json"):
         st.download_button(

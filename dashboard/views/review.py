@@ -31,17 +31,17 @@ def page() -> None:
     """Draw the page."""
     app = application()
     slug = st.query_params.get("study")
-    if not slug and (waiting := study_to_read(app.studies(), acting_person())) is not None:
+    if not slug and (waiting := study_to_read(app.studies.all(), acting_person())) is not None:
         slug = waiting.slug
     if not slug:
-        _message("No study is open", "A coordinator opens a study; then its cases appear here.", app.simulated)
+        _message("No study is open", "A coordinator opens a study; then its cases appear here.", app.site.simulated)
         return
     study = study_asked(slug, "Review")
     if study is None:
         return
     if study.status is not StudyStatus.OPEN:
         word = texts.STATUS_TEXTS[study.status].lower()
-        _message(texts.plain(study.title), f"This study is {word} and takes no judgment.", app.simulated)
+        _message(texts.plain(study.title), f"This study is {word} and takes no judgment.", app.site.simulated)
         return
     head = st.container(gap="xsmall", key="review-head")
     bar = head.container(
@@ -52,17 +52,17 @@ def page() -> None:
         # On a phone the first screen belongs to the case; who is reading stands at the end of the page.
         person = acting_person() if is_phone() else reading_as()
     if person is None:
-        _message("Nobody may judge yet", "An administrator adds reviewers with the command line.", app.simulated)
+        _message("Nobody may judge yet", "An administrator adds reviewers with the command line.", app.site.simulated)
         return
-    queue = app.queue(slug, person.person_id)
+    queue = app.review.queue(slug, person.person_id)
     if not queue.is_reader:
         with head:
-            _bar(bar, place, study, Showing(slug, person.person_id, None), app.simulated)
+            _bar(bar, place, study, Showing(slug, person.person_id, None), app.site.simulated)
             _finished(study, queue, Showing(slug, person.person_id, None))
         return
     case_id = links.whole_number(st.query_params.get("case"))
     showing = session.current(slug, person.person_id, case_id, arrived=has_arrived())
-    _bar(bar, place, study, showing, app.simulated)
+    _bar(bar, place, study, showing, app.site.simulated)
     with head:
         if showing.case is not None:
             st.progress(min(queue.n_submitted / max(queue.n_mine, 1), 1.0))
@@ -80,7 +80,7 @@ def page() -> None:
     if is_phone():
         with st.container(horizontal=True, vertical_alignment="center"):
             reading_as()
-            if app.simulated:
+            if app.site.simulated:
                 cards.simulated_badge()
     with st.bottom:
         _answers(study, showing, showing.case)

@@ -25,13 +25,13 @@ SPLITS = {
 def page() -> None:
     """Draw the page."""
     app = application()
-    runs = app.runs()
+    runs = app.worklist.runs()
     if not runs:
-        cards.nothing_published(app.simulated)
+        cards.nothing_published(app.site.simulated)
         return
-    run = app.run(links.whole_number(st.query_params.get("run"))) or runs[0]
+    run = app.worklist.run(links.whole_number(st.query_params.get("run"))) or runs[0]
     line = "A run is one scoring of all recent instances; readers only ever see finished ones."
-    with cards.header("Scoring runs", line, simulated=app.simulated):
+    with cards.header("Scoring runs", line, simulated=app.site.simulated):
         if st.button("Worklist of this run", key="runs_worklist", icon=":material/format_list_numbered:"):
             st.switch_page("views/worklist.py", query_params={"run": str(run.run_id)})
     _table(runs, run)

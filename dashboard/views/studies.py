@@ -18,9 +18,9 @@ from dashboard.context import acting_person, application, colours, may, people_w
 def page() -> None:
     """Draw the page."""
     app = application()
-    studies = app.studies()
+    studies = app.studies.all()
     if not studies:
-        with cards.header("Studies", "", simulated=app.simulated):
+        with cards.header("Studies", "", simulated=app.site.simulated):
             pass
         with cards.empty_state(
             "No study yet",
@@ -33,7 +33,7 @@ def page() -> None:
     study = study_asked(slug, "Studies")
     if study is None:
         return
-    _head(study, studies, app.simulated)
+    _head(study, studies, app.site.simulated)
     queues = _queues(slug)
     _tiles(study, queues)
     left, right = st.columns([7, 5])
@@ -56,9 +56,9 @@ def _queues(slug: str) -> list[tuple[str, QueueView]]:
     """Return how far readers are: all of them to whoever manages studies, else only the one who looks."""
     app = application()
     if may(Action.MANAGE_STUDIES):
-        progress = app.studies_service.progress(slug)
+        progress = app.studies.progress(slug)
         return [(reader.name, _as_queue(reader.states, progress.n_cases)) for reader in progress.readers]
-    queues = [(person.name, app.queue(slug, person.person_id)) for person in people_who_read()]
+    queues = [(person.name, app.review.queue(slug, person.person_id)) for person in people_who_read()]
     return [(name, queue) for name, queue in queues if queue.n_mine]
 
 

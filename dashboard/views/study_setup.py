@@ -32,22 +32,22 @@ def page() -> None:
     """Draw the page."""
     app = application()
     line = "Made as a draft; nothing is frozen before you start it."
-    with cards.header("New study", line, simulated=app.simulated):
+    with cards.header("New study", line, simulated=app.site.simulated):
         if st.button("All studies", key="su_back", icon=":material/arrow_back:"):
             st.switch_page("views/studies.py")
     if not may(Action.MANAGE_STUDIES):
         with cards.empty_state("Coordinators set studies up", "Ask one of them, or an administrator for the role."):
             pass
         return
-    run = app.run()
+    run = app.worklist.run()
     if run is None:
         with cards.empty_state("Nothing is scored yet", "Cases are chosen from scores. Score the site first."):
             st.code("alertreview score", language=None)
         return
-    locked = [study for study in app.studies() if study.status is StudyStatus.LOCKED and not study.is_calibration]
+    locked = [study for study in app.studies.all() if study.status is StudyStatus.LOCKED and not study.is_calibration]
     kinds = ["Study", "Open panel", "Training with feedback"]
     kind = st.segmented_control("Kind", kinds, default=kinds[0], required=True, key="su_kind")
-    people = [person for person in app.people() if person.role in MAY_READ]
+    people = [person for person in app.site.people() if person.role in MAY_READ]
     if kind == kinds[2]:
         _training(locked, people)
     else:

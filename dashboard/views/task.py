@@ -35,23 +35,23 @@ def page() -> None:
     )
     choices = {choice.task_key: choice for choice in app.tasks.choices(run.run_id, filters.scorer)}
     if not choices:
-        with cards.header("Task", "", simulated=app.simulated):
+        with cards.header("Task", "", simulated=app.site.simulated):
             pass
         with cards.empty_state("This run has no task", "Nothing was scored that could be shown here."):
             pass
         return
     asked = st.query_params.get("task", "")
     if asked and asked not in choices:
-        _unknown(run, app.simulated)
+        _unknown(run, app.site.simulated)
         return
     filters = replace(filters, task_key=asked or _first(choices))
     try:
         task = app.tasks.view(filters)
     except NotFoundError:
-        _unknown(run, app.simulated)
+        _unknown(run, app.site.simulated)
         return
     other = _beside(task, choices)
-    _header(task, other, run, filters, choices, shown.latest_id, simulated=app.simulated)
+    _header(task, other, run, filters, choices, shown.latest_id, simulated=app.site.simulated)
     judged = app.tasks.judged(filters)
     _tiles(task, judged)
     _threshold(task, filters)

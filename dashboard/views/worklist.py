@@ -65,11 +65,11 @@ def page() -> None:
     if shown is None:
         return
     run, me = shown.run, acting()
-    choices = app.filter_choices(run.run_id, shown.scorer)
+    choices = app.worklist.filter_choices(run.run_id, shown.scorer)
     filters = filters_now(run, choices, me)
     listing = Listing(run, shown.latest_id, filters, choices)
     line = f"Run of {texts.day_time(run.published_at)} · triage is never used as a study label"
-    with cards.header("Worklist", line, simulated=app.simulated):
+    with cards.header("Worklist", line, simulated=app.site.simulated):
         header_tools(run, filters, choices, shown.latest_id)
     if is_phone():
         with st.expander("Filters"):
@@ -77,7 +77,7 @@ def page() -> None:
     else:
         draw_filters(filters, choices, shown.latest_id)
     _patient_line(filters, choices, shown.latest_id)
-    found = app.worklist(filters, after=place().after or None, limit=PAGE_SIZE)
+    found = app.worklist.page(filters, after=place().after or None, limit=PAGE_SIZE)
     budget_card(filters, choices, shown.latest_id, found)
     _withheld_line(found)
     _list(listing, [found])
@@ -93,7 +93,7 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
     with shown_errors():
         leave()
         at, me = place(), acting()
-        found = drawn.pop() if drawn else application().worklist(listing.filters, at.after or None, PAGE_SIZE)
+        found = drawn.pop() if drawn else application().worklist.page(listing.filters, at.after or None, PAGE_SIZE)
         if not found.lines and at.alert is None:
             draw_said()
             _empty(listing, found)
@@ -325,7 +325,7 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
     st.session_state[SELECTED] = line.first.alert_id
     row = next((one for one in line.members if one.alert_id == at.alert), line.first)
     try:
-        detail = application().preview(row.alert_id, me.person_id)
+        detail = application().worklist.preview(row.alert_id, me.person_id)
     except RefusedError as error:
         st.info(texts.plain(str(error), 400), icon=":material/visibility_off:")
         return

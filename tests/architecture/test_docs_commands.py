@@ -150,7 +150,7 @@ def test_the_example_that_compares_scorers_gives_what_the_report_gives(
     exported = tmp_path / "exported"
     with open_application(home) as application:
         application.exports.study("demo", ("csv",), exported)
-        result = application.report("demo").results[0]
+        result = application.reports.report("demo").results[0]
     printed = printed_by("compare_scorers.py", str(exported), "softhad", "logistic")
     for scorer in result.scorers:
         if scorer.scorer in {"softhad", "logistic"}:

@@ -14,6 +14,7 @@ from core.errors import DatabaseUnavailableError
 from dashboard import context
 from dashboard.launch import serve
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.review import FakeReview
 
 STATES: dict[str, dict[str, object]] = {
     "full": {},
@@ -26,7 +27,7 @@ STATES: dict[str, dict[str, object]] = {
 
 
 @dataclass
-class FailingApplication(FakeApplication):
+class FailingReview(FakeReview):
     """A double whose every second save fails."""
 
     n_saves: int = 0
@@ -47,7 +48,9 @@ def double_of_this_browser(default_state: str) -> FakeApplication:
     name = _token(agent, "Double") or default_state
     if name not in _doubles:
         state = _token(agent, "State") or default_state
-        _doubles[name] = FailingApplication() if state == "failing" else FakeApplication(**STATES[state])  # type: ignore[arg-type]
+        double = _doubles[name] = FakeApplication(**STATES.get(state, {}))  # type: ignore[arg-type]
+        if state == "failing":
+            double.review = FailingReview(double)
     return _doubles[name]
 
 

@@ -170,7 +170,7 @@ def _keep(case: PanelCase, person_id: int, line_key: str, certainty_key: str) ->
     if case.answer is not None:
         return
     draft = _typed(case, case.draft.answer, line_key, certainty_key)
-    _, error = attempt(lambda app: app.save_draft(case.study_slug, person_id, case.case_id, draft))
+    _, error = attempt(lambda app: app.review.save_draft(case.study_slug, person_id, case.case_id, draft))
     if error:
         _say(case, error, is_error=True)
 
@@ -185,12 +185,12 @@ def _answer(case: PanelCase, person_id: int, answer: Answer, line_key: str, cert
         _say(case, "This is your saved answer already.", is_error=False)
         return
     if not is_change:
-        _, error = attempt(lambda app: app.save_draft(case.study_slug, person_id, case.case_id, typed))
+        _, error = attempt(lambda app: app.review.save_draft(case.study_slug, person_id, case.case_id, typed))
         if error:
             _say(case, error, is_error=True)
             return
     _, error = attempt(
-        lambda app: app.submit_judgment(
+        lambda app: app.review.submit_judgment(
             case.study_slug,
             person_id,
             case.case_id,
@@ -209,7 +209,7 @@ def _answer(case: PanelCase, person_id: int, answer: Answer, line_key: str, cert
 def _undo(case: PanelCase, person_id: int) -> None:
     """Take the saved answer back; the one before counts again, or none."""
     _, error = attempt(
-        lambda app: app.undo(
+        lambda app: app.review.undo(
             case.study_slug,
             person_id,
             case.case_id,

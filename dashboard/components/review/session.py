@@ -57,9 +57,9 @@ def current(slug: str, person_id: int, case_id: int | None, *, arrived: bool) ->
         return _show(kept) if arrived else kept
     app = application()
     if case_id is not None and (arrived or kept is None):
-        case: BlindedCase | None = app.case(slug, person_id, case_id)
+        case: BlindedCase | None = app.review.case(slug, person_id, case_id)
     else:
-        case = app.next_case(slug, person_id)
+        case = app.review.next_case(slug, person_id)
     return _show(Showing(slug, person_id, case, saved=kept.saved if kept else None))
 
 
@@ -96,7 +96,7 @@ def _draft(showing: Showing, draft: DraftView) -> None:
     case = showing.case
     if case is None or draft == case.draft:
         return
-    _, error = attempt(lambda app: app.save_draft(showing.slug, showing.person_id, case.case_id, draft))
+    _, error = attempt(lambda app: app.review.save_draft(showing.slug, showing.person_id, case.case_id, draft))
     _put(replace(showing, case=replace(case, draft=draft), error=error, notice=""))
 
 
@@ -135,7 +135,7 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
     answer = case.draft.answer
     cannot = answer is Answer.CANNOT_JUDGE
     saved, error = attempt(
-        lambda app: app.submit_judgment(
+        lambda app: app.review.submit_judgment(
             showing.slug,
             showing.person_id,
             case.case_id,
@@ -156,17 +156,17 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
 
 def _advance(showing: Showing, case_id: int) -> None:
     """Show the next case to read; the saved mark stays."""
-    following, error = attempt(lambda app: app.next_case(showing.slug, showing.person_id, case_id))
+    following, error = attempt(lambda app: app.review.next_case(showing.slug, showing.person_id, case_id))
     feedback = _feedback(showing, case_id)
     _show(Showing(showing.slug, showing.person_id, following, error=error, saved=showing.saved, feedback=feedback))
 
 
 def _feedback(showing: Showing, case_id: int) -> str:
     """Say after a training case what the panel answered; a study that counts says nothing."""
-    study, _ = attempt(lambda app: app.study(showing.slug))
+    study, _ = attempt(lambda app: app.studies.view(showing.slug))
     if study is None or not study.is_calibration or showing.saved is None or showing.saved.case_id != case_id:
         return ""
-    found, _ = attempt(lambda app: app.feedback(showing.slug, showing.person_id, case_id))
+    found, _ = attempt(lambda app: app.review.feedback(showing.slug, showing.person_id, case_id))
     if found is None:
         return ""
     reference, comment = found
@@ -181,7 +181,7 @@ def later(case_id: int) -> None:
     showing = _of(case_id)
     if showing is None:
         return
-    _, error = attempt(lambda app: app.mark_later(showing.slug, showing.person_id, case_id))
+    _, error = attempt(lambda app: app.review.mark_later(showing.slug, showing.person_id, case_id))
     if error:
         _put(replace(showing, error=error))
     else:
@@ -193,7 +193,9 @@ def step(case_id: int, *, backwards: bool) -> None:
     showing = _of(case_id)
     if showing is None:
         return
-    found, error = attempt(lambda app: app.next_case(showing.slug, showing.person_id, case_id, backwards=backwards))
+    found, error = attempt(
+        lambda app: app.review.next_case(showing.slug, showing.person_id, case_id, backwards=backwards)
+    )
     if error or found is None:
         edge = "first" if backwards else "last"
         _put(replace(showing, error=error, notice="" if error else f"This is the {edge} case of your list."))
@@ -219,7 +221,7 @@ def undo(case_id: int | None) -> None:
 def _take_back(showing: Showing, saved: SavedJudgment) -> None:
     """Take the answer saved last back; it is a version of its own, and the choice is a draft again."""
     back, error = attempt(
-        lambda app: app.undo(
+        lambda app: app.review.undo(
             showing.slug,
             showing.person_id,
             saved.case_id,
@@ -239,7 +241,7 @@ def reload(case_id: int) -> None:
     showing = _of(case_id)
     if showing is None:
         return
-    case, error = attempt(lambda app: app.case(showing.slug, showing.person_id, case_id))
+    case, error = attempt(lambda app: app.review.case(showing.slug, showing.person_id, case_id))
     if error:
         _put(replace(showing, error=error))
     else:

@@ -31,11 +31,11 @@ def shown_run(app: "Application") -> ShownRun | None:
     NotFoundError
         If the address names a run that is not here.
     """
-    latest = app.run()
+    latest = app.worklist.run()
     if latest is None:
-        cards.nothing_published(app.simulated)
+        cards.nothing_published(app.site.simulated)
         return None
     named = links.whole_number(st.query_params.get("run"))
-    run = latest if named is None else app.run(named) or latest
+    run = latest if named is None else app.worklist.run(named) or latest
     scorer = st.query_params.get("scorer", "")
     return ShownRun(run, latest.run_id, scorer if scorer in run.scorers else "")

@@ -29,7 +29,7 @@ def acts(study: StudyView) -> None:
                 st.markdown(cards.muted(sentence if study.n_cases else "This study has no case."))
             if st.button("Start the study", key="sa_start", type="primary", disabled=not enough):
                 with shown_errors():
-                    app.studies_service.open_study(study.slug)
+                    app.studies.open_study(study.slug)
                     st.rerun()
             st.markdown(f":small[{cards.muted('Starting freezes run, cases, answers, guidelines and seed.')}]")
         elif study.status is StudyStatus.OPEN:
@@ -47,7 +47,7 @@ def acts(study: StudyView) -> None:
 def _add_readers(study: StudyView, reader_ids: tuple[int, ...]) -> None:
     people = {
         person.person_id: texts.shorten(person.name, 40)
-        for person in application().people()
+        for person in application().site.people()
         if person.role in MAY_READ and person.person_id not in reader_ids
     }
     if not people:
@@ -60,7 +60,7 @@ def _add_readers(study: StudyView, reader_ids: tuple[int, ...]) -> None:
             with shown_errors():
                 if not chosen:
                     raise RefusedError("Nobody is chosen. Choose readers, then add them.")
-                application().studies_service.add_readers(study.slug, chosen)
+                application().studies.add_readers(study.slug, chosen)
                 st.rerun()
 
 
@@ -68,7 +68,7 @@ def _with_reason(study: StudyView, label: str, key: str, effect: str) -> None:
     with st.form(f"{key}_{study.slug}", border=False):
         reason = st.text_input("Reason", key=f"{key}_reason_{study.slug}", max_chars=300, placeholder=effect)
         if st.form_submit_button(label, icon=":material/lock:"):
-            service = application().studies_service
+            service = application().studies
             with shown_errors():
                 if study.status is StudyStatus.OPEN:
                     service.lock_study(study.slug, reason=reason)

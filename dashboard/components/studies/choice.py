@@ -17,9 +17,9 @@ def study_asked(slug: str, head: str) -> StudyView | None:
     """Return a study; for one that is not there, draw under the page's title why and where the others are."""
     app = application()
     try:
-        return app.study(slug)
+        return app.studies.view(slug)
     except NotFoundError as error:
-        with cards.header(head, "", simulated=app.simulated):
+        with cards.header(head, "", simulated=app.site.simulated):
             pass
         with cards.empty_state("This study is not here", texts.plain(str(error), 400), ":material/search_off:"):
             if st.button("To the studies", key="to_studies", type="primary"):
@@ -36,7 +36,7 @@ def study_to_read(studies: Iterable[StudyView], person: PersonView | None) -> St
     """
     found = [study for study in studies if study.status is StudyStatus.OPEN]
     if person is not None and len(found) > 1:
-        queues = {study.slug: application().queue(study.slug, person.person_id) for study in found}
+        queues = {study.slug: application().review.queue(study.slug, person.person_id) for study in found}
         # Sorting keeps the order of those that are alike: newest first.
         found.sort(
             key=lambda study: (queues[study.slug].n_left == 0, not queues[study.slug].is_reader, study.is_open_panel)

@@ -1,28 +1,22 @@
 """How many cases a next study would need, from what this one showed."""
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
+from core.statistics.planning import required_cases
 from core.studies.report import StudyReport
 from dashboard import texts
 from dashboard.components import cards
-
-if TYPE_CHECKING:
-    from alertreview.application import Application
 
 AUC, RELEVANT, UNDECIDED, MINUTES = 0.75, 0.25, 0.05, 2.0
 """What is expected where the report does not say, or may not."""
 
 
 @st.fragment
-def expander(app: "Application", report: StudyReport) -> None:
+def expander(report: StudyReport) -> None:
     """Draw the planner at the end of a report; its fields start from the report's own figures.
 
     Parameters
     ----------
-    app : Application
-        Computes the plan.
     report : StudyReport
         Whole or hidden; a hidden one gives no starting values.
     """
@@ -36,7 +30,7 @@ def expander(app: "Application", report: StudyReport) -> None:
             undecided = st.number_input("Undecided, %", 0.0, 90.0, undecided, 1.0, "%.0f", key=f"{key}_undecided")
             readers = st.number_input("Readers per case", 1, 9, report.n_slots, 1, key=f"{key}_readers")
             effect = st.number_input("Design effect", 1.0, 20.0, effect, 0.1, key=f"{key}_effect")
-        plan = app.plan_study(
+        plan = required_cases(
             auc,
             relevant / 100,
             width,

@@ -102,7 +102,7 @@ def test_every_act_of_a_site_has_one_row(application: Application) -> None:
     held = contents(application.database.url)
     acts = Counter(entry.action for entry in application.audit_trail.page(limit=1000))
     assert acts["judgment saved"] == held.n_rows["judgment"]
-    assert acts["run published"] == len(application.runs())
+    assert acts["run published"] == len(application.worklist.runs())
     assert acts["records imported"] == held.n_rows["cohort_snapshot"]
     assert acts["study created"] == held.n_rows["study"]
     assert acts["study opened"] == held.n_rows["study"]

@@ -75,19 +75,21 @@ def outcome(act: Callable[[], Any]) -> str:
 @pytest.mark.checklist("D5")
 def test_no_filter_or_cursor_of_the_worklist_carries_sql(application: Application, site: StoredSite) -> None:
     before = contents(site)
-    first = min(run.run_id for run in application.runs())
+    first = min(run.run_id for run in application.worklist.runs())
     wide = WorklistFilters(run_id=first, alerts_per_patient_day=float("inf"), include_cut_windows=True)
-    everything = len(application.worklist(wide).rows)
+    everything = len(application.worklist.page(wide).rows)
     assert everything == 2
     texts = [field.name for field in fields(WorklistFilters) if field.type in (str, "str")]
     assert {"unit", "task_key", "text", "patient_id", "scorer"} <= set(texts)
     for text in SQL:
         for name in texts:
-            found = outcome(lambda name=name, text=text: application.worklist(replace(wide, **{name: text})).rows)
+            found = outcome(lambda name=name, text=text: application.worklist.page(replace(wide, **{name: text})).rows)
             assert "AlertRow" not in found, (name, text)
             assert "argon2" not in found
-        assert "AlertRow" not in outcome(lambda text=text: application.worklist(replace(wide, within=(text,))).rows)
-        outcome(lambda text=text: application.worklist(wide, after=text))
+        assert "AlertRow" not in outcome(
+            lambda text=text: application.worklist.page(replace(wide, within=(text,))).rows
+        )
+        outcome(lambda text=text: application.worklist.page(wide, after=text))
     assert contents(site) == before
 
 
@@ -103,10 +105,10 @@ def test_no_name_login_study_or_reason_carries_sql(
         lambda text: desk.sign_in.with_code(text, text, "a long enough sentence " + text),
         desk.sessions.who,
         desk.accounts.find,
-        door.study,
-        lambda text: door.queue(text, ada),
-        door.past_exports,
-        lambda text: door.export_preview(text, text, text),
+        door.studies.view,
+        lambda text: door.review.queue(text, ada),
+        door.exports.past,
+        lambda text: door.exports.preview(text, text, text),
         lambda text: application.audit_trail.page(action=text, thing=text).entries,
         lambda text: desk.accounts.set_units(ada, [text.replace("\x00", "")]),
     ]
@@ -134,12 +136,14 @@ def test_no_error_and_no_log_line_repeats_a_patient(
         study = uow.studies.by_slug("demo")
         case_id = min(uow.units.cases_within(study.id, ["Ward A"]))
     said = [
-        outcome(lambda: door.alert(1)),
-        outcome(lambda: door.alert(10**9)),
-        outcome(lambda: door.case("demo", ada, case_id)),
-        outcome(lambda: door.report("demo")),
-        outcome(lambda: door.export_labels("demo", "csv", "long")),
-        outcome(lambda: door.submit_judgment("demo", ada + 1, case_id, answer=None, version_seen=0, form_key="x")),
+        outcome(lambda: door.worklist.alert(1)),
+        outcome(lambda: door.worklist.alert(10**9)),
+        outcome(lambda: door.review.case("demo", ada, case_id)),
+        outcome(lambda: door.reports.report("demo")),
+        outcome(lambda: door.exports.labels_download("demo", "csv", "long")),
+        outcome(
+            lambda: door.review.submit_judgment("demo", ada + 1, case_id, answer=None, version_seen=0, form_key="x")
+        ),
         outcome(lambda: door.triage.story(1)),
     ]
     assert all("Ward A" not in text for text in said)

@@ -169,8 +169,9 @@ def test_every_rule_is_of_a_use_case_and_names_parameters_it_has(whole: Applicat
 
 
 def test_every_use_case_that_reads_a_case_an_alert_or_a_whole_study_checks_its_unit(whole: Application) -> None:
-    own = {"study", "queue", "is_blinded", "next_case", "my_judgments", "past_exports", "signatures"}
-    own |= {"studies_service.view", "panels.next_alert"}
+    own = {"review.queue", "review.is_blinded", "review.next_case", "review.my_judgments", "exports.past"}
+    own |= {"reports.signatures"}
+    own |= {"studies.view", "panels.next_alert"}
     for path, use_case in use_cases(whole).items():
         rule = RULES.get(path)
         if rule is None or not callable(use_case) or path in own:
@@ -186,11 +187,13 @@ def test_every_use_case_that_reads_a_case_an_alert_or_a_whole_study_checks_its_u
 
 def test_what_has_no_rule_is_refused_and_what_is_not_there_is_not_there(whole: Application) -> None:
     opened = door(person(Role.COORDINATOR), whole)
-    for name in ("close", "database", "settings", "exports", "sessions", "sign_in"):
+    for name in ("close", "database", "settings", "sessions", "sign_in"):
         with pytest.raises(RefusedError, match=f"No rule says who may use '{name}', so nobody may"):
             getattr(opened, name)
     with pytest.raises(RefusedError, match="No rule"):
         _ = opened.audit_trail.export
+    with pytest.raises(RefusedError, match="No rule"):
+        _ = opened.exports.study
     for name in ("nothing_like_it", "_inner_secret", "__dict__"):
         with pytest.raises(AttributeError):
             getattr(opened, name)
@@ -198,7 +201,10 @@ def test_what_has_no_rule_is_refused_and_what_is_not_there_is_not_there(whole: A
 
 
 class Acts:
-    """Use cases that say as whom they ran."""
+    """Use cases that say as whom they ran; one object is all services."""
+
+    def __init__(self) -> None:
+        self.review = self.reports = self.worklist = self
 
     def submit_judgment(self, slug: str, person_id: int, case_id: int) -> tuple[str, int, int]:
         return slug, person_id, case_id
@@ -206,7 +212,7 @@ class Acts:
     def report(self, slug: str, person_id: int | None = None) -> tuple[str, int | None]:
         return slug, person_id
 
-    def worklist(self, filters: WorklistFilters, after: str | None = None) -> WorklistFilters:
+    def page(self, filters: WorklistFilters, after: str | None = None) -> WorklistFilters:
         return filters
 
     def filter_choices(self, run_id: int) -> FilterChoices:
@@ -215,53 +221,53 @@ class Acts:
     def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> object:
         return alert_id, filters, person_id
 
-    def sign_report(self, slug: str, person_id: int, meaning: str) -> str:
+    def sign(self, slug: str, person_id: int, meaning: str) -> str:
         return meaning
 
 
 def test_the_person_comes_from_the_session_and_nobody_acts_as_somebody_else() -> None:
     opened = door(person(Role.COORDINATOR), Acts())
-    assert opened.submit_judgment("demo", 7, 3) == ("demo", 7, 3)
-    assert opened.report("demo") == opened.report("demo", None) == ("demo", 7)
+    assert opened.review.submit_judgment("demo", 7, 3) == ("demo", 7, 3)
+    assert opened.reports.report("demo") == opened.reports.report("demo", None) == ("demo", 7)
     for claimed in (8, 0, "7", True):
         with pytest.raises(RefusedError, match="cannot act as person"):
-            opened.submit_judgment("demo", claimed, 3)
+            opened.review.submit_judgment("demo", claimed, 3)
     visitor = door(DEMONSTRATION, Acts())
-    assert visitor.submit_judgment("demo", 3, 1) == ("demo", 3, 1)
-    assert visitor.report("demo") == ("demo", None)
+    assert visitor.review.submit_judgment("demo", 3, 1) == ("demo", 3, 1)
+    assert visitor.reports.report("demo") == ("demo", None)
 
 
 def test_units_narrow_lists_and_close_alerts_cases_and_whole_studies() -> None:
     limited = door(person(Role.COORDINATOR, frozenset({"Ward A"})), Acts())
-    assert limited.worklist(WorklistFilters(unit="Ward B", within=("Ward B",))).within == ("Ward A",)
-    assert limited.filter_choices(1).units == ("Ward A",)
-    assert limited.alert(1)[1].within == ("Ward A",)
-    assert limited.submit_judgment("x", 7, 1) == ("x", 7, 1)
+    assert limited.worklist.page(WorklistFilters(unit="Ward B", within=("Ward B",))).within == ("Ward A",)
+    assert limited.worklist.filter_choices(1).units == ("Ward A",)
+    assert limited.worklist.alert(1)[1].within == ("Ward A",)
+    assert limited.review.submit_judgment("x", 7, 1) == ("x", 7, 1)
     for act in (
-        lambda: limited.alert(2),
-        lambda: limited.submit_judgment("x", 7, 2),
-        lambda: limited.submit_judgment("x", 7, 99),
+        lambda: limited.worklist.alert(2),
+        lambda: limited.review.submit_judgment("x", 7, 2),
+        lambda: limited.review.submit_judgment("x", 7, 99),
     ):
         with pytest.raises(NotFoundError, match="is not here, or belongs to a unit that is not yours"):
             act()
-    assert limited.report("a") == ("a", 7)
+    assert limited.reports.report("a") == ("a", 7)
     with pytest.raises(RefusedError, match="a part of it would look like the whole"):
-        limited.report("b")
+        limited.reports.report("b")
     with pytest.raises(RefusedError, match="not all units are yours"):
-        call(door(person(Role.COORDINATOR, frozenset({"Ward A"}))), "studies_service.create_study")
+        call(door(person(Role.COORDINATOR, frozenset({"Ward A"}))), "studies.create_study")
     nowhere = door(person(Role.VIEWER, frozenset()), Acts())
-    assert nowhere.worklist(WorklistFilters()).within == ()
+    assert nowhere.worklist.page(WorklistFilters()).within == ()
 
 
 def test_a_signature_spends_fresh_credentials_after_every_other_check() -> None:
     spent: list[int] = []
     opened = door(person(Role.RESEARCHER), Acts(), spent=lambda actor: spent.append(actor.person_id))
-    assert opened.sign_report("a", 7, "I approve") == "I approve"
+    assert opened.reports.sign("a", 7, "I approve") == "I approve"
     assert spent == [7]
     with pytest.raises(RefusedError, match="cannot act as"):
-        opened.sign_report("a", 8, "I approve")
+        opened.reports.sign("a", 8, "I approve")
     with pytest.raises(RefusedError, match="may not sign"):
-        door(person(Role.REVIEWER), Acts(), spent=lambda actor: spent.append(1)).sign_report("a", 7, "x")
+        door(person(Role.REVIEWER), Acts(), spent=lambda actor: spent.append(1)).reports.sign("a", 7, "x")
     assert spent == [7]
 
 
@@ -280,29 +286,29 @@ def test_on_a_stored_site_roles_and_units_hold_through_the_whole_way(site: Store
     application = Application(Settings(tmp_path, "sqlite://"), site.database)
     for name in ("sessions", "accounts", "sign_in", "unit_lookup"):
         setattr(application, name, getattr(desk, name))
-    application._review = site.review
+    application.review = site.review
     opened = behind_door(application, token)
     seen = WorklistFilters(run_id=run_id, alerts_per_patient_day=float("inf"), include_cut_windows=True)
-    assert {row.unit for row in application.worklist(seen).rows} == {"Ward A", "Ward B"}
-    assert opened.worklist(seen).rows == (), "all of them are still to be judged blindly"
+    assert {row.unit for row in application.worklist.page(seen).rows} == {"Ward A", "Ward B"}
+    assert opened.worklist.page(seen).rows == (), "all of them are still to be judged blindly"
     met = set()
-    while (case := opened.next_case("demo", readers[0])) is not None:
-        opened.submit_judgment(
+    while (case := opened.review.next_case("demo", readers[0])) is not None:
+        opened.review.submit_judgment(
             "demo", readers[0], case.case_id, answer=Answer.USUAL, version_seen=0, form_key=case.form_key
         )
         met.add(case.case_id)
-    assert {row.unit for row in opened.worklist(seen).rows} == {"Ward A"}
+    assert {row.unit for row in opened.worklist.page(seen).rows} == {"Ward A"}
     with site.database.read() as uow:
         study = uow.studies.by_slug("demo")
         assert met == uow.units.cases_within(study.id, ["Ward A"])
         other = min(uow.units.cases_within(study.id, ["Ward B"]))
     with pytest.raises(NotFoundError, match="unit that is not yours"):
-        opened.case("demo", readers[0], other)
+        opened.review.case("demo", readers[0], other)
     with pytest.raises(RefusedError, match="may not export"):
-        opened.export_labels("demo", "csv", "long")
+        opened.exports.labels_download("demo", "csv", "long")
     desk.accounts.set_role(readers[0], Role.VIEWER)
     with pytest.raises(RefusedError, match="Your role, viewer, may not judge cases"):
-        opened.next_case("demo", readers[0])
+        opened.review.next_case("demo", readers[0])
     desk.sessions.log_out(token)
     with pytest.raises(SignedOutError):
-        opened.worklist(seen)
+        opened.worklist.page(seen)

@@ -20,7 +20,7 @@ def judged(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """The small demonstration with its study locked: enough votes of the simulated readers, no more to come."""
     home = Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("judged") / "home"))
     with open_application(home) as opened:
-        opened.studies_service.lock_study("demo", reason="the panel is done")
+        opened.studies.lock_study("demo", reason="the panel is done")
         yield opened
 
 
@@ -32,13 +32,13 @@ def rate_by_hand(judged: Application, filters: WorklistFilters, scorer: str) -> 
     ends: dict[Decision, float] = {}
     for decision in Decision:
         only = replace(filters, decision=decision, kind=None, unit="", task_key="")
-        shown = judged.worklist(only, limit=5_000).rows
+        shown = judged.worklist.page(only, limit=5_000).rows
         if shown:
             ends[decision] = min(row.scaled_score for row in shown)
-    votes = judged.studies_service.votes("demo")
+    votes = judged.studies.votes("demo")
     hit = total = 0.0
     n_labelled = n_inside = 0
-    for case in judged.studies_service.case_rows("demo"):
+    for case in judged.studies.case_rows("demo"):
         if not is_inside(case, ends, filters, scorer):
             continue
         n_inside += 1
@@ -105,7 +105,7 @@ def test_a_larger_budget_only_adds_cases(judged: Application) -> None:
 
 def test_other_filters_and_the_reader_do_not_change_it_but_the_scorer_does(judged: Application) -> None:
     filters = WorklistFilters(alerts_per_patient_day=0.5)
-    reader = judged.people()[0].person_id
+    reader = judged.site.people()[0].person_id
     same = replace(filters, unit="Nowhere", text="gluc", patient_id="x", reader=reader, within=("Nowhere",))
     assert judged.alert_lists.expected_rate(same) == judged.alert_lists.expected_rate(filters)
     for scorer in ("logistic", "softhad-paper"):

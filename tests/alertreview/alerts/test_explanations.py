@@ -16,10 +16,10 @@ from db.rows import AlertRecord
 
 
 def test_neighbours_are_past_and_counted_as_they_decided(application: Application) -> None:
-    run = application.run()
+    run = application.worklist.run()
     assert run is not None
-    for row in application.worklist(WorklistFilters(), limit=6).rows:
-        detail = application.alert(row.alert_id)
+    for row in application.worklist.page(WorklistFilters(), limit=6).rows:
+        detail = application.worklist.alert(row.alert_id)
         assert detail.n_neighbours == N_NEIGHBOURS
         assert 0 <= detail.n_neighbours_decided <= detail.n_neighbours
         similarities = [neighbour.similarity for neighbour in detail.neighbours]
@@ -33,25 +33,25 @@ def test_neighbours_are_past_and_counted_as_they_decided(application: Applicatio
 def test_most_neighbours_of_a_top_alert_decided_the_other_way(application: Application) -> None:
     for decision in Decision:
         shares = []
-        for row in application.worklist(WorklistFilters(decision=decision), limit=8).rows:
-            detail = application.alert(row.alert_id)
+        for row in application.worklist.page(WorklistFilters(decision=decision), limit=8).rows:
+            detail = application.worklist.alert(row.alert_id)
             shares.append(detail.n_neighbours_decided / detail.n_neighbours)
         expected_high = decision is Decision.OMISSION
         assert (np.median(shares) > 0.5) == expected_high
 
 
 def test_features_that_made_them_near_are_named_and_ordered(application: Application) -> None:
-    row = application.worklist(WorklistFilters(), limit=1).rows[0]
-    features = application.alert(row.alert_id).near_features
+    row = application.worklist.page(WorklistFilters(), limit=1).rows[0]
+    features = application.worklist.alert(row.alert_id).near_features
     assert features
     assert [share for _, share in features] == sorted((share for _, share in features), reverse=True)
     assert all(name and 0 <= share <= 1 for name, share in features)
 
 
 def test_histograms_count_every_scored_instance_of_the_task(application: Application) -> None:
-    run = application.run()
+    run = application.worklist.run()
     assert run is not None
-    detail = application.alert(application.worklist(WorklistFilters(), limit=1).rows[0].alert_id)
+    detail = application.worklist.alert(application.worklist.page(WorklistFilters(), limit=1).rows[0].alert_id)
     for histogram in (detail.score_histogram, detail.scaled_histogram):
         assert sum(histogram.counts) == run.n_past + run.n_recent
         assert len(histogram.edges) == len(histogram.counts) + 1
@@ -69,13 +69,13 @@ def test_what_stands_behind_an_alert_is_worked_out_once_and_kept_for_the_last_on
             return work_out(self, content_hash, record, *given)
 
         patch.setattr(Explanations, "_explain", counted)
-        first, second, third = [row.alert_id for row in site.worklist(WorklistFilters(), limit=3).rows]
-        before = site.alert(first)
-        again = site.alert(first, WorklistFilters(decision=before.row.decision))
+        first, second, third = [row.alert_id for row in site.worklist.page(WorklistFilters(), limit=3).rows]
+        before = site.worklist.alert(first)
+        again = site.worklist.alert(first, WorklistFilters(decision=before.row.decision))
         assert (again.timeline, again.neighbours) == (before.timeline, before.neighbours)
         assert worked_out == [first]
         for alert_id in (second, third, second, first):
-            assert site.alert(alert_id).row.alert_id == alert_id
+            assert site.worklist.alert(alert_id).row.alert_id == alert_id
         assert worked_out == [first, second, third, first], "the one that was asked for longest ago is let go"
         site.close()
 
@@ -90,9 +90,9 @@ def test_the_preview_says_what_the_alert_says_and_its_neighbours_are_searched_on
             return search(*given, **more)
 
         patch.setattr(explanations, "nearest_past", counted)
-        for row in site.worklist(WorklistFilters(), limit=3).rows:
+        for row in site.worklist.page(WorklistFilters(), limit=3).rows:
             before = len(searched)
-            preview, detail = site.preview(row.alert_id), site.alert(row.alert_id)
+            preview, detail = site.worklist.preview(row.alert_id), site.worklist.alert(row.alert_id)
             assert (preview.n_neighbours, preview.n_neighbours_decided) == (
                 detail.n_neighbours,
                 detail.n_neighbours_decided,
@@ -106,12 +106,14 @@ def test_the_preview_reads_no_events_of_any_patient(own_home: Path) -> None:
     with open_application(own_home) as site, pytest.MonkeyPatch.context() as patch:
         read: list[str] = []
         patch.setattr(Snapshot, "events_of", lambda _self, patient_id: read.append(patient_id))
-        for row in site.worklist(WorklistFilters(), limit=3).rows:
-            site.preview(row.alert_id)
+        for row in site.worklist.page(WorklistFilters(), limit=3).rows:
+            site.worklist.preview(row.alert_id)
         assert not read
 
 
 def test_an_alert_knows_where_the_budget_ends_in_the_list_that_the_reader_came_from(application: Application) -> None:
     for filters in (WorklistFilters(), WorklistFilters(alerts_per_patient_day=0.05, decision=Decision.OMISSION)):
-        page = application.worklist(filters, limit=1)
-        assert application.alert(page.rows[0].alert_id, filters).lowest_scaled_score == page.lowest_scaled_score
+        page = application.worklist.page(filters, limit=1)
+        assert (
+            application.worklist.alert(page.rows[0].alert_id, filters).lowest_scaled_score == page.lowest_scaled_score
+        )

@@ -27,7 +27,7 @@ def all_lines(application: Application, filters: WorklistFilters, limit: int) ->
     lines: list[WorklistLine] = []
     after: str | None = None
     while True:
-        page = application.worklist(filters, after=after, limit=limit)
+        page = application.worklist.page(filters, after=after, limit=limit)
         assert page.rows == tuple(line.first for line in page.lines)
         lines += page.lines
         if page.next_cursor is None:
@@ -74,27 +74,27 @@ def test_an_alert_leads_to_its_line_and_stands_alone_where_filters_hide_it(appli
 
 
 def test_the_lists_of_two_scorers_are_never_merged(application: Application) -> None:
-    run = application.run()
+    run = application.worklist.run()
     assert run is not None
     assert len(run.scorers) > 1
     for scorer in run.scorers[:2]:
-        rows = application.worklist(replace(ALL, scorer=scorer), limit=200).rows
+        rows = application.worklist.page(replace(ALL, scorer=scorer), limit=200).rows
         assert {row.scorer for row in rows} == {scorer}
-        assert application.alert(rows[0].alert_id).row.scorer == scorer
+        assert application.worklist.alert(rows[0].alert_id).row.scorer == scorer
     with pytest.raises(InvalidInputError, match="has no scorer 'magic'; it has"):
-        application.worklist(replace(ALL, scorer="magic"))
+        application.worklist.page(replace(ALL, scorer="magic"))
 
 
 def test_days_and_scores_narrow_the_list_as_they_say(application: Application) -> None:
-    rows = application.worklist(ALL, limit=10_000).rows
+    rows = application.worklist.page(ALL, limit=10_000).rows
     days = sorted({row.snapshot_at.date() for row in rows})
     first, last = days[len(days) // 3], days[2 * len(days) // 3]
     low, high = 0.65, 0.9
-    found = application.worklist(replace(ALL, first_day=first, last_day=last), limit=10_000)
+    found = application.worklist.page(replace(ALL, first_day=first, last_day=last), limit=10_000)
     assert {row.alert_id for row in found.rows} == {
         row.alert_id for row in rows if first <= row.snapshot_at.date() <= last
     }
-    found = application.worklist(replace(ALL, lowest_score=low, highest_score=high), limit=10_000)
+    found = application.worklist.page(replace(ALL, lowest_score=low, highest_score=high), limit=10_000)
     assert {row.alert_id for row in found.rows} == {row.alert_id for row in rows if low <= row.scaled_score <= high}
     assert found.n_within_budget == len(found.rows)
 
@@ -104,7 +104,7 @@ def test_units_add_up_to_the_list(application: Application) -> None:
     counted = application.alert_lists.units(filters)
     assert (
         sum(omissions + commissions for _, omissions, commissions in counted)
-        == application.worklist(filters).n_within_budget
+        == application.worklist.page(filters).n_within_budget
     )
     totals = [omissions + commissions for _, omissions, commissions in counted]
     assert totals == sorted(totals, reverse=True)
@@ -112,8 +112,8 @@ def test_units_add_up_to_the_list(application: Application) -> None:
 
 @pytest.mark.parametrize("position", [0, 5])
 def test_each_past_instance_opens_at_its_own_morning(application: Application, position: int) -> None:
-    alert = application.worklist(ALL, limit=1).rows[0]
-    neighbour = application.alert(alert.alert_id).neighbours[position]
+    alert = application.worklist.page(ALL, limit=1).rows[0]
+    neighbour = application.worklist.alert(alert.alert_id).neighbours[position]
     timeline = application.alert_lists.past_instance(alert.alert_id, position)
     assert timeline.snapshot_at == neighbour.snapshot_at
     assert bool(timeline.orders_in_window) == neighbour.decided
@@ -122,13 +122,13 @@ def test_each_past_instance_opens_at_its_own_morning(application: Application, p
 
 
 def test_support_times_disagreement_is_the_score(application: Application) -> None:
-    detail = application.alert(application.worklist(ALL, limit=1).rows[0].alert_id)
+    detail = application.worklist.alert(application.worklist.page(ALL, limit=1).rows[0].alert_id)
     assert detail.disagreement is not None
     assert detail.disagreement * detail.row.support == pytest.approx(detail.row.score)
 
 
 def test_a_line_says_what_its_members_have_in_common(application: Application) -> None:
-    row = application.worklist(replace(ALL, kind=Kind.LAB_ORDER, decision=Decision.OMISSION), limit=1).rows[0]
+    row = application.worklist.page(replace(ALL, kind=Kind.LAB_ORDER, decision=Decision.OMISSION), limit=1).rows[0]
     panel = [replace(row, order_group="Basic metabolic panel")] * 8
     assert line_words(panel, Grouping.ORDER_GROUP) == "Basic metabolic panel: 8 labs not ordered"
     assert line_words(panel[:1], Grouping.ORDER_GROUP) == row.decision_words

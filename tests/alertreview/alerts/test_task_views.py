@@ -16,7 +16,7 @@ WIDE = WorklistFilters(alerts_per_patient_day=1.0, include_cut_windows=True)
 
 
 def rows_of(application: Application, filters: WorklistFilters) -> list[AlertRow]:
-    page = application.worklist(filters, limit=5_000)
+    page = application.worklist.page(filters, limit=5_000)
     assert page.next_cursor is None
     return list(page.rows)
 
@@ -64,7 +64,7 @@ def test_thresholds_end_the_lists_of_the_whole_run(application: Application) -> 
 
 
 def test_every_past_and_scored_instance_stands_in_both_histograms(application: Application) -> None:
-    run = application.run()
+    run = application.worklist.run()
     assert run is not None
     choices = application.tasks.choices(run.run_id)
     assert sum(one.is_scored for one in choices) == run.n_tasks_scored
@@ -78,7 +78,7 @@ def test_every_past_and_scored_instance_stands_in_both_histograms(application: A
 
 
 def test_drift_counts_ordering_alerts_and_quantiles_of_each_run(application: Application) -> None:
-    run, key = application.run(), busiest(application)
+    run, key = application.worklist.run(), busiest(application)
     assert run is not None
     (point,) = application.tasks.drift(replace(WIDE, task_key=key))
     with application.database.read() as uow:
@@ -126,7 +126,7 @@ def test_what_is_unknown_is_not_found(application: Application) -> None:
 
 def test_triage_states_add_up_and_blinded_decisions_are_not_counted(own_home: Path) -> None:
     with open_application(own_home) as own:
-        reader = next(person for person in own.people() if not person.simulated).person_id
+        reader = next(person for person in own.site.people() if not person.simulated).person_id
         mine = {row.alert_id for row in rows_of(own, replace(WIDE, reader=reader))}
         withheld = next(row for row in rows_of(own, WIDE) if row.alert_id not in mine)
         asked = replace(WIDE, task_key=withheld.task_key)
@@ -144,14 +144,14 @@ def test_triage_states_add_up_and_blinded_decisions_are_not_counted(own_home: Pa
 
 def test_the_auc_waits_for_a_judged_study_and_then_counts_pairs(own_home: Path) -> None:
     with open_application(own_home) as own:
-        cases = own.studies_service.case_rows("demo")
+        cases = own.studies.case_rows("demo")
         key = max({case.task_key for case in cases}, key=lambda k: sum(case.task_key == k for case in cases))
         asked = replace(WIDE, task_key=key)
         assert own.tasks.judged(asked).auc.reason == "not computable: no study of this run is judged yet"
-        own.studies_service.lock_study("demo", reason="the panel is done")
+        own.studies.lock_study("demo", reason="the panel is done")
         found = own.tasks.judged(asked)
         assert found.study
-        votes = [vote for vote in own.studies_service.votes("demo") if vote.answer is not Answer.CANNOT_JUDGE]
+        votes = [vote for vote in own.studies.votes("demo") if vote.answer is not Answer.CANNOT_JUDGE]
         positives, negatives = [], []
         for case in cases:
             answers = [vote.answer is Answer.RELEVANT for vote in votes if vote.case_id == case.case_id]
@@ -166,7 +166,7 @@ def test_the_auc_waits_for_a_judged_study_and_then_counts_pairs(own_home: Path) 
             assert "one class only" in found.auc.reason
         unjudged = next(
             choice.task_key
-            for choice in own.tasks.choices(own.runs()[0].run_id)
+            for choice in own.tasks.choices(own.worklist.runs()[0].run_id)
             if choice.task_key not in {case.task_key for case in cases}
         )
         assert "no case of this task" in own.tasks.judged(replace(WIDE, task_key=unjudged)).auc.reason

@@ -16,7 +16,7 @@ def all_rows(application: Application, filters: WorklistFilters, limit: int = 7)
     rows: list[AlertRow] = []
     after: str | None = None
     while True:
-        page = application.worklist(filters, after=after, limit=limit)
+        page = application.worklist.page(filters, after=after, limit=limit)
         rows += page.rows
         if page.next_cursor is None:
             return rows
@@ -45,9 +45,9 @@ def test_pages_hold_every_row_once_whatever_their_size(application: Application)
 
 
 def test_a_budget_gives_that_many_alerts_of_each_list(application: Application) -> None:
-    run = application.run()
+    run = application.worklist.run()
     assert run is not None
-    page = application.worklist(WorklistFilters(alerts_per_patient_day=0.2))
+    page = application.worklist.page(WorklistFilters(alerts_per_patient_day=0.2))
     wanted = round(0.2 * page.n_patient_days)
     assert page.n_patient_days == run.n_recent
     rows = all_rows(application, WorklistFilters(alerts_per_patient_day=0.2))
@@ -71,7 +71,7 @@ def test_omissions_on_cut_windows_are_shown_only_when_asked_for(application: App
     }
     assert cut
     for alert_id in sorted(cut)[:6]:
-        detail = application.alert(alert_id)
+        detail = application.worklist.alert(alert_id)
         assert detail.row.decision is Decision.OMISSION
         assert detail.window_hours < 24
 
@@ -91,7 +91,7 @@ def test_filters_show_what_they_say(application: Application, kind: Kind) -> Non
 
 
 def test_filters_that_fit_nothing_say_which_one_hides_how_much(application: Application) -> None:
-    page = application.worklist(replace(EVERYTHING, text="no such task"))
+    page = application.worklist.page(replace(EVERYTHING, text="no such task"))
     assert page.rows == ()
     assert page.n_within_budget == 0
     assert page.lowest_scaled_score is None
@@ -99,9 +99,9 @@ def test_filters_that_fit_nothing_say_which_one_hides_how_much(application: Appl
 
 
 def test_filter_choices_are_the_units_and_tasks_of_the_alerts(application: Application) -> None:
-    run = application.run()
+    run = application.worklist.run()
     assert run is not None
-    choices = application.filter_choices(run.run_id)
+    choices = application.worklist.filter_choices(run.run_id)
     rows = all_rows(application, EVERYTHING)
     assert set(choices.units) == {row.unit for row in rows if row.unit}
     assert dict(choices.tasks) == {row.task_key: row.task_name for row in rows}
@@ -110,25 +110,25 @@ def test_filter_choices_are_the_units_and_tasks_of_the_alerts(application: Appli
 def test_previous_and_next_follow_the_list_the_reader_came_from(application: Application) -> None:
     filters = replace(EVERYTHING, decision=Decision.OMISSION, kind=Kind.LAB_ORDER)
     rows = all_rows(application, filters)
-    middle = application.alert(rows[3].alert_id, filters)
+    middle = application.worklist.alert(rows[3].alert_id, filters)
     assert (middle.previous_alert_id, middle.next_alert_id) == (rows[2].alert_id, rows[4].alert_id)
-    assert application.alert(rows[0].alert_id, filters).previous_alert_id is None
-    assert application.alert(rows[-1].alert_id, filters).next_alert_id is None
+    assert application.worklist.alert(rows[0].alert_id, filters).previous_alert_id is None
+    assert application.worklist.alert(rows[-1].alert_id, filters).next_alert_id is None
 
 
 def test_unknown_alerts_and_runs_are_not_found(application: Application) -> None:
     with pytest.raises(NotFoundError, match="no alert 987654"):
-        application.alert(987654)
+        application.worklist.alert(987654)
     with pytest.raises(NotFoundError, match="no published scoring run 77"):
-        application.worklist(WorklistFilters(run_id=77))
+        application.worklist.page(WorklistFilters(run_id=77))
 
 
 def test_a_run_says_what_it_was_made_of(application: Application) -> None:
-    run = application.run()
+    run = application.worklist.run()
     assert run is not None
-    assert application.runs() == (run,)
+    assert application.worklist.runs() == (run,)
     assert run.simulated
-    assert application.simulated
+    assert application.site.simulated
     assert run.n_alerts == len(all_rows(application, EVERYTHING))
     assert run.n_past + run.n_recent > run.n_recent > 0
     assert run.parameters["n_nodes"] == 200

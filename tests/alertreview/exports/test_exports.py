@@ -46,13 +46,13 @@ def test_the_wide_export_has_a_row_for_each_case(own: Application, tmp_path: Pat
 def test_a_changed_answer_is_a_further_version_and_a_taken_back_one_is_gone(
     own_home: Path, own: Application, tmp_path: Path
 ) -> None:
-    visitor = next(person for person in own.people() if not person.simulated)
-    case = own.next_case("demo", visitor.person_id)
+    visitor = next(person for person in own.site.people() if not person.simulated)
+    case = own.review.next_case("demo", visitor.person_id)
     assert case is not None
     from core.vocabulary import Answer
 
     def save(answer: Answer, version: int, key: str, reason: str = "") -> None:
-        own.submit_judgment(
+        own.review.submit_judgment(
             "demo", visitor.person_id, case.case_id, answer=answer, version_seen=version, form_key=key, reason=reason
         )
 
@@ -71,7 +71,7 @@ def test_a_changed_answer_is_a_further_version_and_a_taken_back_one_is_gone(
 def test_the_report_is_computed_again_from_the_files_alone(own: Application, tmp_path: Path) -> None:
     for output_format in ("csv", "parquet", "jsonl"):
         own.exports.study("demo", [output_format], tmp_path / output_format)
-        assert json_document(recompute(tmp_path / output_format)) == json_document(own.report("demo"))
+        assert json_document(recompute(tmp_path / output_format)) == json_document(own.reports.report("demo"))
 
 
 def test_the_manifest_names_where_the_labels_come_from(own: Application, tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def test_a_backup_made_while_people_write_restores_with_everything_up_to_its_hea
     assert manifest == verified.manifest
     assert manifest.contents.n_audit_events <= live
     with open_application(restored.home) as application, open_application(site_home.home) as original:
-        assert content_hash(application.report("demo")) == content_hash(original.report("demo"))
-        assert verified.reports == {"demo": content_hash(original.report("demo"))}
+        assert content_hash(application.reports.report("demo")) == content_hash(original.reports.report("demo"))
+        assert verified.reports == {"demo": content_hash(original.reports.report("demo"))}
         with application.database.read() as uow:
             chain = uow.audit.require_whole(manifest.contents.audit_head)
             last = uow.audit.latest(1)[0]
@@ -151,7 +151,7 @@ def test_a_database_outside_the_home_is_restored_there(verified_backup: Path, tm
     apart = Settings(tmp_path / "new", f"sqlite:///{tmp_path / 'apart.db'}")
     Backups(apart, now).restore(verified_backup)
     with open_application(apart.home, apart.database_url) as application:
-        assert application.study("demo").n_cases == 36
+        assert application.studies.view("demo").n_cases == 36
 
 
 def test_a_backup_of_a_site_whose_import_is_gone_is_refused_and_leaves_nothing(site_home: Settings) -> None:

@@ -84,7 +84,7 @@ def test_a_backup_made_while_people_write_is_tried_and_restored_on_the_server(
     manifest = Backups(elsewhere, now).restore(verified.folder)
     assert manifest == verified.manifest
     with open_application(elsewhere.home, elsewhere.database_url) as restored:
-        assert verified.reports == {"demo": content_hash(restored.report("demo"))}
+        assert verified.reports == {"demo": content_hash(restored.reports.report("demo"))}
         with restored.database.read() as uow:
             chain = uow.audit.require_whole(manifest.contents.audit_head)
             last = uow.audit.latest(1)[0]

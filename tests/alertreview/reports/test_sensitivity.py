@@ -17,10 +17,10 @@ from core.vocabulary import Decision
 
 def test_curves_are_stored_beside_the_run_and_read_back(own_home: Path) -> None:
     with open_application(own_home) as own:
-        run = own.run()
+        run = own.worklist.run()
         assert run is not None
         assert own.sensitivity.of_run(run.run_id) is None
-        own.studies_service.lock_study("demo", reason="the panel is done")
+        own.studies.lock_study("demo", reason="the panel is done")
         done: list[tuple[int, int]] = []
         number, curves = compute_sensitivity(
             own.settings, own.database, sizes=(20, 200), regularizers=(0.0, 10.0), progress=lambda *at: done.append(at)

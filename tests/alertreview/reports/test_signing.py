@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from alertreview.application import open_application
 from alertreview.cli.main import main
 from alertreview.reports.documents import ReportFormat, render_report
-from alertreview.reports.signing import ReportSigning, content_hash
+from alertreview.reports.service import ReportService
+from alertreview.reports.signing import content_hash
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.studies.report import StudyReport
 from core.vocabulary import Answer, Role
@@ -26,16 +28,19 @@ class Desk:
         self.site = site
         self.person = site.study(2, 3)[0]
         self.site.studies.lock_study("demo")
-        self.report: StudyReport = simulated_report(self.site.review.study("demo"))
+        self.report: StudyReport = simulated_report(self.site.studies.view("demo"))
         self.n_reports = 0
-        self.signing = ReportSigning(site.database, self.give, site.clock)
+        self.signing = self.service(self.give)
 
-    def give(self, _slug: str, _person_id: int | None) -> StudyReport:
+    def service(self, compute: Callable[[str], StudyReport]) -> ReportService:
+        return ReportService(self.site.database, compute, lambda _slug, _person_id: False, self.site.clock)
+
+    def give(self, _slug: str) -> StudyReport:
         self.n_reports += 1
         return self.report
 
     def sign(self, meaning: str = MEANING, **options: str) -> None:
-        self.signing.sign_report("demo", self.person, meaning, **options)
+        self.signing.sign("demo", self.person, meaning, **options)
 
     def superseded(self) -> list[bool]:
         return [signature.superseded for signature in self.signing.signatures("demo")]
@@ -48,7 +53,7 @@ def desk(site: StoredSite) -> Desk:
 
 @pytest.mark.checklist("A5")
 def test_a_signature_holds_name_time_meaning_and_what_was_signed(desk: Desk) -> None:
-    signed = desk.signing.sign_report("demo", desk.person, f"  {MEANING} ")
+    signed = desk.signing.sign("demo", desk.person, f"  {MEANING} ")
     assert (signed.name, signed.meaning, signed.content_hash) == ("demo reader 0", MEANING, content_hash(desk.report))
     assert signed.signed_at.tzname() == "CET"
     assert signed.holds_for(desk.report)
@@ -75,12 +80,12 @@ def test_a_hidden_report_is_not_signed(desk: Desk) -> None:
 
 
 def test_a_study_reopened_while_its_report_was_computed_is_not_signed(desk: Desk) -> None:
-    def reopen(_slug: str, _person_id: int | None) -> StudyReport:
+    def reopen(_slug: str) -> StudyReport:
         desk.site.studies.reopen_study("demo", reason="a vote came late")
         return desk.report
 
     with pytest.raises(RefusedError, match="is not locked"):
-        ReportSigning(desk.site.database, reopen, desk.site.clock).sign_report("demo", desk.person, MEANING)
+        desk.service(reopen).sign("demo", desk.person, MEANING)
     assert desk.superseded() == []
 
 
@@ -134,9 +139,9 @@ def test_what_is_signed_is_what_was_shown(desk: Desk) -> None:
 
 def test_nobody_unknown_or_deactivated_signs_and_no_unknown_study_is_signed(desk: Desk) -> None:
     with pytest.raises(NotFoundError, match="no person 999"):
-        desk.signing.sign_report("demo", 999, MEANING)
+        desk.signing.sign("demo", 999, MEANING)
     with pytest.raises(NotFoundError, match="no study 'nothing'"):
-        desk.signing.sign_report("nothing", desk.person, MEANING)
+        desk.signing.sign("nothing", desk.person, MEANING)
     with pytest.raises(NotFoundError, match="no study 'nothing'"):
         desk.signing.signatures("nothing")
     with desk.site.database.write() as uow:
@@ -163,8 +168,8 @@ def test_a_changed_vote_of_a_real_study_supersedes_what_was_signed_at_the_comman
     own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open_application(own_home) as application:
-        visitor = next(person for person in application.people() if not person.simulated)
-        application.studies_service.lock_study("demo")
+        visitor = next(person for person in application.site.people() if not person.simulated)
+        application.studies.lock_study("demo")
     sign = ["sign-report", "--study", "demo", "--meaning", MEANING, "--home", str(own_home)]
     assert main([*sign, "--person", "Nobody"]) == 2
     assert "no active person named 'Nobody'" in capsys.readouterr().err
@@ -172,13 +177,13 @@ def test_a_changed_vote_of_a_real_study_supersedes_what_was_signed_at_the_comman
     assert f"{visitor.name} signed the report of study demo: {MEANING}." in capsys.readouterr().out
 
     with open_application(own_home) as application:
-        application.studies_service.reopen_study("demo", reason="a vote came late")
-        case = application.next_case("demo", visitor.person_id)
+        application.studies.reopen_study("demo", reason="a vote came late")
+        case = application.review.next_case("demo", visitor.person_id)
         assert case is not None
-        application.submit_judgment(
+        application.review.submit_judgment(
             "demo", visitor.person_id, case.case_id, answer=Answer.RELEVANT, version_seen=0, form_key="late"
         )
-        application.studies_service.lock_study("demo")
+        application.studies.lock_study("demo")
     out = tmp_path / "report.html"
     assert main(["report", "--study", "demo", "--format", "html", "--out", str(out), "--home", str(own_home)]) == 0
     page = out.read_text(encoding="utf-8")

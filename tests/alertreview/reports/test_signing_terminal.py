@@ -33,7 +33,7 @@ def home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_application(home) as application:
         code = application.accounts.create("Ada", Role.COORDINATOR, login="ada")
         application.sign_in.with_code("ada", code, PASSWORD)
-        application.studies_service.lock_study("demo")
+        application.studies.lock_study("demo")
     return home
 
 

@@ -43,7 +43,7 @@ def test_what_votes_do_not_decide_waits_for_the_adjudicator(
     )
     assert (stored.answer, stored.version, stored.comment) == (Answer.RELEVANT, 1, "clear")
     assert settling.disagreements("demo", judge) == tuple(disputed[1:-1])
-    view = site.review.study("demo")
+    view = site.studies.view("demo")
     assert (view.case_states[CaseState.ADJUDICATED], view.case_states[CaseState.UNDETERMINED]) == (1, 10)
     row = site.studies.case_rows("demo")[0]
     assert (row.state, row.adjudicated) == (CaseState.ADJUDICATED, Answer.RELEVANT)

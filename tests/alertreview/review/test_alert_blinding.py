@@ -23,9 +23,9 @@ def own(own_home: Path) -> Application:
 
 def case_with_alert(own: Application) -> tuple[int, int]:
     """A case that the visitor may judge and that has an alert in the run: (case, alert)."""
-    run = own.run()
+    run = own.worklist.run()
     assert run is not None
-    cases = {case.case_id: (case.row_index, case.task_key) for case in own.studies_service.case_rows("demo")}
+    cases = {case.case_id: (case.row_index, case.task_key) for case in own.studies.case_rows("demo")}
     with own.database.read() as uow:
         slots = uow.slots.of_study(uow.studies.by_slug("demo").id)
         alerts = uow.alerts.ids_of_decisions(run.run_id, list(cases.values()))
@@ -34,21 +34,21 @@ def case_with_alert(own: Application) -> tuple[int, int]:
 
 
 def visitor(own: Application) -> int:
-    return next(person.person_id for person in own.people() if not person.simulated)
+    return next(person.person_id for person in own.site.people() if not person.simulated)
 
 
 def test_a_reader_with_an_open_case_is_refused_and_sees_it_after_judging(own: Application) -> None:
     case, alert = case_with_alert(own)
-    for look in (own.alert, own.preview):
+    for look in (own.worklist.alert, own.worklist.preview):
         look(alert)
         with pytest.raises(RefusedError, match="still to judge"):
             look(alert, person_id=visitor(own))
-    shown = own.case("demo", visitor(own), case)
-    own.submit_judgment(
+    shown = own.review.case("demo", visitor(own), case)
+    own.review.submit_judgment(
         "demo", visitor(own), case, answer=Answer.USUAL, version_seen=shown.version_seen, form_key=shown.form_key
     )
-    assert own.alert(alert, person_id=visitor(own)).row.alert_id == alert
-    vote = next(vote for vote in own.studies_service.votes("demo") if vote.reviewer_id == visitor(own))
+    assert own.worklist.alert(alert, person_id=visitor(own)).row.alert_id == alert
+    vote = next(vote for vote in own.studies.votes("demo") if vote.reviewer_id == visitor(own))
     assert not vote.saw_score_before
 
 
@@ -59,11 +59,11 @@ def test_a_judgment_after_seeing_the_score_carries_the_mark(own: Application) ->
     with own.database.write() as uow:
         uow.cases.note_score_seen(visitor(own), seen.patient_id, seen.snapshot_at, seen.task_key, seen.snapshot_at)
         uow.commit()
-    shown = own.case("demo", visitor(own), case)
-    own.submit_judgment(
+    shown = own.review.case("demo", visitor(own), case)
+    own.review.submit_judgment(
         "demo", visitor(own), case, answer=Answer.USUAL, version_seen=shown.version_seen, form_key=shown.form_key
     )
-    vote = next(vote for vote in own.studies_service.votes("demo") if vote.reviewer_id == visitor(own))
+    vote = next(vote for vote in own.studies.votes("demo") if vote.reviewer_id == visitor(own))
     assert vote.saw_score_before
 
 
@@ -72,7 +72,7 @@ def test_somebody_who_is_no_reader_sees_every_alert(own: Application) -> None:
     with own.database.write() as uow:
         stranger = uow.people.add("Stranger", Role.VIEWER, created_at=NOW)
         uow.commit()
-    assert own.alert(alert, person_id=stranger.id).row.alert_id == alert
+    assert own.worklist.alert(alert, person_id=stranger.id).row.alert_id == alert
 
 
 EVERYTHING = WorklistFilters(alerts_per_patient_day=float("inf"), include_cut_windows=True)
@@ -80,9 +80,9 @@ EVERYTHING = WorklistFilters(alerts_per_patient_day=float("inf"), include_cut_wi
 
 def awaited_alerts(own: Application) -> dict[int, DecisionKey]:
     """Alerts on decisions that the visitor has still to judge, by a road of its own: cases with a free slot."""
-    run = own.run()
+    run = own.worklist.run()
     assert run is not None
-    cases = {case.case_id: (case.row_index, case.task_key) for case in own.studies_service.case_rows("demo")}
+    cases = {case.case_id: (case.row_index, case.task_key) for case in own.studies.case_rows("demo")}
     with own.database.read() as uow:
         slots = uow.slots.of_study(uow.studies.by_slug("demo").id)
         free = {slot.case_id for slot in slots if slot.reviewer_id is None}
@@ -94,7 +94,7 @@ def whole_list(own: Application, filters: WorklistFilters) -> list[AlertRow]:
     rows: list[AlertRow] = []
     after: str | None = None
     while True:
-        page = own.worklist(filters, after, limit=50)
+        page = own.worklist.page(filters, after, limit=50)
         rows += [member for line in page.lines for member in line.members]
         assert {row.alert_id for row in page.rows} <= {row.alert_id for row in rows}
         if page.next_cursor is None:
@@ -138,22 +138,22 @@ def test_the_other_ways_to_a_list_leave_the_same_decisions_out(own: Application)
         for place in range(1, len(order) - 1)
         if order[place] in awaited and not {order[place - 1], order[place + 1]} & awaited.keys()
     )
-    assert own.alert(left, EVERYTHING, reader).next_alert_id == right
-    assert own.alert(right, EVERYTHING, reader).previous_alert_id == left
+    assert own.worklist.alert(left, EVERYTHING, reader).next_alert_id == right
+    assert own.worklist.alert(right, EVERYTHING, reader).previous_alert_id == left
 
 
 def test_no_number_of_a_list_tells_the_score_of_what_is_left_out(own: Application) -> None:
     awaited, reader = awaited_alerts(own), visitor(own)
-    n_cases = len(own.studies_service.case_rows("demo"))
+    n_cases = len(own.studies.case_rows("demo"))
     scores = {row.alert_id: row.scaled_score for row in whole_list(own, EVERYTHING)}
-    n_to_judge = own.worklist(replace(EVERYTHING, reader=reader)).n_to_judge_first
+    n_to_judge = own.worklist.page(replace(EVERYTHING, reader=reader)).n_to_judge_first
     assert 0 < n_to_judge <= n_cases
     for alert, key in list(awaited.items())[:3]:
         only = replace(EVERYTHING, patient_id=key.patient_id, task_key=key.task_key)
         for low, high in ((None, None), (scores[alert] - 1e-6, scores[alert] + 1e-6), (scores[alert] + 1e-6, None)):
             asked = replace(only, lowest_score=low, highest_score=high)
-            everybody = own.worklist(asked)
-            mine = own.worklist(replace(asked, reader=reader))
+            everybody = own.worklist.page(asked)
+            mine = own.worklist.page(replace(asked, reader=reader))
             hidden = sum(row.alert_id in awaited for row in everybody.rows)
             assert mine.n_within_budget == mine.n_in_lists == len(mine.rows) == len(everybody.rows) - hidden
             assert mine.lowest_scaled_score == min((row.scaled_score for row in mine.rows), default=None)
@@ -164,7 +164,7 @@ def test_no_number_of_a_list_tells_the_score_of_what_is_left_out(own: Applicatio
 
 
 def test_a_comparison_of_runs_leaves_them_out_as_well(own: Application) -> None:
-    run = own.run()
+    run = own.worklist.run()
     assert run is not None
     awaited = awaited_alerts(own)
     with own.database.read() as uow:
@@ -187,12 +187,12 @@ def test_a_case_whose_slots_are_all_judged_by_others_is_no_longer_awaited(own: A
 def test_taking_a_judgment_back_closes_the_alert_again(own: Application) -> None:
     case, alert = case_with_alert(own)
     reader = visitor(own)
-    shown = own.case("demo", reader, case)
-    saved = own.submit_judgment(
+    shown = own.review.case("demo", reader, case)
+    saved = own.review.submit_judgment(
         "demo", reader, case, answer=Answer.USUAL, version_seen=shown.version_seen, form_key=shown.form_key
     )
     assert alert in {row.alert_id for row in whole_list(own, replace(EVERYTHING, reader=reader))}
-    own.undo("demo", reader, case, version_seen=saved.version, form_key="back")
+    own.review.undo("demo", reader, case, version_seen=saved.version, form_key="back")
     assert alert not in {row.alert_id for row in whole_list(own, replace(EVERYTHING, reader=reader))}
     with pytest.raises(RefusedError, match="still to judge"):
-        own.alert(alert, person_id=reader)
+        own.worklist.alert(alert, person_id=reader)

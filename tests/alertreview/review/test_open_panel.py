@@ -10,9 +10,8 @@ import pytest
 from alertreview.access.guard import behind_door
 from alertreview.alerts.alert_lists import judged_study
 from alertreview.alerts.models import WorklistFilters
-from alertreview.alerts.withheld import JUDGE_FIRST, refuse_withheld
+from alertreview.alerts.withheld import JUDGE_FIRST, refuse_withheld, show_score
 from alertreview.application import Application
-from alertreview.review.blinding import is_blinded
 from alertreview.review.models import DraftView, SavedJudgment
 from alertreview.review.panels import PanelCase, PanelService
 from alertreview.settings import Settings
@@ -70,7 +69,7 @@ def is_withheld(site: StoredSite, reader: int, alert: int = ALERT) -> bool:
         listed = decision in uow.cases.awaited_of(reader)
         with pytest.raises(RefusedError, match=re.escape(JUDGE_FIRST)) if listed else nullcontext():
             refuse_withheld(uow, record, reader)
-    assert site.review.show_score(reader, alert) is not listed
+    assert show_score(site.database, site.clock, reader, alert) is not listed
     return listed
 
 
@@ -126,7 +125,7 @@ def test_a_decision_of_both_kinds_stays_closed_until_the_blinded_judgment(site: 
 def test_a_judgment_beside_the_score_carries_the_mark(site: StoredSite, run_id: int) -> None:
     reader = site.person("Reader")
     make(site, run_id, "panel", [reader])
-    assert site.review.show_score(reader, ALERT)
+    assert show_score(site.database, site.clock, reader, ALERT)
     vote(site, reader, only(site, reader), Answer.RELEVANT)
     (kept,) = site.studies.votes("panel")
     assert (kept.answer, kept.saw_score_before) == (Answer.RELEVANT, True)
@@ -272,16 +271,16 @@ def test_results_are_hidden_from_its_readers_until_it_is_locked(site: StoredSite
     make(site, run_id, "panel", [reader, other], n_slots=2)
     make(site, run_id, "blind", [reader], case_rows=(1,), is_open_panel=False)
     vote(site, reader, only(site, reader))
-    assert is_blinded(site.review, "panel", reader), "also with nothing left: an answer can still be changed"
-    assert not is_blinded(site.review, "panel", outsider)
+    assert site.review.is_blinded("panel", reader), "also with nothing left: an answer can still be changed"
+    assert not site.review.is_blinded("panel", outsider)
     case = site.review.next_case("blind", reader)
     assert case is not None
     site.review.submit_judgment(
         "blind", reader, case.case_id, answer=Answer.USUAL, version_seen=0, form_key=case.form_key
     )
-    assert not is_blinded(site.review, "blind", reader), "as ever"
+    assert not site.review.is_blinded("blind", reader), "as ever"
     site.studies.lock_study("panel")
-    assert not is_blinded(site.review, "panel", reader)
+    assert not site.review.is_blinded("panel", reader)
 
 
 def test_its_votes_feed_no_expected_rate_and_no_auc_of_a_task(site: StoredSite, run_id: int) -> None:
@@ -312,9 +311,9 @@ def test_behind_the_door_a_card_is_of_ones_own_units_and_of_who_may_judge(
     for name in ("sessions", "accounts", "sign_in", "unit_lookup"):
         setattr(application, name, getattr(desk, name))
     application.panels = panels(site)
-    application._review = site.review
+    application.review = site.review
     opened = behind_door(application, token)
-    listed = opened.worklist(replace(EVERYTHING, run_id=run_id))
+    listed = opened.worklist.page(replace(EVERYTHING, run_id=run_id))
     assert [row.alert_id for row in listed.rows] == [ALERT]
     assert listed.n_to_judge_first == 0
     (case,) = opened.panels.cases(ALERT, reader)

@@ -26,24 +26,24 @@ def open_cases(own: Application) -> list[int]:
 
 
 def visitor(own: Application) -> int:
-    return next(person.person_id for person in own.people() if not person.simulated)
+    return next(person.person_id for person in own.site.people() if not person.simulated)
 
 
 def test_votes_are_recorded_once(own: Application) -> None:
     votes = [OutsideVote(visitor(own), case, Answer.USUAL) for case in open_cases(own)]
     assert record_votes(own.database, NOW, "demo", votes) == len(votes) == 6
     assert record_votes(own.database, NOW, "demo", votes) == 0
-    assert own.study("demo").n_complete == own.study("demo").n_cases
-    assert {row.answer for row in own.my_judgments(visitor(own))} == {Answer.USUAL}
+    assert own.studies.view("demo").n_complete == own.studies.view("demo").n_cases
+    assert {row.answer for row in own.review.my_judgments(visitor(own))} == {Answer.USUAL}
 
 
 def test_one_case_without_a_slot_and_no_vote_is_kept(own: Application) -> None:
     free = open_cases(own)
-    full = next(case.case_id for case in own.studies_service.case_rows("demo") if case.case_id not in free)
+    full = next(case.case_id for case in own.studies.case_rows("demo") if case.case_id not in free)
     votes = [OutsideVote(visitor(own), case, Answer.USUAL) for case in (*free, full)]
     with pytest.raises(RefusedError, match=f"Case {full} of study 'demo' has no slot left"):
         record_votes(own.database, NOW, "demo", votes)
-    assert own.my_judgments(visitor(own)) == ()
+    assert own.review.my_judgments(visitor(own)) == ()
 
 
 def test_somebody_who_is_no_reader_votes_nowhere(own: Application) -> None:
@@ -57,7 +57,7 @@ def test_somebody_who_is_no_reader_votes_nowhere(own: Application) -> None:
 
 
 def test_a_case_that_its_reader_has_begun_on_the_page_takes_the_vote_as_well(own: Application) -> None:
-    begun = own.next_case("demo", visitor(own))
+    begun = own.review.next_case("demo", visitor(own))
     assert begun is not None
     assert record_votes(own.database, NOW, "demo", [OutsideVote(visitor(own), begun.case_id, Answer.RELEVANT)]) == 1
-    assert [row.answer for row in own.my_judgments(visitor(own))] == [Answer.RELEVANT]
+    assert [row.answer for row in own.review.my_judgments(visitor(own))] == [Answer.RELEVANT]

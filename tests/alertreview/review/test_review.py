@@ -211,7 +211,7 @@ def test_a_killed_process_loses_nothing_that_it_had_acknowledged(site: StoredSit
     assert {int(case_id) for case_id in acknowledged} <= stored
     assert len(votes) - len(acknowledged) in {0, 1}, "at most the one whose acknowledgement was cut off"
     assert chain.n_events == 3 + len(votes)
-    assert site.review.study("demo").n_cases == 40
+    assert site.studies.view("demo").n_cases == 40
     if site.database.engine.dialect.name == "sqlite":
         with site.database.engine.connect() as connection:
             assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"

@@ -28,7 +28,7 @@ def test_counts_add_up_whatever_readers_do(site: StoredSite, acts: list[tuple[in
     readers = site.study(4, 4, n_slots=2, slug=slug)
     for at, act in acts:
         _do(site, slug, readers[at], act)
-        view, progress = site.review.study(slug), site.studies.progress(slug)
+        view, progress = site.studies.view(slug), site.studies.progress(slug)
         votes = site.studies.votes(slug)
         assert sum(view.case_states.values()) == view.n_cases == progress.n_cases == 4
         assert view.n_complete == 4 - view.case_states[CaseState.OPEN] == progress.n_complete
@@ -74,9 +74,9 @@ def _do(site: StoredSite, slug: str, reader: int, act: str) -> None:
 
 def test_a_study_without_cases_says_none_of_none(site: StoredSite) -> None:
     site.studies.create_study("empty", "Empty", site.publish([]), [])
-    view = site.review.study("empty")
+    view = site.studies.view("empty")
     assert (view.n_cases, view.n_complete, sum(view.case_states.values())) == (0, 0, 0)
-    assert [study.slug for study in site.review.studies()] == ["empty"]
+    assert [study.slug for study in site.studies.all()] == ["empty"]
 
 
 def test_a_complete_case_with_empty_optional_answers_counts_once(site: StoredSite) -> None:
@@ -85,7 +85,7 @@ def test_a_complete_case_with_empty_optional_answers_counts_once(site: StoredSit
         first = uow.cases.in_study(1)[0].id
     for reader in readers:
         save(site, reader, site.review.case("demo", reader, first))
-    view = site.review.study("demo")
+    view = site.studies.view("demo")
     assert (view.n_complete, view.case_states[CaseState.MAJORITY]) == (1, 1)
 
 

@@ -121,7 +121,7 @@ def test_a_deactivated_reader_keeps_the_votes_and_gives_no_more(site: StoredSite
 def test_what_a_link_names_and_is_not_there_is_missing(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     for act in (
-        lambda: site.review.study("other"),
+        lambda: site.studies.view("other"),
         lambda: site.review.queue("other", reader),
         lambda: site.review.my_judgments(reader, "other"),
     ):

@@ -111,13 +111,13 @@ def test_a_morning_run_is_shown_and_explained_like_any_other(
 ) -> None:
     found = morning(settings, own_database, whole, all_days[-2])
     with Application(settings, Database(settings.database_url)) as application:
-        run = application.run()
+        run = application.worklist.run()
         assert run is not None
         assert (run.run_id, run.base_run_id) == (found.run_id, whole.run_id)
-        rows = application.worklist(WorklistFilters(alerts_per_patient_day=2.0), limit=5).rows
+        rows = application.worklist.page(WorklistFilters(alerts_per_patient_day=2.0), limit=5).rows
         assert rows
         assert all(row.snapshot_at.replace(tzinfo=None) >= all_days[-2] for row in rows)
-        detail = application.alert(rows[0].alert_id)
+        detail = application.worklist.alert(rows[0].alert_id)
         assert detail.neighbours
         assert all(neighbour.snapshot_at < rows[0].snapshot_at for neighbour in detail.neighbours)
 

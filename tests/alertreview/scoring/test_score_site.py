@@ -210,11 +210,11 @@ def test_an_alert_of_a_further_scorer_opens_with_that_scorer_s_figures(
     request = ScoringRequest(scorers=("softhad", "day-adjusted"), n_nodes=40, n_graphs=1, n_jobs=1)
     outcome = score_site(settings, own_database, request)
     with Application(settings, Database(settings.database_url)) as application:
-        listed = application.worklist(WorklistFilters(run_id=outcome.run_id, scorer="day-adjusted"), limit=3).rows
-        detail = application.alert(listed[1].alert_id)
-        run = application.run(outcome.run_id)
+        listed = application.worklist.page(WorklistFilters(run_id=outcome.run_id, scorer="day-adjusted"), limit=3).rows
+        detail = application.worklist.alert(listed[1].alert_id)
+        run = application.worklist.run(outcome.run_id)
         with pytest.raises(InvalidInputError, match="no scorer 'pair'; it has softhad, day-adjusted"):
-            application.worklist(WorklistFilters(run_id=outcome.run_id, scorer="pair"))
+            application.worklist.page(WorklistFilters(run_id=outcome.run_id, scorer="pair"))
     with own_database.read() as uow:
         task_id = uow.alerts.get(listed[1].alert_id).task_id
         result = uow.runs.task_result(outcome.run_id, task_id, "day-adjusted")

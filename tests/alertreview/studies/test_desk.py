@@ -23,14 +23,14 @@ def site(own_home: Path) -> Iterator[Application]:
 
 
 def readers(site: Application) -> list[int]:
-    return [person.person_id for person in site.people() if person.role is Role.REVIEWER]
+    return [person.person_id for person in site.site.people() if person.role is Role.REVIEWER]
 
 
 def judge_all(site: Application, slug: str, reader: int, answer: Answer = Answer.RELEVANT) -> int:
     """Let a reader judge until nothing is left; gives how many."""
     n = 0
-    while (case := site.next_case(slug, reader)) is not None:
-        site.submit_judgment(
+    while (case := site.review.next_case(slug, reader)) is not None:
+        site.review.submit_judgment(
             slug, reader, case.case_id, answer=answer, version_seen=case.version_seen, form_key=case.form_key
         )
         n += 1
@@ -40,13 +40,13 @@ def judge_all(site: Application, slug: str, reader: int, answer: Answer = Answer
 def test_a_preview_is_what_the_study_then_has_and_stores_nothing(site: Application) -> None:
     plan = StudyPlan(n_cases=12, edges=(0.4, 0.7), seed=5)
     preview = site.study_desk.preview(plan)
-    assert len(site.studies()) == 1, "looking makes no study"
+    assert len(site.studies.all()) == 1, "looking makes no study"
     assert preview.n_chosen == 12 == sum(stratum.n_chosen for stratum in preview.strata)
     assert preview.n_candidates == sum(preview.candidates.counts) == sum(s.n_candidates for s in preview.strata)
     made = site.study_desk.set_up("pilot", "Pilot", plan, RUBRIC, readers(site)[:3])
     assert (made.status, made.n_cases, made.question) == (StudyStatus.DRAFT, 12, "Unusual?")
     chance = {stratum.name: stratum.inclusion_probability for stratum in preview.strata}
-    for case in site.studies_service.case_rows("pilot"):
+    for case in site.studies.case_rows("pilot"):
         assert case.inclusion_probability == pytest.approx(chance[case.stratum])
         assert set(case.scores) == {"softhad", "softhad-paper", "logistic", "pair", "day-adjusted"}
 
@@ -55,7 +55,7 @@ def test_strata_may_lie_over_another_scorer_of_the_run(site: Application) -> Non
     plan = StudyPlan(scorer="logistic", n_cases=12, edges=(0.4, 0.7))
     site.study_desk.set_up("other", "Other", plan, RUBRIC, [])
     assert site.study_desk.paper("other").design["strata_by"] == "logistic"
-    for case in site.studies_service.case_rows("other"):
+    for case in site.studies.case_rows("other"):
         low = case.scores["logistic"].scaled_score < 0.4
         assert low == case.stratum.startswith("low")
     with pytest.raises(InvalidInputError, match=r"no scorer 'oracle'.*softhad"):
@@ -72,10 +72,10 @@ def test_the_papers_design_is_the_first_preset(site: Application) -> None:
 def test_hidden_repeats_go_to_their_own_readers_and_count_once(site: Application) -> None:
     team = readers(site)[:3]
     site.study_desk.set_up("twice", "Twice", StudyPlan(n_cases=6, n_repeats=2), RUBRIC, team)
-    site.studies_service.open_study("twice")
+    site.studies.open_study("twice")
     assert [judge_all(site, "twice", reader) for reader in team] == [8, 8, 8]
-    assert site.study("twice").case_states[CaseState.MAJORITY] == 6
-    report = site.report("twice")
+    assert site.studies.view("twice").case_states[CaseState.MAJORITY] == 6
+    report = site.reports.report("twice")
     assert (report.n_cases, report.n_votes) == (6, 18), "a repeat is no vote and no case of the AUC"
     assert [(one.n_pairs, one.n_same) for one in site.study_desk.self_agreement("twice")] == [(2, 2)] * 3
     with pytest.raises(InvalidInputError, match="7 hidden repeats are wanted of 6 cases"):
@@ -85,7 +85,7 @@ def test_hidden_repeats_go_to_their_own_readers_and_count_once(site: Application
 def test_nobody_who_still_judges_sees_how_readers_agree_with_themselves(site: Application) -> None:
     team = readers(site)[:3]
     site.study_desk.set_up("twice", "Twice", StudyPlan(n_cases=3, n_repeats=1), RUBRIC, team)
-    site.studies_service.open_study("twice")
+    site.studies.open_study("twice")
     with pytest.raises(RefusedError, match="once your own cases are judged"):
         site.study_desk.self_agreement("twice", team[0])
 
@@ -94,51 +94,53 @@ def test_training_tells_the_panels_answer_after_the_own_one_and_reports_nothing(
     reader = readers(site)[0]
     with pytest.raises(RefusedError, match="'demo' is open: its answers would be given away"):
         site.study_desk.set_up_training("train", "Training", "demo", 8, [reader])
-    site.studies_service.lock_study("demo", reason="enough")
+    site.studies.lock_study("demo", reason="enough")
     made = site.study_desk.set_up_training("train", "Training", "demo", 8, [reader])
     assert (made.is_calibration, made.n_cases, made.n_slots) == (True, 8, 1)
-    site.studies_service.open_study("train")
-    case = site.next_case("train", reader)
+    site.studies.open_study("train")
+    case = site.review.next_case("train", reader)
     assert case is not None
     with pytest.raises(RefusedError, match="first your own judgment"):
-        site.feedback("train", reader, case.case_id)
-    site.submit_judgment("train", reader, case.case_id, answer=Answer.USUAL, version_seen=0, form_key=case.form_key)
-    found = site.feedback("train", reader, case.case_id)
+        site.review.feedback("train", reader, case.case_id)
+    site.review.submit_judgment(
+        "train", reader, case.case_id, answer=Answer.USUAL, version_seen=0, form_key=case.form_key
+    )
+    found = site.review.feedback("train", reader, case.case_id)
     assert found is not None
     assert found[0] in Answer
     assert "readers answered so" in found[1]
     with pytest.raises(RefusedError, match="for calibration"):
-        site.report("train")
+        site.reports.report("train")
 
 
 def test_the_history_says_who_locked_and_reopened_and_why(site: Application) -> None:
-    site.studies_service.lock_study("demo", reason="all read", actor="person 5")
-    site.studies_service.reopen_study("demo", reason="two cases were wrong", actor="person 5")
+    site.studies.lock_study("demo", reason="all read", actor="person 5")
+    site.studies.reopen_study("demo", reason="two cases were wrong", actor="person 5")
     history = site.study_desk.paper("demo").history
     assert history[-2].endswith("study locked by person 5, because: all read")
     assert history[-1].endswith("study reopened by person 5, because: two cases were wrong")
 
 
 def test_a_report_is_computed_again_only_when_a_judgment_has_come_in(site: Application) -> None:
-    first = site.report("demo")
-    assert site.report("demo") is first
+    first = site.reports.report("demo")
+    assert site.reports.report("demo") is first
     reader = readers(site)[-1]
-    case = site.next_case("demo", reader)
+    case = site.review.next_case("demo", reader)
     assert case is not None
-    site.submit_judgment(
+    site.review.submit_judgment(
         "demo", reader, case.case_id, answer=Answer.RELEVANT, version_seen=case.version_seen, form_key=case.form_key
     )
-    again = site.report("demo")
+    again = site.reports.report("demo")
     assert (again is not first, again.n_votes) == (True, first.n_votes + 1)
-    assert site.report("demo", reader).hidden, "what is kept is the whole report; hiding comes after it"
-    site.undo("demo", reader, case.case_id, version_seen=1, form_key="back")
-    assert site.report("demo").n_votes == first.n_votes
-    site.studies_service.lock_study("demo")
-    assert site.report("demo").locked
+    assert site.reports.report("demo", reader).hidden, "what is kept is the whole report; hiding comes after it"
+    site.review.undo("demo", reader, case.case_id, version_seen=1, form_key="back")
+    assert site.reports.report("demo").n_votes == first.n_votes
+    site.studies.lock_study("demo")
+    assert site.reports.report("demo").locked
 
 
 def test_a_hidden_report_prints_no_zero_for_what_it_hides(site: Application) -> None:
-    hidden = blinded_report(site.report("demo"))
+    hidden = blinded_report(site.reports.report("demo"))
     page = render_report(hidden, ReportFormat.HTML).decode()
     assert "hidden until you have finished" in page
     assert ">0</td>" not in page
@@ -146,7 +148,7 @@ def test_a_hidden_report_prints_no_zero_for_what_it_hides(site: Application) -> 
 
 
 def test_a_run_compared_with_itself_has_not_moved(site: Application) -> None:
-    run = site.run()
+    run = site.worklist.run()
     assert run is not None
     for one in site.run_comparisons.compare(run.run_id, run.run_id, 40):
         assert (one.entered, one.left, one.moved) == ((), (), ())

@@ -41,7 +41,7 @@ def test_a_study_begins_as_a_draft_with_its_cases_and_design(site: StoredSite) -
     assert (view.status, view.n_cases, view.n_slots, view.simulated) == (StudyStatus.DRAFT, 2, 3, True)
     assert (view.question, view.guidelines) == (QUESTION, "Judge what was known at 08:00.")
     assert view.answer_texts == {int(answer): text for answer, text in ANSWER_TEXTS.items()}
-    assert view == site.review.study("demo")
+    assert view == site.studies.view("demo")
     with site.database.read() as uow:
         study = uow.studies.by_slug("demo")
         assert (study.selection_design, study.order_seed) == ({"strata": {"high": 10}}, 7)
@@ -92,7 +92,7 @@ def test_a_case_stands_where_its_votes_put_it(site: StoredSite, answers: tuple[i
     (case_id,) = case_ids(site)
     for reader, answer in zip(readers, answers, strict=False):
         judge(site, reader, case_id, Answer(answer))
-    assert site.review.study("demo").case_states[state] == 1
+    assert site.studies.view("demo").case_states[state] == 1
     assert site.studies.case_rows("demo")[0].state is state
     progress = site.studies.progress("demo")
     assert progress.n_complete == (state is not CaseState.OPEN)
@@ -126,7 +126,7 @@ def test_opening_freezes_cases_and_rubric(site: StoredSite) -> None:
     ):
         with pytest.raises(RefusedError, match="frozen"):
             act()
-    view = site.review.study("demo")
+    view = site.studies.view("demo")
     assert (view.n_cases, view.question) == (3, "Better?")
     with site.database.read() as uow:
         assert uow.studies.rubric(view.study_id, 1).question == QUESTION
@@ -216,7 +216,7 @@ def test_a_study_that_breaks_a_rule_is_refused_whole(site: StoredSite, changes: 
     fields: dict[str, object] = {"slug": "demo", "title": "A study", "run_id": site.publish([]), "cases": []}
     with pytest.raises(InvalidInputError, match=words):
         site.studies.create_study(**(fields | changes))  # type: ignore[arg-type]
-    assert site.review.studies() == ()
+    assert site.studies.all() == ()
 
 
 def test_cases_that_break_a_rule_are_named_and_nothing_is_stored(site: StoredSite) -> None:
@@ -231,7 +231,7 @@ def test_cases_that_break_a_rule_are_named_and_nothing_is_stored(site: StoredSit
     ):
         with pytest.raises(InvalidInputError, match=words):
             site.studies.create_study("demo", "A study", run_id, cases)
-    assert site.review.studies() == ()
+    assert site.studies.all() == ()
 
 
 def test_a_short_name_is_taken_once(site: StoredSite) -> None:
@@ -296,7 +296,7 @@ def test_a_hidden_repeat_goes_to_its_own_readers_and_is_no_vote(site: StoredSite
             answer = Answer.USUAL if case.case_id == repeat else Answer.RELEVANT
             judge(site, reader, case.case_id, answer)
         assert order.index(original) < order.index(repeat)
-    assert site.review.study("demo").n_cases == 5
+    assert site.studies.view("demo").n_cases == 5
     assert len(site.studies.votes("demo")) == 10
     assert len(site.studies.case_rows("demo")) == 5
     assert site.studies.progress("demo").n_slots == 10

@@ -30,7 +30,7 @@ MODES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 
 @pytest.fixture
 def detail() -> AlertDetail:
-    return FakeApplication().alert(1000)
+    return FakeApplication().worklist.alert(1000)
 
 
 def annotations(chart: Chart) -> list[dict]:
@@ -45,7 +45,7 @@ def of_histogram(detail: AlertDetail, colours: Palette = LIGHT, **more: object) 
 
 @MODES
 def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: AlertDetail, colours: Palette) -> None:
-    report = FakeApplication().report("ward-2025")
+    report = FakeApplication().reports.report("ward-2025")
     result = report.primary
     rows = [charts_report.DotRow(s.label, s.auc_weighted, s.scorer == "softhad") for s in result.scorers]
     figures = [
@@ -112,7 +112,7 @@ def test_a_histogram_carries_bins_only(detail: AlertDetail) -> None:
 def test_the_sentence_of_a_histogram_counts_what_lies_above() -> None:
     edges = tuple(i / 10 for i in range(11))
     data = Histogram(edges, (5, 4, 3, 2, 1, 0, 0, 0, 2, 1))
-    detail = FakeApplication().alert(1000)
+    detail = FakeApplication().worklist.alert(1000)
     chart = of_histogram(detail, data=data, score=0.75)
     assert "18 scores" in chart.alt
     assert "3 instances lie in bins above it" in chart.alt
@@ -136,7 +136,7 @@ def test_the_time_line_places_hours_from_the_snapshot(detail: AlertDetail) -> No
 
 
 def test_an_omission_is_an_empty_dashed_box_and_a_commission_a_filled_one_with_its_time() -> None:
-    omission, commission = FakeApplication().alert(1000), FakeApplication().alert(1003)
+    omission, commission = FakeApplication().worklist.alert(1000), FakeApplication().worklist.alert(1003)
     empty = timeline(omission.timeline, omission.row.decision, omission.row.kind, LIGHT)
     filled = timeline(commission.timeline, commission.row.decision, commission.row.kind, LIGHT)
 
@@ -212,7 +212,7 @@ def test_states_of_cases_add_up() -> None:
 
 def test_no_tag_from_a_name_reaches_a_figure() -> None:
     double = FakeApplication(hostile=True)
-    detail = double.alert(1001)
+    detail = double.worklist.alert(1001)
     charts = [
         timeline(detail.timeline, detail.row.decision, detail.row.kind, LIGHT),
         charts_bars.features(detail.near_features, LIGHT),
@@ -227,7 +227,7 @@ def test_no_tag_from_a_name_reaches_a_figure() -> None:
 
 def test_a_figure_that_cannot_be_computed_is_none_and_never_nan() -> None:
     none = not_computable("no positive case")
-    report = FakeApplication().report("ward-2025")
+    report = FakeApplication().reports.report("ward-2025")
     scorer = replace(report.primary.scorers[0], auc_weighted=none)
     empty = replace(
         scorer.roc_weighted, false_alert_fraction=(), found_fraction=(), band_at=(), reason="no positive case"
@@ -261,7 +261,7 @@ def test_on_a_phone_values_stand_under_the_names_where_they_cover_no_dot() -> No
 
 
 def test_the_roc_is_square_and_names_its_curves() -> None:
-    report = FakeApplication().report("ward-2025")
+    report = FakeApplication().reports.report("ward-2025")
     chart = charts_report.roc(report.primary.scorers, "softhad", LIGHT)
     assert chart is not None
     assert chart.figure["layout"]["yaxis"]["scaleanchor"] == "x"

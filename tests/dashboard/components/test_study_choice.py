@@ -8,24 +8,31 @@ from alertreview.review.models import QueueView
 from alertreview.studies.models import StudyView
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.review import FakeReview
+from tests.dashboard.doubles.studies import FakeStudies
 
 
-class TwoOpenStudies(FakeApplication):
-    """The study of the double, and a newer open one of which the queue of everybody is given."""
+class TwoOpenStudies(FakeStudies):
+    """The study of the double, and a newer open one."""
+
+    def all(self) -> tuple[StudyView, ...]:
+        found = super().all()
+        return (replace(found[0], slug="newer", study_id=9, title="Newer study"), *found)
+
+
+class ReviewOfTwo(FakeReview):
+    """The queue of everybody in the newer study is given."""
 
     newer: QueueView
-
-    def studies(self) -> tuple[StudyView, ...]:
-        found = super().studies()
-        return (replace(found[0], slug="newer", study_id=9, title="Newer study"), *found)
 
     def queue(self, slug: str, person_id: int) -> QueueView:
         return self.newer if slug == "newer" else super().queue(slug, person_id)
 
 
-def with_newer(n_mine: int, n_submitted: int, *, is_reader: bool) -> TwoOpenStudies:
-    double = TwoOpenStudies()
-    double.newer = QueueView(n_mine, n_submitted, 0, n_mine - n_submitted, {}, is_reader=is_reader)
+def with_newer(n_mine: int, n_submitted: int, *, is_reader: bool) -> FakeApplication:
+    double = FakeApplication()
+    double.studies, double.review = TwoOpenStudies(double), (review := ReviewOfTwo(double))
+    review.newer = QueueView(n_mine, n_submitted, 0, n_mine - n_submitted, {}, is_reader=is_reader)
     return double
 
 

@@ -1,26 +1,34 @@
 """Double of the open panels: alerts of the double are cases of its third study, kept with the same votes and drafts."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from alertreview.review.models import DraftView
 from alertreview.review.panels import PanelCase
+
+if TYPE_CHECKING:
+    from tests.dashboard.doubles.application import FakeApplication
 
 SLUG = "panel"
 LONG = {2: "Unusual, not clinically relevant", 3: "Unusual and clinically relevant"}
 """As long as a real study's answers: on a phone they must not be cut to the same words."""
 
 
+@dataclass
 class FakePanels:
     """The alert page's questions about open panels; the double's case numbers stand for its rows."""
 
-    def __init__(self, application: Any) -> None:
-        self._application = application
+    app: "FakeApplication"
 
     def cases(self, alert_id: int, person_id: int) -> tuple[PanelCase, ...]:
-        app, case_id = self._application, self.case_of(alert_id)
-        if not app.with_panel or case_id is None or not app.queue(SLUG, person_id).is_reader:
+        app, case_id = self.app, self.case_of(alert_id)
+        if not app.with_panel or case_id is None or not app.review.queue(SLUG, person_id).is_reader:
             return ()
-        study, shown, key = app.study(SLUG), app.case(SLUG, person_id, case_id), (SLUG, person_id, case_id)
+        study, shown, key = (
+            app.studies.view(SLUG),
+            app.review.case(SLUG, person_id, case_id),
+            (SLUG, person_id, case_id),
+        )
         last = app.votes[key][-1] if shown.is_judged else None
         return (
             PanelCase(
@@ -40,12 +48,12 @@ class FakePanels:
         )
 
     def next_alert(self, slug: str, person_id: int, after_case_id: int | None = None) -> int | None:
-        found = self._application.next_case(slug, person_id, after_case_id)
+        found = self.app.review.next_case(slug, person_id, after_case_id)
         return None if found is None else self.alert_of(found.case_id)
 
     def case_of(self, alert_id: int) -> int | None:
-        found = [c for c in range(1, self._application.n_cases + 1) if self.alert_of(c) == alert_id]
+        found = [c for c in range(1, self.app.n_cases + 1) if self.alert_of(c) == alert_id]
         return found[0] if found else None
 
     def alert_of(self, case_id: int) -> int:
-        return 1000 + (case_id * 5) % self._application.n_alerts
+        return 1000 + (case_id * 5) % self.app.n_alerts

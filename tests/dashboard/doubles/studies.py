@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from alertreview.review.adjudication import AdjudicationCase, LetteredVote
 from alertreview.scoring.models import Histogram
@@ -15,17 +15,25 @@ from alertreview.studies.models import (
     StudyPaper,
     StudyPlan,
     StudyProgress,
+    StudyView,
 )
-from core.errors import InvalidInputError, RefusedError
-from core.vocabulary import Answer, Certainty, Decision, Kind, SlotState
+from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus
 from db.rows import AdjudicationRow
+from tests.dashboard.doubles.records import HOSTILE, timeline
+
+if TYPE_CHECKING:
+    from tests.dashboard.doubles.application import FakeApplication
+
+ANSWERS = {1: "Usual", 2: "Unusual, not relevant", 3: "Unusual and relevant", 0: "Cannot judge"}
+TITLES = {"demo": "ICU pilot 2026", "ward-2025": "Ward pilot 2025", "panel": "Ward round"}
 
 
 @dataclass
 class FakeDesk:
     """The set-up page's service."""
 
-    studies: Any
+    app: "FakeApplication"
     done: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     n_repeats: int = 0
     open_panels: list[str] = field(default_factory=list)
@@ -53,11 +61,11 @@ class FakeDesk:
     ) -> Any:
         self.open_panels += [slug] if is_open_panel else []
         self.done.append(("set_up", (slug, title, plan, rubric, tuple(reader_ids))))
-        return self.studies()[0]
+        return self.app.studies.all()[0]
 
     def set_up_training(self, slug: str, title: str, from_slug: str, n_cases: int, reader_ids: Any, **_: Any) -> Any:
         self.done.append(("set_up_training", (slug, title, from_slug, n_cases, tuple(reader_ids))))
-        return self.studies()[0]
+        return self.app.studies.all()[0]
 
     def paper(self, slug: str) -> StudyPaper:
         rubric = Rubric("Usual?", {0: "C", 1: "U", 2: "N", 3: "R"})
@@ -69,19 +77,29 @@ class FakeDesk:
 
 
 @dataclass
-class FakeStudiesService:
-    """Acts on studies, and how far their readers are."""
+class FakeStudies:
+    """Studies, acts on them, and how far their readers are."""
 
-    queue: Any
-    people: Any
-    study: Any
+    app: "FakeApplication"
     done: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
 
+    def all(self) -> tuple[StudyView, ...]:
+        slugs = (*(("panel",) if self.app.with_panel else ()), "demo", "ward-2025")
+        return tuple(self._study(slug) for slug in slugs) if self.app.with_studies and self.app.published else ()
+
+    def view(self, slug: str) -> StudyView:
+        known = {study.slug: study for study in self.all()}
+        if slug not in known:
+            raise NotFoundError(f"There is no study {slug!r} here. Open Studies to see which there are.")
+        return known[slug]
+
     def progress(self, slug: str) -> StudyProgress:
-        study = self.study(slug)
+        study = self.view(slug)
         readers = tuple(
-            ReaderProgress(person.person_id, f"R{n}", person.name, dict(self.queue(slug, person.person_id).states))
-            for n, person in enumerate(self.people(), start=1)
+            ReaderProgress(
+                person.person_id, f"R{n}", person.name, dict(self.app.review.queue(slug, person.person_id).states)
+            )
+            for n, person in enumerate(self.app.site.people(), start=1)
             if person.person_id != 5
         )
         return StudyProgress(
@@ -100,6 +118,39 @@ class FakeStudiesService:
     def add_readers(self, slug: str, person_ids: Any, **_: Any) -> None:
         self.done.append(("add_readers", (slug, tuple(person_ids))))
 
+    def _study(self, slug: str) -> StudyView:
+        states = dict.fromkeys(CaseState, 0)
+        for case_id in self.app.case_ids():
+            states[self._case_state(slug, case_id)] += 1
+        return StudyView(
+            study_id=("demo", "ward-2025", "panel").index(slug) + 1,
+            slug=slug,
+            title=HOSTILE if self.app.hostile else TITLES[slug],
+            status=StudyStatus.LOCKED if slug == "ward-2025" else StudyStatus.OPEN,
+            simulated=self.app.simulated,
+            question="Was this decision unusual for this patient, and clinically relevant?",
+            guidelines="Judge by what was known at 08:00.\n\n- **Usual**: expected.\n- **Relevant**: you would call.",
+            answer_texts=dict(ANSWERS),
+            n_slots=3,
+            n_cases=self.app.n_cases,
+            n_complete=sum(len(self._case_votes(slug, c)) >= 3 for c in self.app.case_ids()),
+            case_states=states,
+            is_calibration=self.app.training,
+            is_open_panel=slug == "panel",
+        )
+
+    def _case_votes(self, slug: str, case_id: int) -> list[Answer]:
+        return [v[-1].answer for (s, _, c), v in self.app.votes.items() if s == slug and c == case_id and v]
+
+    def _case_state(self, slug: str, case_id: int) -> CaseState:
+        votes = self._case_votes(slug, case_id)
+        real = [vote for vote in votes if vote is not Answer.CANNOT_JUDGE]
+        if any(real.count(answer) >= 2 for answer in Answer):
+            return CaseState.MAJORITY
+        if len(votes) < 3:
+            return CaseState.OPEN
+        return CaseState.DISPUTED if len(real) >= 3 else CaseState.UNDETERMINED
+
 
 class FakeRunComparisons:
     """Two lists of which one alert entered the first."""
@@ -117,7 +168,7 @@ class FakeRunComparisons:
 class FakeAdjudication:
     """Two cases that wait; what is settled waits no more."""
 
-    timeline: Any
+    app: "FakeApplication"
     settled: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     fail_with: list[Exception] = field(default_factory=list)
 
@@ -132,7 +183,7 @@ class FakeAdjudication:
             LetteredVote("B", Answer.RELEVANT, Certainty.CERTAIN, ""),
             LetteredVote("C", Answer.CANNOT_JUDGE, None, ""),
         )
-        line = self.timeline("Troponin I", Decision.OMISSION, case_id)
+        line = timeline("Troponin I", Decision.OMISSION, case_id, hostile=self.app.hostile)
         return AdjudicationCase(
             slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, votes, line, (), 0, None, ""
         )

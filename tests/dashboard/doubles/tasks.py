@@ -23,22 +23,20 @@ LEFT_OUT = TaskChoice("lab:rare", "Rare assay", Kind.LAB_ORDER, is_scored=False)
 class FakeTasks:
     """Tasks held in memory."""
 
-    application: "FakeApplication"
+    app: "FakeApplication"
     is_judged: bool = True
     n_runs: int = 2
 
     def choices(self, run_id: int, scorer: str = "") -> tuple[TaskChoice, ...]:
-        self.application.run(run_id)
-        named = {
-            row.task_key: TaskChoice(row.task_key, row.task_name, row.kind, True) for row in self.application.rows()
-        }
+        self.app.worklist.run(run_id)
+        named = {row.task_key: TaskChoice(row.task_key, row.task_name, row.kind, True) for row in self.app.rows()}
         return (*named.values(), LEFT_OUT) if named else ()
 
     def view(self, filters: WorklistFilters) -> TaskView:
         choice = next((one for one in self.choices(filters.run_id or 2) if one.task_key == filters.task_key), None)
         if choice is None:
             raise NotFoundError("The run knows no such task.")
-        rows = self.application.within(replace(filters, triage=TriageChoice.ANY)) if choice.is_scored else []
+        rows = self.app.within(replace(filters, triage=TriageChoice.ANY)) if choice.is_scored else []
         n_alerts = {one: sum(row.decision is one for row in rows) for one in Decision}
         marks = AlertMarks(*((0, 0, 0, n_alerts[one]) for one in Decision))
         counts = (400, 150, 50, 12) if choice.is_scored else (0, 0, 0, 0)
@@ -79,7 +77,7 @@ class FakeTasks:
                 {Decision.OMISSION: 5 + place, Decision.COMMISSION: 2},
                 dict.fromkeys(names, 0.3 + 0.1 * place),
             )
-            for place, run in enumerate(reversed(self.application.runs()[: self.n_runs]))
+            for place, run in enumerate(reversed(self.app.worklist.runs()[: self.n_runs]))
         )
 
 
@@ -87,11 +85,11 @@ class FakeTasks:
 class FakeSensitivity:
     """Curves of the newest run only."""
 
-    application: "FakeApplication"
+    app: "FakeApplication"
     is_judged: bool = True
 
     def of_run(self, run_id: int) -> StoredSensitivity | None:
-        run = self.application.run(run_id)
+        run = self.app.worklist.run(run_id)
         if run is None or run_id != 2:
             return None
         points = tuple(

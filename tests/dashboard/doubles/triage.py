@@ -112,20 +112,20 @@ class FakeViews:
 class FakeLists:
     """Parts of the double's list."""
 
-    application: "FakeApplication"
+    app: "FakeApplication"
 
     def line(self, alert_id: int, filters: WorklistFilters) -> WorklistLine:
-        row = next((row for row in self.application.rows() if row.alert_id == alert_id), None)
+        row = next((row for row in self.app.rows() if row.alert_id == alert_id), None)
         if row is None:
             raise NotFoundError(f"There is no alert {alert_id} here.")
         return WorklistLine((row,), row.decision_words)
 
     def targets(self, filters: WorklistFilters) -> dict[int, int]:
-        return {row.alert_id: row.standing.version for row in self.application.within(filters)}
+        return {row.alert_id: row.standing.version for row in self.app.within(filters)}
 
     def units(self, filters: WorklistFilters) -> tuple[tuple[str, int, int], ...]:
         counts: dict[str, list[AlertRow]] = {}
-        for row in self.application.within(filters):
+        for row in self.app.within(filters):
             counts.setdefault(row.unit, []).append(row)
         return tuple(
             (unit, *(sum(row.decision is decision for row in rows) for decision in Decision))  # type: ignore[misc]
@@ -133,7 +133,7 @@ class FakeLists:
         )
 
     def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
-        return self.application.alert(alert_id).timeline
+        return self.app.worklist.alert(alert_id).timeline
 
     def expected_rate(self, filters: WorklistFilters) -> None:
         return None

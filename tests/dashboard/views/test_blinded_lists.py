@@ -32,12 +32,12 @@ def own(own_home: Path, request: pytest.FixtureRequest) -> Iterator[Application]
 
 
 def waiting_reader(own: Application) -> PersonView:
-    return next(person for person in own.people() if not person.simulated and person.role is Role.REVIEWER)
+    return next(person for person in own.site.people() if not person.simulated and person.role is Role.REVIEWER)
 
 
 def withheld_row(own: Application, reader: int) -> AlertRow:
     """The highest alert that this reader must not meet yet."""
-    everybody, mine = (own.worklist(replace(EVERYTHING, reader=one), limit=5_000) for one in (None, reader))
+    everybody, mine = (own.worklist.page(replace(EVERYTHING, reader=one), limit=5_000) for one in (None, reader))
     assert everybody.next_cursor is None
     return next(row for row in everybody.rows if row.alert_id not in {one.alert_id for one in mine.rows})
 
@@ -54,7 +54,7 @@ def test_the_rows_the_preview_and_the_home_page_hold_nothing_of_it(open_page: Op
     reader = waiting_reader(own).person_id
     row = withheld_row(own, reader)
     asked = {**EVERY_ALERT, "task": row.task_key, "unit": row.unit}
-    everybody = own.worklist(replace(EVERYTHING, task_key=row.task_key, unit=row.unit))
+    everybody = own.worklist.page(replace(EVERYTHING, task_key=row.task_key, unit=row.unit))
     assert row.alert_id in {one.alert_id for one in everybody.rows}, "nobody's first page would show it"
     page = open_page("worklist", own, **asked)
     assert nothing_failed(page)

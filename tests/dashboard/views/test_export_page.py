@@ -91,7 +91,7 @@ def test_a_failed_export_says_so_and_offers_nothing(open_page: OpenPage) -> None
     def fails(*_place: object, **_options: object) -> tuple[str, bytes]:
         raise DatabaseUnavailableError("The database is busy. Nothing was written; try again in a minute.")
 
-    double.export_labels = fails  # type: ignore[method-assign]
+    double.exports.labels_download = fails  # type: ignore[method-assign]
     page = open_page("export", double, **LOCKED)
     page.button(key="ex_prepare_table").click().run()
     assert not page.exception

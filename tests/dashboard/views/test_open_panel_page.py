@@ -243,7 +243,7 @@ def test_a_panel_is_set_up_with_the_sentence_in_sight_and_without_repeats(open_p
 def own(own_home: Path) -> Application:
     """The demonstration, read by the person whose blinded judgments are missing, who also reads an open panel."""
     opened = open_application(own_home)
-    person = next(one for one in opened.people() if not one.simulated and one.role is Role.REVIEWER)
+    person = next(one for one in opened.site.people() if not one.simulated and one.role is Role.REVIEWER)
     opened.sessions = FakeSessions(Actor(person.person_id, person.name, Role.REVIEWER, session_id=1))  # type: ignore[assignment]
     return opened
 
@@ -262,22 +262,22 @@ def panel_over(own: Application, alerts: list[AlertRow], readers: list[int]) -> 
         )
         for one in records
     ]
-    own.studies_service.create_study("panel", "Ward", records[0].run_id, chosen, n_slots=2, is_open_panel=True)
-    own.studies_service.add_readers("panel", readers)
-    own.studies_service.open_study("panel")
+    own.studies.create_study("panel", "Ward", records[0].run_id, chosen, n_slots=2, is_open_panel=True)
+    own.studies.add_readers("panel", readers)
+    own.studies.open_study("panel")
 
 
 @pytest.mark.checklist("B6")
 def test_a_reader_of_both_kinds_judges_one_beside_its_score_and_gets_nothing_of_the_other(
     open_page: OpenPage, own: Application
 ) -> None:
-    me, other = own.sessions.who(None).person_id, next(p.person_id for p in own.people() if p.simulated)
-    everybody, listed = (own.worklist(replace(EVERYTHING, reader=one), limit=5_000).rows for one in (None, me))
+    me, other = own.sessions.who(None).person_id, next(p.person_id for p in own.site.people() if p.simulated)
+    everybody, listed = (own.worklist.page(replace(EVERYTHING, reader=one), limit=5_000).rows for one in (None, me))
     withheld = next(row for row in everybody if row.alert_id not in {one.alert_id for one in listed})
     panel_over(own, [listed[0], withheld], [me, other])
-    for case in own.studies_service.case_rows("panel"):
-        own.save_draft("panel", other, case.case_id, DraftView(None, None, ""))
-        own.submit_judgment(
+    for case in own.studies.case_rows("panel"):
+        own.review.save_draft("panel", other, case.case_id, DraftView(None, None, ""))
+        own.review.submit_judgment(
             "panel",
             other,
             case.case_id,
@@ -299,7 +299,7 @@ def test_a_reader_of_both_kinds_judges_one_beside_its_score_and_gets_nothing_of_
     page = press(page, "answer_1")
     assert nothing_failed(page)
     assert "Saved" in words(page)
-    vote = next(vote for vote in own.studies_service.votes("panel") if vote.reviewer_id == me)
+    vote = next(vote for vote in own.studies.votes("panel") if vote.reviewer_id == me)
     assert (vote.answer, vote.saw_score_before) == (Answer.USUAL, True)
     page = press(page, "next")
     assert "No other case of this panel that has an alert waits for you" in words(page)

@@ -157,9 +157,9 @@ def test_an_alert_opens_although_the_filters_hide_it(open_page: OpenPage) -> Non
 def test_the_studies_page_counts_what_the_application_counts(open_page: OpenPage) -> None:
     double = FakeApplication()
     page = open_page("studies", double)
-    judged = sum(double.queue("demo", person.person_id).n_submitted for person in double.people())
+    judged = sum(double.review.queue("demo", person.person_id).n_submitted for person in double.site.people())
     assert f"Judgments {judged} of 72" in words(page)
-    states = double.study("demo").case_states
+    states = double.studies.view("demo").case_states
     assert sum(states.values()) == 24
 
 
@@ -198,7 +198,7 @@ def test_a_report_that_cannot_be_computed_says_why(open_page: OpenPage) -> None:
     def fails(_slug: str, _person_id: int | None) -> object:
         raise NotFoundError("Study 'demo' has no judged case. Judge some, then open the report.")
 
-    double.report = fails  # type: ignore[method-assign]
+    double.reports.report = fails  # type: ignore[method-assign]
     page = open_page("reports", double)
     assert "no judged case" in words(page)
 
@@ -218,7 +218,7 @@ def test_my_judgments_show_only_the_readers_own(open_page: OpenPage) -> None:
     page.selectbox(key="w_person").select(2).run()
     assert nothing_failed(page)
     frame = page.dataframe[0].value
-    assert len(frame) == len(double.my_judgments(2))
+    assert len(frame) == len(double.review.my_judgments(2))
     assert frame["comment"].str.startswith("peer-comment-2-").all()
 
 

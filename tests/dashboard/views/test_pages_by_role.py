@@ -15,24 +15,24 @@ from tests.dashboard.doubles.sign_in import FakeSessions
 pytestmark = pytest.mark.checklist("B1")
 
 BEHIND = {
-    "worklist": "worklist",
-    "review": "next_case",
-    "my-judgments": "next_case",
-    "studies": "studies",
-    "reports": "report",
-    "runs": "runs",
-    "export": "export_labels",
+    "worklist": "worklist.page",
+    "review": "review.next_case",
+    "my-judgments": "review.next_case",
+    "studies": "studies.all",
+    "reports": "reports.report",
+    "runs": "worklist.runs",
+    "export": "exports.labels_download",
     "admin": "accounts.all",
 }
 """Page in the navigation -> the use case it is for."""
 HIDDEN = {
     "task": "tasks.view",
-    "alert": "alert",
+    "alert": "worklist.alert",
     "study-setup": "study_desk.set_up",
     "adjudication": "adjudication.disagreements",
-    "worklist": "worklist",
-    "export": "export_labels",
-    "review": "next_case",
+    "worklist": "worklist.page",
+    "export": "exports.labels_download",
+    "review": "review.next_case",
 }
 """Pages whose address can be typed by anybody, also some of those in the navigation."""
 

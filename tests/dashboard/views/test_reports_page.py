@@ -1,5 +1,6 @@
 """The Reports page over the double: who is blinded, who signed, and how many cases a next study needs."""
 
+from alertreview.reports.signing import content_hash
 from core.errors import RefusedError
 from core.statistics.planning import required_cases
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
@@ -11,8 +12,8 @@ LOCKED = {"study": "ward-2025"}
 def test_a_reader_with_cases_left_is_told_why_results_are_hidden(open_page: OpenPage) -> None:
     double = FakeApplication()
     asked: list[object] = []
-    report = double.report
-    double.report = lambda slug, person_id=None: asked.append(person_id) or report(slug, person_id)  # type: ignore[method-assign,func-returns-value]
+    report = double.reports.report
+    double.reports.report = lambda slug, person_id=None: asked.append(person_id) or report(slug, person_id)  # type: ignore[method-assign,func-returns-value]
     page = open_page("reports", double, study="demo")
     assert "Reading as" not in words(page), "somebody who judges nothing looks at reports unless a reader is chosen"
     page.selectbox(key="w_person").select(1).run()
@@ -39,7 +40,7 @@ def test_a_locked_report_is_signed_as_the_person_and_the_content_that_was_shown(
     next(button for button in page.button if button.label.startswith("Sign as")).click().run()
     assert nothing_failed(page)
     (signature,) = double.signed
-    assert signature.content_hash == double.content_hash(double.report("ward-2025"))
+    assert signature.content_hash == content_hash(double.reports.report("ward-2025"))
     table = next(frame.value for frame in page.dataframe if "Meaning" in frame.value)
     assert table.to_dict("records") == [
         {
@@ -57,7 +58,7 @@ def test_a_refused_signature_is_a_sentence_and_the_report_stays(open_page: OpenP
     def refuses(*_place: object, **_options: object) -> object:
         raise RefusedError("Study 'ward-2025' is not locked. Lock the study, then sign.")
 
-    double.sign_report = refuses  # type: ignore[method-assign,assignment]
+    double.reports.sign = refuses  # type: ignore[method-assign,assignment]
     page = open_page("reports", double, **LOCKED)
     next(button for button in page.button if button.label.startswith("Sign as")).click().run()
     assert "Lock the study, then sign" in words(page)
@@ -75,7 +76,7 @@ def test_a_whole_report_is_offered_in_three_formats_and_a_hidden_one_as_counts(o
 def test_the_planner_starts_from_the_report_and_answers_like_the_core(open_page: OpenPage) -> None:
     double = FakeApplication()
     page = open_page("reports", double, **LOCKED)
-    primary = double.report("ward-2025").primary
+    primary = double.reports.report("ward-2025").primary
     key = "pl_ward-2025_whole"
     assert page.number_input(key=f"{key}_auc").value == 0.78
     assert page.number_input(key=f"{key}_effect").value == 1.0

@@ -150,7 +150,7 @@ def test_an_answer_interrupted_after_the_commit_is_not_saved_twice(open_page: Op
     page = open_page("review", double)
     here, shown = case_id(page), page.session_state["review"].case
     press(page, "answer_3")
-    double.submit_judgment(
+    double.review.submit_judgment(
         "demo", ME, here, answer=Answer.RELEVANT, version_seen=0, form_key=shown.form_key
     )  # what an interrupted press leaves behind
     press(page, "save")
@@ -203,7 +203,7 @@ def test_another_window_that_answered_first_is_heard(open_page: OpenPage) -> Non
     here = case_id(page)
     press(page, "answer_3")
     comment(page).input("mine").run()
-    double.submit_judgment("demo", ME, here, answer=Answer.USUAL, version_seen=0, form_key="other-window")
+    double.review.submit_judgment("demo", ME, here, answer=Answer.USUAL, version_seen=0, form_key="other-window")
     press(page, "save")
     assert "changed meanwhile" in words(page)
     assert mine(double) == {here: [1]}
@@ -235,7 +235,7 @@ def test_undo_takes_back_the_choice_first_and_the_saved_answer_after_it(open_pag
 
 def test_changing_a_saved_answer_needs_a_reason(open_page: OpenPage) -> None:
     double = FakeApplication()
-    double.submit_judgment("demo", ME, 7, answer=Answer.USUAL, version_seen=0, form_key="before")
+    double.review.submit_judgment("demo", ME, 7, answer=Answer.USUAL, version_seen=0, form_key="before")
     page = open_page("review", double, study="demo", case="7")
     press(page, "answer_3")
     press(page, "save")

@@ -36,7 +36,7 @@ def test_a_study_is_locked_with_its_reason_and_reopened_with_one(open_page: Open
         page = open_page("studies", double, study=slug)
         page.text_input(key=f"{key}_reason_{slug}").set_value("all is read")
         next(one for one in page.button if one.label in {"Lock the study", "Reopen the study"}).click().run()
-        assert double.studies_service.done[-1] == (act, (slug, "all is read"))
+        assert double.studies.done[-1] == (act, (slug, "all is read"))
 
 
 def test_runs_are_laid_side_by_side(open_page: OpenPage) -> None:

@@ -11,6 +11,7 @@ from alertreview.alerts.preview_model import AlertPreview
 from core.vocabulary import Decision, Kind
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.worklist import FakeWorklist
 
 
 def rows(page: AppTest) -> pd.DataFrame:
@@ -42,7 +43,7 @@ def test_filters_from_a_link_show_in_the_widgets_and_in_the_rows(open_page: Open
     assert page.session_state["f_decision"] == "Commissions"
     assert page.session_state["f_kind"] == "Labs"
     assert page.session_state["f_budget"] == 0.5
-    expected = FakeApplication().worklist(
+    expected = FakeApplication().worklist.page(
         WorklistFilters(decision=Decision.COMMISSION, kind=Kind.LAB_ORDER, alerts_per_patient_day=0.5)
     )
     assert list(rows(page)["decision"]) == [row.decision_words for row in expected.rows]
@@ -152,7 +153,7 @@ def test_every_page_of_every_filter_is_the_applications_own(open_page: OpenPage)
         if page.button(key="wl_next").disabled:
             break
         page.button(key="wl_next").click().run()
-    expected = double.worklist(WorklistFilters(decision=Decision.OMISSION), limit=100).rows
+    expected = double.worklist.page(WorklistFilters(decision=Decision.OMISSION), limit=100).rows
     assert [patient.split(",")[0] for patient in shown] == [row.patient_id for row in expected]
 
 
@@ -165,16 +166,14 @@ def test_open_leads_to_the_alert_with_the_filters_in_its_address(open_page: Open
     assert set(rows(page)["type"].map(lambda cell: cell[0])) == {"Commission"}
 
 
-class Counting(FakeApplication):
+class Counting(FakeWorklist):
     """Notes what pages ask for."""
 
-    def __init__(self, asked: list[str]) -> None:
-        super().__init__()
-        self.asked = asked
+    asked: list[str]
 
-    def worklist(self, *given: Any, **more: Any) -> WorklistPage:
+    def page(self, *given: Any, **more: Any) -> WorklistPage:
         self.asked.append("worklist")
-        return super().worklist(*given, **more)
+        return super().page(*given, **more)
 
     def preview(self, *given: Any, **more: Any) -> AlertPreview:
         found = super().preview(*given, **more)
@@ -189,8 +188,10 @@ class Counting(FakeApplication):
 
 
 def test_each_key_asks_for_what_its_page_shows_and_nothing_else(open_page: OpenPage) -> None:
-    asked: list[str] = []
-    page = open_page("worklist", Counting(asked))
+    double = FakeApplication()
+    double.worklist = counting = Counting(double)
+    counting.asked = asked = []
+    page = open_page("worklist", double)
     for press, expected in (
         ("wl_next", ["worklist", "preview"]),
         ("wl_open", ["alert"]),

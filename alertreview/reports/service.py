@@ -1,0 +1,205 @@
+"""Use cases of reports: a study's report as a person may see it, its files, and the signatures under it."""
+
+from collections.abc import Callable
+from zoneinfo import ZoneInfo
+
+from alertreview.reports.documents import ReportFormat, render_report
+from alertreview.reports.signing import Signature, content_hash
+from alertreview.settings import Clock
+from core.errors import ConflictError, InvalidInputError, RefusedError
+from core.studies.make_report import blinded_report
+from core.studies.report import StudyReport
+from core.vocabulary import StudyStatus
+from db.database import Database
+from db.rows import NewSignature, SignatureRow, StudyRow
+from db.unit_of_work import UnitOfWork
+
+MEANING_LENGTH = 300
+"""Characters of a meaning; more belongs into a comment, and a signature must fit on a page."""
+
+
+class ReportService:
+    """Reports of studies, and the signatures under them.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    compute : callable
+        Returns the whole report of a study as it stands; see `ReportCache.report`.
+    is_blinded : callable
+        Tells whether results of a study (short name, person) are still hidden from somebody.
+    clock : callable
+        Returns the time now, aware.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        compute: Callable[[str], StudyReport],
+        is_blinded: Callable[[str, int | None], bool],
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._compute = compute
+        self._is_blinded = is_blinded
+        self._clock = clock
+
+    def report(self, slug: str, person_id: int | None = None) -> StudyReport:
+        """Return the report of a study from the judgments as they stand.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        person_id : int or None
+            Who reads it; somebody who is still blinded gets counts only. None is the researcher at the command line.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        RefusedError
+            If the study is for calibration.
+        """
+        report = self._compute(slug)
+        return blinded_report(report) if self._is_blinded(slug, person_id) else report
+
+    def file(self, report: StudyReport, output_format: str) -> bytes:
+        """Return a report as a file for a download; HTML and PDF print the signatures.
+
+        Parameters
+        ----------
+        report : StudyReport
+            As the person who downloads it may see it; a hidden one carries no signatures.
+        output_format : {"json", "html", "pdf"}
+            A value of `ReportFormat`.
+        """
+        signatures = () if report.hidden else self.signatures(report.slug, report)
+        return render_report(report, ReportFormat(output_format), signatures)
+
+    def sign(self, slug: str, person_id: int, meaning: str, *, seen_hash: str | None = None) -> Signature:
+        """Sign the report of a locked study as it stands; signatures under another content are superseded.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        person_id : int
+            Who signs.
+        meaning : str
+            What the signature says: "I approve this report".
+        seen_hash : str or None
+            Content hash of the report that the person was shown.
+
+        Returns
+        -------
+        Signature
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study or person.
+        InvalidInputError
+            If the meaning is empty or too long.
+        RefusedError
+            If the study is not locked, its report is hidden from the person, the person was deactivated, or has signed
+            the same report with the same meaning.
+        ConflictError
+            If the report is no longer the one that was shown.
+        """
+        words = _checked_meaning(meaning)
+        with self._database.read() as uow:
+            _require_able(uow, slug, person_id)
+        report = self.report(slug, person_id)
+        if report.hidden:
+            raise RefusedError(
+                f"The report of study '{slug}' is hidden from person {person_id}, who still judges its cases. "
+                "Judge them, or lock the study; then sign."
+            )
+        seal = content_hash(report)
+        if seen_hash is not None and seen_hash != seal:
+            raise ConflictError(f"The report of study '{slug}' changed since it was shown. Read it again, then sign.")
+        with self._database.write() as uow:
+            # Looked at again: the study may have been reopened while its report was computed.
+            _require_able(uow, slug, person_id)
+            signature = self._append(uow, slug, person_id, words, seal)
+            uow.commit()
+        return signature
+
+    def signatures(self, slug: str, report: StudyReport | None = None) -> tuple[Signature, ...]:
+        """Return the signatures under a study's reports, oldest first; those that no longer hold say so.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of the study.
+        report : StudyReport or None
+            The whole report as it stands, when the caller has it already.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such study.
+        """
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            rows = uow.signatures.of_study(study.id)
+            zone = _site_zone(uow, study)
+        if all(row.superseded_at is not None for row in rows):
+            return tuple(_signature(row, zone, superseded=True) for row in rows)
+        seal = content_hash(report or self._compute(slug))
+        return tuple(
+            _signature(row, zone, superseded=row.superseded_at is not None or row.content_hash != seal) for row in rows
+        )
+
+    def _append(self, uow: UnitOfWork, slug: str, person_id: int, meaning: str, seal: str) -> Signature:
+        now = self._clock()
+        study, person = uow.studies.by_slug(slug), uow.people.get(person_id)
+        if any(
+            (row.signer_id, row.meaning, row.content_hash, row.superseded_at) == (person_id, meaning, seal, None)
+            for row in uow.signatures.of_study(study.id)
+        ):
+            raise RefusedError(
+                f"Person {person_id} has signed this report of study '{slug}' with this meaning already."
+            )
+        n_superseded = uow.signatures.supersede(study.id, now, but_hash=seal)
+        uow.signatures.append(
+            NewSignature(
+                study_id=study.id,
+                signer_id=person_id,
+                signer_name=person.name,
+                meaning=meaning,
+                signed_at=now,
+                content_hash=seal,
+            )
+        )
+        details = {"meaning": meaning, "content_hash": seal, "superseded": n_superseded}
+        uow.audit.append(now, f"person {person_id}", "report signed", f"study {slug}", details)
+        return Signature(person.name, meaning, now.astimezone(_site_zone(uow, study)), seal)
+
+
+def _checked_meaning(meaning: str) -> str:
+    words = " ".join(meaning.split())
+    if not words:
+        raise InvalidInputError("A signature needs a meaning, like 'I approve this report'.")
+    if len(words) > MEANING_LENGTH:
+        raise InvalidInputError(
+            f"The meaning of a signature has {len(words)} characters; at most {MEANING_LENGTH} fit. Shorten it."
+        )
+    return words
+
+
+def _require_able(uow: UnitOfWork, slug: str, person_id: int) -> None:
+    if uow.studies.by_slug(slug).status is not StudyStatus.LOCKED:
+        raise RefusedError(f"Study '{slug}' is not locked; its report may still change. Lock the study, then sign.")
+    if not uow.people.get(person_id).active:
+        raise RefusedError(f"Person {person_id} was deactivated and cannot sign. Choose somebody else.")
+
+
+def _signature(row: SignatureRow, zone: ZoneInfo, *, superseded: bool) -> Signature:
+    return Signature(row.signer_name, row.meaning, row.signed_at.astimezone(zone), row.content_hash, superseded)
+
+
+def _site_zone(uow: UnitOfWork, study: StudyRow) -> ZoneInfo:
+    return ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)

@@ -1,0 +1,147 @@
+"""Double of the worklist: two runs over the double's list of alerts."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from alertreview.alerts.models import (
+    AlertDetail,
+    FilterChoices,
+    Neighbour,
+    WorklistFilters,
+    WorklistLine,
+    WorklistPage,
+)
+from alertreview.alerts.preview_model import AlertPreview
+from alertreview.alerts.triage_models import TriageChoice
+from alertreview.scoring.models import RunView
+from core.errors import NotFoundError
+from core.vocabulary import Decision, Kind
+from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT, TASKS, histogram, timeline
+
+if TYPE_CHECKING:
+    from tests.dashboard.doubles.application import FakeApplication
+
+
+@dataclass
+class FakeWorklist:
+    """Runs, ranked alerts and what stands behind one of them."""
+
+    app: "FakeApplication"
+
+    def runs(self) -> tuple[RunView, ...]:
+        return (self._run(2), self._run(1)) if self.app.published else ()
+
+    def run(self, run_id: int | None = None) -> RunView | None:
+        if not self.app.published:
+            return None
+        if run_id not in {None, 1, 2}:
+            raise NotFoundError(f"There is no run {run_id} here. Open Runs to see which there are.")
+        return self._run(run_id or 2)
+
+    def _run(self, run_id: int) -> RunView:
+        return RunView(
+            run_id=run_id,
+            scorer="softhad",
+            published_at=SNAPSHOT + timedelta(minutes=6) - timedelta(days=2 - run_id),
+            site_timezone="Europe/Vienna",
+            simulated=self.app.simulated,
+            calendar_is_shifted=False,
+            split="time",
+            seed=7,
+            n_past=2400,
+            n_recent=612,
+            n_tasks_scored=len(TASKS),
+            n_tasks_left_out=3,
+            n_alerts=len(self.app.rows_made),
+            floor=0.4,
+            parameters={"n_neighbors": 75, "regularization": 0.3, "label_weight": 0.7, "n_nodes": 1500},
+            import_summary={"stays": 410, "instances": 3012, "labs": 48, "drugs": 36, "events": 186_420},
+        )
+
+    def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
+        self.run(run_id)
+        units = tuple(sorted({row.unit for row in self.app.rows_made}))
+        return FilterChoices(
+            units, tuple(sorted({(r.task_key, r.task_name) for r in self.app.rows_made}, key=lambda t: t[1]))
+        )
+
+    def page(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
+        self.run(filters.run_id)
+        kept = self.app.within(filters)
+        start = int(after) if after else 0
+        rows = tuple(kept[start : start + limit])
+        more = start + limit < len(kept)
+        hidden = {}
+        if not rows:
+            blanks = {"decision": None, "kind": None, "unit": "", "task_key": "", "text": "", "patient_id": ""}
+            for name, blank in (blanks | {"triage": TriageChoice.ANY}).items():
+                if getattr(filters, name) != blank:
+                    hidden[name] = len(self.app.within(replace(filters, **{name: blank})))
+        return WorklistPage(
+            rows=rows,
+            next_cursor=str(start + limit) if more else None,
+            n_within_budget=len(kept),
+            n_patient_days=612,
+            lowest_scaled_score=kept[-1].scaled_score if kept else None,
+            n_hidden_by_filter=hidden,
+            lines=tuple(WorklistLine((row,), row.decision_words) for row in rows),
+            n_in_lists=len(self.app.within(replace(filters, triage=TriageChoice.ANY))),
+        )
+
+    def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
+        detail = self.alert(alert_id, None, person_id)
+        return AlertPreview(
+            detail.run.run_id,
+            detail.day_of_stay,
+            detail.scaled_histogram,
+            detail.n_neighbours,
+            detail.n_neighbours_decided,
+        )
+
+    def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
+        rows = {row.alert_id: row for row in self.app.rows()}
+        if alert_id not in rows:
+            raise NotFoundError(f"There is no alert {alert_id} here. Open it from the worklist.")
+        row = rows[alert_id]
+        order = [r.alert_id for r in (self.app.within(filters) if filters else self.app.rows_made)]
+        place = order.index(alert_id) if alert_id in order else None
+        given = "given" if row.kind is Kind.MEDICATION else "ordered"
+        run = self.run()
+        if run is None:
+            raise NotFoundError("Nothing is published.")
+        return AlertDetail(
+            row=row,
+            run=run,
+            day_of_stay=3,
+            window_hours=24.0,
+            soft_label=0.94 if row.decision is Decision.OMISSION else -0.91,
+            task_positive_share=0.41,
+            score_histogram=histogram(2.0, 11),
+            scaled_histogram=histogram(1.0, 12),
+            timeline=timeline(row.task_name, row.decision, alert_id, hostile=self.app.hostile),
+            n_neighbours=75,
+            n_neighbours_decided=71 if row.decision is Decision.OMISSION else 4,
+            neighbours=tuple(
+                Neighbour(
+                    f"SIM-{187 + 91 * i:04d}",
+                    SNAPSHOT - timedelta(days=40 + 37 * i),
+                    0.93 - 0.012 * i,
+                    decided=i % 4 != 3,
+                    hours_to_decision=None if i % 4 == 3 else 2.0 + i,
+                )
+                for i in range(6)
+            ),
+            near_features=(
+                ("Troponin I, last value", 0.24),
+                ("Troponin I, slope over 24 h", 0.19),
+                (HOSTILE if self.app.hostile else "Heparin infusion, stopped in 24 h", 0.14),
+                ("Creatinine, last value", 0.11),
+                ("Haemoglobin, drop from base", 0.09),
+                ("ECG ordered in 24 h", 0.07),
+            ),
+            record_after=(f"{row.task_name} was {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
+            lowest_scaled_score=self.page(filters, limit=1).lowest_scaled_score if filters else None,
+            previous_alert_id=order[place - 1] if place else None,
+            next_alert_id=order[place + 1] if place is not None and place + 1 < len(order) else None,
+        )
