@@ -1,95 +1,91 @@
-"""Keeps the last answers to questions whose answer never changes: what a published run and its import hold."""
+"""Thread-safe LRU caches of answers that never change, and the rule for their keys.
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+A key names everything the answer depends on. Nothing that depends on who asks is cached, and nothing is cached inside
+a transaction that writes: what it reads may be rolled back and its ids given to other rows. Callers share the cached
+objects and must not change them.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from contextlib import suppress
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from cachetools import LRUCache
 
 from db.rows import RunRow
 
 T = TypeVar("T")
 
+SIZES = {"snapshot": 8, "folds": 2, "task": 512, "rank": 1024, "decisions": 128}
+"""Entries of each shared cache. Folds take two bytes per instance of the import, a task some ten kilobytes."""
 
-class LastAsked(Generic[T]):
-    """The answers asked for last, up to a weight; shared, so nobody may change what he gets.
+
+class Cache(Generic[T]):
+    """Thread-safe LRU cache.
 
     Parameters
     ----------
-    most : int
-        Weight of what is kept together.
-    weight : callable
-        Weight of an answer; 1 each by default, so that `most` counts answers.
+    maxsize : int
+        Total weight of the entries.
+    weight : callable, optional
+        Weight of a value; 1 by default, so that `maxsize` counts entries.
     """
 
-    def __init__(self, most: int, weight: Callable[[T], int] = lambda _: 1) -> None:
-        self._most = most
-        self._weight = weight
-        self._answers: OrderedDict[Hashable, T] = OrderedDict()
-        self._kept = 0
-        self._changing = Lock()
+    def __init__(self, maxsize: int, weight: Callable[[T], int] | None = None) -> None:
+        self._entries: LRUCache[Hashable, T] = LRUCache(maxsize, getsizeof=weight)
+        self._lock = Lock()
 
-    def get(self, key: Hashable, ask: Callable[[], T]) -> T:
-        """Return the answer under a key, asking only when it is not kept; what `ask` raises is not kept."""
-        with self._changing:
-            if key in self._answers:
-                self._answers.move_to_end(key)
-                return self._answers[key]
-        answer = ask()
-        with self._changing:
-            if key not in self._answers:
-                self._answers[key] = answer
-                self._kept += self._weight(answer)
-            while self._kept > self._most:
-                self._kept -= self._weight(self._answers.popitem(last=False)[1])
-        return answer
-
-    def forget(self) -> None:
-        """Keep nothing of what was asked so far."""
-        with self._changing:
-            self._answers.clear()
-            self._kept = 0
-
-
-MOST = {"snapshot": 8, "folds": 2, "task": 512, "rank": 1024, "decisions": 128}
-"""Answers kept of each kind. Folds are two bytes for each instance of the import, a task some ten kilobytes."""
-
-
-class Kept:
-    """Answers that readers share; nobody may change what he gets from here.
-
-    Only for what cannot change once a reader can see it. Never for what depends on who asks, and never inside a
-    transaction that writes: what it sees may be taken back, and its numbers given to something else.
-    """
-
-    def __init__(self) -> None:
-        self._answers: dict[str, LastAsked[Any]] = {kind: LastAsked(most) for kind, most in MOST.items()}
-
-    def get(self, kind: str, key: Hashable, ask: Callable[[], T]) -> T:
-        """Return the answer to a question, asking only when it is not kept.
+    def get(self, key: object, compute: Callable[[], T], is_current: Callable[[], bool] | None = None) -> T:
+        """Return the value of a key, computing it on a miss.
 
         Parameters
         ----------
-        kind : str
-            One of `MOST`; each kind has its own bound.
-        key : hashable
-            Everything the answer depends on.
-        ask : callable
-            Gives the answer.
+        key : object
+            Everything the value depends on; mappings, sets and sequences are compared by content.
+        compute : callable
+            Return the value; it runs outside the lock, and what it raises is not cached.
+        is_current : callable, optional
+            Return whether the computed value still belongs to the key; otherwise it is returned but not cached.
         """
-        found: T = self._answers[kind].get(key, ask)
-        return found
+        key = _frozen(key)
+        with self._lock:
+            if key in self._entries:
+                return self._entries[key]
+        value = compute()
+        if is_current is None or is_current():
+            with self._lock, suppress(ValueError):  # a value heavier than the whole cache
+                self._entries.setdefault(key, value)
+        return value
 
-    def forget(self) -> None:
-        """Keep nothing of what was kept so far."""
-        for answers in self._answers.values():
-            answers.forget()
+    def clear(self) -> None:
+        """Drop all entries."""
+        with self._lock:
+            self._entries.clear()
 
 
-def kept_or_asked(kept: Kept | None, kind: str, key: Hashable, ask: Callable[[], T]) -> T:
-    """Return a kept answer, or ask where nothing is kept: inside a transaction that writes."""
-    return ask() if kept is None else kept.get(kind, key, ask)
+Caches: TypeAlias = Mapping[str, Cache[Any]]
 
 
-def kept_of_run(kept: Kept | None, kind: str, run: RunRow, key: tuple[Hashable, ...], ask: Callable[[], T]) -> T:
-    """Return a kept answer about a run; about one that is not published yet nothing is kept."""
-    return kept_or_asked(None if run.published_at is None else kept, kind, (run.id, run.published_at, *key), ask)
+def shared_caches() -> Caches:
+    """Return the caches that all readers of a database share, by kind; see `SIZES`."""
+    return {kind: Cache(size) for kind, size in SIZES.items()}
+
+
+def cached(caches: Caches | None, kind: str, key: object, compute: Callable[[], T]) -> T:
+    """Return a cached answer; without caches, as in a transaction that writes, compute it."""
+    return compute() if caches is None else caches[kind].get(key, compute)
+
+
+def cached_of_run(caches: Caches | None, kind: str, run: RunRow, key: object, compute: Callable[[], T]) -> T:
+    """Return a cached answer about a run; compute it while the run is not published."""
+    return cached(None if run.published_at is None else caches, kind, (run.id, run.published_at, key), compute)
+
+
+def _frozen(key: object) -> Hashable:
+    if isinstance(key, Mapping):
+        return frozenset((name, _frozen(part)) for name, part in key.items())
+    if isinstance(key, Set):
+        return frozenset(key)
+    if isinstance(key, Sequence) and not isinstance(key, str | bytes):
+        return tuple(map(_frozen, key))
+    return key

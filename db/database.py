@@ -11,7 +11,7 @@ from sqlalchemy.engine import Engine
 
 from core.errors import RefusedError, StoreError
 from db import schema
-from db.cache import Kept
+from db.cache import shared_caches
 from db.connection.engine import open_engine, parse_url, sqlite_file
 from db.connection.failures import readable_errors
 from db.connection.writers import Writers
@@ -55,7 +55,7 @@ class Database:
         self._url = parse_url(url)
         self._engine = open_engine(self._url)
         self._writers = Writers()
-        self._kept = Kept()
+        self._caches = shared_caches()
         self.name = str(sqlite_file(self._url) or f"{self._url.database} on {self._url.host or 'this machine'}")
         """What messages call it; holds no password."""
 
@@ -74,7 +74,7 @@ class Database:
 
     def read(self) -> UnitOfWork:
         """Begin a unit of work that sees one state of the database and can change nothing."""
-        return UnitOfWork(self._engine, readonly=True, kept=self._kept)
+        return UnitOfWork(self._engine, readonly=True, caches=self._caches)
 
     def write(self, *, exclusive: bool = True, lasting: bool = True, case_id: int | None = None) -> UnitOfWork:
         """Begin a unit of work that is kept by `UnitOfWork.commit` and otherwise leaves no trace.
@@ -200,7 +200,8 @@ class Database:
 
     def dispose(self) -> None:
         """Close every connection."""
-        self._kept.forget()
+        for cache in self._caches.values():
+            cache.clear()
         self._engine.dispose()
 
     def _abandon(self) -> int:

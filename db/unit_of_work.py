@@ -9,7 +9,7 @@ from sqlalchemy.engine import Engine
 
 from core.errors import StoreError
 from db.audit import AuditTrail
-from db.cache import Kept
+from db.cache import Caches
 from db.connection.failures import readable_errors
 from db.connection.writers import Writers
 from db.queries.reading import SEEN
@@ -44,8 +44,8 @@ class UnitOfWork:
         How a writer takes turns and commits; see `db.database.Database.write`.
     writers : Writers, optional
         Those of the database, to be counted among them; a reader is not counted.
-    kept : Kept, optional
-        Answers that readers share; a writer has none.
+    caches : mapping of str to Cache, optional
+        Caches that readers share; a writer has none.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class UnitOfWork:
         readonly: bool,
         options: dict[str, Any] | None = None,
         writers: Writers | None = None,
-        kept: Kept | None = None,
+        caches: Caches | None = None,
     ) -> None:
         self._engine = engine
         self._readonly = readonly
         self._options: dict[str, Any] = {"readonly": readonly, **(options or {})}
-        self._kept = kept
+        self._caches = caches
         self._writers = writers
 
     def _begin(self) -> None:
@@ -73,9 +73,9 @@ class UnitOfWork:
             connection.close()
             raise
         self._connection = connection
-        self.snapshots = Snapshots(connection, self._kept)
-        self.runs = Runs(connection, self._kept)
-        self.alerts = Alerts(connection, self._kept)
+        self.snapshots = Snapshots(connection, self._caches)
+        self.runs = Runs(connection, self._caches)
+        self.alerts = Alerts(connection, self._caches)
         self.people = People(connection)
         self.studies = Studies(connection)
         self.cases = Cases(connection)

@@ -203,7 +203,7 @@ class AlertLists:
             run = uow.runs.get(record.run_id)
             snapshot = uow.snapshots.get(run.snapshot_id)
             result = uow.runs.past_of_task(run, record.task_id, record.scorer)
-            past = Past(run, result, uow.runs.kept_folds(run))
+            past = Past(run, result, uow.runs.cached_folds(run))
         found = self._explanations.past_timeline(snapshot.content_hash, record, past, position)
         if found is None:
             raise NotFoundError(f"Alert {alert_id} has no past instance {position + 1}. Reload its page.")

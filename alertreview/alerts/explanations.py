@@ -14,7 +14,7 @@ from alertreview.settings import Settings
 from core.errors import NotFoundError
 from core.graph.explain import nearest_past
 from core.vocabulary import Split
-from db.cache import LastAsked
+from db.cache import Cache
 from db.database import Database
 from db.rows import AlertRecord, RunRow, TaskPast
 
@@ -22,10 +22,9 @@ N_NEIGHBOURS = 75
 N_NEIGHBOURS_SHOWN = 6
 N_FEATURES_SHOWN = 6
 OPEN_SNAPSHOTS = 2
-KEPT_EXPLANATIONS = 256
-"""Explanations that are kept for whoever looks next."""
-KEPT_NEAREST = 1024
-"""Alerts whose nearest past instances are kept, two kilobytes each: opening one after its preview, or a list again."""
+CACHED_EXPLANATIONS = 256
+CACHED_NEAREST = 1024
+"""Alerts whose nearest past instances are cached, two kilobytes each: a preview and the alert page share them."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class ReviewPatientViews:
 
 
 class Explanations:
-    """Opens imports and explains alerts on them; keeps the last few imports open.
+    """Opens imports, the last two of them cached, and explains alerts on them.
 
     Parameters
     ----------
@@ -114,15 +113,15 @@ class Explanations:
         self._database = database
         self._open = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_snapshot)
         self._review_views = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_review_views)
-        self._explanations: LastAsked[Explanation] = LastAsked(KEPT_EXPLANATIONS)
-        self._nearest: LastAsked[Nearest] = LastAsked(KEPT_NEAREST)
+        self._explanations: Cache[Explanation] = Cache(CACHED_EXPLANATIONS)
+        self._nearest: Cache[Nearest] = Cache(CACHED_NEAREST)
 
     def close(self) -> None:
-        """Let go of the open imports."""
-        self._explanations.forget()
-        self._nearest.forget()
-        for cache in (self._open, self._review_views):
-            cache.cache_clear()
+        """Release the open imports."""
+        self._explanations.clear()
+        self._nearest.clear()
+        self._open.cache_clear()
+        self._review_views.cache_clear()
 
     def snapshot(self, content_hash: str) -> Snapshot:
         """Return the import with a content hash."""
@@ -154,7 +153,7 @@ class Explanations:
     def _explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
         views = self._open(content_hash)
         nearest = self.nearest(content_hash, record, past)
-        columns, _ = _kept_features(past.result)
+        columns, _ = _task_features(past.result)
         names = views.snapshot.feature_dictionary["name"].to_numpy()[columns]
         best = np.argsort(-nearest.feature_shares, kind="stable")[:N_FEATURES_SHOWN]
         shown = list(zip(nearest.rows, nearest.similarities, nearest.decided, strict=True))[:N_NEIGHBOURS_SHOWN]
@@ -202,7 +201,7 @@ class Explanations:
 
 def _nearest(views: SnapshotViews, record: AlertRecord, past: Past) -> Nearest:
     rows = _past_rows(views.snapshot, record, past)
-    columns, weights = _kept_features(past.result)
+    columns, weights = _task_features(past.result)
     chosen = views.feature_columns[:, columns].tocsr()
     is_flag = views.snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool)[columns]
     # Only the task's own columns are handed over, so that they are numbered from 0 there.
@@ -232,7 +231,7 @@ def _past_rows(snapshot: Snapshot, record: AlertRecord, compared: Past) -> npt.N
     return others
 
 
-def _kept_features(result: TaskPast) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def _task_features(result: TaskPast) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     if result.feature_columns is None or result.feature_weights is None:
         return np.empty(0, dtype=np.int64), np.empty(0)
     return result.feature_columns.astype(np.int64), result.feature_weights.astype(np.float64)
@@ -240,7 +239,7 @@ def _kept_features(result: TaskPast) -> tuple[npt.NDArray[np.int64], npt.NDArray
 
 def _related_names(snapshot: Snapshot, result: TaskPast) -> tuple[str, ...]:
     """Names of the labs and drugs whose features tell the task's decisions apart, best first."""
-    columns, _ = _kept_features(result)
+    columns, _ = _task_features(result)
     sources = snapshot.feature_dictionary["source"].to_numpy()[columns]
     return tuple(dict.fromkeys(map(str, sources)))
 

@@ -1,10 +1,9 @@
 """Translates the worklist's filters into restrictions for the database."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, time, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from alertreview.alerts.lines import Line, lines_after
@@ -12,7 +11,7 @@ from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder
 from core.errors import InvalidInputError
 from core.vocabulary import Decision, TriageState
-from db.cache import LastAsked
+from db.cache import Cache
 from db.rows import AlertFilters, RunRow
 from db.unit_of_work import UnitOfWork
 
@@ -60,7 +59,7 @@ def withheld_alerts(uow: UnitOfWork, run: RunRow, reader: int | None) -> list[in
     Left out whole, not blanked: the place of a row in a list by rank tells its score as well.
     """
     awaited = uow.cases.awaited_of(reader) if reader is not None else set()
-    return uow.alerts.kept_of_decisions(run, awaited) if awaited else []
+    return uow.alerts.cached_of_decisions(run, awaited) if awaited else []
 
 
 def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, WorklistFilters]]:
@@ -118,34 +117,28 @@ def _start(day: date | None, zone: ZoneInfo) -> datetime | None:
     return datetime.combine(day, time.min, zone) if day is not None else None
 
 
-MOST_ALERTS = 20_000
-"""Alerts on the kept pages together, a kilobyte each."""
+CACHED_ALERTS = 20_000
+"""Alerts on all cached pages together, about a kilobyte each."""
 
 
 @dataclass(frozen=True)
 class FoundPage:
-    """Lines of a page, and what the filter on triage keeps away from the whole list."""
+    """Lines of a page, and how many alerts of the whole list the triage filter hides."""
 
     lines: tuple[Line, ...]
     next_cursor: str | None
     n_hidden_by_triage: int
 
-    @property
-    def n_alerts(self) -> int:
-        """Alerts on the page."""
-        return sum(len(line) for line in self.lines)
-
 
 class WorklistPages:
-    """Pages of published runs; one for all sessions of the process.
+    """Cache of the pages of published runs, shared by all sessions of the process.
 
-    A published run never changes. What the ward does with its alerts does, so an answer is kept under everything it
-    depends on, the last act of triage and the snoozes that are over among it; nothing has to be thrown away when
-    somebody acts, in this process or another.
+    A published run never changes; its triage does. The key therefore holds the last triage act and the number of
+    snoozes that are over, and nothing has to be invalidated when somebody acts, in this process or another.
     """
 
     def __init__(self) -> None:
-        self._pages: LastAsked[FoundPage] = LastAsked(MOST_ALERTS, weight=lambda page: 1 + page.n_alerts)
+        self._cache: Cache[FoundPage] = Cache(CACHED_ALERTS, weight=lambda page: 1 + sum(map(len, page.lines)))
 
     def get(
         self,
@@ -166,24 +159,12 @@ class WorklistPages:
         restriction : AlertFilters
             With `triage` and `now`.
         """
-        whatever_was_done = set(restriction["triage"]) == set(TriageState)
-        done = None if whatever_was_done else uow.triage.latest_change(restriction["now"])
+        shows_every_state = set(restriction["triage"]) == set(TriageState)
+        triage_stamp = None if shows_every_state else uow.triage.latest_change(restriction["now"])
         asked = {name: value for name, value in restriction.items() if name != "now"}
-        key = (run.id, run.published_at, grouping, order, after, limit, _frozen(asked), done)
 
-        def ask() -> FoundPage:
+        def read() -> FoundPage:
             lines, cursor = lines_after(uow, run.id, grouping, order, after, limit, restriction)
             return FoundPage(tuple(lines), cursor, uow.alerts.count_hidden_by_triage(run.id, **restriction))
 
-        return self._pages.get(key, ask)
-
-
-def _frozen(value: Any) -> Any:
-    """Return a restriction, or a part of one, as something that can be looked up."""
-    if isinstance(value, Mapping):
-        return frozenset((key, _frozen(part)) for key, part in value.items())
-    if isinstance(value, Set):
-        return frozenset(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(value)
-    return value
+        return self._cache.get((run.id, run.published_at, grouping, order, after, limit, asked, triage_stamp), read)

@@ -17,7 +17,7 @@ from alertreview.alerts.models import LastValue, Timeline, TimelineDrug, Timelin
 from alertreview.records.snapshots import Snapshot
 from core.events.stream import MEDICATION_KINDS, EventKind, decision_events, of_kind
 from core.vocabulary import Kind
-from db.cache import LastAsked
+from db.cache import Cache
 
 Times = npt.NDArray[np.datetime64]
 Rows = npt.NDArray[np.int64]
@@ -99,8 +99,8 @@ N_LAST_VALUES = 12
 # An order without an end is drawn this long: a given dose is a mark, not a course.
 SINGLE_DOSE = 2 * HOUR
 CENTRAL_SHARE = 0.90
-KEPT_EVENTS = 200_000
-"""Events of patients looked at last that are kept in memory, some hundred bytes each."""
+CACHED_EVENTS = 200_000
+"""Events of recently viewed patients held in memory, some hundred bytes each."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class SnapshotViews:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._zone = ZoneInfo(snapshot.site_timezone)
-        self._kept_events: LastAsked[PatientEvents] = LastAsked(KEPT_EVENTS, lambda events: len(events) + 1)
+        self._events_cache: Cache[PatientEvents] = Cache(CACHED_EVENTS, lambda events: len(events) + 1)
 
     def at(self, moment: pd.Timestamp | np.datetime64) -> datetime:
         """Return a site time its zone."""
@@ -312,7 +312,7 @@ class SnapshotViews:
 
     def _events(self, row_index: int) -> PatientEvents:
         patient_id = self.snapshot.instances["patient_id"].iat[row_index]
-        return self._kept_events.get(patient_id, lambda: patient_events(self.snapshot.events_of(patient_id)))
+        return self._events_cache.get(patient_id, lambda: patient_events(self.snapshot.events_of(patient_id)))
 
     def _instance(self, row_index: int) -> dict[str, Any]:
         return dict(self.snapshot.instances.iloc[row_index])

@@ -113,8 +113,8 @@ class RunPoint:
 
 
 RUNS_SHOWN = 20
-KEPT_RUNS = 64
-KEPT_POINTS = 512
+CACHED_RUNS = 64
+CACHED_POINTS = 512
 QUANTILES = {"median": 0.5, "9 in 10 lie below": 0.9, "99 in 100 lie below": 0.99}
 EMPTY = Histogram((0.0, 1.0), (0,))
 Shares = Mapping[str, float]
@@ -138,8 +138,8 @@ class TaskPages:
         self._settings = settings
         self._database = database
         self._clock = clock
-        self._shares = lru_cache(maxsize=KEPT_RUNS)(self._read_shares)
-        self._task_point = lru_cache(maxsize=KEPT_POINTS)(self._read_task_point)
+        self._shares = lru_cache(maxsize=CACHED_RUNS)(self._read_shares)
+        self._task_point = lru_cache(maxsize=CACHED_POINTS)(self._read_task_point)
 
     def choices(self, run_id: int, scorer: str = "") -> tuple[TaskChoice, ...]:
         """Return every task that a published run has looked at, by name.

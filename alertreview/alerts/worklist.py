@@ -22,8 +22,8 @@ from db.database import Database
 from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
 from db.unit_of_work import UnitOfWork
 
-KEPT_COUNTS = 512
-KEPT_CHOICES = 16
+CACHED_BUDGET_ENDS = 512
+CACHED_CHOICES = 16
 TIMES_SUPPORT = frozenset({SOFTHAD, PAIR, DAY_ADJUSTED})
 """Scorers whose score is a disagreement multiplied by the support."""
 
@@ -54,8 +54,8 @@ class Worklist:
         self._explanations = explanations
         self._clock = clock
         self._pages = WorklistPages()
-        self._budget_end = lru_cache(maxsize=KEPT_COUNTS)(self._count_budget_end)
-        self._choices = lru_cache(maxsize=KEPT_CHOICES)(self._read_choices)
+        self._budget_end = lru_cache(maxsize=CACHED_BUDGET_ENDS)(self._count_budget_end)
+        self._choices = lru_cache(maxsize=CACHED_CHOICES)(self._read_choices)
 
     def runs(self) -> tuple[RunView, ...]:
         """Return the published runs, newest first."""
@@ -235,7 +235,7 @@ class Worklist:
         return hidden
 
     def _end_without_withheld(self, run: RunRow, filters: WorklistFilters, restriction: AlertFilters) -> BudgetEnd:
-        """Say where the budget ends for the reader of the filters; what is kept knows no reader, only what is withheld.
+        """Say where the budget ends for the reader of the filters; the cache knows no reader, only what is withheld.
 
         An alert that is withheld is left out of the count and of the lowest score: it might be that alert's own.
         """
@@ -247,7 +247,7 @@ def _behind(uow: UnitOfWork, alert_id: int) -> tuple[AlertRecord, RunRow, Snapsh
     record = uow.alerts.get(alert_id)
     run = uow.runs.get(record.run_id)
     result = uow.runs.past_of_task(run, record.task_id, record.scorer)
-    return record, run, uow.snapshots.get(run.snapshot_id), Past(run, result, uow.runs.kept_folds(run))
+    return record, run, uow.snapshots.get(run.snapshot_id), Past(run, result, uow.runs.cached_folds(run))
 
 
 def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters:

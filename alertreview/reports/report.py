@@ -1,10 +1,8 @@
 """The report of a study: gather cases, votes, scores and design from the database, and hand them to the statistics."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from threading import Lock
 
 import numpy as np
 import pandas as pd
@@ -16,6 +14,7 @@ from core.statistics.alert_rate import BUDGETS, Budget
 from core.studies.make_report import StudyInput, study_report
 from core.studies.report import StudyReport
 from core.vocabulary import OPEN_PANEL, READING, Decision, StudyStatus
+from db.cache import Cache
 from db.database import Database
 from db.rows import JudgmentVersion, RunRow, StudyRow
 from db.unit_of_work import UnitOfWork
@@ -235,31 +234,30 @@ def _design_texts(study: StudyRow, run: RunRow) -> dict[str, str]:
     return texts
 
 
-KEPT = 8
+CACHED_REPORTS = 8
 
 
 class ReportCache:
-    """Whole reports by study and by what they were computed from; hiding for a blinded person comes after it.
+    """Cache of whole reports; what a blinded person may not see is hidden afterwards.
 
     Parameters
     ----------
     database : Database
         The site's database.
     studies : StudyService
-        Gives cases and votes.
+        Reads cases and votes.
     open_snapshot : callable
-        Gives the import with a content hash.
+        Return the import with a content hash.
     """
 
     def __init__(self, database: Database, studies: StudyService, open_snapshot: Callable[[str], Snapshot]) -> None:
         self._database = database
         self._studies = studies
         self._open_snapshot = open_snapshot
-        self._kept: OrderedDict[tuple[object, ...], StudyReport] = OrderedDict()
-        self._lock = Lock()
+        self._cache: Cache[StudyReport] = Cache(CACHED_REPORTS)
 
     def report(self, slug: str) -> StudyReport:
-        """Return the report of a study from its judgments as they stand.
+        """Return the report of a study from its current judgments.
 
         Raises
         ------
@@ -269,22 +267,15 @@ class ReportCache:
             If the study is for calibration.
         """
         before = self._stamp(slug)
-        with self._lock:
-            found = self._kept.get(before)
-            if found is not None:
-                self._kept.move_to_end(before)
-                return found
-        report = study_report_of(self._database, self._studies, self._open_snapshot, slug)
-        # Judgments that came in meanwhile may be half in it: such a report is shown once and not kept.
-        if self._stamp(slug) == before:
-            with self._lock:
-                self._kept[before] = report
-                while len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-        return report
+        return self._cache.get(
+            before,
+            lambda: study_report_of(self._database, self._studies, self._open_snapshot, slug),
+            # Judgments that arrive during the computation may be half in the report.
+            is_current=lambda: self._stamp(slug) == before,
+        )
 
     def _stamp(self, slug: str) -> tuple[object, ...]:
-        """Return everything that a report hangs on and that can change: votes, adjudications, readers, state."""
+        """Return everything that a report depends on and that can change: votes, adjudications, readers, state."""
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)
             return (

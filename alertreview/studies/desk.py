@@ -100,7 +100,7 @@ def _training_case(case: CaseRow, reference: tuple[Answer, str]) -> ChosenCase:
 
 
 N_BINS = 40
-KEPT_CANDIDATES = 2
+CACHED_CANDIDATES = 2
 
 
 class StudyDesk:
@@ -130,7 +130,7 @@ class StudyDesk:
         self._open_snapshot = open_snapshot
         self._is_blinded = is_blinded
         # Published runs never change, so what was read of one stays right.
-        self._candidates = lru_cache(maxsize=KEPT_CANDIDATES)(self._read_candidates)
+        self._candidates = lru_cache(maxsize=CACHED_CANDIDATES)(self._read_candidates)
 
     def preview(self, plan: StudyPlan) -> PlanPreview:
         """Say what a plan would choose from the last published run; nothing is stored.

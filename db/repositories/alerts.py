@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from core.errors import NotFoundError
 from core.vocabulary import Decision, TriageState
-from db.cache import Kept, kept_of_run
+from db.cache import Caches, cached_of_run
 from db.models import Alert, Instance, ScoringRun, Task
 from db.queries.alert_lists import of_scorer
 from db.queries.reading import read_all, read_one, run
@@ -37,9 +37,9 @@ class Alerts:
     order (rank, decision): one decision by rank, both together by turns.
     """
 
-    def __init__(self, connection: Connection, kept: Kept | None = None) -> None:
+    def __init__(self, connection: Connection, caches: Caches | None = None) -> None:
         self._connection = connection
-        self._kept = kept
+        self._caches = caches
 
     def page(
         self, run_id: int, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
@@ -271,10 +271,10 @@ class Alerts:
                 found += run(self._connection, statement).scalars()
         return found
 
-    def kept_of_decisions(self, run: RunRow, decisions: Collection[DecisionKey]) -> list[int]:
-        """Give `of_decisions`, which for a published run is looked up once for the same decisions."""
+    def cached_of_decisions(self, run: RunRow, decisions: Collection[DecisionKey]) -> list[int]:
+        """Return `of_decisions`, cached once the run is published."""
         wanted = frozenset(decisions)
-        return kept_of_run(self._kept, "decisions", run, (wanted,), lambda: self.of_decisions(run.id, wanted))
+        return cached_of_run(self._caches, "decisions", run, wanted, lambda: self.of_decisions(run.id, wanted))
 
     def neighbours(self, alert: AlertRecord, **filters: Unpack[AlertFilters]) -> tuple[int | None, int | None]:
         """Return the alerts before and after this one in the list of the filters, whether it is in that list or not.
@@ -306,9 +306,9 @@ class Alerts:
     def rank_at_budget(
         self, run: RunRow, n: int, decision: Decision, *, include_cut_windows: bool = False, scorer: str = ""
     ) -> int | None:
-        """Give `rank_of_nth`, which for a published run is walked to once for all readers."""
-        return kept_of_run(
-            self._kept,
+        """Return `rank_of_nth`, cached once the run is published."""
+        return cached_of_run(
+            self._caches,
             "rank",
             run,
             (n, decision, include_cut_windows, scorer),

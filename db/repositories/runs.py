@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from core.errors import RefusedError
 from core.vocabulary import Decision, RunStatus
-from db.cache import Kept, kept_of_run
+from db.cache import Caches, cached_of_run
 from db.models import Alert, Instance, RunSensitivity, ScoringRun, Task, TaskResult
 from db.models.types import CompressedVector, deflate
 from db.queries.reading import change, columns, read_all, read_one, read_the, run, values
@@ -48,9 +48,9 @@ def prepare_task_results(run_id: int, rows: Iterable[NewTaskResult]) -> list[dic
 class Runs:
     """Runs of the unit of work's connection."""
 
-    def __init__(self, connection: Connection, kept: Kept | None = None) -> None:
+    def __init__(self, connection: Connection, caches: Caches | None = None) -> None:
         self._connection = connection
-        self._kept = kept
+        self._caches = caches
 
     def start(self, run: NewRun) -> int:
         """Begin a run; nobody sees it before it is published.
@@ -215,12 +215,12 @@ class Runs:
         folds: npt.NDArray[np.int16] = run(self._connection, folds_of_run(), run_id_=run_id).scalar_one()
         return folds
 
-    def kept_folds(self, run: RunRow) -> npt.NDArray[np.int16]:
-        """Give `fold_of_row` of a run, read once for all who look at its alerts."""
-        return kept_of_run(self._kept, "folds", run, (), lambda: self.fold_of_row(run.id))
+    def cached_folds(self, run: RunRow) -> npt.NDArray[np.int16]:
+        """Return `fold_of_row` of a run, cached once it is published."""
+        return cached_of_run(self._caches, "folds", run, (), lambda: self.fold_of_row(run.id))
 
     def past_of_task(self, run: RunRow, task_id: int, scorer: str) -> TaskPast:
-        """Return what a scorer of a run learned of a task, read once for all who look at it.
+        """Return what a scorer of a run learned of a task, cached once the run is published.
 
         Raises
         ------
@@ -229,8 +229,8 @@ class Runs:
         """
         missing = f"Scoring run {run.id} has no result of scorer '{scorer}' for task number {task_id}."
         key = {"run_id_": run.id, "task_id_": task_id, "scorer_": scorer}
-        return kept_of_run(
-            self._kept,
+        return cached_of_run(
+            self._caches,
             "task",
             run,
             (task_id, scorer),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sqlalchemy import Table, insert, select
 from sqlalchemy.engine import Connection
 
-from db.cache import Kept, kept_or_asked
+from db.cache import Caches, cached
 from db.models import CohortSnapshot, Instance, Task
 from db.queries.reading import columns, read_all, read_one, read_the, run, values
 from db.queries.runs import latest_is_simulated, latest_snapshot, snapshot_by_number
@@ -24,9 +24,9 @@ _ROWS_AT_ONCE = 10_000
 class Snapshots:
     """Snapshots of the unit of work's connection."""
 
-    def __init__(self, connection: Connection, kept: Kept | None = None) -> None:
+    def __init__(self, connection: Connection, caches: Caches | None = None) -> None:
         self._connection = connection
-        self._kept = kept
+        self._caches = caches
 
     def add(self, snapshot: NewSnapshot, instances: Iterable[NewInstance], tasks: Iterable[NewTask]) -> SnapshotRow:
         """Store an import, all or nothing with the unit of work.
@@ -52,8 +52,8 @@ class Snapshots:
             If there is none.
         """
         missing = f"There is no import {snapshot_id}."
-        return kept_or_asked(
-            self._kept,
+        return cached(
+            self._caches,
             "snapshot",
             snapshot_id,
             lambda: read_the(self._connection, SnapshotRow, snapshot_by_number(), missing, snapshot_id=snapshot_id),

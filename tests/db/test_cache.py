@@ -1,4 +1,4 @@
-"""What readers share of published runs: read once, bounded, never of what can still change, never for a writer."""
+"""Caches of published runs: read once, bounded, never of what can still change, never for a writer."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from core.vocabulary import Decision
-from db.cache import MOST, Kept, LastAsked
+from db.cache import SIZES, Cache, shared_caches
 from db.database import Database
 from db.maintenance import bulk
 from db.rows import RunRow
@@ -18,7 +18,7 @@ from tests.support.stored_site import EPOCH, StoredSite, new_run
 
 ASKED: dict[str, Callable[[UnitOfWork, RunRow], object]] = {
     "snapshot": lambda uow, run: uow.snapshots.get(run.snapshot_id).content_hash,
-    "folds": lambda uow, run: uow.runs.kept_folds(run).tolist(),
+    "folds": lambda uow, run: uow.runs.cached_folds(run).tolist(),
     "task": lambda uow, run: uow.runs.past_of_task(run, 1, "softhad").n_past,
     "rank": lambda uow, run: uow.alerts.rank_at_budget(run, 2, Decision.OMISSION, include_cut_windows=True),
 }
@@ -60,7 +60,7 @@ def row_of(site: StoredSite, run_id: int) -> RunRow:
 
 
 @pytest.mark.parametrize("kind", list(ASKED))
-def test_the_second_reader_asks_the_database_nothing(site: StoredSite, kind: str) -> None:
+def test_a_second_reader_sends_no_query(site: StoredSite, kind: str) -> None:
     run_id = begun(site, 3)
     publish(site, run_id)
     run = row_of(site, run_id)
@@ -71,7 +71,7 @@ def test_the_second_reader_asks_the_database_nothing(site: StoredSite, kind: str
     assert not [text for text in asked if "FROM" in text]
 
 
-def test_of_a_run_that_is_not_published_nothing_is_kept(site: StoredSite) -> None:
+def test_an_unpublished_run_is_not_cached(site: StoredSite) -> None:
     run_id = begun(site, 1)
     with site.database.read() as uow:
         assert uow.alerts.rank_at_budget(uow.runs.get(run_id), 2, Decision.OMISSION, include_cut_windows=True) is None
@@ -82,7 +82,7 @@ def test_of_a_run_that_is_not_published_nothing_is_kept(site: StoredSite) -> Non
 
 
 @pytest.mark.parametrize("kind", list(ASKED))
-def test_a_writer_reads_for_itself(site: StoredSite, kind: str) -> None:
+def test_a_writer_bypasses_the_caches(site: StoredSite, kind: str) -> None:
     run_id = begun(site, 3)
     publish(site, run_id)
     run = row_of(site, run_id)
@@ -93,7 +93,7 @@ def test_a_writer_reads_for_itself(site: StoredSite, kind: str) -> None:
     assert [text for text in asked if "FROM" in text]
 
 
-def test_two_runs_two_scorers_and_two_budgets_never_answer_for_each_other(site: StoredSite) -> None:
+def test_runs_scorers_and_budgets_have_separate_entries(site: StoredSite) -> None:
     for n_alerts in (2, 3):
         run_id = begun(site, n_alerts)
         publish(site, run_id)
@@ -107,42 +107,56 @@ def test_two_runs_two_scorers_and_two_budgets_never_answer_for_each_other(site: 
             assert uow.alerts.rank_at_budget(run, 1, Decision.COMMISSION) is None
 
 
-@pytest.mark.parametrize("kind", list(MOST))
-def test_each_kind_keeps_at_most_its_number(kind: str) -> None:
-    kept, asked = Kept(), []
+@pytest.mark.parametrize("kind", list(SIZES))
+def test_each_cache_drops_the_least_recently_used_entry(kind: str) -> None:
+    cache, computed = shared_caches()[kind], []
 
     def ask(number: int) -> int:
-        return kept.get(kind, number, lambda: asked.append(number) or number)  # type: ignore[func-returns-value]
+        return cache.get(number, lambda: computed.append(number) or number)  # type: ignore[func-returns-value]
 
-    for number in range(MOST[kind] + 1):
+    for number in range(SIZES[kind] + 1):
         ask(number)
-    asked.clear()
-    assert [ask(number) for number in (MOST[kind], 1, 0)] == [MOST[kind], 1, 0]
-    assert asked == [0], "the one that nobody had asked for longest was let go"
-    kept.forget()
+    computed.clear()
+    assert [ask(number) for number in (SIZES[kind], 1, 0)] == [SIZES[kind], 1, 0]
+    assert computed == [0]
+    cache.clear()
     assert ask(1) == 1
-    assert asked == [0, 1]
+    assert computed == [0, 1]
 
 
-def test_what_failed_is_asked_again() -> None:
-    last: LastAsked[int] = LastAsked(4)
+def test_errors_are_not_cached() -> None:
+    cache: Cache[int] = Cache(4)
     with pytest.raises(ZeroDivisionError):
-        last.get("a", lambda: 1 // 0)
-    assert last.get("a", lambda: 7) == 7
+        cache.get("a", lambda: 1 // 0)
+    assert cache.get("a", lambda: 7) == 7
 
 
-def test_the_weight_of_what_is_kept_stays_below_its_bound_whoever_asks() -> None:
-    last: LastAsked[str] = LastAsked(100, len)
+def test_a_value_that_is_out_of_date_when_computed_is_not_cached() -> None:
+    cache: Cache[int] = Cache(4)
+    assert cache.get("a", lambda: 1, is_current=lambda: False) == 1
+    assert cache.get("a", lambda: 2, is_current=lambda: True) == 2
+    assert cache.get("a", lambda: 3) == 2
+
+
+def test_keys_are_compared_by_content() -> None:
+    cache: Cache[int] = Cache(4)
+    assert cache.get((1, {"units": ["B4"], "tasks": {"K", "Na"}}), lambda: 1) == 1
+    assert cache.get((1, {"tasks": {"Na", "K"}, "units": ("B4",)}), lambda: 2) == 1
+    assert cache.get((1, {"tasks": {"Na", "K"}, "units": ("B4", "B5")}), lambda: 3) == 3
+
+
+def test_the_total_weight_stays_within_bounds_in_many_threads() -> None:
+    cache: Cache[str] = Cache(100, len)
 
     def ask() -> None:
         for number in range(500):
-            assert last.get(number % 37, lambda number=number: "x" * (number % 37)) == "x" * (number % 37)  # type: ignore[misc]
+            assert cache.get(number % 37, lambda number=number: "x" * (number % 37)) == "x" * (number % 37)  # type: ignore[misc]
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(map(len, last._answers.values())) == last._kept <= 100
-    assert last.get("too heavy", lambda: "x" * 101) == "x" * 101
-    assert sum(map(len, last._answers.values())) == last._kept <= 100
+    assert sum(map(len, cache._entries.values())) == cache._entries.currsize <= 100
+    assert cache.get("too heavy", lambda: "x" * 101) == "x" * 101
+    assert sum(map(len, cache._entries.values())) == cache._entries.currsize <= 100

@@ -57,9 +57,9 @@ def test_histograms_count_every_scored_instance_of_the_task(application: Applica
         assert len(histogram.edges) == len(histogram.counts) + 1
 
 
-def test_what_stands_behind_an_alert_is_worked_out_once_and_kept_for_the_last_ones(own_home: Path) -> None:
+def test_explanations_are_computed_once_and_cached(own_home: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(explanations, "KEPT_EXPLANATIONS", 2)
+        patch.setattr(explanations, "CACHED_EXPLANATIONS", 2)
         site = open_application(own_home)
         worked_out: list[int] = []
         work_out = Explanations._explain
@@ -76,7 +76,7 @@ def test_what_stands_behind_an_alert_is_worked_out_once_and_kept_for_the_last_on
         assert worked_out == [first]
         for alert_id in (second, third, second, first):
             assert site.worklist.alert(alert_id).row.alert_id == alert_id
-        assert worked_out == [first, second, third, first], "the one that was asked for longest ago is let go"
+        assert worked_out == [first, second, third, first], "the least recently used entry is dropped"
         site.close()
 
 

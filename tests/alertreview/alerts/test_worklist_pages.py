@@ -1,4 +1,4 @@
-"""Pages of the worklist that are kept: never asked for twice, and never older than what was done meanwhile."""
+"""Cached worklist pages are read once and never stale."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ class Ward:
         self.worklist = self.opened()
 
     def opened(self) -> Worklist:
-        """A worklist that has kept nothing yet."""
+        """A worklist with an empty cache."""
         return Worklist(self.site.database, cast("Explanations", None), self.site.clock)
 
     def ids(self) -> list[int]:
@@ -76,7 +76,7 @@ def statements(database: Database) -> Iterator[list[str]]:
         sa.event.remove(database.engine, "before_cursor_execute", note)
 
 
-def test_a_page_of_a_published_run_is_asked_for_once(ward: Ward) -> None:
+def test_a_page_of_a_published_run_is_read_once(ward: Ward) -> None:
     # A list that shows nothing counts anew what each filter hides.
     shown = [filters for filters in every_filter() if ward.worklist.page(filters, limit=3).rows]
     assert len(shown) > len(Grouping)
@@ -86,7 +86,7 @@ def test_a_page_of_a_published_run_is_asked_for_once(ward: Ward) -> None:
     assert not asked
 
 
-def test_what_anybody_does_shows_at_once(ward: Ward) -> None:
+def test_every_act_shows_at_once(ward: Ward) -> None:
     anna = ward.site.person("Anna")
     ids = ward.ids()
     clock = ward.site.clock
@@ -110,7 +110,7 @@ def test_what_anybody_does_shows_at_once(ward: Ward) -> None:
     assert changes == [True, True, True, False, True, True, True]
 
 
-def test_what_is_withheld_from_one_reader_is_not_kept_for_another(site: StoredSite) -> None:
+def test_cached_pages_respect_what_each_reader_may_see(site: StoredSite) -> None:
     readers = site.study(4, 2, n_slots=1)
     site.publish([site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(4)])
     worklist = Worklist(site.database, cast("Explanations", None), site.clock)
