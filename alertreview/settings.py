@@ -1,13 +1,16 @@
-"""Where a site keeps its things: the home folder, the database and what lies inside the home."""
+"""Paths of a site: its home folder, what the home contains, and its database."""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from alertreview.configuration import WebSettings
 
 HOME_VARIABLE = "ALERTREVIEW_HOME"
 DATABASE_VARIABLE = "ALERTREVIEW_DATABASE"
@@ -35,52 +38,56 @@ class Settings:
 
     @property
     def scoring_checkpoint(self) -> Path:
-        """Folder of tasks that an interrupted scoring has already finished."""
+        """Folder of the tasks that an interrupted scoring has finished."""
         return self.home / "unfinished-scoring"
 
     @property
     def learned(self) -> Path:
-        """Folder of what the newest runs learned; it can be learned again, so that no backup needs it."""
+        """Folder of what the newest runs learned; it can be computed again, so backups leave it out."""
         return self.home / "learned"
 
     @property
     def backups(self) -> Path:
-        """Folder of the backups when nobody names another one; it goes when the disk goes."""
+        """Default folder of the backups; it is lost with the disk."""
         return self.home / "backups"
 
     @property
     def log_file(self) -> Path:
-        """File for technical messages; it never holds patient data."""
+        """Technical log, without patient data."""
         return self.home / "alertreview.log"
 
 
 def default_home() -> Path:
-    """Folder used when nobody names one: ``$XDG_DATA_HOME/alertreview`` or ``~/.local/share/alertreview``."""
+    """Return the home used without an option: ``$XDG_DATA_HOME/alertreview`` or ``~/.local/share/alertreview``."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "alertreview"
+
+
+def home_folder(home: Path | None = None) -> Path:
+    """Return the absolute home: the given one, else ``ALERTREVIEW_HOME``, else the default."""
+    return (home or Path(os.environ.get(HOME_VARIABLE) or default_home())).expanduser().absolute()
 
 
 def load_settings(
     home: Path | None = None, database: str | None = None, *, create: bool = False, must_exist: bool = True
 ) -> Settings:
-    """Find the home and the database from options, then environment variables, then defaults.
+    """Return the home and the database: options, then environment, then ``alertreview.toml``, then defaults.
 
     Parameters
     ----------
     home, database
-        What the command line was told; None to look further.
+        Options of the command line; None to look further.
     create : bool
-        Make the home folder, readable by its owner alone, when it does not exist.
+        Create a missing home folder, readable by its owner alone.
     must_exist : bool
-        False for a home that is still to come, as a restored one.
+        False for a home that is yet to be created, such as a restored one.
 
     Raises
     ------
     SettingsError
-        When the home is no folder, does not exist, or cannot be made.
+        If the home is not a folder, does not exist or cannot be created, or a setting cannot be used.
     """
-    chosen = home or Path(os.environ.get(HOME_VARIABLE) or default_home())
-    folder = chosen.expanduser().absolute()
+    folder = home_folder(home)
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"The home {folder} is a file; a folder is needed. Name another with --home DIR.")
     if create:
@@ -94,16 +101,38 @@ def load_settings(
         raise SettingsError(
             f"There is no home at {folder}. Make one with 'alertreview init --home DIR', or name the right one."
         )
-    url = database or os.environ.get(DATABASE_VARIABLE) or f"sqlite:///{folder / 'alertreview.db'}"
+    from alertreview.configuration import read_configuration
+
+    url = read_configuration(folder, database=database).database or f"sqlite:///{folder / 'alertreview.db'}"
     return Settings(home=folder, database_url=url)
 
 
+def load_web_settings(home: Path | None = None) -> "WebSettings":
+    """Return how the dashboard of a site is reached; the files of its secrets can be read.
+
+    Parameters
+    ----------
+    home
+        As for `load_settings`.
+
+    Raises
+    ------
+    SettingsError
+        If a setting or the file of a secret cannot be used.
+    """
+    from alertreview.configuration import read_configuration
+
+    web = read_configuration(home_folder(home))
+    web.check_secrets()
+    return web
+
+
 Clock: TypeAlias = Callable[[], datetime]
-"""Returns the time now, aware."""
+"""Return the current time, aware."""
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told how many steps are done, of how many."""
+"""Called with the number of steps done and the total."""
 
 
 def now() -> datetime:
-    """Return the time, aware, in UTC: the one clock of the application."""
+    """Return the current time in UTC, aware: the clock of the application."""
     return datetime.now(UTC)

@@ -5,7 +5,8 @@ import socket
 import sys
 from pathlib import Path
 
-from alertreview.access.web_settings import WebSettings, load_web_settings
+from alertreview.configuration import WebSettings
+from alertreview.settings import load_web_settings
 from core.errors import SettingsError
 from dashboard.context import DATABASE_VARIABLE, HOME_VARIABLE
 from dashboard.gate.gate import OPEN_ADDRESS, SETTINGS, allowed_hosts
@@ -72,6 +73,10 @@ def serve(
     core.errors.SettingsError
         If the address is open, the port is not a port, or the port is taken.
     """
+    if home is not None:
+        os.environ[HOME_VARIABLE] = str(home)
+    if database is not None:
+        os.environ[DATABASE_VARIABLE] = database
     web = load_web_settings()
     address = address or web.address
     options = settings(port, address=address, open_browser=open_browser, web=web)
@@ -79,10 +84,6 @@ def serve(
     from streamlit import config
     from streamlit.web import bootstrap
 
-    if home is not None:
-        os.environ[HOME_VARIABLE] = str(home)
-    if database is not None:
-        os.environ[DATABASE_VARIABLE] = database
     # Streamlit takes the folder of the starting script for the place of its config file; whoever calls, it is ours.
     # Loaded before the application is made, so that its gate sees the very settings the server will run with.
     sys.argv = [str(APP)]

@@ -13,7 +13,7 @@ from joserfc.jwk import KeySet
 
 from alertreview.access.passwords import new_token, same_secret
 from alertreview.access.sign_in import SignIn
-from alertreview.access.web_settings import OidcSettings, is_loopback
+from alertreview.configuration import OidcSettings, is_loopback
 from core.errors import ProviderUnavailableError, RefusedError
 from core.vocabulary import SignInSource
 

@@ -16,7 +16,8 @@ from streamlit import config
 from threadpoolctl import threadpool_limits
 
 from alertreview.access.roles import Actor
-from alertreview.access.web_settings import WebSettings, load_web_settings
+from alertreview.configuration import WebSettings
+from alertreview.settings import load_web_settings
 from core.errors import AlertReviewError, SettingsError, SignedOutError
 from core.vocabulary import SignInSource
 from dashboard.gate.headers import protecting

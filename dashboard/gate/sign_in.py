@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from alertreview.access.roles import Actor
-from alertreview.access.web_settings import WebSettings
+from alertreview.configuration import WebSettings
 from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE
 from core.errors import AlertReviewError, RefusedError, SignedOutError
 from core.vocabulary import SignInSource

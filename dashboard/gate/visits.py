@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from alertreview.access.passwords import same_secret
 from alertreview.access.sign_in import fold
-from alertreview.access.web_settings import WebSettings, is_loopback
+from alertreview.configuration import WebSettings, is_loopback
 from core.errors import RefusedError
 
 FORM_COOKIE = "alertreview_form"

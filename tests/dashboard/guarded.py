@@ -14,18 +14,21 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from alertreview.access.web_settings import ProxySignIn, WebSettings
+from alertreview.configuration import ProxySignIn, WebSettings
 from dashboard.gate.gate import Gate
 from db.database import Database
+from tests.support.identity_provider import SECRET_FILE
 from tests.support.sign_in_desk import PASSWORD, SignInDesk
 
 PAGE = (
     "<html><head><title>x</title></head><body><script>\n window.a = 1\n</script>"
     "<script src='a.js'></script></body></html>"
 )
-SECRET = "a secret of the proxy, long enough"
+SECRET = SECRET_FILE.read_text(encoding="utf-8").strip()
 PROXY = WebSettings(
-    hosts=("review.example",), tls_proxy="10.0.0.5", proxy=ProxySignIn("x-remote-user", "10.0.0.5", SECRET)
+    hosts=("review.example",),
+    tls_proxy="10.0.0.5",
+    proxy=ProxySignIn(header="X-Remote-User", peer="10.0.0.5", secret_file=SECRET_FILE),
 )
 
 

@@ -15,7 +15,7 @@ import pytest
 from streamlit import config
 from streamlit.web.server.starlette import starlette_routes
 
-from alertreview.access.web_settings import WebSettings
+from alertreview.configuration import WebSettings
 from core.errors import SettingsError
 from dashboard import launch
 from dashboard.gate import gate

@@ -6,14 +6,18 @@ import json
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from alertreview.configuration import OidcSettings
+
 KEY = RSAKey.generate_key(2048, {"kid": "one"})
 OTHER_KEY = RSAKey.generate_key(2048, {"kid": "one"})
+SECRET_FILE = Path(__file__).with_name("secret.txt")
 CALLBACK = "http://127.0.0.1:8501/login/oidc/callback"
 
 
@@ -55,6 +59,9 @@ class SmallProvider:
         # It looks often whether it is to end: every test waits for that.
         looks = {"poll_interval": 0.01}
         threading.Thread(target=self.server.serve_forever, kwargs=looks, daemon=True).start()
+
+    def settings(self, path: str = "") -> OidcSettings:
+        return OidcSettings(issuer=f"{self.url}{path}", client_id="alertreview", client_secret_file=SECRET_FILE)
 
     def metadata(self) -> dict[str, str]:
         return {

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from alertreview.access.oidc import Provider
-from alertreview.access.web_settings import OidcSettings
 from core.errors import ProviderUnavailableError, RefusedError, SignedOutError
 from core.vocabulary import Role, SignInSource
 from tests.support.identity_provider import CALLBACK, OTHER_KEY, SmallProvider
@@ -32,7 +31,7 @@ def desk(site: StoredSite) -> SignInDesk:
 
 @pytest.fixture
 def client(provider: SmallProvider, desk: SignInDesk) -> Provider:
-    return Provider(OidcSettings(provider.url, "alertreview", "secret"), desk.sign_in)
+    return Provider(provider.settings(), desk.sign_in)
 
 
 @pytest.mark.checklist("A1")
@@ -129,10 +128,10 @@ def test_fresh_credentials_are_asked_for_there_and_must_be_fresh_and_the_same_pe
 
 
 def test_a_provider_that_is_away_or_calls_itself_otherwise_is_named(desk: SignInDesk, provider: SmallProvider) -> None:
-    gone = Provider(OidcSettings("http://127.0.0.1:9", "alertreview", "secret"), desk.sign_in)
+    gone = Provider(provider.settings().model_copy(update={"issuer": "http://127.0.0.1:9"}), desk.sign_in)
     with pytest.raises(ProviderUnavailableError, match="does not answer"):
         gone.begin("/", CALLBACK)
     with pytest.raises(RefusedError, match="calls itself otherwise"):
-        Provider(OidcSettings(f"{provider.url}/realm", "alertreview", "secret"), desk.sign_in).begin("/", CALLBACK)
+        Provider(provider.settings("/realm"), desk.sign_in).begin("/", CALLBACK)
     with pytest.raises(RefusedError, match="no identity provider"):
         Provider(None, desk.sign_in)

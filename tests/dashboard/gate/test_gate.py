@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from alertreview.access.web_settings import WebSettings
+from alertreview.configuration import WebSettings
 from core.errors import SettingsError, StoreError
 from dashboard.gate import gate
 from dashboard.gate.headers import content_security_policy
@@ -147,7 +147,7 @@ def test_the_demonstration_opens_without_a_password_on_its_own_machine_only(brow
         assert stream.receive_text() == "hello"
     for name in ("x-forwarded-for", "forwarded", "x-real-ip"):
         assert here.get("/", headers={name: "203.0.113.9"}).status_code == 303
-    known = WebSettings(hosts=("review.example",), without_tls=True)
+    known = WebSettings(hosts=("review.example",), listen_without_tls=True)
     assert browser(known, site=demo, peer="10.0.0.9", url="http://review.example").get("/").status_code == 303
     assert browser(known, site=demo).get("/").status_code == 303
 
@@ -175,7 +175,7 @@ def test_a_store_that_cannot_be_opened_gives_a_sentence_and_no_page(browser: Cal
         (PROXY, "10.0.0.5", "https://other.example", False),
         (PROXY, "127.0.0.1", "https://review.example", True),
         (WebSettings(hosts=("review.example",)), "10.0.0.6", "http://review.example", False),
-        (WebSettings(hosts=("review.example",), without_tls=True), "10.0.0.6", "http://review.example", True),
+        (WebSettings(hosts=("review.example",), listen_without_tls=True), "10.0.0.6", "http://review.example", True),
     ],
 )
 def test_only_known_names_from_known_peers_are_answered(
@@ -189,7 +189,7 @@ def test_only_known_names_from_known_peers_are_answered(
 
 def test_a_bad_setting_keeps_the_app_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALERTREVIEW_PROXY_HEADER", "X-Remote-User")
-    with pytest.raises(SettingsError, match="ALERTREVIEW_PROXY_PEER must be the address"):
+    with pytest.raises(SettingsError, match=r"ALERTREVIEW_PROXY_PEER, or 'proxy\.peer' in .*, is missing"):
         gate.check_settings()
 
 

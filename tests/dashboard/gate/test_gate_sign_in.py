@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from alertreview.access.web_settings import WebSettings
+from alertreview.configuration import WebSettings
 from core.vocabulary import Role, SignInSource
 from db.database import Database
 from tests.dashboard.guarded import PROXY, SECRET, MovingClock, form_key, sign_in
@@ -151,7 +151,11 @@ def test_the_proxy_header_counts_from_its_peer_with_its_secret_only(
     cases = [
         browser(peer="127.0.0.1"),
         browser(PROXY, peer="127.0.0.1"),
-        browser(WebSettings(hosts=("review.example",), without_tls=True), peer="10.0.0.5", url="http://review.example"),
+        browser(
+            WebSettings(hosts=("review.example",), listen_without_tls=True),
+            peer="10.0.0.5",
+            url="http://review.example",
+        ),
     ]
     for other in cases:
         assert other.get("/", headers=named).headers["location"].startswith("/login")

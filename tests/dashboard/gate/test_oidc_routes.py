@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from alertreview.access.web_settings import OidcSettings, WebSettings
+from alertreview.configuration import WebSettings
 from core.vocabulary import Role, SignInSource
 from dashboard.gate.gate import Gate
 from dashboard.gate.sign_in import FLOW_COOKIE
@@ -53,7 +53,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def browser(provider: SmallProvider, template: Path, tmp_path: Path) -> Iterator[Callable[[], TestClient]]:
     """Open a browser at the gate of that site."""
-    web = WebSettings(oidc=OidcSettings(provider.url, "alertreview", "secret"))
+    web = WebSettings(oidc=provider.settings())
     behind = Starlette(routes=[Route("/{path:path}", shown)])
     with Database(f"sqlite:///{shutil.copy(template, tmp_path / 'site.db')}") as database:
         desk = SignInDesk(database, lambda: datetime.now(UTC))
