@@ -6,7 +6,7 @@ from typing import Self
 
 from alertreview.access.accounts import AccountService
 from alertreview.access.audit_trail import AuditTrailService
-from alertreview.access.guard import UnitLookup
+from alertreview.access.guard import SessionCaller
 from alertreview.access.health import Health
 from alertreview.access.passwords import Passwords
 from alertreview.access.sessions import SessionService
@@ -25,6 +25,7 @@ from alertreview.reports.service import ReportService
 from alertreview.review.adjudication import AdjudicationService
 from alertreview.review.panels import PanelService
 from alertreview.review.review import ReviewService
+from alertreview.rights import Caller, guarded
 from alertreview.scoring.run_comparison import RunComparisons
 from alertreview.settings import Settings, load_settings, now
 from alertreview.studies.desk import StudyDesk
@@ -33,8 +34,46 @@ from db.connection.engine import pass_on_sooner
 from db.database import Database
 
 
-class Application:
-    """One site, opened: its use cases are the methods of the services.
+class Services:
+    """The use cases of a site; `Application.for_session` returns them as one person may use them.
+
+    Parameters
+    ----------
+    settings : Settings
+        The site.
+    database : Database
+        Checked.
+    explanations : Explanations
+        Open snapshots.
+    """
+
+    def __init__(self, settings: Settings, database: Database, explanations: Explanations) -> None:
+        snapshot = explanations.snapshot
+        self.site = SiteService(database)
+        self.worklist = Worklist(database, explanations, now)
+        self.alert_lists = AlertLists(database, explanations, now)
+        self.tasks = TaskPages(settings, database, now)
+        self.triage = TriageService(database, now)
+        self.saved_views = SavedViewService(database, now)
+        self.run_comparisons = RunComparisons(database)
+        self.sensitivity = SensitivityCurves(database)
+        self.review = ReviewService(database, explanations, now)
+        self.panels = PanelService(database, now)
+        self.adjudication = AdjudicationService(database, explanations, now)
+        self.studies = StudyService(database, now)
+        self.study_desk = StudyDesk(database, self.studies, snapshot, self.review.is_blinded)
+        compute = ReportCache(database, self.studies, snapshot).report
+        self.reports = ReportService(database, compute, self.review.is_blinded, now)
+        self.exports = Exports(
+            database, self.studies, snapshot, now, settings.home, self.reports.signatures, self.review.is_blinded
+        )
+        self.accounts = AccountService(database, now)
+        self.audit_trail = AuditTrailService(database, now)
+        self.health = Health(database)
+
+
+class Application(Services):
+    """One site, opened: services without a guard for the command line, and what only the composition root needs.
 
     Parameters
     ----------
@@ -48,31 +87,19 @@ class Application:
         self.settings = settings
         self.database = database
         self._explanations = Explanations(settings, database)
-        snapshot = self._explanations.snapshot
-        self.site = SiteService(database)
-        self.worklist = Worklist(database, self._explanations, now)
-        self.alert_lists = AlertLists(database, self._explanations, now)
-        self.tasks = TaskPages(settings, database, now)
-        self.triage = TriageService(database, now)
-        self.saved_views = SavedViewService(database, now)
-        self.run_comparisons = RunComparisons(database)
-        self.sensitivity = SensitivityCurves(database)
-        self.review = ReviewService(database, self._explanations, now)
-        self.panels = PanelService(database, now)
-        self.adjudication = AdjudicationService(database, self._explanations, now)
-        self.studies = StudyService(database, now)
-        self.study_desk = StudyDesk(database, self.studies, snapshot, self.review.is_blinded)
-        compute = ReportCache(database, self.studies, snapshot).report
-        self.reports = ReportService(database, compute, self.review.is_blinded, now)
-        self.exports = Exports(
-            database, self.studies, snapshot, now, settings.home, self.reports.signatures, self.review.is_blinded
-        )
-        self.accounts = AccountService(database, now)
-        self.audit_trail = AuditTrailService(database, now)
-        self.health = Health(database)
+        super().__init__(settings, database, self._explanations)
         self.sessions = SessionService(database, now)
         self.sign_in = SignIn(database, Passwords(), now)
-        self.unit_lookup = UnitLookup(database)
+
+    def for_session(self, token: str | None) -> Services:
+        """Return the services as the person behind a token may use them; every call asks again who that is.
+
+        Parameters
+        ----------
+        token : str or None
+            From the cookie of the browser.
+        """
+        return services_for(self, SessionCaller(self.sessions, self.database, token))
 
     def __enter__(self) -> Self:
         return self
@@ -96,6 +123,13 @@ class Application:
             Whether all have ended within that time.
         """
         return self.database.finish_writing(within_seconds)
+
+
+def services_for(services: Services, caller: Caller) -> Services:
+    """Return services as a caller may use them, and nothing else of the application."""
+    found = object.__new__(Services)
+    vars(found).update(guarded(vars(services), caller))
+    return found
 
 
 def open_application(home: Path | None = None, database: str | None = None) -> Application:

@@ -1,4 +1,4 @@
-"""The one door between pages and application: the application object, who is reading, and what the browser is."""
+"""What every page starts from: the services as this person may use them, who is reading, and what the browser is."""
 
 import logging
 import os
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from alertreview.access.guard import behind_door
-from alertreview.access.roles import Action, Actor, PersonView, roles_that_may
+from alertreview.access.site import PersonView
+from alertreview.rights import Action, Actor, roles_that_may
 from core.errors import AlertReviewError
 from core.vocabulary import Role
 from dashboard.charts.palette import Palette, palette
 
 if TYPE_CHECKING:
-    from alertreview.application import Application
+    from alertreview.application import Application, Services
 
 HOME_VARIABLE = "ALERTREVIEW_HOME"
 DATABASE_VARIABLE = "ALERTREVIEW_DATABASE"
@@ -33,8 +33,9 @@ _PAGE = "page"
 _ARRIVED = "arrived"
 _GOING = "going"
 
-logger = logging.getLogger("alertreview.dashboard")
+Result = TypeVar("Result")
 
+logger = logging.getLogger("alertreview.dashboard")
 
 _sites: dict[tuple[str, str], "Application"] = {}
 _opening = Lock()
@@ -65,17 +66,17 @@ def _token() -> str | None:
     return st.context.cookies.get(_site().sessions.cookie_name)
 
 
-def application() -> "Application":
-    """Return the application of the site named by ALERTREVIEW_HOME, as the person who is signed in may use it.
+def application() -> "Services":
+    """Return the services of the site named by ALERTREVIEW_HOME, as the person who is signed in may use them.
 
-    Every call of it asks the session again; see `alertreview.access.guard`.
+    Every call of a use case asks the session again who that is; see `alertreview.rights`.
 
     Raises
     ------
     core.errors.AlertReviewError
         If the home folder or the database cannot be used.
     """
-    return cast("Application", behind_door(_site(), _token()))
+    return _site().for_session(_token())
 
 
 def signed_in() -> Actor:
@@ -119,8 +120,8 @@ def shown_errors() -> Iterator[None]:
         st.error(NEUTRAL_SENTENCE, icon=":material/error:")
 
 
-def attempt(act: "Callable[[Application], Any]") -> tuple[Any, str]:
-    """Do one act of the application and give its answer, or None and the sentence that says why it failed.
+def attempt(act: "Callable[[Services], Result]") -> "tuple[Result | None, str]":
+    """Do one act and return its answer, or None and the sentence that says why it failed.
 
     Nothing of Streamlit is inside, so a new key press cannot cut the act in half.
     """

@@ -1,5 +1,4 @@
-"""Who may do what: accounts, sessions, sign-in, roles, the audit trail, and the guard.
+"""Who is there: accounts, sessions, sign-in, the people of the site, the audit trail.
 
-`guard` stands before every use case that a page calls. May import `exports`, `alerts` and the ground. The dashboard
-reaches the application through `guard` only.
+May import the ground. `alertreview.rights` says who may do what; `guard` tells it who calls.
 """

@@ -9,6 +9,7 @@ from typing import Any
 from alertreview.access.passwords import code_hash, new_code
 from alertreview.access.sessions import IDLE, holds
 from alertreview.access.sign_in import fold
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Role, SignInSource
@@ -62,7 +63,7 @@ class SignInFailure:
     way: str
 
 
-class AccountService:
+class AccountService(Service):
     """Use cases of whoever looks after people.
 
     Parameters
@@ -77,6 +78,7 @@ class AccountService:
         self._database = database
         self._clock = clock
 
+    @requires(Action.MANAGE_PEOPLE)
     def all(self) -> tuple[AccountView, ...]:
         """Return everybody, those who were deactivated last."""
         now = self._clock()
@@ -89,11 +91,13 @@ class AccountService:
             ]
         return tuple(sorted(views, key=lambda view: (not view.active, view.person_id)))
 
+    @requires(Action.MANAGE_PEOPLE)
     def units(self) -> tuple[str, ...]:
         """Return the units of the last import."""
         with self._database.read() as uow:
             return uow.units.all()
 
+    @requires(Action.MANAGE_PEOPLE)
     def find(self, login: str) -> AccountView:
         """Return a person by login, whatever the source, or by name.
 
@@ -109,6 +113,7 @@ class AccountService:
             raise NotFoundError(f"There is no person with login or name '{login}'. See 'alertreview account list'.")
         return found[0]
 
+    @requires(Action.MANAGE_PEOPLE)
     def create(
         self,
         name: str,
@@ -175,6 +180,7 @@ class AccountService:
             uow.commit()
         return code
 
+    @requires(Action.MANAGE_PEOPLE)
     def reset(self, whom_id: int, *, actor: str = COMMAND_LINE) -> str:
         """Return a new one-time code: the password no longer holds, the lock is lifted, every session ends.
 
@@ -194,6 +200,7 @@ class AccountService:
             uow.commit()
         return code
 
+    @requires(Action.MANAGE_PEOPLE)
     def set_role(self, whom_id: int, role: Role, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
         """Return somebody another role; it acts at the person's next action.
 
@@ -207,6 +214,7 @@ class AccountService:
             self._change(uow, person, actor, role=role, active=person.active, reason=reason)
             uow.commit()
 
+    @requires(Action.MANAGE_PEOPLE)
     def set_active(self, whom_id: int, active: bool, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
         """Deactivate somebody, which ends every session at once, or let her back; nobody is ever deleted.
 
@@ -222,6 +230,7 @@ class AccountService:
                 uow.sessions.end_all(whom_id, self._clock(), "deactivated")
             uow.commit()
 
+    @requires(Action.MANAGE_PEOPLE)
     def set_units(self, whom_id: int, units: Collection[str] | None, *, actor: str = COMMAND_LINE) -> None:
         """Let somebody see these units only, None for all; it acts at the person's next action."""
         with self._database.write() as uow:
@@ -234,6 +243,7 @@ class AccountService:
             uow.audit.append(self._clock(), actor, "units changed", f"person {whom_id}", details)
             uow.commit()
 
+    @requires(Action.MANAGE_PEOPLE)
     def sessions(self) -> tuple[SessionView, ...]:
         """Return the sessions that hold, the one seen last first."""
         now = self._clock()
@@ -253,6 +263,7 @@ class AccountService:
                 if row.person_id in names and holds(row, now)
             )
 
+    @requires(Action.MANAGE_PEOPLE)
     def end_sessions(self, whom_id: int, *, actor: str = COMMAND_LINE) -> int:
         """End every session of somebody and give how many there were."""
         now = self._clock()
@@ -263,6 +274,7 @@ class AccountService:
             uow.commit()
         return n_ended
 
+    @requires(Action.MANAGE_PEOPLE)
     def failures(self, limit: int = 50) -> tuple[SignInFailure, ...]:
         """Return failed sign-ins and locks, newest first."""
         with self._database.read() as uow:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from alertreview.exports.schema import excel_text
+from alertreview.rights import Action, Service, operator_only, requires
 from alertreview.settings import Clock
 from core.errors import InvalidInputError, SourceError
 from db.audit import AuditRow, ChainReport
@@ -60,7 +61,7 @@ class AuditPage:
         return iter(self.entries)
 
 
-class AuditTrailService:
+class AuditTrailService(Service):
     """The audit trail of one site.
 
     Parameters
@@ -75,6 +76,7 @@ class AuditTrailService:
         self._database = database
         self._clock = clock
 
+    @requires(Action.SEE_AUDIT)
     def page(
         self, before: int | None = None, limit: int = 50, *, action: str = "", person: str = "", thing: str = ""
     ) -> AuditPage:
@@ -105,16 +107,19 @@ class AuditTrailService:
             tuple(_entry(row, names) for row in shown), shown[-1].sequence if len(rows) > limit and shown else None
         )
 
+    @requires(Action.SEE_AUDIT)
     def actions(self) -> tuple[str, ...]:
         """Return every kind of act that the trail holds, in alphabetical order: what a filter offers."""
         with self._database.read() as uow:
             return tuple(uow.audit.actions())
 
+    @requires(Action.SEE_AUDIT)
     def verify(self, known_head: str | None = None) -> ChainReport:
         """Check the whole chain; `known_head` is a head printed earlier, in a backup or an export."""
         with self._database.read() as uow:
             return uow.audit.verify(known_head)
 
+    @operator_only
     def export(self, path: Path, *, actor: str = "command line") -> ChainReport:
         """Write the whole trail to a file, whole or not at all, once it is found to be sound; this is an act itself.
 

@@ -4,7 +4,7 @@ import logging
 from datetime import datetime, timedelta
 
 from alertreview.access.passwords import new_token, secret_hash
-from alertreview.access.roles import Actor
+from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
 from core.vocabulary import Role, SignInSource

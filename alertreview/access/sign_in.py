@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from alertreview.access.passwords import Passwords, check_password, code_hash, same_secret, secret_hash
-from alertreview.access.roles import Actor
 from alertreview.access.sessions import begin, holds
+from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import RefusedError, SignedOutError
 from core.vocabulary import SignInSource

@@ -1,11 +1,24 @@
 """What pages and commands ask about the site itself: its people, and whether its patients are simulated."""
 
-from alertreview.access.roles import PersonView
+from dataclasses import dataclass
+
+from alertreview.rights import Action, Service, requires
 from core.errors import NotFoundError
+from core.vocabulary import Role
 from db.database import Database
 
 
-class SiteService:
+@dataclass(frozen=True)
+class PersonView:
+    """Somebody who may use the dashboard."""
+
+    person_id: int
+    name: str
+    role: Role
+    simulated: bool
+
+
+class SiteService(Service):
     """The site and its people.
 
     Parameters
@@ -18,11 +31,13 @@ class SiteService:
         self._database = database
 
     @property
+    @requires(None)
     def simulated(self) -> bool:
         """Whether the last import says that no real patient stands behind it."""
         with self._database.read() as uow:
             return uow.snapshots.latest_is_simulated()
 
+    @requires(Action.SEE_STUDIES)
     def people(self) -> tuple[PersonView, ...]:
         """Return the active people of the site."""
         with self._database.read() as uow:
@@ -32,6 +47,7 @@ class SiteService:
                 if person.active
             )
 
+    @requires(Action.SEE_STUDIES)
     def person_named(self, name: str) -> PersonView:
         """Return an active person by name.
 

@@ -11,6 +11,7 @@ from alertreview.alerts.lines import decision_of, find_run, lines_in_words, memb
 from alertreview.alerts.models import Timeline, WorklistFilters, WorklistLine
 from alertreview.alerts.triage import MOST_AT_ONCE
 from alertreview.alerts.withheld import refuse_withheld
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport
 from alertreview.studies.results import case_rows, progress, votes
@@ -111,7 +112,7 @@ def _inside(case: CaseForReport, run: RunRow, filters: WorklistFilters, threshol
     )
 
 
-class AlertLists:
+class AlertLists(Service):
     """Reads parts of the ranked lists.
 
     Parameters
@@ -129,6 +130,7 @@ class AlertLists:
         self._explanations = explanations
         self._clock = clock
 
+    @requires(Action.TRIAGE)
     def targets(self, filters: WorklistFilters) -> dict[int, int]:
         """Return all alerts that the filters let through, for one act on all of them.
 
@@ -158,6 +160,7 @@ class AlertLists:
             standing = uow.triage.standing(list(keys.values()))
             return {alert_id: standing[key].version if key in standing else 0 for alert_id, key in keys.items()}
 
+    @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def line(self, alert_id: int, filters: WorklistFilters) -> WorklistLine:
         """Return the line of an alert, whether the filters let it through or not; then it is the alert alone.
 
@@ -179,6 +182,7 @@ class AlertLists:
             line = members_of(uow, run.id, listed.grouping, listed.order, record, restriction)
             return lines_in_words(uow, [line], listed.grouping, zone, now)[0]
 
+    @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
         """Return the time line of one of the nearest past instances that an alert page lists.
 
@@ -209,6 +213,7 @@ class AlertLists:
             raise NotFoundError(f"Alert {alert_id} has no past instance {position + 1}. Reload its page.")
         return found
 
+    @requires(Action.SEE_RESULTS)
     def expected_rate(self, filters: WorklistFilters) -> ExpectedRate | None:
         """Return the expected true-alert rate inside the budget; None until a study of the run is judged.
 
@@ -224,6 +229,7 @@ class AlertLists:
                 return None
             return expected_rate(uow, run, study, filters)
 
+    @requires(Action.SEE_ALERTS)
     def units(self, filters: WorklistFilters) -> tuple[tuple[str, int, int], ...]:
         """Count the alerts that the filters let through by unit: name, omissions, commissions; most alerts first."""
         with self._database.read() as uow:

@@ -15,6 +15,7 @@ from alertreview.alerts.lines import find_run
 from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.triage_models import TriageChoice
 from alertreview.records.snapshots import read_snapshot
+from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram
 from alertreview.settings import Clock, Settings
 from alertreview.studies.results import case_rows, votes
@@ -121,7 +122,7 @@ Shares = Mapping[str, float]
 """Task key -> share of the scored instances in which it was ordered or given."""
 
 
-class TaskPages:
+class TaskPages(Service):
     """Reads tasks of published runs.
 
     Parameters
@@ -141,6 +142,7 @@ class TaskPages:
         self._shares = lru_cache(maxsize=CACHED_RUNS)(self._read_shares)
         self._task_point = lru_cache(maxsize=CACHED_POINTS)(self._read_task_point)
 
+    @requires(Action.SEE_ALERTS)
     def choices(self, run_id: int, scorer: str = "") -> tuple[TaskChoice, ...]:
         """Return every task that a published run has looked at, by name.
 
@@ -158,6 +160,7 @@ class TaskPages:
         ]
         return tuple(sorted(found, key=lambda task: (task.name.casefold(), task.task_key)))
 
+    @requires(Action.SEE_ALERTS)
     def view(self, filters: WorklistFilters) -> TaskView:
         """Return one task of a run.
 
@@ -200,6 +203,7 @@ class TaskPages:
                 triage=_triage(uow, run, restriction),
             )
 
+    @requires(Action.SEE_RESULTS)
     def judged(self, filters: WorklistFilters) -> JudgedTask:
         """Return the AUC of one task's scaled scores, from the newest study of the run whose judging is over.
 
@@ -238,6 +242,7 @@ class TaskPages:
         )
         return JudgedTask(auc, study.title)
 
+    @requires(Action.SEE_RUNS)
     def drift(self, filters: WorklistFilters) -> tuple[RunPoint, ...]:
         """Return the newest published runs, oldest first: one task of them, or the whole runs when no task is named.
 

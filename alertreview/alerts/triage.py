@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from alertreview.alerts.triage_models import NoteEntry, TriageDone, TriageEntry, TriageStatus, TriageStory
 from alertreview.alerts.withheld import refuse_withheld
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
 from core.vocabulary import TriageState
@@ -51,7 +52,7 @@ def standing_of(row: TriageRow | None, now: datetime, zone: ZoneInfo) -> TriageS
     )
 
 
-class TriageService:
+class TriageService(Service):
     """Moves alerts between triage states, and keeps what was said about them.
 
     Triage belongs to patient, instance time and task: it follows the decision into every later run and import.
@@ -68,6 +69,7 @@ class TriageService:
         self._database = database
         self._clock = clock
 
+    @requires(Action.TRIAGE, unit_of="targets")
     def act(
         self,
         person_id: int,
@@ -121,6 +123,7 @@ class TriageService:
                 uow.commit()
         return self._read_back(form_key, state, len(targets))
 
+    @requires(Action.TRIAGE)
     def undo(self, person_id: int, form_key: str) -> TriageDone:
         """Take an act of one's own back; what somebody has moved on since stays as it is.
 
@@ -145,6 +148,7 @@ class TriageService:
                 uow.commit()
         return self._read_back(undo_key, None, len(done))
 
+    @requires(Action.TRIAGE, unit_of="alert_id")
     def add_note(self, person_id: int, alert_id: int, text: str, *, form_key: str) -> None:
         """Add a note for everybody who can open the alert; the same form twice is one note.
 
@@ -173,6 +177,7 @@ class TriageService:
             if uow.triage.note_of_form(form_key) is None:
                 raise StoreError("The note is not in the database after saving. It is NOT saved; please try again.")
 
+    @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def story(self, alert_id: int, person_id: int | None = None) -> TriageStory:
         """Return everything the ward has done with and said about the decision of an alert.
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import TriageState
@@ -132,7 +133,7 @@ NEVER_KEPT = ("after", "page", "alert", "patient")
 """Parameters of a place in the list or of a person: not part of a view."""
 
 
-class SavedViewService:
+class SavedViewService(Service):
     """Keeps named filters of the worklist.
 
     Parameters
@@ -147,6 +148,7 @@ class SavedViewService:
         self._database = database
         self._clock = clock
 
+    @requires(Action.SEE_ALERTS)
     def offered_to(self, person_id: int) -> tuple[SavedViewEntry, ...]:
         """Return a person's own views and those that others share, by name."""
         with self._database.read() as uow:
@@ -157,6 +159,7 @@ class SavedViewService:
                 for view in uow.saved_views.offered_to(person_id)
             )
 
+    @requires(Action.SEE_ALERTS)
     def save(
         self, person_id: int, name: str, address: dict[str, str], *, shared: bool = False, replace: bool = False
     ) -> None:
@@ -204,6 +207,7 @@ class SavedViewService:
             uow.audit.append(now, f"person {person_id}", "view saved", f"view '{name}'", details)
             uow.commit()
 
+    @requires(Action.SEE_ALERTS)
     def delete(self, person_id: int, name: str) -> None:
         """Delete a view of one's own.
 

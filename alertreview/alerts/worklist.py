@@ -1,5 +1,6 @@
 """The ranked alerts of a published run, and what stands behind one of them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -12,6 +13,7 @@ from alertreview.alerts.models import AlertDetail, FilterChoices, WorklistFilter
 from alertreview.alerts.preview_model import AlertPreview
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
 from alertreview.alerts.withheld import JUDGE_FIRST, show_score
+from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram, RunView
 from alertreview.scoring.scorers import is_retrospective
 from alertreview.settings import Clock
@@ -22,6 +24,9 @@ from db.database import Database
 from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
 from db.unit_of_work import UnitOfWork
 
+ANY = WorklistFilters()
+HIDDEN = "not shown"
+"""Stands for a patient who may lie in a unit that is not the reader's."""
 CACHED_BUDGET_ENDS = 512
 CACHED_CHOICES = 16
 TIMES_SUPPORT = frozenset({SOFTHAD, PAIR, DAY_ADJUSTED})
@@ -36,7 +41,7 @@ class BudgetEnd:
     lowest_scaled_score: float | None
 
 
-class Worklist:
+class Worklist(Service):
     """Reads runs and alerts for pages and the command line.
 
     Parameters
@@ -57,11 +62,13 @@ class Worklist:
         self._budget_end = lru_cache(maxsize=CACHED_BUDGET_ENDS)(self._count_budget_end)
         self._choices = lru_cache(maxsize=CACHED_CHOICES)(self._read_choices)
 
+    @requires(Action.SEE_RUNS)
     def runs(self) -> tuple[RunView, ...]:
         """Return the published runs, newest first."""
         with self._database.read() as uow:
             return tuple(_run_view(run, uow.snapshots.get(run.snapshot_id)) for run in uow.runs.published())
 
+    @requires(Action.SEE_RUNS)
     def run(self, run_id: int | None = None) -> RunView | None:
         """Return a published run, the latest without a number; None when nothing is published yet.
 
@@ -74,13 +81,18 @@ class Worklist:
             run = find_run(uow, run_id)
             return None if run is None else _run_view(run, uow.snapshots.get(run.snapshot_id))
 
-    def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
-        """Return the units and tasks that occur among the alerts of a run, and its days and scores."""
+    @requires(Action.SEE_ALERTS)
+    def filter_choices(self, run_id: int, scorer: str = "", *, within: Collection[str] | None = None) -> FilterChoices:
+        """Return the units (only those `within`, if given) and tasks among the alerts of a run, its days and scores."""
         with self._database.read() as uow:
             if uow.runs.published_run(run_id) is None:
                 return FilterChoices((), ())
-        return self._choices(run_id, scorer)
+        choices = self._choices(run_id, scorer)
+        if within is None:
+            return choices
+        return replace(choices, units=tuple(unit for unit in choices.units if unit in within))
 
+    @requires(Action.SEE_ALERTS)
     def page(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
         """Return one page of the worklist; without a published run it is empty.
 
@@ -121,15 +133,17 @@ class Worklist:
                 n_to_judge_first=len(uow.cases.awaited_of(filters.reader)) if filters.reader is not None else 0,
             )
 
-    def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
+    @requires(Action.SEE_ALERTS, unit_of="alert_id")
+    def alert(self, alert_id: int, filters: WorklistFilters = ANY, person_id: int | None = None) -> AlertDetail:
         """Return everything that the alert page shows.
 
         Parameters
         ----------
         alert_id : int
             Number of an alert of a published run; it opens whatever the filters hide.
-        filters : WorklistFilters or None
-            The list that the reader came from, for the previous and next alert.
+        filters : WorklistFilters
+            The list that the reader came from, for the previous and next alert. Limited to units, it hides whose stays
+            the similar ones were: they may lie in other units.
         person_id : int or None
             Who looks. That the person saw the score is remembered: a later judgment of the decision carries the mark.
 
@@ -145,7 +159,7 @@ class Worklist:
         with self._database.read() as uow:
             record, run, snapshot, past = _behind(uow, alert_id)
             result, zone = past.result, ZoneInfo(snapshot.site_timezone)
-            listed = replace(filters or WorklistFilters(), run_id=run.id, scorer=record.scorer)
+            listed = replace(filters, run_id=run.id, scorer=record.scorer)
             if person_id is not None:
                 listed = replace(listed, reader=person_id)
             restriction = restriction_of(uow, run, listed, zone, now)
@@ -165,7 +179,11 @@ class Worklist:
             timeline=explanation.timeline,
             n_neighbours=explanation.n_neighbours,
             n_neighbours_decided=explanation.n_neighbours_decided,
-            neighbours=explanation.neighbours,
+            neighbours=(
+                explanation.neighbours
+                if filters.within is None
+                else tuple(replace(one, patient_id=HIDDEN) for one in explanation.neighbours)
+            ),
             near_features=explanation.near_features,
             record_after=explanation.record_after,
             previous_alert_id=previous,
@@ -174,6 +192,7 @@ class Worklist:
             lowest_scaled_score=end.lowest_scaled_score,
         )
 
+    @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
         """Return the preview of an alert beside the worklist; parameters, errors and mark are those of `alert`."""
         self._show_score(person_id, alert_id)

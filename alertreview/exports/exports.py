@@ -34,6 +34,7 @@ from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, write_report
 from alertreview.reports.report import gather_study, standing_versions
 from alertreview.reports.signing import Signature
+from alertreview.rights import Action, Service, operator_only, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport, ExportPreview
 from alertreview.studies.studies import StudyService
@@ -51,7 +52,7 @@ MEDS = "meds"
 COMMAND_LINE = "command line"
 
 
-class Exports:
+class Exports(Service):
     """Exports of one site.
 
     Parameters
@@ -90,6 +91,7 @@ class Exports:
         self._signatures = signatures
         self._is_blinded = is_blinded
 
+    @requires(Action.EXPORT, unit_of="slug")
     def preview(self, slug: str, output_format: str, layout: str, *, person_id: int | None = None) -> ExportPreview:
         """Count the rows that a download would hold, by where their cases stand; nothing is written.
 
@@ -115,6 +117,7 @@ class Exports:
         counted = Counter(state_of[case_id] for case_id in of_rows)
         return ExportPreview({state: counted[state] for state in CaseState})
 
+    @operator_only
     def labels(
         self,
         slug: str,
@@ -161,6 +164,7 @@ class Exports:
         self._note_labels(slug, output_format, layout, states, actor, (out.name, n_rows, digest))
         return n_rows
 
+    @requires(Action.EXPORT, unit_of="slug")
     def labels_download(
         self,
         slug: str,
@@ -193,6 +197,7 @@ class Exports:
         self._note_labels(slug, output_format, layout, states, _actor(person_id), (name, n_rows, digest_of(content)))
         return name, content
 
+    @operator_only
     def study(
         self, slug: str, formats: Sequence[str], folder: Path, *, actor: str = COMMAND_LINE
     ) -> tuple[WrittenFile, ...]:
@@ -223,6 +228,7 @@ class Exports:
         self._note_study(slug, formats, actor, files, folder.name, digest)
         return files
 
+    @requires(Action.EXPORT, unit_of="slug")
     def study_download(self, slug: str, formats: Sequence[str], *, person_id: int | None = None) -> tuple[str, bytes]:
         """Return everything for a paper as one zip: all tables, dictionary, manifest, report and checksums.
 
@@ -256,6 +262,7 @@ class Exports:
         self._note_study(slug, formats, _actor(person_id), files, f"{name}.zip", digest_of(content))
         return f"{name}.zip", content
 
+    @requires(Action.EXPORT)
     def past(self, slug: str, limit: int = 50) -> tuple[PastExport, ...]:
         """Return the exports of a study that were written, newest first, with their checksums."""
         with self._database.read() as uow:

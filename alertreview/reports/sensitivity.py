@@ -13,6 +13,7 @@ from alertreview import __version__
 from alertreview.alerts.alert_lists import judged_study
 from alertreview.alerts.lines import find_run
 from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.rights import Action, Service, requires
 from alertreview.scoring.ranking import TopDecisions
 from alertreview.scoring.score_site import score_fold
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
@@ -255,7 +256,7 @@ class StoredSensitivity:
     """In the site's zone."""
 
 
-class SensitivityCurves:
+class SensitivityCurves(Service):
     """Reads curves.
 
     Parameters
@@ -267,6 +268,7 @@ class SensitivityCurves:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @requires(Action.SEE_RUNS)
     def of_run(self, run_id: int) -> StoredSensitivity | None:
         """Return the curves of a published run, None when none are stored.
 

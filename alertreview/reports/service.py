@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from alertreview.reports.documents import ReportFormat, render_report
 from alertreview.reports.signing import Signature, content_hash
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from core.errors import ConflictError, InvalidInputError, RefusedError
 from core.studies.make_report import blinded_report
@@ -18,7 +19,7 @@ MEANING_LENGTH = 300
 """Characters of a meaning; more belongs into a comment, and a signature must fit on a page."""
 
 
-class ReportService:
+class ReportService(Service):
     """Reports of studies, and the signatures under them.
 
     Parameters
@@ -45,6 +46,7 @@ class ReportService:
         self._is_blinded = is_blinded
         self._clock = clock
 
+    @requires(Action.SEE_RESULTS, unit_of="slug")
     def report(self, slug: str, person_id: int | None = None) -> StudyReport:
         """Return the report of a study from the judgments as they stand.
 
@@ -65,6 +67,7 @@ class ReportService:
         report = self._compute(slug)
         return blinded_report(report) if self._is_blinded(slug, person_id) else report
 
+    @requires(Action.SEE_RESULTS)
     def file(self, report: StudyReport, output_format: str) -> bytes:
         """Return a report as a file for a download; HTML and PDF print the signatures.
 
@@ -78,6 +81,7 @@ class ReportService:
         signatures = () if report.hidden else self.signatures(report.slug, report)
         return render_report(report, ReportFormat(output_format), signatures)
 
+    @requires(Action.SIGN, unit_of="slug", fresh=True)
     def sign(self, slug: str, person_id: int, meaning: str, *, seen_hash: str | None = None) -> Signature:
         """Sign the report of a locked study as it stands; signatures under another content are superseded.
 
@@ -127,6 +131,7 @@ class ReportService:
             uow.commit()
         return signature
 
+    @requires(Action.SEE_RESULTS)
     def signatures(self, slug: str, report: StudyReport | None = None) -> tuple[Signature, ...]:
         """Return the signatures under a study's reports, oldest first; those that no longer hold say so.
 

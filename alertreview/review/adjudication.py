@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alertreview.access.roles import Action, roles_that_may
 from alertreview.alerts.models import LastValue, Timeline
 from alertreview.alerts.patient import OpenPatientViews
 from alertreview.review.rules import check_comment, no_case
+from alertreview.rights import Action, Service, requires, roles_that_may
 from alertreview.settings import Clock
 from alertreview.studies.models import state_of_case, states_of_cases
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
@@ -51,7 +51,7 @@ class AdjudicationCase:
     comment: str
 
 
-class AdjudicationService:
+class AdjudicationService(Service):
     """Use cases of adjudicators.
 
     Parameters
@@ -69,6 +69,7 @@ class AdjudicationService:
         self._open_patient_views = open_patient_views
         self._clock = clock
 
+    @requires(Action.ADJUDICATE, unit_of="slug")
     def disagreements(self, slug: str, person_id: int) -> tuple[int, ...]:
         """Return the numbers of the cases that wait for this person: complete, undecided, and never read by him.
 
@@ -83,6 +84,7 @@ class AdjudicationService:
             undecided = [case_id for case_id, state in states.items() if state in UNDECIDED]
             return tuple(case_id for case_id in undecided if not uow.adjudications.was_reader(case_id, person_id))
 
+    @requires(Action.ADJUDICATE, unit_of="case_id")
     def case(self, slug: str, person_id: int, case_id: int) -> AdjudicationCase:
         """Return a case with its votes as A, B, C.
 
@@ -116,6 +118,7 @@ class AdjudicationService:
             comment=current.comment if current else "",
         )
 
+    @requires(Action.ADJUDICATE, unit_of="case_id")
     def adjudicate(
         self,
         slug: str,

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from alertreview.review.models import DraftView
 from alertreview.review.reader_list import ReaderList
 from alertreview.review.rules import require_open, require_reader, within_units
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from core.errors import RefusedError
 from core.vocabulary import Answer, Certainty
@@ -44,7 +45,7 @@ class PanelCase:
     """Idempotency key of this showing of the form."""
 
 
-class PanelService:
+class PanelService(Service):
     """What the alert page asks about open panels.
 
     Parameters
@@ -59,6 +60,7 @@ class PanelService:
         self._database = database
         self._clock = clock
 
+    @requires(Action.JUDGE, unit_of="alert_id")
     def cases(self, alert_id: int, person_id: int) -> tuple[PanelCase, ...]:
         """Return the cases that the decision of an alert is in open panels of a reader, newest study first.
 
@@ -85,6 +87,7 @@ class PanelService:
                 _panel_case(uow, place, person_id) for place in uow.cases.in_panels(person_id, decision, self._clock())
             )
 
+    @requires(Action.JUDGE)
     def next_alert(self, slug: str, person_id: int, after_case_id: int | None = None) -> int | None:
         """Return the alert on the next case of an open panel that a reader has still to judge; it takes no place.
 

@@ -18,6 +18,7 @@ from alertreview.review.rules import (
     taken,
     within_units,
 )
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Answer, Certainty, StudyStatus
@@ -26,7 +27,7 @@ from db.rows import DraftRow, ReaderSlotRow, ReadingTerms, ShownRow
 from db.unit_of_work import UnitOfWork
 
 
-class ReviewService:
+class ReviewService(Service):
     """Use cases of the review page; every one is a unit of work of its own, and none knows of the web.
 
     Parameters
@@ -44,6 +45,7 @@ class ReviewService:
         self._open_patient_views = open_patient_views
         self._clock = clock
 
+    @requires(Action.SEE_STUDIES)
     def queue(self, slug: str, person_id: int) -> QueueView:
         """Count a reader's cases; all zero and `is_reader` false for somebody whom no coordinator has made a reader."""
         with self._database.read() as uow:
@@ -53,6 +55,7 @@ class ReviewService:
             reading = self._read(uow, require_active(terms, slug))
             return reading.cases.counts(uow.slots.holds_of_others(terms.study_id, person_id, self._clock()))
 
+    @requires(Action.JUDGE)
     def next_case(
         self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False
     ) -> BlindedCase | None:
@@ -92,6 +95,7 @@ class ReviewService:
         held = self._hold_first(reading.terms, candidates)
         return None if held is None else self._show(reading, held, shown)
 
+    @requires(Action.JUDGE, unit_of="case_id")
     def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
         """Return one case that is or may become this reader's, and hold it.
 
@@ -113,6 +117,7 @@ class ReviewService:
             raise RefusedError(taken(case_id))
         return self._show(reading, case_id, shown)
 
+    @requires(Action.JUDGE, unit_of="case_id")
     def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
         """Keep what a reader has chosen and typed, and hold the case longer.
 
@@ -133,6 +138,7 @@ class ReviewService:
         if not has_place:
             raise RefusedError(f"{taken(case_id)} What you typed is kept.")
 
+    @requires(Action.JUDGE, unit_of="case_id")
     def mark_later(self, slug: str, person_id: int, case_id: int) -> None:
         """Put a case off; it comes again when no other is left.
 
@@ -153,6 +159,7 @@ class ReviewService:
                 raise no_place(case_id)
             uow.commit()
 
+    @requires(Action.JUDGE, unit_of="case_id")
     def submit_judgment(
         self,
         slug: str,
@@ -206,6 +213,7 @@ class ReviewService:
         given = AnswerInput(answer, certainty, comment, reason, active_seconds)
         return judging.save(self._database, self._clock(), form, given)
 
+    @requires(Action.JUDGE, unit_of="case_id")
     def undo(self, slug: str, person_id: int, case_id: int, *, version_seen: int, form_key: str) -> BlindedCase:
         """Take back the version saved last: the one before counts again, or none; the choice comes back as a draft.
 
@@ -222,6 +230,7 @@ class ReviewService:
         judging.take_back(self._database, self._clock(), form)
         return self.case(slug, person_id, case_id)
 
+    @requires(Action.SEE_STUDIES)
     def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
         """Return a reader's own current judgments, newest first.
 
@@ -245,6 +254,7 @@ class ReviewService:
                     rows += [own_row(reading, cases[judgment.case_id], judgment) for judgment in judgments]
         return tuple(sorted(rows, key=lambda row: row.saved_at, reverse=True))
 
+    @requires(Action.JUDGE, unit_of="case_id")
     def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
         """Return the reference answer and comment of a calibration case that the reader has judged; None without one.
 
@@ -262,6 +272,7 @@ class ReviewService:
                 raise RefusedError(f"Feedback on case {case_id} comes after saving: first your own judgment.")
             return uow.cases.reference(case_id)
 
+    @requires(Action.SEE_STUDIES)
     def is_blinded(self, slug: str, person_id: int | None) -> bool:
         """Return whether results of a study are still hidden from a person; never from None, the command line.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
+from alertreview.rights import Action, Service, requires
 from core.errors import InvalidInputError, RefusedError
 from core.vocabulary import Decision, Kind, RunStatus
 from db.database import Database
@@ -48,7 +49,7 @@ class ListComparison:
     """Spearman's, over the common alerts; None with fewer than three."""
 
 
-class RunComparisons:
+class RunComparisons(Service):
     """Use cases of the comparison on the Runs page.
 
     Parameters
@@ -60,6 +61,7 @@ class RunComparisons:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @requires(Action.SEE_RUNS)
     def compare(
         self, before_id: int, after_id: int, n_first: int = 100, person_id: int | None = None
     ) -> tuple[ListComparison, ...]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from alertreview.records.snapshots import Snapshot
+from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram
 from alertreview.studies.case_selection import Candidates, cases_of, read_candidates
 from alertreview.studies.models import (
@@ -103,7 +104,7 @@ N_BINS = 40
 CACHED_CANDIDATES = 2
 
 
-class StudyDesk:
+class StudyDesk(Service):
     """Use cases of the set-up page.
 
     Parameters
@@ -132,6 +133,7 @@ class StudyDesk:
         # Published runs never change, so what was read of one stays right.
         self._candidates = lru_cache(maxsize=CACHED_CANDIDATES)(self._read_candidates)
 
+    @requires(Action.MANAGE_STUDIES, all_units=True)
     def preview(self, plan: StudyPlan) -> PlanPreview:
         """Say what a plan would choose from the last published run; nothing is stored.
 
@@ -169,6 +171,7 @@ class StudyDesk:
             notes=selection.notes,
         )
 
+    @requires(Action.MANAGE_STUDIES, all_units=True)
     def set_up(
         self,
         slug: str,
@@ -229,6 +232,7 @@ class StudyDesk:
         )
         return self._with_readers(slug, reader_ids, actor)
 
+    @requires(Action.MANAGE_STUDIES, unit_of="from_slug")
     def set_up_training(
         self,
         slug: str,
@@ -275,6 +279,7 @@ class StudyDesk:
         )
         return self._with_readers(slug, reader_ids, actor)
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def paper(self, slug: str) -> StudyPaper:
         """Return what a study was set up with, and its history with reasons.
 
@@ -301,6 +306,7 @@ class StudyDesk:
                 history=history_of(uow, study),
             )
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def self_agreement(self, slug: str, person_id: int | None = None) -> tuple[SelfAgreement, ...]:
         """Count how often each reader answered a hidden repeat as the first time.
 

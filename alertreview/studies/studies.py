@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from alertreview.studies import results
 from alertreview.studies.models import CaseForReport, ChosenCase, StudyProgress, StudyView, Vote, study_view
@@ -25,7 +26,7 @@ COMMAND_LINE = "command line"
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 
 
-class StudyService:
+class StudyService(Service):
     """Use cases of coordinators and researchers.
 
     Parameters
@@ -40,6 +41,7 @@ class StudyService:
         self._database = database
         self._clock = clock
 
+    @requires(Action.MANAGE_STUDIES, all_units=True)
     def create_study(
         self,
         slug: str,
@@ -112,6 +114,7 @@ class StudyService:
             uow.commit()
         return view
 
+    @requires(Action.MANAGE_STUDIES, all_units=True)
     def add_cases(self, slug: str, cases: Sequence[ChosenCase], *, actor: str = COMMAND_LINE) -> int:
         """Add cases to a draft; gives their number.
 
@@ -127,6 +130,7 @@ class StudyService:
             uow.commit()
         return n_cases
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def revise_rubric(
         self,
         slug: str,
@@ -153,6 +157,7 @@ class StudyService:
             uow.commit()
         return version
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def add_readers(self, slug: str, person_ids: Sequence[int], *, actor: str = COMMAND_LINE) -> None:
         """Let people take slots of a study; those who may already stay as they are.
 
@@ -177,6 +182,7 @@ class StudyService:
             uow.audit.append(self._clock(), actor, "readers added", f"study {slug}", details)
             uow.commit()
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def open_study(self, slug: str, *, actor: str = COMMAND_LINE) -> None:
         """Freeze run, cases, rubric and seed of a draft, and let its readers judge.
 
@@ -198,6 +204,7 @@ class StudyService:
             self._set_status(uow, study, StudyStatus.OPEN, actor, "study opened", "")
             uow.commit()
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def lock_study(self, slug: str, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
         """Take no more judgments.
 
@@ -213,6 +220,7 @@ class StudyService:
             self._set_status(uow, study, StudyStatus.LOCKED, actor, "study locked", reason)
             uow.commit()
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def reopen_study(self, slug: str, *, reason: str, actor: str = COMMAND_LINE) -> None:
         """Take judgments again; signatures under the report are superseded for good.
 
@@ -231,11 +239,13 @@ class StudyService:
             uow.signatures.supersede(study.id, self._clock())
             uow.commit()
 
+    @requires(Action.SEE_STUDIES)
     def all(self) -> tuple[StudyView, ...]:
         """Return every study, newest first."""
         with self._database.read() as uow:
             return tuple(study_view(uow, study) for study in uow.studies.all())
 
+    @requires(Action.SEE_STUDIES)
     def view(self, slug: str) -> StudyView:
         """Return a study by its short name.
 
@@ -247,6 +257,7 @@ class StudyService:
         with self._database.read() as uow:
             return study_view(uow, uow.studies.by_slug(slug))
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def votes(self, slug: str) -> tuple[Vote, ...]:
         """Return the current judgments of a study, by case and reader, without hidden repeats.
 
@@ -258,11 +269,13 @@ class StudyService:
         with self._database.read() as uow:
             return results.votes(uow, slug)
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def repeats(self, slug: str) -> tuple[tuple[Vote, Vote], ...]:
         """Return pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
         with self._database.read() as uow:
             return results.repeats(uow, slug)
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def case_rows(self, slug: str) -> tuple[CaseForReport, ...]:
         """Return the cases of a study with how they were chosen and what scorers say, without hidden repeats.
 
@@ -274,6 +287,7 @@ class StudyService:
         with self._database.read() as uow:
             return results.case_rows(uow, slug)
 
+    @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def progress(self, slug: str) -> StudyProgress:
         """Count how far a study and its readers have come; hidden repeats do not count."""
         with self._database.read() as uow:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from alertreview.access.roles import PersonView
+from alertreview.access.site import PersonView
 from dashboard.context import acting_person, looking_person, people_who_look, people_who_read, read_as, signed_in
 from dashboard.texts import shorten
 

@@ -15,8 +15,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from streamlit import config
 from threadpoolctl import threadpool_limits
 
-from alertreview.access.roles import Actor
 from alertreview.configuration import WebSettings
+from alertreview.rights import Actor
 from alertreview.settings import load_web_settings
 from core.errors import AlertReviewError, SettingsError, SignedOutError
 from core.vocabulary import SignInSource

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from alertreview.access.roles import Actor
 from alertreview.configuration import WebSettings
+from alertreview.rights import Actor
 from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE
 from core.errors import AlertReviewError, RefusedError, SignedOutError
 from core.vocabulary import SignInSource

@@ -4,8 +4,9 @@ import uuid
 
 import streamlit as st
 
-from alertreview.access.roles import Action, PersonView, roles_that_may
+from alertreview.access.site import PersonView
 from alertreview.review.adjudication import AdjudicationCase
+from alertreview.rights import Action, roles_that_may
 from alertreview.studies.models import StudyView
 from core.errors import AlertReviewError
 from core.vocabulary import Answer, Kind

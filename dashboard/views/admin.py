@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.access.accounts import AccountView
-from alertreview.access.roles import Action
+from alertreview.rights import Action
 from core.errors import AlertReviewError
 from core.vocabulary import Role, SignInSource
 from dashboard import texts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from alertreview.access.roles import PersonView
+from alertreview.access.site import PersonView
 from alertreview.studies.models import ExportPreview, StudyView
 from core.vocabulary import OPEN_PANEL, CaseState
 from dashboard import texts

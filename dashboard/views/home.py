@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from alertreview.access.roles import PersonView
+from alertreview.access.site import PersonView
 from alertreview.alerts.models import WorklistFilters, WorklistPage
 from alertreview.review.models import QueueView
 from alertreview.scoring.models import RunView

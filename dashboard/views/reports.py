@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from alertreview.access.roles import Action, PersonView
+from alertreview.access.site import PersonView
 from alertreview.reports.signing import content_hash
+from alertreview.rights import Action
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AlertRateCurve, ResultSet, StudyReport

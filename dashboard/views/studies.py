@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from alertreview.access.roles import Action
 from alertreview.review.models import QueueView
+from alertreview.rights import Action
 from alertreview.studies.models import StudyView
 from core.vocabulary import OPEN_PANEL, CaseState, SlotState, StudyStatus
 from dashboard import texts

@@ -5,7 +5,8 @@ import re
 import pandas as pd
 import streamlit as st
 
-from alertreview.access.roles import Action, PersonView
+from alertreview.access.site import PersonView
+from alertreview.rights import Action
 from alertreview.scoring.models import RunView
 from alertreview.studies.models import PRESETS, PlanPreview, Rubric, StudyPlan, StudyView
 from core.errors import AlertReviewError

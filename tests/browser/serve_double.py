@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from alertreview.review.review import ReviewService
 from core.errors import DatabaseUnavailableError
 from dashboard import context
 from dashboard.launch import serve
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.review import FakeReview
+from tests.dashboard.doubles.sign_in import guarded_as
 
 STATES: dict[str, dict[str, object]] = {
     "full": {},
@@ -26,17 +28,18 @@ STATES: dict[str, dict[str, object]] = {
 }
 
 
+@guarded_as(ReviewService)
 @dataclass
 class FailingReview(FakeReview):
     """A double whose every second save fails."""
 
     n_saves: int = 0
 
-    def submit_judgment(self, *place: object, **given: object) -> object:
+    def submit_judgment(self, slug: str, person_id: int, case_id: int, **given: object) -> object:
         self.n_saves += 1
         if self.n_saves % 2 == 1:
             raise DatabaseUnavailableError("The database is full. Nothing of this answer was kept.")
-        return super().submit_judgment(*place, **given)  # type: ignore[arg-type]
+        return super().submit_judgment(slug, person_id, case_id, **given)  # type: ignore[arg-type]
 
 
 _doubles: dict[str, FakeApplication] = {}

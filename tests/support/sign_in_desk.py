@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from argon2 import PasswordHasher
 
 from alertreview.access.accounts import AccountService
-from alertreview.access.guard import UnitLookup
 from alertreview.access.passwords import Passwords
 from alertreview.access.sessions import SessionService
 from alertreview.access.sign_in import SignIn
@@ -45,7 +44,6 @@ class SignInDesk:
         self.sessions = SessionService(database, clock)
         self.accounts = AccountService(database, clock)
         self.sign_in = SignIn(database, self.passwords, clock)
-        self.unit_lookup = UnitLookup(database)
 
     def account(self, login: str, role: Role = Role.REVIEWER, units: Collection[str] | None = None) -> int:
         """Return somebody an account with the common password; gives the person's number."""

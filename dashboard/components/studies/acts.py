@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from alertreview.access.roles import Action
+from alertreview.rights import Action
 from alertreview.studies.models import StudyView
 from core.errors import RefusedError
 from core.vocabulary import CaseState, Role, StudyStatus

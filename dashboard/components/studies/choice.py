@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-from alertreview.access.roles import PersonView
+from alertreview.access.site import PersonView
 from alertreview.studies.models import StudyView
 from core.errors import NotFoundError
 from core.vocabulary import StudyStatus

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from alertreview.access.guard import behind_door
 from alertreview.alerts.models import WorklistFilters
 from alertreview.application import Application
 from alertreview.settings import Settings
@@ -44,7 +43,7 @@ def desk(site: StoredSite) -> SignInDesk:
 @pytest.fixture
 def application(desk: SignInDesk, site: StoredSite, tmp_path: Path) -> Application:
     whole = Application(Settings(tmp_path, "sqlite://"), site.database)
-    for name in ("sessions", "accounts", "sign_in", "unit_lookup"):
+    for name in ("sessions", "accounts", "sign_in"):
         setattr(whole, name, getattr(desk, name))
     return whole
 
@@ -99,16 +98,16 @@ def test_no_name_login_study_or_reason_carries_sql(
 ) -> None:
     before = contents(site)
     ada = desk.accounts.find("ada").person_id
-    door = behind_door(application, desk.enter("ada"))
+    page = application.for_session(desk.enter("ada"))
     acts: list[Callable[[str], Any]] = [
         lambda text: desk.sign_in.with_password(text, text),
         lambda text: desk.sign_in.with_code(text, text, "a long enough sentence " + text),
         desk.sessions.who,
         desk.accounts.find,
-        door.studies.view,
-        lambda text: door.review.queue(text, ada),
-        door.exports.past,
-        lambda text: door.exports.preview(text, text, text),
+        page.studies.view,
+        lambda text: page.review.queue(text, ada),
+        page.exports.past,
+        lambda text: page.exports.preview(text, text, text),
         lambda text: application.audit_trail.page(action=text, thing=text).entries,
         lambda text: desk.accounts.set_units(ada, [text.replace("\x00", "")]),
     ]
@@ -129,22 +128,22 @@ def test_no_error_and_no_log_line_repeats_a_patient(
     caplog.set_level(logging.DEBUG)
     ada = desk.accounts.find("ada").person_id
     desk.accounts.set_units(ada, ["Ward B"])
-    door = behind_door(application, desk.enter("ada"))
+    page = application.for_session(desk.enter("ada"))
     with site.database.read() as uow:
         run = uow.runs.latest_published()
         assert run is not None
         study = uow.studies.by_slug("demo")
         case_id = min(uow.units.cases_within(study.id, ["Ward A"]))
     said = [
-        outcome(lambda: door.worklist.alert(1)),
-        outcome(lambda: door.worklist.alert(10**9)),
-        outcome(lambda: door.review.case("demo", ada, case_id)),
-        outcome(lambda: door.reports.report("demo")),
-        outcome(lambda: door.exports.labels_download("demo", "csv", "long")),
+        outcome(lambda: page.worklist.alert(1)),
+        outcome(lambda: page.worklist.alert(10**9)),
+        outcome(lambda: page.review.case("demo", ada, case_id)),
+        outcome(lambda: page.reports.report("demo")),
+        outcome(lambda: page.exports.labels_download("demo", "csv", "long")),
         outcome(
-            lambda: door.review.submit_judgment("demo", ada + 1, case_id, answer=None, version_seen=0, form_key="x")
+            lambda: page.review.submit_judgment("demo", ada + 1, case_id, answer=None, version_seen=0, form_key="x")
         ),
-        outcome(lambda: door.triage.story(1)),
+        outcome(lambda: page.triage.story(1)),
     ]
     assert all("Ward A" not in text for text in said)
     assert CANARY not in "\n".join([*said, caplog.text])

@@ -1,4 +1,4 @@
-"""Sessions end when they should: idle, old, signed out, person changed; and the door asks at every act."""
+"""Sessions end when they should: idle, old, signed out, person changed; and the guard asks at every call."""
 
 import dataclasses
 

@@ -1,5 +1,6 @@
 """The most similar past instances of an alert: really past, really similar, counted against the decisions."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,11 @@ def test_an_alert_knows_where_the_budget_ends_in_the_list_that_the_reader_came_f
         assert (
             application.worklist.alert(page.rows[0].alert_id, filters).lowest_scaled_score == page.lowest_scaled_score
         )
+
+
+def test_a_reader_limited_to_units_is_not_told_whose_the_similar_stays_were(application: Application) -> None:
+    alert_id = application.worklist.page(WorklistFilters(), limit=1).rows[0].alert_id
+    whole = application.worklist.alert(alert_id).neighbours
+    limited = application.worklist.alert(alert_id, WorklistFilters(within=("Ward",))).neighbours
+    assert limited == tuple(replace(one, patient_id="not shown") for one in whole)
+    assert whole != limited

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 import sqlalchemy as sa
 
-from alertreview.access.roles import MATRIX, Action
 from alertreview.review.adjudication import AdjudicationService
+from alertreview.rights import MATRIX, Action
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Answer, CaseState, Role
 from tests.support.stored_site import Patients, StoredSite

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from alertreview.access.guard import behind_door
 from alertreview.alerts.alert_lists import judged_study
 from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.withheld import JUDGE_FIRST, refuse_withheld, show_score
@@ -299,7 +298,7 @@ def test_its_votes_feed_no_expected_rate_and_no_auc_of_a_task(site: StoredSite, 
 
 
 @pytest.mark.checklist("B1")
-def test_behind_the_door_a_card_is_of_ones_own_units_and_of_who_may_judge(
+def test_a_page_gets_cards_of_ones_own_units_and_only_who_may_judge(
     site: StoredSite, run_id: int, tmp_path: Path
 ) -> None:
     desk = SignInDesk(site.database, site.clock)
@@ -308,11 +307,11 @@ def test_behind_the_door_a_card_is_of_ones_own_units_and_of_who_may_judge(
     desk.accounts.create("Rita", Role.REVIEWER, login="rita", units=["Ward A"])
     token = desk.sign_in.with_code("rita", desk.accounts.reset(reader), "four boats in winter")
     application = Application(Settings(tmp_path, "sqlite://"), site.database)
-    for name in ("sessions", "accounts", "sign_in", "unit_lookup"):
+    for name in ("sessions", "accounts", "sign_in"):
         setattr(application, name, getattr(desk, name))
     application.panels = panels(site)
     application.review = site.review
-    opened = behind_door(application, token)
+    opened = application.for_session(token)
     listed = opened.worklist.page(replace(EVERYTHING, run_id=run_id))
     assert [row.alert_id for row in listed.rows] == [ALERT]
     assert listed.n_to_judge_first == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from alertreview.access.roles import Actor
+from alertreview.rights import Actor
 from core.vocabulary import Role
 from dashboard.components.first_steps import STEPS
 from dashboard.frame import OFFERED, REACHED_FROM_OTHERS

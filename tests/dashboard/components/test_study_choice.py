@@ -5,13 +5,17 @@ from dataclasses import replace
 import pytest
 
 from alertreview.review.models import QueueView
+from alertreview.review.review import ReviewService
 from alertreview.studies.models import StudyView
+from alertreview.studies.studies import StudyService
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.review import FakeReview
+from tests.dashboard.doubles.sign_in import guarded_as
 from tests.dashboard.doubles.studies import FakeStudies
 
 
+@guarded_as(StudyService)
 class TwoOpenStudies(FakeStudies):
     """The study of the double, and a newer open one."""
 
@@ -20,6 +24,7 @@ class TwoOpenStudies(FakeStudies):
         return (replace(found[0], slug="newer", study_id=9, title="Newer study"), *found)
 
 
+@guarded_as(ReviewService)
 class ReviewOfTwo(FakeReview):
     """The queue of everybody in the newer study is given."""
 

@@ -6,25 +6,28 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from alertreview.access.roles import PersonView
+from alertreview.access.site import PersonView, SiteService
 from alertreview.alerts.models import AlertRow, WorklistFilters
+from alertreview.application import Services, services_for
 from alertreview.exports.past_exports import PastExport
 from alertreview.reports.signing import Signature
 from alertreview.review.models import DraftView
+from alertreview.rights import Service
 from core.vocabulary import Answer, Role
 from tests.dashboard.doubles.exports import FakeExports, FakeReports
 from tests.dashboard.doubles.panels import FakePanels
 from tests.dashboard.doubles.records import HOSTILE, PEOPLE, ZONE, alert_rows
 from tests.dashboard.doubles.review import FakeReview, FakeVote
-from tests.dashboard.doubles.sign_in import FakeSessions, NoUnits
+from tests.dashboard.doubles.sign_in import FakeCaller, FakeSessions, guarded_as
 from tests.dashboard.doubles.studies import FakeAdjudication, FakeDesk, FakeRunComparisons, FakeStudies
 from tests.dashboard.doubles.tasks import FakeSensitivity, FakeTasks
 from tests.dashboard.doubles.triage import FakeLists, FakeTriage, FakeViews
 from tests.dashboard.doubles.worklist import FakeWorklist
 
 
+@guarded_as(SiteService)
 @dataclass
-class FakeSite:
+class FakeSite(Service):
     """The double's people."""
 
     app: "FakeApplication"
@@ -81,7 +84,7 @@ class FakeApplication:
         self.rows_made = alert_rows(self.n_alerts, hostile=self.hostile)
         if self.with_studies:
             self._add_simulated_votes()
-        self.sessions, self.unit_lookup = FakeSessions(), NoUnits()
+        self.sessions = FakeSessions()
         self.site = FakeSite(self)
         self.worklist = FakeWorklist(self)
         self.alert_lists = FakeLists(self)
@@ -94,6 +97,9 @@ class FakeApplication:
         self.adjudication = FakeAdjudication(self)
         self.studies, self.study_desk = FakeStudies(self), FakeDesk(self)
         self.reports, self.exports = FakeReports(self), FakeExports(self)
+
+    def for_session(self, _token: str | None) -> Services:
+        return services_for(self, FakeCaller(self.sessions))
 
     def finish_writing(self, _within_seconds: float) -> bool:
         return True

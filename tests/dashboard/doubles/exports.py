@@ -6,20 +6,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from alertreview.exports.exports import Exports
 from alertreview.exports.past_exports import PastExport
+from alertreview.reports.service import ReportService
 from alertreview.reports.signing import Signature
+from alertreview.rights import Service
 from alertreview.studies.models import ExportPreview
 from core.errors import RefusedError
 from core.studies.report import StudyReport
 from core.vocabulary import CaseState
 from tests.dashboard.doubles.report import simulated_report
+from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
 
 
+@guarded_as(ReportService)
 @dataclass
-class FakeReports:
+class FakeReports(Service):
     """Reports and their signatures."""
 
     app: "FakeApplication"
@@ -41,8 +46,9 @@ class FakeReports:
         return signature
 
 
+@guarded_as(Exports)
 @dataclass
-class FakeExports:
+class FakeExports(Service):
     """What the double gives away, and to whom it does not."""
 
     app: "FakeApplication"

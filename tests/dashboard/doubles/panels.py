@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from alertreview.review.models import DraftView
-from alertreview.review.panels import PanelCase
+from alertreview.review.panels import PanelCase, PanelService
+from alertreview.rights import Service
+from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
@@ -14,8 +16,9 @@ LONG = {2: "Unusual, not clinically relevant", 3: "Unusual and clinically releva
 """As long as a real study's answers: on a phone they must not be cut to the same words."""
 
 
+@guarded_as(PanelService)
 @dataclass
-class FakePanels:
+class FakePanels(Service):
     """The alert page's questions about open panels; the double's case numbers stand for its rows."""
 
     app: "FakeApplication"

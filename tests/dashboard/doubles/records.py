@@ -4,7 +4,7 @@ import random
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from alertreview.access.roles import PersonView
+from alertreview.access.site import PersonView
 from alertreview.alerts.models import AlertRow, Timeline, TimelineDrug, TimelineLab
 from alertreview.scoring.models import Histogram
 from core.vocabulary import Decision, Kind, Role

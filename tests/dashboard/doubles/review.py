@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from alertreview.alerts.models import LastValue
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView, SavedJudgment
+from alertreview.review.review import ReviewService
+from alertreview.rights import Service
 from core.errors import ConflictError, NotFoundError, RefusedError
 from core.vocabulary import Answer, SlotState, StudyStatus
 from tests.dashboard.doubles.records import SNAPSHOT, ZONE, timeline
+from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
@@ -28,8 +31,9 @@ class FakeVote:
     reason: str
 
 
+@guarded_as(ReviewService)
 @dataclass
-class FakeReview:
+class FakeReview(Service):
     """What a reader meets: append-only versions, an idempotency key for each showing of the form, the version seen,
     a reason for a change, refusal without a choice, locked studies.
     """

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from alertreview.review.adjudication import AdjudicationCase, LetteredVote
+from alertreview.review.adjudication import AdjudicationCase, AdjudicationService, LetteredVote
+from alertreview.rights import Service
 from alertreview.scoring.models import Histogram
-from alertreview.scoring.run_comparison import ListComparison, MovedAlert
+from alertreview.scoring.run_comparison import ListComparison, MovedAlert, RunComparisons
+from alertreview.studies.desk import StudyDesk
 from alertreview.studies.models import (
     PlanPreview,
     ReaderProgress,
@@ -17,10 +19,12 @@ from alertreview.studies.models import (
     StudyProgress,
     StudyView,
 )
+from alertreview.studies.studies import StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus
 from db.rows import AdjudicationRow
 from tests.dashboard.doubles.records import HOSTILE, timeline
+from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
@@ -29,8 +33,9 @@ ANSWERS = {1: "Usual", 2: "Unusual, not relevant", 3: "Unusual and relevant", 0:
 TITLES = {"demo": "ICU pilot 2026", "ward-2025": "Ward pilot 2025", "panel": "Ward round"}
 
 
+@guarded_as(StudyDesk)
 @dataclass
-class FakeDesk:
+class FakeDesk(Service):
     """The set-up page's service."""
 
     app: "FakeApplication"
@@ -76,8 +81,9 @@ class FakeDesk:
         return ()
 
 
+@guarded_as(StudyService)
 @dataclass
-class FakeStudies:
+class FakeStudies(Service):
     """Studies, acts on them, and how far their readers are."""
 
     app: "FakeApplication"
@@ -152,7 +158,8 @@ class FakeStudies:
         return CaseState.DISPUTED if len(real) >= 3 else CaseState.UNDETERMINED
 
 
-class FakeRunComparisons:
+@guarded_as(RunComparisons)
+class FakeRunComparisons(Service):
     """Two lists of which one alert entered the first."""
 
     def compare(
@@ -164,8 +171,9 @@ class FakeRunComparisons:
         return first, ListComparison(Decision.COMMISSION, 2, 2, 2, (), (), (), None)
 
 
+@guarded_as(AdjudicationService)
 @dataclass
-class FakeAdjudication:
+class FakeAdjudication(Service):
     """Two cases that wait; what is settled waits no more."""
 
     app: "FakeApplication"

@@ -4,14 +4,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from alertreview.alerts.models import WorklistFilters
-from alertreview.alerts.task_views import AlertMarks, JudgedTask, RunPoint, TaskChoice, TaskView
+from alertreview.alerts.task_views import AlertMarks, JudgedTask, RunPoint, TaskChoice, TaskPages, TaskView
 from alertreview.alerts.triage_models import TriageChoice
-from alertreview.reports.sensitivity import StoredSensitivity
+from alertreview.reports.sensitivity import SensitivityCurves, StoredSensitivity
+from alertreview.rights import Service
 from alertreview.scoring.models import Histogram
 from core.errors import NotFoundError
 from core.scoring.all_tasks import Sensitivity, SensitivityPoint, Varied
 from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import Decision, Kind, TriageState
+from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 LEFT_OUT = TaskChoice("lab:rare", "Rare assay", Kind.LAB_ORDER, is_scored=False)
 
 
+@guarded_as(TaskPages)
 @dataclass
-class FakeTasks:
+class FakeTasks(Service):
     """Tasks held in memory."""
 
     app: "FakeApplication"
@@ -81,8 +84,9 @@ class FakeTasks:
         )
 
 
+@guarded_as(SensitivityCurves)
 @dataclass
-class FakeSensitivity:
+class FakeSensitivity(Service):
     """Curves of the newest run only."""
 
     app: "FakeApplication"

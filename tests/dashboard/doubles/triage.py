@@ -5,24 +5,30 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from alertreview.alerts.alert_lists import AlertLists
 from alertreview.alerts.models import AlertRow, Timeline, WorklistFilters, WorklistLine
+from alertreview.alerts.triage import TriageService
 from alertreview.alerts.triage_models import (
     NoteEntry,
     SavedViewEntry,
+    SavedViewService,
     TriageDone,
     TriageEntry,
     TriageStatus,
     TriageStory,
 )
+from alertreview.rights import Service
 from core.errors import ConflictError, NotFoundError, RefusedError
 from core.vocabulary import Decision, TriageState
+from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
 
 
+@guarded_as(TriageService)
 @dataclass
-class FakeTriage:
+class FakeTriage(Service):
     """Triage held in memory."""
 
     clock: Callable[[], datetime]
@@ -81,8 +87,9 @@ class FakeTriage:
         return TriageStory(self.standing(alert_id), acts, tuple(self.said.get(alert_id, [])))
 
 
+@guarded_as(SavedViewService)
 @dataclass
-class FakeViews:
+class FakeViews(Service):
     """Saved views held in memory."""
 
     views: dict[tuple[int, str], SavedViewEntry] = field(default_factory=dict)
@@ -108,8 +115,9 @@ class FakeViews:
             raise NotFoundError("You have no view of this name.")
 
 
+@guarded_as(AlertLists)
 @dataclass
-class FakeLists:
+class FakeLists(Service):
     """Parts of the double's list."""
 
     app: "FakeApplication"

@@ -14,17 +14,21 @@ from alertreview.alerts.models import (
 )
 from alertreview.alerts.preview_model import AlertPreview
 from alertreview.alerts.triage_models import TriageChoice
+from alertreview.alerts.worklist import Worklist
+from alertreview.rights import Service
 from alertreview.scoring.models import RunView
 from core.errors import NotFoundError
 from core.vocabulary import Decision, Kind
 from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT, TASKS, histogram, timeline
+from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
 
 
+@guarded_as(Worklist)
 @dataclass
-class FakeWorklist:
+class FakeWorklist(Service):
     """Runs, ranked alerts and what stands behind one of them."""
 
     app: "FakeApplication"

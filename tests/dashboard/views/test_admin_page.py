@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from alertreview.access.audit_trail import AuditTrailService
-from alertreview.access.roles import Actor
+from alertreview.rights import Actor
 from core.vocabulary import Role
 from dashboard import context
 from db.database import Database

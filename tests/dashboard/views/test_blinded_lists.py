@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from alertreview.access.roles import Actor, PersonView
 from alertreview.access.sessions import DEMONSTRATION
+from alertreview.access.site import PersonView
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.alerts.triage_models import Grouping
 from alertreview.application import Application, open_application
+from alertreview.rights import Actor
 from core.vocabulary import Role
 from dashboard import texts
 from tests.dashboard.conftest import OpenPage, nothing_failed, words

@@ -2,9 +2,12 @@
 
 import hashlib
 
+import pytest
+
 from core.errors import DatabaseUnavailableError
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.exports import FakeExports
 
 LOCKED = {"study": "ward-2025"}
 
@@ -85,14 +88,12 @@ def test_a_reader_with_cases_left_gets_no_file_and_no_count(open_page: OpenPage)
     assert "By state of the case" in words(page)
 
 
-def test_a_failed_export_says_so_and_offers_nothing(open_page: OpenPage) -> None:
-    double = FakeApplication()
-
+def test_a_failed_export_says_so_and_offers_nothing(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_place: object, **_options: object) -> tuple[str, bytes]:
         raise DatabaseUnavailableError("The database is busy. Nothing was written; try again in a minute.")
 
-    double.exports.labels_download = fails  # type: ignore[method-assign]
-    page = open_page("export", double, **LOCKED)
+    monkeypatch.setattr(FakeExports, "labels_download", fails)
+    page = open_page("export", FakeApplication(), **LOCKED)
     page.button(key="ex_prepare_table").click().run()
     assert not page.exception
     assert "The database is busy" in words(page)

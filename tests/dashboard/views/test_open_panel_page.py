@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from alertreview.access.roles import Actor
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.application import Application, open_application
 from alertreview.review.models import DraftView
+from alertreview.rights import Actor
 from alertreview.studies.models import ChosenCase
 from core.errors import ConflictError, DatabaseUnavailableError
 from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, Answer, Certainty, Role

@@ -9,6 +9,7 @@ from core.errors import DatabaseUnavailableError, NotFoundError
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import ROOT, OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.exports import FakeReports
 from tests.dashboard.doubles.records import HOSTILE
 
 VIEWS = ROOT / "dashboard" / "views"
@@ -192,14 +193,12 @@ def test_the_report_of_an_open_study_hides_its_figures(open_page: OpenPage) -> N
     assert not page.get("plotly_chart")
 
 
-def test_a_report_that_cannot_be_computed_says_why(open_page: OpenPage) -> None:
-    double = FakeApplication()
-
-    def fails(_slug: str, _person_id: int | None) -> object:
+def test_a_report_that_cannot_be_computed_says_why(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_place: object) -> object:
         raise NotFoundError("Study 'demo' has no judged case. Judge some, then open the report.")
 
-    double.reports.report = fails  # type: ignore[method-assign]
-    page = open_page("reports", double)
+    monkeypatch.setattr(FakeReports, "report", fails)
+    page = open_page("reports", FakeApplication())
     assert "no judged case" in words(page)
 
 

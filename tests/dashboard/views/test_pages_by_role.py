@@ -4,8 +4,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from alertreview.access.roles import Actor, roles_that_may
-from alertreview.access.rules import RULES
+from alertreview.access.accounts import AccountService
+from alertreview.alerts.task_views import TaskPages
+from alertreview.alerts.worklist import Worklist
+from alertreview.exports.exports import Exports
+from alertreview.reports.service import ReportService
+from alertreview.review.adjudication import AdjudicationService
+from alertreview.review.review import ReviewService
+from alertreview.rights import Actor, roles_that_may, rule_of
+from alertreview.studies.desk import StudyDesk
+from alertreview.studies.studies import StudyService
 from core.vocabulary import Role
 from dashboard import frame
 from tests.dashboard.conftest import OpenPage, words
@@ -15,31 +23,32 @@ from tests.dashboard.doubles.sign_in import FakeSessions
 pytestmark = pytest.mark.checklist("B1")
 
 BEHIND = {
-    "worklist": "worklist.page",
-    "review": "review.next_case",
-    "my-judgments": "review.next_case",
-    "studies": "studies.all",
-    "reports": "reports.report",
-    "runs": "worklist.runs",
-    "export": "exports.labels_download",
-    "admin": "accounts.all",
+    "worklist": Worklist.page,
+    "review": ReviewService.next_case,
+    "my-judgments": ReviewService.next_case,
+    "studies": StudyService.all,
+    "reports": ReportService.report,
+    "runs": Worklist.runs,
+    "export": Exports.labels_download,
+    "admin": AccountService.all,
 }
 """Page in the navigation -> the use case it is for."""
 HIDDEN = {
-    "task": "tasks.view",
-    "alert": "worklist.alert",
-    "study-setup": "study_desk.set_up",
-    "adjudication": "adjudication.disagreements",
-    "worklist": "worklist.page",
-    "export": "exports.labels_download",
-    "review": "review.next_case",
+    "task": TaskPages.view,
+    "alert": Worklist.alert,
+    "study-setup": StudyDesk.set_up,
+    "adjudication": AdjudicationService.disagreements,
+    "worklist": Worklist.page,
+    "export": Exports.labels_download,
+    "review": ReviewService.next_case,
 }
 """Pages whose address can be typed by anybody, also some of those in the navigation."""
 
 
-def may(role: Role, use_case: str) -> bool:
-    action = RULES[use_case].action
-    return action is None or role in roles_that_may(action)
+def may(role: Role, use_case: object) -> bool:
+    rule = rule_of(use_case)
+    assert rule is not None
+    return rule.action is None or role in roles_that_may(rule.action)
 
 
 def somebody(role: Role) -> Actor:

@@ -1,20 +1,30 @@
 """The Reports page over the double: who is blinded, who signed, and how many cases a next study needs."""
 
+import pytest
+
 from alertreview.reports.signing import content_hash
 from core.errors import RefusedError
 from core.statistics.planning import required_cases
+from core.studies.report import StudyReport
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.exports import FakeReports
 
 LOCKED = {"study": "ward-2025"}
 
 
-def test_a_reader_with_cases_left_is_told_why_results_are_hidden(open_page: OpenPage) -> None:
-    double = FakeApplication()
+def test_a_reader_with_cases_left_is_told_why_results_are_hidden(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[object] = []
-    report = double.reports.report
-    double.reports.report = lambda slug, person_id=None: asked.append(person_id) or report(slug, person_id)  # type: ignore[method-assign,func-returns-value]
-    page = open_page("reports", double, study="demo")
+    report = FakeReports.report
+
+    def noted(self: FakeReports, slug: str, person_id: int | None = None) -> StudyReport:
+        asked.append(person_id)
+        return report(self, slug, person_id)
+
+    monkeypatch.setattr(FakeReports, "report", noted)
+    page = open_page("reports", FakeApplication(), study="demo")
     assert "Reading as" not in words(page), "somebody who judges nothing looks at reports unless a reader is chosen"
     page.selectbox(key="w_person").select(1).run()
     assert nothing_failed(page)
@@ -52,14 +62,14 @@ def test_a_locked_report_is_signed_as_the_person_and_the_content_that_was_shown(
     ]
 
 
-def test_a_refused_signature_is_a_sentence_and_the_report_stays(open_page: OpenPage) -> None:
-    double = FakeApplication()
-
+def test_a_refused_signature_is_a_sentence_and_the_report_stays(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuses(*_place: object, **_options: object) -> object:
         raise RefusedError("Study 'ward-2025' is not locked. Lock the study, then sign.")
 
-    double.reports.sign = refuses  # type: ignore[method-assign,assignment]
-    page = open_page("reports", double, **LOCKED)
+    monkeypatch.setattr(FakeReports, "sign", refuses)
+    page = open_page("reports", FakeApplication(), **LOCKED)
     next(button for button in page.button if button.label.startswith("Sign as")).click().run()
     assert "Lock the study, then sign" in words(page)
     assert "AUC, design-weighted" in words(page)

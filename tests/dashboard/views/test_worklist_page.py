@@ -8,9 +8,11 @@ from streamlit.testing.v1 import AppTest
 
 from alertreview.alerts.models import AlertDetail, WorklistFilters, WorklistPage
 from alertreview.alerts.preview_model import AlertPreview
+from alertreview.alerts.worklist import Worklist
 from core.vocabulary import Decision, Kind
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.sign_in import guarded_as
 from tests.dashboard.doubles.worklist import FakeWorklist
 
 
@@ -166,23 +168,24 @@ def test_open_leads_to_the_alert_with_the_filters_in_its_address(open_page: Open
     assert set(rows(page)["type"].map(lambda cell: cell[0])) == {"Commission"}
 
 
+@guarded_as(Worklist)
 class Counting(FakeWorklist):
     """Notes what pages ask for."""
 
     asked: list[str]
 
-    def page(self, *given: Any, **more: Any) -> WorklistPage:
+    def page(self, filters: WorklistFilters, *given: Any, **more: Any) -> WorklistPage:
         self.asked.append("worklist")
-        return super().page(*given, **more)
+        return super().page(filters, *given, **more)
 
-    def preview(self, *given: Any, **more: Any) -> AlertPreview:
-        found = super().preview(*given, **more)
+    def preview(self, alert_id: int, *given: Any, **more: Any) -> AlertPreview:
+        found = super().preview(alert_id, *given, **more)
         self.asked[-1] = "preview"  # the double makes it from an alert
         return found
 
-    def alert(self, *given: Any, **more: Any) -> AlertDetail:
+    def alert(self, alert_id: int, *given: Any, **more: Any) -> AlertDetail:
         n_before = len(self.asked)
-        found = super().alert(*given, **more)
+        found = super().alert(alert_id, *given, **more)
         self.asked[n_before:] = ["alert"]
         return found
 
