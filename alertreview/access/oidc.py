@@ -1,50 +1,39 @@
-"""Signing in at an identity provider: OpenID Connect, authorization code with PKCE, every claim checked."""
+"""Sign-in at an identity provider: OpenID Connect, authorization code flow with PKCE.
 
+authlib makes the requests and validates the ID token. The flow itself is a row of the database, taken once, because
+authlib would keep it in a cookie that can be read and replayed.
+"""
+
+import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import httpx
-from authlib.integrations.httpx_client import OAuth2Client  # type: ignore[import-untyped]
-from joserfc import jwt
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.base_client import BaseApp, OAuth2Mixin, OpenIDMixin
+from authlib.integrations.httpx_client import OAuth2Client
 from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
 
-from alertreview.access.passwords import new_token, same_secret
+from alertreview.access.passwords import same_secret
 from alertreview.access.sign_in import SignIn
 from alertreview.configuration import OidcSettings, is_loopback
 from core.errors import ProviderUnavailableError, RefusedError
 from core.vocabulary import SignInSource
 
-if TYPE_CHECKING:
-    from joserfc.jwk import KeySetSerialization
-
-SCOPE = "openid profile email"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
-"""Signatures by a key pair only: with a shared key, whoever can check could also sign."""
+"""Key pairs only: with a shared key, whoever can check a signature could also make one."""
 LEEWAY_SECONDS = 60
 FRESH_SECONDS = 300
-TIMEOUT_SECONDS = 10.0
-CLOCK_WORDS = (
-    "Compare the clocks of both machines, and the settings ALERTREVIEW_OIDC_... with what is registered there."
-)
+CONNECTION: dict[str, Any] = {"timeout": 10.0, "trust_env": False}
+
+logging.getLogger("authlib").setLevel(logging.INFO)  # its debug messages hold the code verifier
 
 
-@dataclass(frozen=True)
-class Away:
-    """A browser that is sent to the provider: where to, and what it must bring back."""
+class Client(OAuth2Mixin, OpenIDMixin, BaseApp):
+    """authlib's OpenID Connect client over httpx."""
 
-    address: str
-    state: str
-
-
-@dataclass(frozen=True)
-class Back:
-    """A browser that came back: where it wanted to go, and its session; without a token, credentials were confirmed."""
-
-    target: str
-    token: str
+    client_cls = OAuth2Client
 
 
 class Provider:
@@ -54,7 +43,7 @@ class Provider:
     ----------
     settings : OidcSettings or None
     sign_in : SignIn
-        Keeps what is on its way, and knows who has an account.
+        Stores flows and knows the accounts.
 
     Raises
     ------
@@ -68,121 +57,117 @@ class Provider:
         self._settings = settings
         self._sign_in = sign_in
 
-    def begin(self, target: str, callback: str, confirms: int | None = None) -> Away:
-        """Send a browser to the provider.
+    def begin(self, target: str, callback: str, confirms: int | None = None) -> tuple[str, str]:
+        """Begin a flow.
 
         Parameters
         ----------
         target : str
             Page to open afterwards.
         callback : str
-            Address to which the provider leads the browser back.
+            Address to which the provider sends the browser back.
         confirms : int or None
-            Number of a session whose person gives fresh credentials, instead of beginning a new one.
-        """
-        state, nonce, verifier = new_token(), new_token(), new_token() + new_token()
-        metadata = self._metadata()
-        again = {} if confirms is None else {"prompt": "login", "max_age": "0"}
-        with self._client(callback) as client:
-            address, _ = client.create_authorization_url(
-                metadata["authorization_endpoint"], state=state, nonce=nonce, code_verifier=verifier, **again
-            )
-        self._sign_in.keep_flow(state, nonce, verifier, target, confirms)
-        return Away(address, state)
+            Id of a session whose person gives fresh credentials, instead of beginning a new session.
 
-    def returned(self, query: Mapping[str, str], cookie: str, callback: str, browser: str = "") -> Back:
-        """Take a browser back: begin a session, or confirm credentials.
+        Returns
+        -------
+        address : str
+            Address at the provider.
+        state : str
+            Secret that the browser must bring back in a cookie as well.
+        """
+        again = {} if confirms is None else {"prompt": "login", "max_age": "0"}
+        sent = self._client().create_authorization_url(callback, **again)
+        self._sign_in.keep_flow(sent["state"], sent["nonce"], sent["code_verifier"], target, confirms)
+        return sent["url"], sent["state"]
+
+    def complete(self, query: Mapping[str, str], cookie: str, callback: str, browser: str = "") -> tuple[str, str]:
+        """Complete a flow: begin a session, or confirm credentials.
 
         Parameters
         ----------
         query : mapping
-            Parameters with which the provider led the browser here.
+            Parameters with which the provider sent the browser back.
         cookie : str
-            What this browser was given on its way out: a link sent by somebody else does not have it.
+            State that `begin` gave this browser; somebody who follows a foreign link does not have it.
         callback : str
             As given to `begin`.
         browser : str
-            What the browser says it is.
+            User agent.
+
+        Returns
+        -------
+        target : str
+            Page to open.
+        token : str
+            Of the new session; empty when credentials were confirmed.
 
         Raises
         ------
         RefusedError
-            If the browser was not sent by us, the provider refused, its token does not hold, or nobody here has the
-            name it vouches for.
+            If this browser began no such flow, the provider refused, its token is not valid, or the login it vouches
+            for has no account.
         """
         state = query.get("state", "")
         flow = self._sign_in.take_flow(state) if state and same_secret(state, cookie) else None
         if flow is None:
-            raise RefusedError("This sign-in is too old, was used, or was begun in another browser. Begin again.")
+            raise RefusedError("This sign-in has expired, was already used, or began in another browser. Start again.")
         if "code" not in query:
-            raise RefusedError("The identity provider did not sign you in. Begin again, or ask whoever runs it.")
+            raise RefusedError("The identity provider did not sign you in. Start again, or ask whoever runs it.")
         claims = self._claims(query["code"], callback, flow.code_verifier, flow.nonce)
         login = claims.get(self._settings.claim)
         if not isinstance(login, str) or not login:
             raise RefusedError(f"The identity provider gave no claim '{self._settings.claim}', which names the login.")
         if flow.confirms_session_id is None:
-            return Back(flow.target, self._sign_in.vouched(SignInSource.OIDC, login, browser))
-        if time.time() - int(claims.get("auth_time", 0)) > FRESH_SECONDS:
+            return flow.target, self._sign_in.vouched(SignInSource.OIDC, login, browser)
+        if time.time() - (claims.get("auth_time") or 0) > FRESH_SECONDS:
             raise RefusedError("The identity provider did not ask for your credentials again; nothing was confirmed.")
         self._sign_in.confirm_vouched(flow.confirms_session_id, SignInSource.OIDC, login)
-        return Back(flow.target, "")
+        return flow.target, ""
 
     def _claims(self, code: str, callback: str, verifier: str, nonce: str) -> dict[str, Any]:
-        metadata = self._metadata()
+        """Return the claims of the ID token; authlib by itself would accept one issued to another client."""
+        client = self._client()
+        expected = {
+            "iss": {"essential": True, "value": client.server_metadata["issuer"]},
+            "aud": {"essential": True, "value": self._settings.client_id},
+        }
         try:
-            with self._client(callback) as client:
-                answer = client.fetch_token(metadata["token_endpoint"], code=code, code_verifier=verifier)
-            keys = KeySet.import_key_set(cast("KeySetSerialization", self._get(metadata["jwks_uri"])))
-            token = jwt.decode(answer["id_token"], keys, algorithms=ALGORITHMS)
-            rules = jwt.JWTClaimsRegistry(
-                leeway=LEEWAY_SECONDS,
-                iss={"essential": True, "value": metadata["issuer"]},
-                aud={"essential": True, "value": self._settings.client_id},
-                exp={"essential": True},
-                iat={"essential": True},
-                nonce={"essential": True, "value": nonce},
-            )
-            rules.validate(token.claims)
-        except (JoseError, httpx.HTTPError, KeyError, ValueError) as error:
+            token = client.fetch_access_token(callback, code=code, code_verifier=verifier)
+            return dict(client.parse_id_token(token, nonce, expected, leeway=LEEWAY_SECONDS) or {})
+        except (AuthlibBaseError, JoseError, httpx.HTTPError, KeyError, TypeError, ValueError) as error:
             raise RefusedError(
-                f"What the identity provider answered does not hold ({type(error).__name__}). {CLOCK_WORDS}"
+                f"The answer of the identity provider is not valid ({type(error).__name__}). Compare the clocks of "
+                "both machines, and the settings ALERTREVIEW_OIDC_... with what is registered there."
             ) from error
-        except Exception as error:
-            if not type(error).__module__.startswith("authlib"):
-                raise
-            raise RefusedError("The identity provider did not take our question. " + CLOCK_WORDS) from error
-        return dict(token.claims)
 
-    def _metadata(self) -> dict[str, Any]:
-        """Ask the provider where its doors are; they must all be its own, over TLS."""
-        found = self._get(f"{self._settings.issuer}/.well-known/openid-configuration")
+    def _client(self) -> Client:
+        """Return a client of the provider's endpoints, which must be its own and over TLS; authlib does not check."""
+        found = self._metadata()
         if str(found.get("issuer", "")).rstrip("/") != self._settings.issuer:
-            raise RefusedError("The identity provider calls itself otherwise than ALERTREVIEW_OIDC_ISSUER says.")
+            raise RefusedError("The identity provider has another name than ALERTREVIEW_OIDC_ISSUER says.")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             address = httpx.URL(str(found.get(name, "")))
             if address.scheme != "https" and not is_loopback(address.host):
-                raise RefusedError(f"The identity provider's {name} is not over TLS.")
-        return found
+                raise RefusedError(f"The identity provider's {name} does not use TLS.")
+        return Client(
+            None,
+            client_id=self._settings.client_id,
+            client_secret=self._settings.client_secret,
+            authorize_url=found["authorization_endpoint"],
+            access_token_url=found["token_endpoint"],
+            client_kwargs={"scope": "openid profile email", "code_challenge_method": "S256", **CONNECTION},
+            issuer=found["issuer"],
+            jwks_uri=found["jwks_uri"],
+            id_token_signing_alg_values_supported=ALGORITHMS,
+        )
 
-    def _get(self, address: str) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         try:
-            with httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=False) as client:
-                answer = client.get(address).raise_for_status().json()
-        except (httpx.HTTPError, ValueError) as error:
+            with httpx.Client(**CONNECTION) as client:
+                answer = client.get(f"{self._settings.issuer}/.well-known/openid-configuration")
+                return dict(answer.raise_for_status().json())
+        except (httpx.HTTPError, TypeError, ValueError) as error:
             raise ProviderUnavailableError(
                 "The identity provider does not answer. Try again, or sign in with a password if you have one."
             ) from error
-        if not isinstance(answer, dict):
-            raise RefusedError("The identity provider answered something else than it should.")
-        return answer
-
-    def _client(self, callback: str) -> OAuth2Client:
-        return OAuth2Client(
-            client_id=self._settings.client_id,
-            client_secret=self._settings.client_secret,
-            scope=SCOPE,
-            redirect_uri=callback,
-            code_challenge_method="S256",
-            timeout=TIMEOUT_SECONDS,
-            trust_env=False,
-        )

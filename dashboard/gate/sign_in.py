@@ -229,15 +229,14 @@ class SignInRoutes:
         provider = Provider(self.web.oidc, site.sign_in)
         flow_cookie = request.cookies.get(FLOW_COOKIE, "")
         browser = request.headers.get("user-agent", "")
-        back = await run_in_threadpool(
-            provider.returned, dict(request.query_params), flow_cookie, _callback(visit), browser
-        )
-        target = safe_target(back.target, visit.base)
+        query = dict(request.query_params)
+        target, token = await run_in_threadpool(provider.complete, query, flow_cookie, _callback(visit), browser)
+        target = safe_target(target, visit.base)
         response = pages.go_on(target, "Signed in", base=visit.base)
         response.delete_cookie(FLOW_COOKIE, path=f"{visit.base}/login/oidc")
-        if back.token:
+        if token:
             await run_in_threadpool(site.sessions.log_out, visit.token(site))
-            keep(response, site.sessions.cookie_name, back.token, visit)
+            keep(response, site.sessions.cookie_name, token, visit)
         return response
 
     async def session(self, request: Request) -> Response:
@@ -308,12 +307,12 @@ class SignInRoutes:
         from alertreview.access.oidc import Provider
 
         provider = Provider(self.web.oidc, site.sign_in)
-        away = await run_in_threadpool(provider.begin, target, _callback(visit), confirms)
-        response = RedirectResponse(away.address, 303)
+        address, state = await run_in_threadpool(provider.begin, target, _callback(visit), confirms)
+        response = RedirectResponse(address, 303)
         # Lax, not strict: the browser must send it when the provider leads it back here.
         response.set_cookie(
             FLOW_COOKIE,
-            away.state,
+            state,
             path=f"{visit.base}/login/oidc",
             max_age=600,
             httponly=True,

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 import json
 import threading
 import time
@@ -21,13 +22,24 @@ SECRET_FILE = Path(__file__).with_name("secret.txt")
 CALLBACK = "http://127.0.0.1:8501/login/oidc/callback"
 
 
+def forged(header: dict[str, Any], claims: dict[str, Any]) -> str:
+    """A token without signature, or signed with the public key as if it were a shared one."""
+    body = ".".join(_base64(json.dumps(part).encode()) for part in (header, claims))
+    signature = hmac.digest(KEY.as_pem(private=False), body.encode(), "sha256") if header["alg"] == "HS256" else b""
+    return f"{body}.{_base64(signature)}"
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
 class SmallProvider:
     """Discovery, keys and tokens of one client; tests bend the claims."""
 
     def __init__(self) -> None:
         self.claims: dict[str, Any] = {}
         self.key = KEY
-        self.header: dict[str, Any] = {"alg": "RS256", "kid": "one"}
+        self.header = {"alg": "RS256", "kid": "one"}
         self.asked: dict[str, str] = {}
         provider = self
 
@@ -77,9 +89,7 @@ class SmallProvider:
         return {"state": self.asked["state"], "code": "a code"}
 
     def token(self, form: dict[str, str]) -> dict[str, Any]:
-        challenge = (
-            base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
-        )
+        challenge = _base64(hashlib.sha256(form["code_verifier"].encode()).digest())
         if form["code"] != "a code" or challenge != self.asked["code_challenge"] or form["redirect_uri"] != CALLBACK:
             return {"error": "invalid_grant"}
         now = int(time.time())
@@ -95,5 +105,6 @@ class SmallProvider:
             **self.claims,
         }
         kept = {name: value for name, value in claims.items() if value is not None}
-        token = jwt.encode(self.header, kept, self.key, algorithms=["RS256", "HS256", "none"])
+        forges = self.header["alg"] in {"HS256", "none"}
+        token = forged(self.header, kept) if forges else jwt.encode(self.header, kept, self.key)
         return {"access_token": "x", "token_type": "Bearer", "id_token": token}

@@ -1,5 +1,6 @@
-"""Signing in at an identity provider: the whole way over a small one on loopback, and tokens that do not hold."""
+"""Sign-in at an identity provider: complete flows against a small one on loopback, and invalid tokens."""
 
+import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -35,19 +36,19 @@ def client(provider: SmallProvider, desk: SignInDesk) -> Provider:
 
 
 @pytest.mark.checklist("A1")
-def test_the_whole_way_with_a_deep_link_opens_a_session(
+def test_a_complete_flow_with_a_deep_link_opens_a_session(
     provider: SmallProvider, desk: SignInDesk, client: Provider
 ) -> None:
-    away = client.begin("/alert?alert=17", CALLBACK)
-    query = provider.authorize(away.address)
+    address, state = client.begin("/alert?alert=17", CALLBACK)
+    query = provider.authorize(address)
     assert provider.asked["code_challenge_method"] == "S256"
     assert (provider.asked["response_type"], provider.asked["redirect_uri"]) == ("code", CALLBACK)
-    back = client.returned(query, away.state, CALLBACK, "Browser")
-    assert back.target == "/alert?alert=17"
-    actor = desk.sessions.who(back.token)
+    target, session = client.complete(query, state, CALLBACK, "Browser")
+    assert target == "/alert?alert=17"
+    actor = desk.sessions.who(session)
     assert (actor.name, actor.role, actor.source) == ("Vera", Role.COORDINATOR, SignInSource.OIDC)
-    with pytest.raises(RefusedError, match="too old, was used, or was begun in another browser"):
-        client.returned(query, away.state, CALLBACK)
+    with pytest.raises(RefusedError, match="expired, was already used, or began in another browser"):
+        client.complete(query, state, CALLBACK)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,8 @@ def test_the_whole_way_with_a_deep_link_opens_a_session(
         {"nonce": "another"},
         {"nonce": None},
         {"aud": "another site"},
+        {"aud": "another site", "azp": "alertreview"},
+        {"aud": ["another site", "alertreview"], "azp": "another site"},
         {"iss": "https://evil.example"},
         {"exp": 1_000_000},
         {"exp": None},
@@ -66,29 +69,33 @@ def test_the_whole_way_with_a_deep_link_opens_a_session(
         {"preferred_username": "nobody@clinic"},
     ],
 )
-def test_a_token_that_does_not_hold_opens_nothing(
+def test_an_invalid_token_opens_nothing(
     provider: SmallProvider, desk: SignInDesk, client: Provider, claims: dict[str, Any]
 ) -> None:
     provider.claims = claims
-    away = client.begin("/", CALLBACK)
+    address, state = client.begin("/", CALLBACK)
     with pytest.raises(RefusedError):
-        client.returned(provider.authorize(away.address), away.state, CALLBACK)
+        client.complete(provider.authorize(address), state, CALLBACK)
     assert desk.accounts.sessions() == ()
 
 
-def test_a_token_signed_by_another_key_opens_nothing(provider: SmallProvider, client: Provider) -> None:
+@pytest.mark.parametrize("algorithm", ["RS256", "HS256", "none"])
+def test_a_token_that_the_provider_did_not_sign_opens_nothing(
+    provider: SmallProvider, client: Provider, algorithm: str
+) -> None:
     provider.key = OTHER_KEY
-    away = client.begin("/", CALLBACK)
-    with pytest.raises(RefusedError, match="does not hold"):
-        client.returned(provider.authorize(away.address), away.state, CALLBACK)
+    provider.header["alg"] = algorithm
+    address, state = client.begin("/", CALLBACK)
+    with pytest.raises(RefusedError, match="not valid"):
+        client.complete(provider.authorize(address), state, CALLBACK)
 
 
 def test_another_browser_a_wrong_code_or_a_refusal_opens_nothing(
     provider: SmallProvider, desk: SignInDesk, client: Provider, site: StoredSite
 ) -> None:
     for bend in ("cookie", "code", "refusal", "late", "no state"):
-        away = client.begin("/", CALLBACK)
-        query = provider.authorize(away.address)
+        address, state = client.begin("/", CALLBACK)
+        query = provider.authorize(address)
         if bend == "code":
             query["code"] = "guessed"
         elif bend == "refusal":
@@ -98,7 +105,7 @@ def test_another_browser_a_wrong_code_or_a_refusal_opens_nothing(
         elif bend == "no state":
             query["state"] = ""
         with pytest.raises(RefusedError):
-            client.returned(query, "" if bend in {"cookie", "no state"} else away.state, CALLBACK)
+            client.complete(query, "" if bend in {"cookie", "no state"} else state, CALLBACK)
     assert desk.accounts.sessions() == ()
 
 
@@ -111,27 +118,50 @@ def test_fresh_credentials_are_asked_for_there_and_must_be_fresh_and_the_same_pe
     number = desk.sessions.who(token).session_id
     for claims in ({"auth_time": int(time.time()) - 3600}, {"auth_time": None}, {"preferred_username": "other@clinic"}):
         provider.claims = claims
-        away = client.begin("/reports", CALLBACK, number)
+        address, state = client.begin("/reports", CALLBACK, number)
         with pytest.raises(RefusedError):
-            client.returned(provider.authorize(away.address), away.state, CALLBACK)
+            client.complete(provider.authorize(address), state, CALLBACK)
         assert (provider.asked["prompt"], provider.asked["max_age"]) == ("login", "0")
     assert desk.sessions.who(token).confirmed_at is None
     provider.claims = {}
-    away = client.begin("/reports", CALLBACK, number)
-    back = client.returned(provider.authorize(away.address), away.state, CALLBACK)
-    assert (back.target, back.token) == ("/reports", "")
+    address, state = client.begin("/reports", CALLBACK, number)
+    target, session = client.complete(provider.authorize(address), state, CALLBACK)
+    assert (target, session) == ("/reports", "")
     desk.sessions.use_confirmation(desk.sessions.who(token))
     desk.sessions.log_out(token)
-    away = client.begin("/reports", CALLBACK, number)
+    address, state = client.begin("/reports", CALLBACK, number)
     with pytest.raises(SignedOutError):
-        client.returned(provider.authorize(away.address), away.state, CALLBACK)
+        client.complete(provider.authorize(address), state, CALLBACK)
 
 
-def test_a_provider_that_is_away_or_calls_itself_otherwise_is_named(desk: SignInDesk, provider: SmallProvider) -> None:
+def test_an_unreachable_or_misnamed_provider_is_reported(desk: SignInDesk, provider: SmallProvider) -> None:
     gone = Provider(provider.settings().model_copy(update={"issuer": "http://127.0.0.1:9"}), desk.sign_in)
     with pytest.raises(ProviderUnavailableError, match="does not answer"):
         gone.begin("/", CALLBACK)
-    with pytest.raises(RefusedError, match="calls itself otherwise"):
+    with pytest.raises(RefusedError, match="another name"):
         Provider(provider.settings("/realm"), desk.sign_in).begin("/", CALLBACK)
     with pytest.raises(RefusedError, match="no identity provider"):
         Provider(None, desk.sign_in)
+
+
+def test_endpoints_without_tls_are_refused(
+    monkeypatch: pytest.MonkeyPatch, provider: SmallProvider, client: Provider
+) -> None:
+    for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+        with monkeypatch.context() as patch:
+            found = {**provider.metadata(), name: "http://id.example/x"}
+            patch.setattr(provider, "metadata", lambda found=found: found)
+            with pytest.raises(RefusedError, match=f"{name} does not use TLS"):
+                client.begin("/", CALLBACK)
+
+
+def test_no_secret_of_a_flow_is_logged(
+    caplog: pytest.LogCaptureFixture, provider: SmallProvider, desk: SignInDesk, client: Provider
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    kept: list[str] = []
+    desk.sign_in.keep_flow = lambda *given: kept.extend(map(str, given[:3]))  # type: ignore[method-assign]
+    address, state = client.begin("/", CALLBACK)
+    assert state in kept
+    assert all(secret not in caplog.text for secret in kept)
+    assert all(secret in address for secret in kept[:2])

@@ -89,7 +89,7 @@ def test_a_deep_link_survives_the_way_to_the_provider_and_back(
     assert FLOW_COOKIE not in visitor.cookies
     assert visitor.get(DEEP).text == "page /alert"
     again = visitor.get("/login/oidc/callback", params=query)
-    assert (again.status_code, "too old, was used" in again.text) == (403, True)
+    assert (again.status_code, "expired, was already used" in again.text) == (403, True)
 
 
 def bent_state(_provider: SmallProvider, _visitor: TestClient, query: dict[str, str]) -> dict[str, str]:
