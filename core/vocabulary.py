@@ -39,13 +39,76 @@ class RunStatus(StrEnum):
     ABANDONED = "abandoned"
 
 
-class Answer(IntEnum):
-    """A reviewer's answer to a case; the codes never change, their texts may."""
+class Vote(StrEnum):
+    """What an answer counts as in labels and figures."""
 
-    CANNOT_JUDGE = 0
-    USUAL = 1
-    UNUSUAL = 2
-    RELEVANT = 3
+    NONE = "none"
+    """A judgment, but no vote."""
+    USUAL = "usual"
+    UNUSUAL = "unusual"
+    """Positive under the second rule only."""
+    RELEVANT = "relevant"
+    """Positive under both rules."""
+
+
+class Answer(IntEnum):
+    """A reviewer's answer to a case, in the order of the page. One line registers an answer.
+
+    Codes are stored: they count up from 0 and never change. Texts may change, because every study keeps its own copy.
+    A new code needs a migration of the CHECK constraints in `db.models.judgments`.
+
+    Attributes
+    ----------
+    vote : Vote
+        What it counts as.
+    text : str
+        Words of its button, unless the study has its own, and of its code in exported files.
+    short : str
+        Words where there is little room.
+    needs_reason : bool
+        Whether it is saved only with a reason.
+    """
+
+    vote: Vote
+    text: str
+    short: str
+    needs_reason: bool
+
+    # The defaults exist for type checkers only, which read the look-up `Answer(code)` as a call of this method.
+    def __new__(
+        cls, code: int, vote: Vote = Vote.NONE, text: str = "", short: str = "", needs_reason: bool = False
+    ) -> "Answer":
+        """Make a member whose value is its code."""
+        answer = int.__new__(cls, code)
+        answer._value_ = code
+        answer.vote, answer.text, answer.short, answer.needs_reason = vote, text, short, needs_reason
+        return answer
+
+    USUAL = 1, Vote.USUAL, "Usual", "Usual"
+    UNUSUAL = 2, Vote.UNUSUAL, "Unusual, not clinically relevant", "Unusual, not relevant"
+    RELEVANT = 3, Vote.RELEVANT, "Unusual and clinically relevant", "Unusual and relevant"
+    CANNOT_JUDGE = 0, Vote.NONE, "Cannot judge", "Cannot judge", True
+
+    @property
+    def key(self) -> str:
+        """The key that chooses it: its code."""
+        return str(int(self))
+
+    @property
+    def is_vote(self) -> bool:
+        """Whether it counts in labels and figures."""
+        return self.vote is not Vote.NONE
+
+    @property
+    def words(self) -> str:
+        """Its text inside a sentence: "usual"."""
+        return self.text[:1].lower() + self.text[1:]
+
+
+VOTES = tuple(answer for answer in Answer if answer.is_vote)
+NO_VOTES = tuple(answer for answer in Answer if not answer.is_vote)
+NO_VOTE_WORDS = " or ".join(answer.words for answer in NO_VOTES)
+"""Heading of counts of judgments that are no vote: "cannot judge"."""
 
 
 class Certainty(StrEnum):

@@ -1,7 +1,7 @@
 """Words and numbers of the pages: one way to write a score, a time, a share, and to make any text safe to show."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from alertreview.alerts.models import AlertRow
@@ -10,12 +10,6 @@ from alertreview.studies.models import StudyView
 from core.statistics.estimate import Estimate
 from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus, TriageState
 
-ANSWER_TEXTS = {
-    Answer.USUAL: "Usual",
-    Answer.UNUSUAL: "Unusual, not relevant",
-    Answer.RELEVANT: "Unusual and relevant",
-    Answer.CANNOT_JUDGE: "Cannot judge",
-}
 CERTAINTY_TEXTS = {Certainty.CERTAIN: "Certain", Certainty.UNCERTAIN: "Not certain"}
 CASE_TEXTS = {
     CaseState.MAJORITY: "Majority",
@@ -171,9 +165,9 @@ def standing(where: TriageStatus) -> str:
     return TRIAGE_TEXTS[where.state]
 
 
-def answer_text(answer: Answer, texts: dict[int, str] | None = None, limit: int = 40) -> str:
-    """Text of an answer in a study; the house's words when the study has none."""
-    return shorten((texts or {}).get(int(answer)) or ANSWER_TEXTS[answer], limit)
+def answer_text(answer: Answer, texts: Mapping[Answer, str] | None = None, limit: int = 40) -> str:
+    """Text of an answer in a study, or its short text when the study has none."""
+    return shorten((texts or {}).get(answer) or answer.short, limit)
 
 
 def study_name(study: StudyView) -> str:

@@ -14,12 +14,11 @@ from alertreview.alerts.withheld import refuse_withheld
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport
-from alertreview.studies.results import case_rows, progress, votes
+from alertreview.studies.results import case_rows, majority_labels, progress
 from core.errors import NotFoundError, RefusedError
 from core.statistics.alert_rate import weighted_share
-from core.statistics.consensus import majority_label
 from core.statistics.estimate import Estimate
-from core.vocabulary import Answer, Decision, StudyStatus
+from core.vocabulary import Decision, StudyStatus
 from db.database import Database
 from db.rows import AlertFilters, RunRow, StudyRow
 from db.unit_of_work import UnitOfWork
@@ -67,18 +66,8 @@ def expected_rate(uow: UnitOfWork, run: RunRow, study: StudyRow, filters: Workli
     """
     thresholds = _thresholds(uow, run, filters)
     cases = [case for case in case_rows(uow, study.slug) if _inside(case, run, filters, thresholds)]
-    answers: dict[int, list[int]] = {}
-    for vote in votes(uow, study.slug):
-        if vote.answer is not Answer.CANNOT_JUDGE:
-            answers.setdefault(vote.case_id, []).append(int(vote.answer))
-    most = max((len(given) for given in answers.values()), default=1)
-    table = np.full((len(cases), most), np.nan)
-    for row, case in enumerate(cases):
-        given = answers.get(case.case_id, [])
-        table[row, : len(given)] = given
-    labels = majority_label(table).label if cases else np.empty(0)
     rate = weighted_share(
-        labels,
+        majority_labels(uow, study.slug, cases),
         np.array([case.patient_id for case in cases]),
         np.array([1.0 / case.inclusion_probability for case in cases]),
     )

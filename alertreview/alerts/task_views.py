@@ -18,12 +18,11 @@ from alertreview.records.snapshots import read_snapshot
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram
 from alertreview.settings import Clock, Settings
-from alertreview.studies.results import case_rows, votes
+from alertreview.studies.results import case_rows, majority_labels
 from core.errors import NotFoundError, SourceError
-from core.statistics.consensus import majority_label
 from core.statistics.estimate import Estimate, not_computable
 from core.statistics.weighted_auc import patient_jackknife
-from core.vocabulary import Answer, Decision, Kind, TriageState
+from core.vocabulary import Decision, Kind, TriageState
 from db.database import Database
 from db.rows import AlertFilters, RunRow, TaskRow
 from db.unit_of_work import UnitOfWork
@@ -224,18 +223,12 @@ class TaskPages(Service):
             if study is None:
                 return JudgedTask(not_computable("no study of this run is judged yet"))
             cases = [case for case in case_rows(uow, study.slug) if case.task_key == task.task_key]
-            answers: dict[int, list[float]] = {case.case_id: [] for case in cases}
-            for vote in votes(uow, study.slug):
-                if vote.case_id in answers and vote.answer is not Answer.CANNOT_JUDGE:
-                    answers[vote.case_id].append(float(vote.answer))
+            labels = majority_labels(uow, study.slug, cases)
         if not cases:
             return JudgedTask(not_computable("the study has no case of this task"), study.title)
-        table = np.full((len(cases), max(1, *map(len, answers.values()))), np.nan)
-        for row, case in enumerate(cases):
-            table[row, : len(answers[case.case_id])] = answers[case.case_id]
         says = [case.scores.get(filters.scorer or run.scorer) for case in cases]
         auc = patient_jackknife(
-            majority_label(table).label,
+            labels,
             np.array([said.scaled_score if said else np.nan for said in says]),
             np.array([case.patient_id for case in cases]),
             np.array([1.0 / case.inclusion_probability for case in cases]),

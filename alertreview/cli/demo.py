@@ -216,7 +216,7 @@ def _vote(
             case_id=case.case_id,
             answer=(answer := Answer(int(answered.answers[number, reader]))),
             certainty=Certainty.CERTAIN if answered.is_certain[number, reader] else Certainty.UNCERTAIN,
-            reason="Simulated: not enough in the record." if answer is Answer.CANNOT_JUDGE else "",
+            reason="Simulated: not enough in the record." if answer.needs_reason else "",
             active_seconds=float(answered.active_seconds[number, reader]),
         )
         for number, case in enumerate(cases)

@@ -332,7 +332,9 @@ class Exports(Service):
         vote_details: dict[tuple[str, str, int], Row] = {
             (str(judgment.case_id), reader, judgment.version): {
                 "slot": slots.get((judgment.case_id, judgment.reviewer_id)),
-                "answer_text": texts[judgment.rubric_version].get(str(int(judgment.answer or 0))),
+                "answer_text": texts[judgment.rubric_version].get(
+                    "" if judgment.answer is None else judgment.answer.key
+                ),
                 "certainty": judgment.certainty.value if judgment.certainty else None,
                 "comment": judgment.comment or None,
                 "change_reason": judgment.reason or None,

@@ -14,6 +14,7 @@ import yaml
 
 from alertreview.files import data_folder
 from core.errors import InvalidInputError
+from core.vocabulary import Answer
 
 
 class ColumnType(StrEnum):
@@ -124,12 +125,20 @@ def _read(text: str) -> TableSchema:
             meaning=str(c["meaning"]),
             unit=str(c.get("unit", "")),
             missing=str(c.get("missing", "")),
-            values=tuple((str(value), str(meaning)) for value, meaning in c.get("values", {}).items()),
+            values=_answers() if c.get("values") == "answers" else _values(c.get("values", {})),
             repeats=str(c.get("repeats", "")),
         )
         for c in plain["columns"]
     )
     return TableSchema(str(plain["table"]), str(plain["title"]), str(plain["one_row"]), tuple(plain["key"]), columns)
+
+
+def _values(plain: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(value), str(meaning)) for value, meaning in plain.items())
+
+
+def _answers() -> tuple[tuple[str, str], ...]:
+    return tuple((a.key, a.words if a.is_vote else f"{a.words} (no vote)") for a in sorted(Answer))
 
 
 Plain = str | int | float | bool | None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from alertreview.reports.blocks import Block, Heading, Paragraph, Table
 from core.studies.report import StudyReport
-from core.vocabulary import OPEN_PANEL_LIMIT
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def _readers(report: StudyReport) -> str:
 
 def _indeterminate(report: StudyReport) -> str:
     left_out = "; ".join(f"{n} {why}" for why, n in report.primary.left_out.items()) or "none"
-    return f"Undetermined cases are left out and listed ({left_out}); 'cannot judge' {report.n_cannot_judge} times"
+    return f"Undetermined cases are left out and listed ({left_out}); '{NO_VOTE_WORDS}' {report.n_cannot_judge} times"
 
 
 def _missing(report: StudyReport) -> str:

@@ -10,7 +10,7 @@ from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
 from core.studies.texts import headline_point
-from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT
 
 KIND_WORDS = {
     "LAB_ORDER": "Lab orders",
@@ -231,7 +231,8 @@ def _readers(report: StudyReport) -> list[Block]:
         )
         for r in report.readers
     )
-    header = ("Reader", "Votes", "Cannot judge", "Relevant", "AUC against this reader", "AUC without this reader")
+    no_vote = NO_VOTE_WORDS.capitalize()
+    header = ("Reader", "Votes", no_vote, "Relevant", "AUC against this reader", "AUC without this reader")
     return [
         Heading("What disagreement allows", 3),
         Paragraph(

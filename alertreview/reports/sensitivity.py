@@ -19,15 +19,14 @@ from alertreview.scoring.score_site import score_fold
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
 from alertreview.settings import Progress, Settings
 from alertreview.studies.models import CaseForReport
-from alertreview.studies.results import case_rows, votes
+from alertreview.studies.results import case_rows, majority_labels
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.scoring.all_tasks import N_TOP, ScoringParameters, Sensitivity, SensitivityPoint, Varied, share_in_common
 from core.scoring.parameters import SOFTHAD, SOFTHAD_PAPER
-from core.statistics.consensus import majority_label
 from core.statistics.estimate import Estimate, not_computable
 from core.statistics.weighted_auc import patient_jackknife
 from core.studies.report import from_plain, to_plain
-from core.vocabulary import Answer, Decision
+from core.vocabulary import Decision
 from db.database import Database
 from db.rows import RunRow, TaskRow
 from db.unit_of_work import UnitOfWork
@@ -172,15 +171,7 @@ def _judged(uow: UnitOfWork, run: RunRow) -> tuple[list[CaseForReport], npt.NDAr
     if study is None:
         return [], np.empty(0), ""
     cases = list(case_rows(uow, study.slug))
-    answers: dict[int, list[float]] = {case.case_id: [] for case in cases}
-    for vote in votes(uow, study.slug):
-        if vote.answer is not Answer.CANNOT_JUDGE:
-            answers[vote.case_id].append(float(vote.answer))
-    table = np.full((len(cases), max([1, *map(len, answers.values())])), np.nan)
-    for row, case in enumerate(cases):
-        table[row, : len(answers[case.case_id])] = answers[case.case_id]
-    labels = majority_label(table).label if cases else np.empty(0)
-    return cases, np.asarray(labels, dtype=float), study.title
+    return cases, majority_labels(uow, study.slug, cases), study.title
 
 
 def _at(varied: RunToVary, what: Varied, setting: float, n_jobs: int | None) -> Iterator[SensitivityPoint]:

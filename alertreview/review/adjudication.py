@@ -141,9 +141,9 @@ class AdjudicationService(Service):
             If somebody adjudicated the case meanwhile.
         """
         if answer is None:
-            raise RefusedError("No answer is chosen. Choose 1, 2, 3 or 0, then save.")
-        if (answer is Answer.CANNOT_JUDGE or version_seen) and not reason.strip():
-            raise RefusedError("'Cannot judge', and changing an adjudication, need a reason.")
+            raise RefusedError("No answer is chosen. Choose one, then save.")
+        if (answer.needs_reason or version_seen) and not reason.strip():
+            raise RefusedError(f"'{answer.text}', and changing an adjudication, need a reason.")
         if not form_key:
             raise InvalidInputError("The form has no key. Reload the case.")
         check_comment(comment)

@@ -39,9 +39,9 @@ class AnswerInput:
 def save(database: Database, now: datetime, form: JudgmentForm, given: AnswerInput) -> SavedJudgment:
     """Save an answer; see `alertreview.review.review.ReviewService.submit_judgment` for the rules."""
     if given.answer is None:
-        raise RefusedError("No answer is chosen. Choose 1, 2, 3 or 0, then save.")
-    if given.answer is Answer.CANNOT_JUDGE and not given.reason.strip():
-        raise RefusedError("'Cannot judge' needs a reason. Say what is missing, then save.")
+        raise RefusedError("No answer is chosen. Choose one, then save.")
+    if given.answer.needs_reason and not given.reason.strip():
+        raise RefusedError(f"'{given.answer.text}' needs a reason. Say what is missing, then save.")
     check_comment(given.comment)
     check_comment(given.reason)
     with database.write(case_id=form.case_id) as uow:

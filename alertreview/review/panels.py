@@ -28,7 +28,7 @@ class PanelCase:
     study_title: str
     case_id: int
     question: str
-    answer_texts: dict[int, str]
+    answer_texts: dict[Answer, str]
     answer: Answer | None
     """The reader's saved answer; None while there is none, or once it was taken back."""
     certainty: Certainty | None
@@ -146,7 +146,7 @@ def _panel_case(uow: UnitOfWork, place: PanelPlace, person_id: int) -> PanelCase
         study_title=place.title,
         case_id=place.case_id,
         question=rubric.question,
-        answer_texts={int(code): text for code, text in rubric.answer_texts.items()},
+        answer_texts=rubric.answers,
         answer=stands.answer if stands else None,
         certainty=stands.certainty if stands else None,
         comment=stands.comment if stands else "",

@@ -23,7 +23,7 @@ from alertreview.studies.models import (
     history_of,
     states_of_cases,
 )
-from alertreview.studies.studies import StudyService
+from alertreview.studies.studies import ANSWER_TEXTS, StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.studies.selection import SelectionDesign
 from core.vocabulary import Answer, CaseState, StudyStatus
@@ -85,7 +85,7 @@ def _references(uow: UnitOfWork, source: StudyRow) -> dict[int, tuple[Answer, st
         # 1, 2 and 3 decide for "not relevant", and yet no answer of the three is the panel's.
         if 2 * n_same > len(votes):
             found[case_id] = (Answer(answer), f"{n_same} of {len(votes)} readers answered so.")
-    return {case_id: reference for case_id, reference in found.items() if reference[0] is not Answer.CANNOT_JUDGE}
+    return {case_id: reference for case_id, reference in found.items() if reference[0].is_vote}
 
 
 def _training_case(case: CaseRow, reference: tuple[Answer, str]) -> ChosenCase:
@@ -225,7 +225,7 @@ class StudyDesk(Service):
             order_seed=plan.seed,
             question=rubric.question,
             guidelines=rubric.guidelines,
-            answer_texts=_by_code(rubric),
+            answer_texts=rubric.answer_texts,
             selection_design=design,
             is_open_panel=is_open_panel,
             actor=actor,
@@ -272,7 +272,7 @@ class StudyDesk(Service):
             order_seed=seed,
             question=rubric.question,
             guidelines=rubric.guidelines,
-            answer_texts={Answer(int(code)): text for code, text in rubric.answer_texts.items()},
+            answer_texts=ANSWER_TEXTS | rubric.answers,
             selection_design={"preset": f"training on decided cases of study {from_slug}"},
             is_calibration=True,
             actor=actor,
@@ -293,9 +293,7 @@ class StudyDesk(Service):
             rubric = uow.studies.rubric(study.id)
             return StudyPaper(
                 slug=slug,
-                rubric=Rubric(
-                    rubric.question, {int(code): text for code, text in rubric.answer_texts.items()}, rubric.guidelines
-                ),
+                rubric=Rubric(rubric.question, rubric.answers, rubric.guidelines),
                 rubric_version=study.rubric_version,
                 run_id=study.run_id,
                 order_seed=study.order_seed,
@@ -349,13 +347,6 @@ def _design(plan: StudyPlan) -> SelectionDesign:
         balance_decisions=plan.balance_decisions,
         seed=plan.seed,
     )
-
-
-def _by_code(rubric: Rubric) -> dict[Answer, str]:
-    unknown = set(rubric.answer_texts) - {int(answer) for answer in Answer}
-    if unknown:
-        raise InvalidInputError(f"There is no answer code {min(unknown)}; codes are 0 to 3 and never change.")
-    return {Answer(code): text for code, text in rubric.answer_texts.items()}
 
 
 def _histogram(scores: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> Histogram:

@@ -27,7 +27,8 @@ class StudyView:
     simulated: bool
     question: str
     guidelines: str
-    answer_texts: dict[int, str]
+    answer_texts: dict[Answer, str]
+    """Answers that it offers, in the order of the page."""
     n_slots: int
     n_cases: int
     n_complete: int
@@ -63,7 +64,7 @@ def study_view(uow: UnitOfWork, study: StudyRow) -> StudyView:
         simulated=study.simulated,
         question=rubric.question,
         guidelines=rubric.guidelines,
-        answer_texts={int(code): text for code, text in rubric.answer_texts.items()},
+        answer_texts=rubric.answers,
         n_slots=study.n_slots,
         n_cases=len(states),
         n_complete=len(states) - counted[CaseState.OPEN],
@@ -191,10 +192,10 @@ class PlanPreview:
 
 @dataclass(frozen=True)
 class Rubric:
-    """What readers are asked and told; answer texts by code."""
+    """What readers are asked and told."""
 
     question: str
-    answer_texts: dict[int, str]
+    answer_texts: dict[Answer, str]
     guidelines: str = ""
 
 

@@ -1,11 +1,15 @@
 """What a study has brought: votes, cases with scores, and progress, as plain rows for reports and exports."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
 
 from alertreview.studies.models import CaseForReport, ReaderProgress, ScorerSays, StudyProgress, Vote, states_of_cases
 from core.errors import RefusedError
+from core.statistics.consensus import majority_label
 from core.vocabulary import CaseState, SlotState
 from db.rows import CaseScoreRow, SlotRow, StudyRow, VoteRow
 from db.unit_of_work import UnitOfWork
@@ -62,6 +66,18 @@ def case_rows(uow: UnitOfWork, slug: str) -> tuple[CaseForReport, ...]:
         for case in uow.cases.in_study(study.id)
         if not case.repeat_number
     )
+
+
+def majority_labels(uow: UnitOfWork, slug: str, cases: Sequence[CaseForReport]) -> npt.NDArray[np.float64]:
+    """Return the majority label of some cases of a study: 1 relevant, 0 not, NaN undetermined."""
+    answers: dict[int, list[int]] = {case.case_id: [] for case in cases}
+    for vote in votes(uow, slug):
+        if vote.case_id in answers:
+            answers[vote.case_id].append(int(vote.answer))
+    matrix = np.full((len(cases), max([1, *map(len, answers.values())])), np.nan)
+    for row, given in enumerate(answers.values()):
+        matrix[row, : len(given)] = given
+    return majority_label(matrix).label
 
 
 def progress(uow: UnitOfWork, slug: str) -> StudyProgress:

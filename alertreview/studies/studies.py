@@ -15,12 +15,7 @@ from db.database import Database
 from db.rows import CaseScoreRow, InstanceRow, NewCase, NewStudy, RubricRow, RunRow, StudyRow, TaskRow
 from db.unit_of_work import UnitOfWork
 
-ANSWER_TEXTS = {
-    Answer.CANNOT_JUDGE: "Cannot judge",
-    Answer.USUAL: "Usual",
-    Answer.UNUSUAL: "Unusual, not clinically relevant",
-    Answer.RELEVANT: "Unusual and clinically relevant",
-}
+ANSWER_TEXTS = {answer: answer.text for answer in Answer}
 QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
 COMMAND_LINE = "command line"
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
@@ -338,8 +333,8 @@ def _rubric(
     study_id: int, version: int, question: str, guidelines: str, answer_texts: Mapping[Answer, str], now: datetime
 ) -> RubricRow:
     if set(answer_texts) != set(Answer) or not all(text.strip() for text in answer_texts.values()):
-        raise InvalidInputError("Every answer code, 0 to 3, needs a text, and there are no others.")
-    texts = {str(int(answer)): answer_texts[answer] for answer in Answer}
+        raise InvalidInputError(f"Every answer code, 0 to {max(Answer):d}, needs a text, and there are no others.")
+    texts = {answer.key: answer_texts[answer] for answer in sorted(Answer)}
     return RubricRow(
         study_id=study_id,
         version=version,

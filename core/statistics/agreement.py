@@ -1,10 +1,10 @@
 """How far readers agree: raw agreement, Fleiss kappa, Krippendorff alpha, Gwet AC1 and Cohen kappa, with intervals.
 
-Votes come as a matrix with one row for each case and one column for each reader; NaN is no vote. "Cannot judge" is no
-vote either: mask it before (`core.statistics.consensus.votes_of`). Cases with fewer than two votes carry no information
-on
-agreement and are counted as left out. Every coefficient may be "not computable", and then says why; kappa and its kin
-fall towards zero when nearly all cases get the same answer, so none of them is shown without raw agreement.
+Votes come as a matrix with one row for each case and one column for each reader; NaN is no vote. An answer that is no
+vote, such as "cannot judge", is masked before (`core.statistics.consensus.votes_of`). Cases with fewer than two votes
+carry no information on agreement and are counted as left out. Every coefficient may be "not computable", and then says
+why; kappa and its kin fall towards zero when nearly all cases get the same answer, so none of them is shown without raw
+agreement.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """From the votes on a case to its label and state: by majority, never by chance, undetermined when votes do not decide.
 
 Answers come as a matrix with one row for each case and one column for each reader (or slot): the codes of
-`core.vocabulary.Answer`, NaN where there is no judgment. "Cannot judge" is a judgment but no vote.
+`core.vocabulary.Answer`, NaN where there is no judgment. Some answers, such as "cannot judge", are judgments but no
+votes.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InvalidInputError
-from core.vocabulary import Answer, CaseState
+from core.vocabulary import VOTES, Answer, CaseState, Vote
 
 FloatArray = NDArray[np.float64]
-RELEVANT_ONLY = frozenset({Answer.RELEVANT})
+RELEVANT_ONLY = frozenset(answer for answer in VOTES if answer.vote is Vote.RELEVANT)
 """First positive rule: unusual and clinically relevant."""
-UNUSUAL_OR_RELEVANT = frozenset({Answer.UNUSUAL, Answer.RELEVANT})
+UNUSUAL_OR_RELEVANT = frozenset(answer for answer in VOTES if answer.vote is not Vote.USUAL)
 """Second positive rule: unusual, relevant or not."""
 
 
@@ -32,7 +33,7 @@ def check_answers(answers: ArrayLike) -> FloatArray:
     if matrix.ndim != 2:
         raise InvalidInputError(f"Answers have {matrix.ndim} dimensions; give a row per case and a column per reader.")
     given = matrix[~np.isnan(matrix)]
-    known = [int(a) for a in Answer]
+    known = [int(answer) for answer in sorted(Answer)]
     if not np.isin(given, known).all():
         bad = given[~np.isin(given, known)][0]
         raise InvalidInputError(f"Answer {bad:g} does not exist; answers are {known}. Recode the judgments.")
@@ -40,7 +41,7 @@ def check_answers(answers: ArrayLike) -> FloatArray:
 
 
 def votes_of(answers: ArrayLike) -> FloatArray:
-    """Blank out "cannot judge": what is left are the votes.
+    """Return the answers with NaN in place of those that are no vote, such as "cannot judge".
 
     Examples
     --------
@@ -48,7 +49,7 @@ def votes_of(answers: ArrayLike) -> FloatArray:
     [[3.0, nan, 1.0]]
     """
     matrix = check_answers(answers)
-    return np.where(matrix == Answer.CANNOT_JUDGE, np.nan, matrix)
+    return np.where(np.isin(matrix, VOTES), matrix, np.nan)
 
 
 def positive_votes(answers: ArrayLike, positive: Collection[Answer] = RELEVANT_ONLY) -> FloatArray:
@@ -67,13 +68,15 @@ def positive_votes(answers: ArrayLike, positive: Collection[Answer] = RELEVANT_O
     Raises
     ------
     InvalidInputError
-        If nothing, everything, or "cannot judge" is said to be positive.
+        If `positive` is empty, holds every vote, or holds an answer that is no vote.
     """
     votes = votes_of(answers)
-    codes = {int(a) for a in positive}
-    if not codes or Answer.CANNOT_JUDGE in codes or codes >= {1, 2, 3}:
-        raise InvalidInputError(f"Positive answers {sorted(codes)} leave no question; name some of 1, 2, 3, not all.")
-    return np.where(np.isnan(votes), np.nan, np.isin(votes, list(codes)).astype(np.float64))
+    if not positive or not set(positive) < set(VOTES):
+        some = ", ".join(answer.key for answer in VOTES)
+        raise InvalidInputError(
+            f"Positive answers {sorted(map(int, positive))} leave no question; name some of {some}, not all."
+        )
+    return np.where(np.isnan(votes), np.nan, np.isin(votes, [*positive]).astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,8 @@ def adjudicated_label(
     ----------
     majority : CaseLabels
     adjudications : array-like of shape (n_cases,)
-        The adjudicator's answer; NaN where the case was not adjudicated. "Cannot judge" makes a case undetermined.
+        The adjudicator's answer; NaN where the case was not adjudicated. An answer that is no vote makes the case
+        undetermined.
     positive : collection of Answer
 
     Returns
@@ -178,8 +182,8 @@ def adjudicated_label(
     decided = ~np.isnan(answers)
     label = np.where(decided, votes, majority.label)
     why = tuple(
-        ("the adjudicator could not judge" if answer == Answer.CANNOT_JUDGE else "") if done else reason
-        for answer, done, reason in zip(answers, decided, majority.why_not, strict=True)
+        ("the adjudicator could not judge" if np.isnan(vote) else "") if done else reason
+        for vote, done, reason in zip(votes, decided, majority.why_not, strict=True)
     )
     return CaseLabels(label, why)
 

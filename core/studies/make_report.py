@@ -31,7 +31,7 @@ from core.studies.report import (
 from core.studies.report_input import StudyArrays, StudyInput, prepare
 from core.studies.results import Labelling, agreement_report, dawid_skene_report, reader_reports, result_set
 from core.studies.texts import headline, warnings
-from core.vocabulary import OPEN_PANEL_LIMIT, Answer, CaseState
+from core.vocabulary import OPEN_PANEL_LIMIT, CaseState
 
 __all__ = ["StudyInput", "StudyReport", "study_report"]
 
@@ -80,7 +80,7 @@ def study_report(study: StudyInput) -> StudyReport:
         n_readers=len(arrays.readers),
         n_slots=study.n_slots,
         n_votes=int((~np.isnan(positive)).sum()),
-        n_cannot_judge=int((arrays.answers == Answer.CANNOT_JUDGE).sum()),
+        n_cannot_judge=int((~np.isnan(arrays.answers) & np.isnan(positive)).sum()),
         headline=headline(arrays, results["majority-3"], agreement, ceiling),
         warnings=warnings(arrays, results, agreement, ceiling, skene),
         results=tuple(results.values()),

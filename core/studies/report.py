@@ -217,7 +217,7 @@ class AgreementReport:
     """How far the readers agree."""
 
     answers: AgreementFigures
-    """On the answers usual / unusual / relevant ("cannot judge" is no vote)."""
+    """On the answers usual / unusual / relevant; an answer that is no vote is left out."""
     positive: AgreementFigures
     """On the question of the report, positive or not: this one limits the AUC."""
     by_kind: tuple[AgreementFigures, ...] = ()

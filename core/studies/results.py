@@ -34,7 +34,7 @@ from core.studies.report import (
     SubgroupReport,
 )
 from core.studies.report_input import StudyArrays
-from core.vocabulary import Answer, CaseState, Decision, Kind
+from core.vocabulary import VOTES, CaseState, Decision, Kind
 
 GROUPINGS = {"kind": "kind", "decision": "decision", "sex": "sex", "age band": "age_band", "unit": "unit"}
 """What divides cases into subgroups, and the column that says so."""
@@ -222,7 +222,7 @@ def agreement_report(study: StudyArrays) -> AgreementReport:
     by_kind = [(str(kind), study.column("kind") == kind) for kind in Kind]
     by_decision = [(str(decision), study.column("decision") == decision) for decision in Decision]
     return AgreementReport(
-        answers=agreement_figures(study, "all cases", votes, n_categories=3),
+        answers=agreement_figures(study, "all cases", votes, n_categories=len(VOTES)),
         positive=agreement_figures(study, "all cases", positive, n_categories=2),
         by_kind=_each(study, positive, by_kind),
         by_decision=_each(study, positive, by_decision),
@@ -275,12 +275,11 @@ def reader_reports(study: StudyArrays) -> tuple[ReaderReport, ...]:
     for column, reader in enumerate(study.readers):
         own = positive[:, column]
         others = majority_label(np.delete(study.answers, column, axis=1)).label
-        answered = study.answers[:, column]
         reports.append(
             ReaderReport(
                 reader=reader,
                 n_votes=int((~np.isnan(own)).sum()),
-                n_cannot_judge=int((answered == Answer.CANNOT_JUDGE).sum()),
+                n_cannot_judge=int((~np.isnan(study.answers[:, column]) & np.isnan(own)).sum()),
                 share_positive=weighted_share(own, study.patient, level=study.source.level),
                 auc_against={key: weighted_figure(study, own, key) for key in study.scores},
                 auc_without={key: _without(study, others, key) for key in study.scores},

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from core.statistics.consensus import votes_of
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
 from core.studies.report_input import StudyArrays
-from core.vocabulary import OPEN_PANEL_LIMIT, is_open_panel
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, is_open_panel
 
 UNEVEN = 0.5
 """Warn when unequal weights leave fewer than this share of the cases as an effective number."""
@@ -120,8 +121,8 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
         said.append("Simulated: no figure of this report says anything about real patients or real readers.")
     if not judged.any():
         said.append("No case has a judgment yet.")
-    elif not np.nansum(study.answers):
-        said.append("Every judgment is 'cannot judge': no case has a vote.")
+    elif np.isnan(votes_of(study.answers)).all():
+        said.append(f"Every judgment is '{NO_VOTE_WORDS}': no case has a vote.")
     if len(study.readers) == 1:
         said.append("One reader only: no majority label, and agreement cannot be computed.")
     open_cases = int((judged < study.source.n_slots).sum())

@@ -24,7 +24,7 @@ class Step:
 
 STEPS: Mapping[str, tuple[Step, ...]] = {
     "Panel reader": (
-        Step("review", "Review", "Judge a case", "Press 1, 2, 3 or 0 for an answer, then S to save it and go on."),
+        Step("review", "Review", "Judge a case", "Press the number of an answer, then S to save it and go on."),
         Step("review", "Review", "Change your mind", "Z takes the last answer back; L puts a case aside for later."),
         Step(
             "my_judgments",

@@ -108,14 +108,14 @@ def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting:
 def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> None:
     chosen_key = f"adj_choice_{case.case_id}"
     chosen: Answer | None = st.session_state.get(chosen_key)
-    with st.grid(4, min_column_width=150, gap="xsmall"):
-        for answer, key in answers.ANSWER_KEYS.items():
+    with st.grid(len(study.answer_texts), min_column_width=150, gap="xsmall"):
+        for answer in study.answer_texts:
             st.button(
                 texts.answer_text(answer, study.answer_texts),
                 key=f"adj_answer_{int(answer)}_{case.case_id}",
                 type="primary" if chosen is answer else "secondary",
                 icon=":material/check:" if chosen is answer else None,
-                shortcut=None if is_phone() else key,
+                shortcut=None if is_phone() else answer.key,
                 width="stretch",
                 on_click=st.session_state.__setitem__,
                 args=(chosen_key, answer),
@@ -124,7 +124,7 @@ def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> No
         st.text_input(
             "Reason",
             key=f"adj_reason_{case.case_id}",
-            placeholder="Why so? Kept with the answer (needed for cannot judge)",
+            placeholder=f"Reason, kept with the answer (needed for “{answers.WITH_REASON}”)",
             label_visibility="collapsed",
             max_chars=2000,
         )

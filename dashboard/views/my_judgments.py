@@ -53,13 +53,7 @@ def _clear() -> None:
 
 def _filtered(rows: tuple[JudgmentRow, ...], studies: dict[str, StudyView]) -> list[JudgmentRow]:
     """Draw the filters and return the rows that pass them."""
-    words = {
-        ALL: None,
-        **{
-            texts.ANSWER_TEXTS[answer]: answer
-            for answer in (Answer.USUAL, Answer.UNUSUAL, Answer.RELEVANT, Answer.CANNOT_JUDGE)
-        },
-    }
+    words = {ALL: None} | {answer.short: answer for answer in Answer}
     with st.container(horizontal=True, vertical_alignment="top"):
         word = st.segmented_control("Answer", list(words), default=ALL, required=True, key="mj_answer")
         slug = st.selectbox(

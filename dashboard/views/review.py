@@ -16,10 +16,7 @@ from dashboard.components.studies.choice import study_asked, study_to_read
 from dashboard.context import acting_person, application, colours, has_arrived, is_phone
 
 KEYS = (
-    ("1", "usual"),
-    ("2", "unusual, not clinically relevant"),
-    ("3", "unusual and clinically relevant"),
-    ("0", "cannot judge; say why in the comment"),
+    *((one.key, f"{one.words}; say why in the comment" if one.needs_reason else one.words) for one in Answer),
     ("S, or Ctrl + Enter", "save and go on; Ctrl + Enter also from the comment"),
     ("Z", "undo: take back the choice, or the answer saved last"),
     ("L", "put aside for later"),
@@ -256,17 +253,17 @@ def _usual(low: float | None, high: float | None) -> str:
 
 
 def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
-    """Draw the answer bar: four answers, then certainty, comment, undo, later, save."""
+    """Draw the answer bar: the answers, then certainty, comment, undo, later, save."""
     phone = is_phone()
-    with st.grid(4, min_column_width=150, gap="xsmall"):
-        for answer, key in answers.ANSWER_KEYS.items():
+    with st.grid(len(study.answer_texts), min_column_width=150, gap="xsmall"):
+        for answer in study.answer_texts:
             chosen = case.draft.answer == answer
             st.button(
                 texts.answer_text(answer, study.answer_texts),
                 key=f"rv_answer_{int(answer)}_{case.case_id}",
                 type="primary" if chosen else "secondary",
                 icon=":material/check:" if chosen else None,
-                shortcut=None if phone else key,
+                shortcut=None if phone else answer.key,
                 width="stretch",
                 on_click=session.choose,
                 args=(case.case_id, answer),
@@ -298,13 +295,13 @@ def _certainty(case: BlindedCase) -> None:
 
 
 def _comment(case: BlindedCase, key: str) -> None:
-    cannot = case.draft.answer is Answer.CANNOT_JUDGE
+    needs_reason = case.draft.answer is not None and case.draft.answer.needs_reason
     if key not in st.session_state:
         st.session_state[key] = case.draft.comment
     st.text_input(
         "Comment",
         key=key,
-        placeholder="Why can this case not be judged? (needed)" if cannot else "Comment, optional",
+        placeholder="Why can this case not be judged? (needed)" if needs_reason else "Comment, optional",
         label_visibility="collapsed",
         max_chars=2000,
         on_change=session.set_comment,

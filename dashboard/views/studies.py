@@ -161,11 +161,7 @@ def _readers(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
 def _question(study: StudyView) -> None:
     with cards.card("Question"):
         st.markdown(texts.plain(study.question, 400))
-        answers = [
-            f"- {texts.plain(text, 80)}"
-            for _, text in sorted(study.answer_texts.items(), key=lambda i: (i[0] == 0, i[0]))
-        ]
-        st.markdown("\n".join(answers))
+        st.markdown("\n".join(f"- {texts.plain(text, 80)}" for text in study.answer_texts.values()))
     with cards.card("Guidelines"):
         lines = (study.guidelines or "This study has no written guidelines.")[:6000].splitlines()
         st.markdown("  \n".join(texts.guideline(line) for line in lines))

@@ -10,21 +10,14 @@ from alertreview.rights import Action
 from alertreview.scoring.models import RunView
 from alertreview.studies.models import PRESETS, PlanPreview, Rubric, StudyPlan, StudyView
 from core.errors import AlertReviewError
-from core.vocabulary import Role, StudyStatus
+from core.vocabulary import Answer, Role, StudyStatus
 from dashboard import texts
 from dashboard.charts.strata import strata
 from dashboard.components import cards
 from dashboard.context import application, colours, may, shown_errors
 
 OWN = "own choice"
-CODES = (1, 2, 3, 0)
 QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
-ANSWERS = {
-    1: "Usual",
-    2: "Unusual, not clinically relevant",
-    3: "Unusual and clinically relevant",
-    0: "Cannot judge",
-}
 NEVER_CHANGED = "How a study is read never changes afterwards."
 MAY_READ = frozenset({Role.REVIEWER, Role.ADJUDICATOR, Role.COORDINATOR})
 
@@ -114,8 +107,8 @@ def _rubric() -> Rubric:
     with cards.card("Question", "frozen when the study starts; each change before is a version"):
         question = st.text_input("Question", QUESTION, key="su_question", max_chars=400)
         answer_texts = {
-            code: st.text_input(f"Answer {code}", ANSWERS[code], key=f"su_answer_{code}", max_chars=80)
-            for code in CODES
+            answer: st.text_input(f"Answer {answer:d}", answer.text, key=f"su_answer_{answer:d}", max_chars=80)
+            for answer in Answer
         }
         guidelines = st.text_area(
             "Guidelines", key="su_guidelines", height=110, placeholder="Judge by what was known at 08:00 …"

@@ -9,6 +9,9 @@ from core.vocabulary import Answer, Certainty
 from db.models.base import Base
 from db.models.types import AnswerCode, words
 
+_KNOWN_CODE = f"answer BETWEEN {min(Answer):d} AND {max(Answer):d}"
+_WITH_REASON = ", ".join(answer.key for answer in Answer if answer.needs_reason)
+
 
 class Judgment(Base):
     """One version of one reader's answer to a case; the highest version is the current one, nothing is ever changed.
@@ -20,9 +23,9 @@ class Judgment(Base):
     __table_args__ = (
         sa.UniqueConstraint("case_id", "reviewer_id", "version"),
         sa.Index(None, "reviewer_id"),
-        sa.CheckConstraint("answer BETWEEN 0 AND 3", name="answer_code"),
+        sa.CheckConstraint(_KNOWN_CODE, name="answer_code"),
         sa.CheckConstraint("version >= 1", name="version_from_one"),
-        sa.CheckConstraint("answer IS NULL OR answer <> 0 OR reason <> ''", name="reason_given"),
+        sa.CheckConstraint(f"answer IS NULL OR answer NOT IN ({_WITH_REASON}) OR reason <> ''", name="reason_given"),
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -51,7 +54,7 @@ class Adjudication(Base):
     """One version of the consensus on a case, by somebody who never was a reader of it; never mixed with votes."""
 
     __tablename__ = "adjudication"
-    __table_args__ = (sa.CheckConstraint("answer BETWEEN 0 AND 3", name="answer_code"),)
+    __table_args__ = (sa.CheckConstraint(_KNOWN_CODE, name="answer_code"),)
 
     case_id: Mapped[int] = mapped_column(sa.ForeignKey("study_case.id"), primary_key=True)
     version: Mapped[int] = mapped_column(primary_key=True)

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import aliased
 
-from core.vocabulary import Answer, SlotState, StudyStatus
+from core.vocabulary import NO_VOTES, SlotState, StudyStatus
 from db.models import Assignment, CohortSnapshot, Draft, Instance, Judgment, Study, StudyCase, StudyReader
 from db.models.types import UtcDateTime
 from db.queries.json_rows import Packed
@@ -245,7 +245,10 @@ def _state(judgment: Any) -> ColumnElement[str]:
     """
     states = case(
         (Assignment.reviewer_id.is_(None), literal(SlotState.FREE.value)),
-        (judgment.answer == Answer.CANNOT_JUDGE, literal(SlotState.CANNOT_JUDGE.value)),
+        (
+            judgment.answer.in_(NO_VOTES),
+            literal(SlotState.CANNOT_JUDGE.value),
+        ),
         (judgment.answer.is_not(null()), literal(SlotState.SUBMITTED.value)),
         (Assignment.put_off_at.is_not(None), literal(SlotState.LATER.value)),
         (Draft.case_id.is_not(None), literal(SlotState.DRAFT.value)),

@@ -46,6 +46,11 @@ class RubricRow:
     answer_texts: dict[str, str]
     created_at: datetime
 
+    @property
+    def answers(self) -> dict[Answer, str]:
+        """Answers that the study offers, in the order of the page, with its own texts."""
+        return {answer: self.answer_texts[answer.key] for answer in Answer if answer.key in self.answer_texts}
+
 
 @dataclass(frozen=True, slots=True)
 class ReaderRow:

@@ -1,4 +1,4 @@
-"""What is the same wherever somebody answers: the keys, and how sure one is."""
+"""Widgets that every page with answers shares."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import streamlit as st
 from core.vocabulary import Answer, Certainty
 from dashboard import texts
 
-ANSWER_KEYS = {Answer.USUAL: "1", Answer.UNUSUAL: "2", Answer.RELEVANT: "3", Answer.CANNOT_JUDGE: "0"}
+WITH_REASON = "” or “".join(answer.words for answer in Answer if answer.needs_reason)
 
 
 def certainty(key: str, changed: Callable[..., None], args: tuple[Any, ...]) -> None:

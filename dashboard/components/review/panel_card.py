@@ -1,4 +1,4 @@
-"""The card of an open panel on the alert page: four answers beside the score, each saved by one press.
+"""The card of an open panel on the alert page: the answers beside the score, each saved by one press.
 
 What is typed or chosen is a draft in the database; saving, holding a place and taking back are those of the review.
 """
@@ -57,8 +57,8 @@ def _card(case: PanelCase, person_id: int, *, keys: bool, go_to: Callable[[int],
         # A press on a form that is gone meanwhile must reach no other one, so the version is part of the keys.
         form = f"{case.case_id}_{case.version_seen}"
         line_key, certainty_key = f"pn_line_{form}", f"pn_certainty_{form}"
-        with st.grid(4, min_column_width=150, gap="xsmall"):
-            for answer, key in answers.ANSWER_KEYS.items():
+        with st.grid(len(case.answer_texts), min_column_width=150, gap="xsmall"):
+            for answer in case.answer_texts:
                 stands = case.answer is answer
                 st.button(
                     texts.answer_text(answer, case.answer_texts),
@@ -66,7 +66,7 @@ def _card(case: PanelCase, person_id: int, *, keys: bool, go_to: Callable[[int],
                     type="primary" if stands else "secondary",
                     # On a phone it would cut the words; there the saved mark says which answer stands.
                     icon=":material/check:" if stands and not is_phone() else None,
-                    shortcut=key if keys else None,
+                    shortcut=answer.key if keys else None,
                     width="stretch",
                     on_click=_answer,
                     args=(case, person_id, answer, line_key, certainty_key),
@@ -124,7 +124,7 @@ def _line(case: PanelCase, person_id: int, key: str, certainty_key: str) -> None
         "Comment or reason",
         key=key,
         placeholder=(
-            "Comment; needed for “cannot judge”"
+            f"Comment; needed for “{answers.WITH_REASON}”"
             if case.answer is None
             else "Why does the saved answer change? (needed), then the answer"
         ),
@@ -199,7 +199,7 @@ def _answer(case: PanelCase, person_id: int, answer: Answer, line_key: str, cert
             comment=typed.comment,
             version_seen=case.version_seen,
             form_key=case.form_key,
-            reason=line if is_change or answer is Answer.CANNOT_JUDGE else "",
+            reason=line if is_change or answer.needs_reason else "",
         )
     )
     if error:

@@ -133,7 +133,7 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
     showing = replace(showing, case=case, notice="")
     reason = (st.session_state.get(reason_key) or showing.reason).strip()
     answer = case.draft.answer
-    cannot = answer is Answer.CANNOT_JUDGE
+    needs_reason = answer is not None and answer.needs_reason
     saved, error = attempt(
         lambda app: app.review.submit_judgment(
             showing.slug,
@@ -144,7 +144,7 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
             comment=comment,
             version_seen=case.version_seen,
             form_key=case.form_key,
-            reason=reason or (comment.strip() if cannot else ""),
+            reason=reason or (comment.strip() if needs_reason else ""),
             active_seconds=round(showing.active_seconds, 1),
         ),
     )
@@ -170,8 +170,8 @@ def _feedback(showing: Showing, case_id: int) -> str:
     if found is None:
         return ""
     reference, comment = found
-    mine = study.answer_texts[int(showing.saved.answer)]
-    panel = study.answer_texts[int(reference)]
+    mine = study.answer_texts[showing.saved.answer]
+    panel = study.answer_texts[reference]
     same = "As the panel" if reference is showing.saved.answer else f"The panel answered: {panel}"
     return f"{same}. You answered: {mine}. {comment}".strip()
 

@@ -63,6 +63,15 @@ def test_cannot_judge_needs_a_reason(site: StoredSite) -> None:
 
 
 @pytest.mark.checklist("A4")
+@pytest.mark.parametrize("answer", Answer)
+def test_every_answer_is_saved_and_counted_as_registered(site: StoredSite, answer: Answer) -> None:
+    reader = site.study(2, 3)[0]
+    case = next_case(site, reader)
+    saved = save(site, reader, case, answer, reason="said" if answer.needs_reason else "")
+    state = SlotState.SUBMITTED if answer.is_vote else SlotState.CANNOT_JUDGE
+    assert (saved.answer, site.review.queue("demo", reader).states[state]) == (answer, 1)
+
+
 def test_a_change_stores_the_new_answer_and_keeps_the_old_as_history(site: StoredSite) -> None:
     reader = site.study(2, 3)[0]
     case = next_case(site, reader)

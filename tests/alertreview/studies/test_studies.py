@@ -40,7 +40,7 @@ def test_a_study_begins_as_a_draft_with_its_cases_and_design(site: StoredSite) -
     )
     assert (view.status, view.n_cases, view.n_slots, view.simulated) == (StudyStatus.DRAFT, 2, 3, True)
     assert (view.question, view.guidelines) == (QUESTION, "Judge what was known at 08:00.")
-    assert view.answer_texts == {int(answer): text for answer, text in ANSWER_TEXTS.items()}
+    assert view.answer_texts == ANSWER_TEXTS
     assert view == site.studies.view("demo")
     with site.database.read() as uow:
         study = uow.studies.by_slug("demo")

@@ -18,7 +18,7 @@ def test_a_visitor_of_the_demonstration_finds_three_steps_of_a_role(open_page: O
     page = open_page("home", FakeApplication())
     assert "First steps" in words(page)
     assert "1. Judge a case" in words(page)
-    assert "Press 1, 2, 3 or 0 for an answer" in words(page)
+    assert "Press the number of an answer" in words(page)
     assert linked(page)[:3] == [":primary[Review]", ":primary[Review]", ":primary[My judgments]"]
 
 

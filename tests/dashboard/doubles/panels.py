@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 from alertreview.review.models import DraftView
 from alertreview.review.panels import PanelCase, PanelService
 from alertreview.rights import Service
+from core.vocabulary import Answer
 from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
 
 SLUG = "panel"
-LONG = {2: "Unusual, not clinically relevant", 3: "Unusual and clinically relevant"}
+LONG = {answer: answer.text for answer in Answer}
 """As long as a real study's answers: on a phone they must not be cut to the same words."""
 
 
@@ -39,7 +40,7 @@ class FakePanels(Service):
                 study_title=study.title,
                 case_id=case_id,
                 question=study.question,
-                answer_texts={**study.answer_texts, **LONG},
+                answer_texts=LONG,
                 answer=last.answer if last else None,
                 certainty=last.certainty if last else None,
                 comment=last.comment if last else "",

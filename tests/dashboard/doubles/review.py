@@ -161,7 +161,7 @@ class FakeReview(Service):
         if self.app.studies.view(slug).status is StudyStatus.LOCKED:
             raise RefusedError(f"Study {slug!r} is locked and takes no judgment.")
         if answer is None:
-            raise RefusedError("No answer is chosen. Press 1, 2, 3 or 0 first.")
+            raise RefusedError("No answer is chosen. Choose one, then save.")
         key = (slug, person_id, case_id)
         votes = self.app.votes.get(key, [])
         for vote in votes:

@@ -29,7 +29,7 @@ from tests.dashboard.doubles.sign_in import guarded_as
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
 
-ANSWERS = {1: "Usual", 2: "Unusual, not relevant", 3: "Unusual and relevant", 0: "Cannot judge"}
+ANSWERS = {answer: answer.short for answer in Answer}
 TITLES = {"demo": "ICU pilot 2026", "ward-2025": "Ward pilot 2025", "panel": "Ward round"}
 
 
@@ -201,7 +201,7 @@ class FakeAdjudication(Service):
         if self.fail_with:
             raise self.fail_with.pop(0)
         if answer is None:
-            raise RefusedError("No answer is chosen. Choose 1, 2, 3 or 0, then save.")
+            raise RefusedError("No answer is chosen. Choose one, then save.")
         self.settled[case_id] = (answer, given["reason"], given["form_key"])
         now = datetime.now(UTC)
         return AdjudicationRow(

@@ -17,7 +17,7 @@ def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> No
     ((name, (slug, title, plan, rubric, readers)),) = double.study_desk.done
     assert (name, slug, title, readers) == ("set_up", "icu-panel-spring", "ICU panel, spring", (2, 3, 4))
     assert (plan.n_cases, plan.n_readers, plan.preset) == (222, 3, "as in the paper")
-    assert set(rubric.answer_texts) == {0, 1, 2, 3}
+    assert list(rubric.answer_texts) == list(Answer)
 
 
 def test_borders_that_do_not_rise_are_a_sentence_and_no_study_can_be_made(open_page: OpenPage) -> None:
