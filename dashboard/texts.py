@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Literal
 
 from alertreview.alerts.models import AlertRow
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
@@ -19,7 +20,12 @@ CASE_TEXTS = {
     CaseState.OPEN: "Open",
 }
 STATUS_TEXTS = {StudyStatus.DRAFT: "Draft", StudyStatus.OPEN: "Open", StudyStatus.LOCKED: "Locked"}
-STATUS_COLOURS = {StudyStatus.DRAFT: "yellow", StudyStatus.OPEN: "green", StudyStatus.LOCKED: "gray"}
+BadgeColour = Literal["red", "orange", "yellow", "blue", "green", "gray"]
+STATUS_COLOURS: dict[StudyStatus, BadgeColour] = {
+    StudyStatus.DRAFT: "yellow",
+    StudyStatus.OPEN: "green",
+    StudyStatus.LOCKED: "gray",
+}
 DECISION_TEXTS = {Decision.OMISSION: "Omission", Decision.COMMISSION: "Commission"}
 DECISION_ICONS = {Decision.OMISSION: ":material/do_not_disturb_on:", Decision.COMMISSION: ":material/add_circle:"}
 DECISION_COLOURS = {Decision.OMISSION: "blue", Decision.COMMISSION: "orange"}
@@ -30,7 +36,7 @@ TRIAGE_TEXTS = {
     TriageState.DISMISSED: "Dismissed",
     TriageState.SNOOZED: "Snoozed",
 }
-TRIAGE_COLOURS = {
+TRIAGE_COLOURS: dict[TriageState, BadgeColour] = {
     TriageState.NEW: "gray",
     TriageState.IN_REVIEW: "green",
     TriageState.ACTIONED: "green",

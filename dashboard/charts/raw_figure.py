@@ -5,7 +5,7 @@ from plotly.basedatatypes import BaseFigure
 from dashboard.charts.base import Json
 
 
-class RawFigure(BaseFigure):  # type: ignore[misc]
+class RawFigure(BaseFigure):
     """A plain figure in the place of one that Plotly has put together, which would take longer than all the rest.
 
     Streamlit has Plotly check every plain figure by building it anew. It takes a figure of Plotly's at its word.

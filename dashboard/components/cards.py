@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +14,9 @@ from dashboard.charts.palette import Palette
 from dashboard.charts.raw_figure import RawFigure
 from dashboard.context import is_phone
 from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.column_types import ColumnConfig
 
 _PAUSE_SECONDS = 0.025
 
@@ -57,7 +61,13 @@ def simulated_badge() -> None:
 
 
 @contextmanager
-def card(title: str = "", second: str = "", *, height: str | int = "content", key: str | None = None) -> Iterator[None]:
+def card(
+    title: str = "",
+    second: str = "",
+    *,
+    height: Literal["content", "stretch"] | int = "content",
+    key: str | None = None,
+) -> Iterator[None]:
     """Bordered box with a bold title and a muted second part on the same line (safe Markdown)."""
     with st.container(border=True, gap="xsmall", height=height, key=key):
         if title:
@@ -112,13 +122,13 @@ MOST_ROWS = 14
 ROW_PIXELS = 33
 
 
-def counts(frame: pd.DataFrame) -> dict[str, object]:
+def counts(frame: pd.DataFrame) -> "dict[str, ColumnConfig]":
     """Column settings that write whole numbers as everywhere else on the pages: 11,901."""
     whole = [str(name) for name in frame.columns if pd.api.types.is_integer_dtype(frame[name])]
     return {name: st.column_config.NumberColumn(format="%,d") for name in whole}
 
 
-def table(frame: pd.DataFrame, *, key: str, alt: str, columns: Mapping[str, object] | None = None) -> None:
+def table(frame: pd.DataFrame, *, key: str, alt: str, columns: "Mapping[str, ColumnConfig] | None" = None) -> None:
     """Rows to look at, whole up to a screenful and scrolled beyond it.
 
     Parameters

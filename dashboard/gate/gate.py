@@ -5,7 +5,7 @@ import gc
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
@@ -24,6 +24,9 @@ from dashboard.gate.headers import protecting
 from dashboard.gate.health import ALIVE, READY, HealthRoutes
 from dashboard.gate.sign_in import bounce, sign_in_app, sign_in_by_proxy, site_of_process, unavailable
 from dashboard.gate.visits import Visit, host_name, is_at_this_machine, proxy_identity
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
 
 logger = logging.getLogger("alertreview.dashboard")
 
@@ -159,7 +162,7 @@ class Gate:
         self,
         app: Callable[[Scope, Receive, Send], Awaitable[None]],
         web: WebSettings | None = None,
-        site: Callable[[], Any] = site_of_process,
+        site: "Callable[[], Application]" = site_of_process,
     ) -> None:
         self.app = app
         self.web = web or WebSettings()
@@ -208,7 +211,7 @@ class Gate:
         """Return who is signed in; raises SignedOutError for nobody, and for a demonstration seen from elsewhere."""
         site = await run_in_threadpool(self.site)
         token = visit.token(site)
-        actor: Actor = await run_in_threadpool(lambda: site.sessions.who(token, is_act=is_act))
+        actor = await run_in_threadpool(lambda: site.sessions.who(token, is_act=is_act))
         if actor.is_demo and not is_at_this_machine(visit.connection, self.web):
             raise SignedOutError("The demonstration is open on its own machine only.")
         if actor.source is SignInSource.PROXY and actor.login != proxy_identity(visit.connection, self.web):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple, Unpack
 
 import anyio
 from starlette.applications import Starlette
@@ -30,6 +30,11 @@ from dashboard.gate.visits import (
     safe_target,
 )
 
+if TYPE_CHECKING:
+    from alertreview.application import Application
+
+Result = TypeVar("Result")
+Given = TypeVarTuple("Given")
 CHECKS_AT_ONCE = 2
 """Passwords that are hashed side by side: each takes 64 MB, and a flood of them must not take the machine."""
 FLOW_COOKIE = "alertreview_oidc"
@@ -38,7 +43,7 @@ THEME_FILES = {"logo.svg": "image/svg+xml", "favicon.svg": "image/svg+xml"}
 Page = Callable[["SignInRoutes", Request], Awaitable[Response]]
 
 
-def site_of_process() -> Any:
+def site_of_process() -> "Application":
     """Return the application of this process."""
     from dashboard import context
 
@@ -55,7 +60,7 @@ def unavailable(text: str, base: str) -> HTMLResponse:
     return pages.page("Not available", "", base=base, error=text, status=503)
 
 
-async def sign_in_by_proxy(visit: Visit, site: Callable[[], Any]) -> Response:
+async def sign_in_by_proxy(visit: Visit, site: "Callable[[], Application]") -> Response:
     """Begin the session of somebody whom the proxy vouches for, and ask for the same page again."""
     login, browser = proxy_identity(visit.connection, visit.web), visit.connection.headers.get("user-agent", "")
     try:
@@ -68,7 +73,7 @@ async def sign_in_by_proxy(visit: Visit, site: Callable[[], Any]) -> Response:
     return response
 
 
-def sign_in_app(web: WebSettings, site: Callable[[], Any]) -> Starlette:
+def sign_in_app(web: WebSettings, site: "Callable[[], Application]") -> Starlette:
     """Make the small application that answers under /login, /logout, /password, /confirm and /session."""
     routes = SignInRoutes(web, site)
     forms = ["GET", "POST"]
@@ -117,7 +122,7 @@ class SignInRoutes:
         Gives the application.
     """
 
-    def __init__(self, web: WebSettings, site: Callable[[], Any]) -> None:
+    def __init__(self, web: WebSettings, site: "Callable[[], Application]") -> None:
         self.web = web
         self.site = site
         self.hashing = anyio.CapacityLimiter(CHECKS_AT_ONCE)
@@ -261,17 +266,17 @@ class SignInRoutes:
     def _visit(self, request: Request) -> Visit:
         return Visit(request, self.web, request.scope.get("base", ""))
 
-    async def _hashed(self, act: Callable[..., Any], *given: Any) -> Any:
+    async def _hashed(self, act: Callable[[Unpack[Given]], Result], *given: *Given) -> Result:
         return await anyio.to_thread.run_sync(lambda: act(*given), limiter=self.hashing)
 
-    async def _actor(self, visit: Visit, site: Any) -> Actor:
+    async def _actor(self, visit: Visit, site: "Application") -> Actor:
         token = visit.token(site)
-        actor: Actor = await run_in_threadpool(lambda: site.sessions.who(token, is_act=False))
+        actor = await run_in_threadpool(lambda: site.sessions.who(token, is_act=False))
         if actor.is_demo and not is_at_this_machine(visit.connection, self.web):
             raise SignedOutError("The demonstration is open on its own machine only.")
         return actor
 
-    async def _is_in(self, visit: Visit, site: Any) -> bool:
+    async def _is_in(self, visit: Visit, site: "Application") -> bool:
         try:
             await self._actor(visit, site)
         except SignedOutError:
@@ -279,7 +284,7 @@ class SignInRoutes:
         return True
 
     async def _login_page(
-        self, request: Request, site: Any, target: str, *, error: str = "", login: str = ""
+        self, request: Request, site: "Application", target: str, *, error: str = "", login: str = ""
     ) -> HTMLResponse:
         visit, key = self._visit(request), form_key(request)
         accounts = await run_in_threadpool(site.sessions.has_accounts)
@@ -295,7 +300,7 @@ class SignInRoutes:
         return response
 
     @staticmethod
-    async def _enter(visit: Visit, site: Any, token: str, target: str) -> Response:
+    async def _enter(visit: Visit, site: "Application", token: str, target: str) -> Response:
         """Go on with a new session; the one before, if any, ends, so that no token from before is worth anything."""
         await run_in_threadpool(site.sessions.log_out, visit.token(site))
         response = RedirectResponse(target, 303)
@@ -303,7 +308,9 @@ class SignInRoutes:
         response.delete_cookie(FORM_COOKIE, path=f"{visit.base}/")
         return response
 
-    async def _send_to_provider(self, visit: Visit, site: Any, target: str, confirms: int | None = None) -> Response:
+    async def _send_to_provider(
+        self, visit: Visit, site: "Application", target: str, confirms: int | None = None
+    ) -> Response:
         from alertreview.access.oidc import Provider
 
         provider = Provider(self.web.oidc, site.sign_in)

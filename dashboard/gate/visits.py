@@ -3,7 +3,7 @@
 import re
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import HTTPConnection, Request
@@ -13,6 +13,9 @@ from alertreview.access.passwords import same_secret
 from alertreview.access.sign_in import fold
 from alertreview.configuration import WebSettings, is_loopback
 from core.errors import RefusedError
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
 
 FORM_COOKIE = "alertreview_form"
 LARGEST_FORM = 10_000
@@ -69,7 +72,7 @@ class Visit:
         """Whether a link on another site led here; the browser then keeps the session's cookie to itself."""
         return self.connection.headers.get("sec-fetch-site") == "cross-site"
 
-    def token(self, site: Any) -> str | None:
+    def token(self, site: "Application") -> str | None:
         """Return the token of the session that the browser claims."""
         return self.connection.cookies.get(site.sessions.cookie_name)
 

@@ -19,7 +19,7 @@ from dashboard.components.studies.choice import choose_study, study_asked
 from dashboard.context import application, looking_person
 
 if TYPE_CHECKING:
-    from alertreview.application import Application
+    from alertreview.application import Services
 
 LAYOUTS = {"long": "One row a judgment", "wide": "One row a case"}
 FORMATS = {
@@ -80,7 +80,7 @@ def page() -> None:
     _past(app, study)
 
 
-def _head(app: "Application", study: StudyView, studies: dict[str, StudyView]) -> None:
+def _head(app: "Services", study: StudyView, studies: dict[str, StudyView]) -> None:
     line = texts.joined(
         texts.plain(study.title, 60),
         OPEN_PANEL if study.is_open_panel else "",
@@ -106,7 +106,7 @@ def _blinded(study: StudyView, person: PersonView) -> None:
             st.switch_page("views/review.py", query_params={"study": study.slug})
 
 
-def _one_table(app: "Application", study: StudyView, person: PersonView | None) -> None:
+def _one_table(app: "Services", study: StudyView, person: PersonView | None) -> None:
     person_id = person.person_id if person else None
     first, second = st.columns(2)
     file_format = first.selectbox("Format", list(FORMATS), key="ex_format", format_func=FORMATS.__getitem__)
@@ -154,7 +154,7 @@ def _counts(preview: ExportPreview, states: list[CaseState]) -> int:
     return n_rows
 
 
-def _everything(app: "Application", study: StudyView, person: PersonView | None) -> None:
+def _everything(app: "Services", study: StudyView, person: PersonView | None) -> None:
     person_id = person.person_id if person else None
     st.markdown(
         cards.muted(
@@ -209,7 +209,7 @@ def _prepare_and_offer(
     st.markdown(f":small[{cards.muted(f'Made {ready.made_at:%H:%M} UTC, {size}, SHA-256 {digest}')}]")
 
 
-def _past(app: "Application", study: StudyView) -> None:
+def _past(app: "Services", study: StudyView) -> None:
     with cards.card("Past exports of this study", "from the audit trail, newest first"):
         past = app.exports.past(study.slug)
         if not past:

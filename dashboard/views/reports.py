@@ -171,6 +171,7 @@ def _curve(result: ResultSet, name: str = "both") -> AlertRateCurve | None:
 
 def _tiles(report: StudyReport, result: ResultSet) -> None:
     """Draw four figures, each with its interval or the reason why it is missing."""
+    tiles: tuple[tuple[str, str, str], ...]
     if report.hidden:
         tiles = (
             ("Cases", f"{report.n_cases:,}", f"of {texts.plural(report.n_patients, 'patient')}"),

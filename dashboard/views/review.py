@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from alertreview.review.models import BlindedCase, QueueView
 from alertreview.studies.models import StudyView
@@ -90,7 +91,7 @@ def _message(title: str, sentence: str, simulated: bool) -> None:
         pass
 
 
-def _bar(bar: object, place: object, study: StudyView, showing: Showing, simulated: bool) -> None:
+def _bar(bar: DeltaGenerator, place: DeltaGenerator, study: StudyView, showing: Showing, simulated: bool) -> None:
     """Fill the line above the case: where, saved mark, arrows, keys, guidelines."""
     case, phone = showing.case, is_phone()
     where = f"**Case {case.position} of {case.n_cases}**" if case else "**Review**"
@@ -245,11 +246,11 @@ def _last_values(case: BlindedCase) -> None:
 
 
 def _usual(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return ""
-    if low is None:
-        return f"to {texts.number(high)}"
-    return f"from {texts.number(low)}" if high is None else f"{texts.number(low)}–{texts.number(high)}"
+    if low is not None and high is not None:
+        return f"{texts.number(low)}–{texts.number(high)}"
+    if low is not None:
+        return f"from {texts.number(low)}"
+    return "" if high is None else f"to {texts.number(high)}"
 
 
 def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
@@ -313,7 +314,7 @@ def _acts(showing: Showing, case: BlindedCase, comment_key: str, reason_key: str
     phone = is_phone()
     nothing = case.draft.answer is None
     # Never disabled: a reader who presses 3 and S in one go is faster than the browser that would enable it.
-    saving = {"on_click": session.save, "args": (case.case_id, comment_key, reason_key)}
+    given = (case.case_id, comment_key, reason_key)
     st.button(
         "Undo",
         key=f"rv_undo_{case.case_id}",
@@ -335,11 +336,19 @@ def _acts(showing: Showing, case: BlindedCase, comment_key: str, reason_key: str
         type="secondary" if nothing else "primary",
         width="stretch" if phone else "content",
         shortcut=None if phone else "S",
-        **saving,
+        on_click=session.save,
+        args=given,
     )
     if not phone:
         # A button has one shortcut; this one works from inside the comment, where single keys are letters.
-        st.button("or", key=f"rv_save_enter_{case.case_id}", type="tertiary", shortcut="Ctrl+Enter", **saving)
+        st.button(
+            "or",
+            key=f"rv_save_enter_{case.case_id}",
+            type="tertiary",
+            shortcut="Ctrl+Enter",
+            on_click=session.save,
+            args=given,
+        )
 
 
 page()

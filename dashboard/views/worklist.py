@@ -1,7 +1,7 @@
 """Worklist: the alerts of a run, most unusual first, with a preview of the selected one."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 import streamlit as st
@@ -21,6 +21,9 @@ from dashboard.components.worklist.header import header_tools
 from dashboard.components.worklist.preview import preview
 from dashboard.components.worklist.state import TRAIL, Place, apply, filters_now, kept_place, move, place
 from dashboard.context import Acting, acting, application, go, has_arrived, is_phone, leave, shown_errors
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.column_types import ColumnConfig
 
 PAGE_SIZE = 13
 SHOWN = "worklist_shown"
@@ -179,7 +182,7 @@ def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place) -> None
     )
 
 
-def _columns(lines: tuple[WorklistLine, ...]) -> dict[str, object]:
+def _columns(lines: tuple[WorklistLine, ...]) -> "dict[str, ColumnConfig]":
     digits = texts.score_digits(line.first.scaled_score for line in lines)
     config = st.column_config
     if is_phone():

@@ -9,7 +9,7 @@ from alertreview.scoring.models import RunView
 from dashboard.components import cards, links
 
 if TYPE_CHECKING:
-    from alertreview.application import Application
+    from alertreview.application import Services
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class ShownRun:
     """As the address names it; empty for the run's first."""
 
 
-def shown_run(app: "Application") -> ShownRun | None:
+def shown_run(app: "Services") -> ShownRun | None:
     """Read the run from the address; where nothing is published yet, say so on the page and give None.
 
     Raises

@@ -38,5 +38,7 @@ def _rate(filters: WorklistFilters) -> str:
     study = f"from the {texts.plural(found.n_cases, 'judged case')} inside it of _{texts.plain(found.study, 60)}_"
     if rate.value is None:
         return f"Expected true-alert rate: {texts.plain(rate.reason, 120)} {cards.muted(study)}."
-    interval = f"95% interval {texts.interval_percent(rate.low, rate.high)}, " if rate.has_interval else ""
+    interval = ""
+    if rate.low is not None and rate.high is not None:
+        interval = f"95% interval {texts.interval_percent(rate.low, rate.high)}, "
     return f"Expected true-alert rate **{texts.percent(rate.value)}** {cards.muted(f'({interval}{study})')}."

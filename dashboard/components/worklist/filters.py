@@ -1,5 +1,6 @@
 """The filter row of the worklist: widgets that always show what the address says, and write what they change to it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import streamlit as st
@@ -54,7 +55,12 @@ def draw_filters(filters: WorklistFilters, choices: FilterChoices, latest_run: i
             format_func=lambda u: shorten(u, 40) or "All units",
         )
         st.selectbox(
-            "Triage", list(TriageChoice), key="f_triage", on_change=changed, width=160, format_func=TRIAGE_CHOICES.get
+            "Triage",
+            list(TriageChoice),
+            key="f_triage",
+            on_change=changed,
+            width=160,
+            format_func=TRIAGE_CHOICES.__getitem__,
         )
         st.text_input(
             "Part of a task's name", key="f_find", on_change=changed, placeholder="for example heparin", max_chars=60
@@ -79,5 +85,5 @@ def draw_budget(filters: WorklistFilters, choices: FilterChoices, latest_run: in
     )
 
 
-def _key_of(words: dict[str, object], value: object) -> str:
+def _key_of(words: Mapping[str, object], value: object) -> str:
     return next(word for word, meaning in words.items() if meaning == value)

@@ -81,8 +81,8 @@ def _draw(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> 
         on_change=changed,
         help="Stays in this window: it is never part of the address, a link or a saved view.",
     )
-    st.selectbox("One line for", list(GROUPINGS), key="f_group", on_change=changed, format_func=GROUPINGS.get)
-    st.selectbox("Order", list(ORDERS), key="f_order", on_change=changed, format_func=ORDERS.get)
+    st.selectbox("One line for", list(GROUPINGS), key="f_group", on_change=changed, format_func=GROUPINGS.__getitem__)
+    st.selectbox("Order", list(ORDERS), key="f_order", on_change=changed, format_func=ORDERS.__getitem__)
     st.toggle(
         "Also omissions in windows cut short",
         key="f_cut",
