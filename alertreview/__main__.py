@@ -1,21 +1,39 @@
 """The console script, and ``python -m alertreview``: nothing is imported before the packages are known to be ours."""
 
+import importlib.util
 import sys
+from pathlib import Path
 
-from alertreview.installation import foreign_package
+PACKAGES = ("core", "db", "dashboard")
+_ADVICE = "Install alertreview in an environment of its own, and start it from a folder without a package of that name."
 
 
 def main() -> int:
     """Run the command line, unless a package of another program stands in for one of ours."""
-    if sentence := foreign_package():
+    if sentence := _foreign_package():
         sys.stderr.write(f"alertreview: {sentence}\n")
         return 2
-    from alertreview.console import stop_in_order
+    from alertreview.cli.console import stop_in_order
 
     stop_in_order()
     from alertreview.cli.main import main as run_command_line
 
     return run_command_line()
+
+
+def _foreign_package() -> str:
+    """Return a sentence about a package that is not beside this one, with its origin and what to do; or nothing.
+
+    `core` and `db` are names that other programs use too.
+    """
+    here = Path(__file__).resolve().parent.parent
+    for name in PACKAGES:
+        found = importlib.util.find_spec(name)
+        origin = Path(found.origin).resolve() if found is not None and found.origin else None
+        if origin != here / name / "__init__.py":
+            came = "is missing" if origin is None else f"comes from {origin.parent}, not from {here / name}"
+            return f"The package '{name}' {came}. {_ADVICE}"
+    return ""
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from alertreview.console import EXIT_INTERRUPTED
+from alertreview.cli.console import EXIT_INTERRUPTED
 from core.errors import AlertReviewError
 from dashboard.launch import DEFAULT_PORT, serve
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from alertreview.application import Application
-from alertreview.console import progress_bar
+from alertreview.cli.console import progress_bar
 from alertreview.operations.upgrade import open_database
 from alertreview.records.import_site import import_records
 from alertreview.records.snapshots import Snapshot, read_snapshot

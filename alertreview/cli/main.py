@@ -7,6 +7,7 @@ import click
 
 from alertreview import __version__
 from alertreview.cli.accounts import account
+from alertreview.cli.console import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from alertreview.cli.operations import OPERATIONS
 from alertreview.cli.options import EXIT_UNEXPECTED, site_options, source_options
 from alertreview.cli.records import mapping as mapping_commands
@@ -14,7 +15,6 @@ from alertreview.cli.records import simulate
 from alertreview.cli.reproduce import reproduce, sensitivity_of_run
 from alertreview.cli.score import score
 from alertreview.cli.study import export, recompute, report, sign_report, study
-from alertreview.console import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from alertreview.settings import Settings, load_settings
 from core.errors import AlertReviewError
 
@@ -89,7 +89,7 @@ def import_(
 
     SOURCE is a MEDS data set, an OMOP CDM (folder or zip of CSV files, or a SQLAlchemy URL), or a long CSV file.
     """
-    from alertreview.console import progress_bar
+    from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database
     from alertreview.records.import_site import import_records, write_import_report
 
@@ -176,7 +176,7 @@ cli.add_command(reproduce)
 
 
 def _serve(settings: Settings, port: int, browser: bool | None) -> None:
-    from alertreview.console import serve_dashboard
+    from alertreview.cli.console import serve_dashboard
 
     serve_dashboard(settings, port=port, open_browser=browser)
 

@@ -73,7 +73,7 @@ def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
         except (AlertReviewError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:
-            from alertreview.console import write_technical_log
+            from alertreview.cli.console import write_technical_log
 
             log_file = Path(options.get("home") or default_home()) / "alertreview.log"
             sentence = f"an unexpected error ({type(error).__name__}); nothing half-done is visible"

@@ -50,7 +50,7 @@ def experiment_options(runs: int) -> Callable[[Callable[..., Any]], Callable[...
 
 
 def _run(title: str, experiment: Callable[..., "Results"], options: "Options", *arguments: Any) -> None:
-    from alertreview.console import progress_bar
+    from alertreview.cli.console import progress_bar
     from alertreview.reproduce.paper import make_folder
 
     make_folder(options.out)
@@ -116,7 +116,7 @@ def sensitivity_of_run(run_id: int | None, jobs: int | None, home: Path | None, 
     At each setting: the share of the run's first 50 omissions and 50 commissions that are found again, and the AUC on
     the judged study of the run, if there is one. Takes about nine times as long as scoring; the run stays as it is.
     """
-    from alertreview.console import progress_bar
+    from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database
     from alertreview.reports.sensitivity import compute_sensitivity
 

@@ -79,7 +79,7 @@ def score(
 
     An interrupted run is continued where it stopped; readers see nothing of it until it is published.
     """
-    from alertreview.console import progress_bar
+    from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database
     from alertreview.scoring.resume import ScoringRequest
     from alertreview.scoring.scorers import list_named_scorers

@@ -100,7 +100,7 @@ def test_scoring_into_a_server_that_is_told_to_stop_gives_back_the_right_to_scor
 def test_a_second_order_to_stop_ends_it_at_once() -> None:
     script = (
         "import signal, time\n"
-        "from alertreview.console import stop_in_order\n"
+        "from alertreview.cli.console import stop_in_order\n"
         "stop_in_order()\n"
         "try:\n"
         "    print('at work', flush=True)\n"
@@ -122,7 +122,7 @@ def test_a_second_order_to_stop_ends_it_at_once() -> None:
 def test_who_had_the_signal_ignored_keeps_it_so() -> None:
     script = (
         "import os, signal\n"
-        "from alertreview.console import stop_in_order\n"
+        "from alertreview.cli.console import stop_in_order\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "stop_in_order()\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
