@@ -1,7 +1,7 @@
-"""Entry of the dashboard: `streamlit run dashboard/app.py`, `python -m dashboard` and any ASGI server start here.
+"""Entry point of the dashboard for `streamlit run dashboard/app.py`, `python -m dashboard` and any ASGI server.
 
-The file is both: imported by a server it makes the application with its gate; run by Streamlit for a browser session
-it draws the frame and the page.
+Imported by a server, this file makes the application with its gate; run by Streamlit for a browser session, it draws
+the frame and the page.
 """
 
 import sys

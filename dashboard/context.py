@@ -57,13 +57,14 @@ def opened_site(home: str, database: str) -> "Application":
         return _sites[home, database]
 
 
-def _site() -> "Application":
+def site_of_process() -> "Application":
+    """Return the application of this process."""
     return opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
 
 
 def _token() -> str | None:
     """Return the token of this browser session, from the cookie that came with its websocket through the gate."""
-    return st.context.cookies.get(_site().sessions.cookie_name)
+    return st.context.cookies.get(site_of_process().sessions.cookie_name)
 
 
 def application() -> "Services":
@@ -76,7 +77,7 @@ def application() -> "Services":
     core.errors.AlertReviewError
         If the home folder or the database cannot be used.
     """
-    return _site().for_session(_token())
+    return site_of_process().for_session(_token())
 
 
 def signed_in() -> Actor:
@@ -87,7 +88,7 @@ def signed_in() -> Actor:
     core.errors.SignedOutError
         If nobody is.
     """
-    return _site().sessions.who(_token())
+    return site_of_process().sessions.who(_token())
 
 
 def may(action: Action) -> bool:

@@ -1,4 +1,4 @@
-"""The frame around every page: logo, navigation at the top, the few rules of CSS that no theme key covers."""
+"""Frame around every page: logo, navigation, and the CSS rules that no theme key covers."""
 
 import html
 from pathlib import Path
@@ -12,10 +12,10 @@ from dashboard.gate.gate import base_path
 
 HERE = Path(__file__).resolve().parent
 
-# Side padding has no theme key, and the page must line up with the logo; the answer bar of the review page would
-# leave an empty strip, and two answers cut after their first words look the same; on the light accent of the dark mode,
-# white button text cannot be read. Tables leave by the Export page alone: a file from a table's own toolbar would stand
-# in no trail and not say that its patients are simulated.
+# Padding has no theme key, and pages must line up with the logo. The answer bar of the review page would leave an empty
+# strip, and two answers truncated after a few words look the same. On the light accent of the dark mode, white button
+# text is unreadable. Tables are exported on the Export page only: a download from a table's toolbar would be missing
+# from the audit trail and would not say that its patients are simulated.
 CSS = """<style>
 .stMainBlockContainer{padding-inline:1.25rem}
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
@@ -41,22 +41,19 @@ OFFERED = (
     ("export", "Export", ":material/download:", Action.EXPORT),
     ("admin", "Admin", ":material/admin_panel_settings:", Action.MANAGE_PEOPLE),
 )
-"""File, title and icon of the pages in the navigation, in its order, and what a person must be allowed to do there."""
+"""File, title, icon and required right of the pages in the navigation, in its order."""
 REACHED_FROM_OTHERS = (
     ("alert", "Alert", Action.SEE_ALERTS),
     ("task", "Task", Action.SEE_ALERTS),
     ("study_setup", "New study", Action.MANAGE_STUDIES),
     ("adjudication", "Disagreements", Action.ADJUDICATE),
 )
-"""File and title of the pages that only other pages lead to, and what a person must be allowed to do there."""
+"""File, title and required right of the pages that only other pages link to."""
 NEEDED = {name.replace("_", "-"): action for name, *_, action in (*OFFERED, *REACHED_FROM_OTHERS)}
 
 
 def pages(me: Actor) -> dict[str, list[st.Page]]:
-    """Return the pages in the order of the navigation; an alert is reached from the lists only.
-
-    A page that a role has no use for is not offered; whoever goes there all the same is told so by the use cases.
-    """
+    """Return all pages; those that the role has no use for are hidden from the navigation."""
     offered = [
         st.Page(
             f"views/{name}.py",
@@ -93,13 +90,13 @@ def draw() -> None:
 
 
 def _run(page: st.Page, offered: dict[str, list[st.Page]], me: Actor) -> None:
-    """Run a page; somebody who may see no patient has nothing on the first one and begins on the Admin page."""
+    """Run a page; an administrator, who may see no patient, starts on the Admin page."""
     if page.url_path == "" and me.may(Action.MANAGE_PEOPLE) and not me.may(Action.SEE_ALERTS):
         st.switch_page(next(one for one in offered[""] if one.url_path == "admin"))
     action = NEEDED.get(page.url_path)
     if action is not None and not me.is_demo and not me.may(action):
-        # Before the page draws half of itself and then hears it from the use case. In a demonstration the pages
-        # themselves say what it cannot do and which command gives a site that can.
+        # Refuse before the page is half drawn. In a demonstration the pages themselves say what is not possible and
+        # which command makes a site where it is.
         with cards.header(page.title, "", simulated=application().site.simulated):
             pass
         require(me, action)
@@ -107,7 +104,7 @@ def _run(page: st.Page, offered: dict[str, list[st.Page]], me: Actor) -> None:
 
 
 def _who(me: Actor) -> None:
-    """Say who is signed in, for whom, and where to sign out; in a demonstration nobody is."""
+    """Show who is signed in, for which units, and a link to sign out; nothing in a demonstration."""
     if me.is_demo:
         return
     units = "all units" if me.units is None else ", ".join(sorted(me.units)) or "no unit"

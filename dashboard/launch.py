@@ -1,4 +1,4 @@
-"""Start the dashboard's server with every protecting setting: on this machine, or behind a proxy that speaks TLS."""
+"""Start the dashboard's server with every protecting setting: on this machine, or behind a TLS proxy."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ DEFAULT_PORT = 8501
 def settings(
     port: int, *, address: str = "127.0.0.1", open_browser: bool = False, web: WebSettings | None = None
 ) -> dict[str, object]:
-    """Return Streamlit's settings for a start.
+    """Return Streamlit's settings.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ def settings(
     address : str
         A loopback address, or another one if the site is reached through TLS.
     open_browser : bool
-        Whether to open a browser window.
+        Open a browser window.
     web : WebSettings or None
-        How the site is reached; None: from this machine only.
+        How the site is reached; None means from this machine only.
 
     Raises
     ------
     core.errors.SettingsError
-        If the address is open without TLS, or the port is not a port.
+        If the address is open without TLS, or the port is out of range.
     """
     web = web or WebSettings()
     if not web.may_listen_on(address):
@@ -71,7 +71,7 @@ def serve(
     Raises
     ------
     core.errors.SettingsError
-        If the address is open, the port is not a port, or the port is taken.
+        If the address is open without TLS, or the port is out of range or taken.
     """
     if home is not None:
         os.environ[HOME_VARIABLE] = str(home)
@@ -84,8 +84,8 @@ def serve(
     from streamlit import config
     from streamlit.web import bootstrap
 
-    # Streamlit takes the folder of the starting script for the place of its config file; whoever calls, it is ours.
-    # Loaded before the application is made, so that its gate sees the very settings the server will run with.
+    # Streamlit looks for its config file beside the starting script, so name ours. Load it before the application is
+    # made, so that the gate sees the settings the server runs with.
     sys.argv = [str(APP)]
     config._main_script_path = str(APP)  # noqa: SLF001 - what `streamlit run` sets as well
     bootstrap.load_config_options({name.replace(".", "_"): value for name, value in options.items()})
@@ -95,7 +95,7 @@ def serve(
 
 
 def _check_port_is_free(address: str, port: int) -> None:
-    """Say which port is taken before Streamlit would silently try the next one."""
+    """Raise SettingsError if the port is taken; Streamlit would silently try the next one."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""What stands between the network and the pages: who may connect, who is signed in, safe settings, headers."""
+"""ASGI middleware between the network and the pages: who may connect, who is signed in, safe settings, headers."""
 
 import asyncio
 import gc
@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
@@ -16,14 +17,13 @@ from streamlit import config
 from threadpoolctl import threadpool_limits
 
 from alertreview.configuration import WebSettings
-from alertreview.rights import Actor
 from alertreview.settings import load_web_settings
 from core.errors import AlertReviewError, SettingsError, SignedOutError
-from core.vocabulary import SignInSource
+from dashboard.context import NEUTRAL_SENTENCE, site_of_process, where
+from dashboard.gate import pages
 from dashboard.gate.headers import protecting
-from dashboard.gate.health import ALIVE, READY, HealthRoutes
-from dashboard.gate.sign_in import bounce, sign_in_app, sign_in_by_proxy, site_of_process, unavailable
-from dashboard.gate.visits import Visit, host_name, is_at_this_machine, proxy_identity
+from dashboard.gate.sign_in import HEALTH_PATHS, SIGN_IN_PATHS, Routes, unavailable
+from dashboard.gate.visits import Visit, host_name
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -47,11 +47,9 @@ SETTINGS: dict[str, object] = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": False,
 }
-"""Settings that hold however the dashboard is started; the same as in .streamlit/config.toml, and a test compares."""
+"""Streamlit settings that hold however the dashboard is started; a test compares them with .streamlit/config.toml."""
 
-OPEN_PATHS = frozenset({"/_stcore/health", "/health", "/ready"})
-"""What answers without anybody signed in, beside the sign-in pages: whether the server is well, and nothing else."""
-SIGN_IN_PATHS = frozenset({"/login", "/logout", "/password", "/confirm", "/session"})
+STREAMLIT_HEALTH = "/_stcore/health"
 REFUSAL = (
     "The dashboard does not answer under this address or name: open it at http://127.0.0.1 on its own machine, "
     "through an SSH tunnel to that address, or under the name in ALERTREVIEW_HOSTS through a proxy that speaks TLS."
@@ -62,19 +60,19 @@ OPEN_ADDRESS = (
     "(or, knowing that passwords then cross the network readable, ALERTREVIEW_LISTEN_WITHOUT_TLS=yes)."
 )
 LOOK_AGAIN_SECONDS = 5.0
-"""How often an open websocket is asked whether its session still holds."""
+"""Interval at which the session of an open websocket is checked."""
 SIGNED_OUT_CODE = 4401
 FINISH_SECONDS = 35.0
-"""How long a save that has begun may take after the order to stop: longer than it may wait for the database."""
+"""Time that a pending save has after SIGTERM: longer than it may wait for the database."""
 
 
 def check_settings() -> WebSettings:
-    """Refuse an open address without TLS, and put every protecting setting in force whatever files and variables say.
+    """Return how the site is reached, with every protecting Streamlit setting in force, whatever files say.
 
     Raises
     ------
     core.errors.SettingsError
-        If the server was told to listen beyond this machine without protection, or a setting cannot be used.
+        If the server would listen beyond this machine without protection, or a setting cannot be used.
     """
     web = load_web_settings()
     address = config.get_option("server.address")
@@ -95,22 +93,23 @@ def base_path() -> str:
 
 
 def allowed_hosts(web: WebSettings) -> list[str]:
-    """Return the names that Streamlit, too, shall answer under."""
+    """Return the host names that Streamlit answers."""
     return ["127.0.0.1", "localhost", "[::1]", "::1", *web.hosts]
 
 
-def middleware(web: WebSettings | None = None) -> Sequence[Middleware]:
+def middleware(web: WebSettings) -> Sequence[Middleware]:
     """Return the layers around every request and websocket."""
-    return [Middleware(Gate, web=web or load_web_settings())]
+    return [Middleware(Gate, web=web)]
 
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
-    """Open the site before a visitor waits for it, and keep what lives as long as the process from the collector.
+    """Open the site before the first visitor; at the end wait for saves that have begun.
 
-    In the end it lets saves that have begun end: the process that a signal stops waits for no thread of a page.
+    The process waits for no page thread when a signal stops it, so pending saves must be finished here. What lives as
+    long as the process is frozen, so that the garbage collector does not visit it.
     """
-    with suppress(AlertReviewError):  # who visits is told why
+    with suppress(AlertReviewError):  # the visitor is told why
         await run_in_threadpool(site_of_process)
     compute_in_one_thread()
     gc.collect()
@@ -123,27 +122,22 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
 
 
 def compute_in_one_thread() -> None:
-    """Let sums of products be taken by the thread that asks for them; to be called by the main thread.
+    """Limit BLAS to the calling thread; call it from the main thread.
 
-    Those behind one alert are too small to share out: the other threads would spin while they wait for the next ones,
-    and double what an act costs.
+    The products behind one alert are too small to share out: further threads would spin and double the CPU time.
     """
     threadpool_limits(1, user_api="blas")
 
 
 def on_script_error(error: Exception) -> bool:
     """Show one neutral sentence for what no page caught; the log names kind and place, never the text."""
-    import streamlit as st
-
-    from dashboard.context import NEUTRAL_SENTENCE, where
-
     logger.error("script failed: %s", where(error))
     st.error(str(error) if isinstance(error, AlertReviewError) else NEUTRAL_SENTENCE, icon=":material/error:")
     return True
 
 
 class Gate:
-    """Answer under known names only, let nobody in who is not signed in, and put protecting headers on every answer.
+    """ASGI middleware: answer known host names only, admit signed-in people only, protect every answer by headers.
 
     The check of the Host header keeps a foreign web page from reaching the dashboard through a name of its own that
     points to 127.0.0.1.
@@ -151,24 +145,23 @@ class Gate:
     Parameters
     ----------
     app : callable
-        What stands behind the gate.
+        Application behind the gate.
     web : WebSettings
         How the site is reached.
     site : callable
-        Gives the application; it is asked at every request.
+        Return the application; called at every request.
     """
 
     def __init__(
         self,
         app: Callable[[Scope, Receive, Send], Awaitable[None]],
-        web: WebSettings | None = None,
+        web: WebSettings,
         site: "Callable[[], Application]" = site_of_process,
     ) -> None:
         self.app = app
-        self.web = web or WebSettings()
+        self.web = web
         self.site = site
-        self.sign_in = sign_in_app(self.web, site)
-        self.health = HealthRoutes(lambda: site().health)
+        self.routes = Routes(web, site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, send to the sign-in page, or refuse with a sentence."""
@@ -178,62 +171,50 @@ class Gate:
         connection = HTTPConnection(scope)
         client = scope["client"][0] if scope.get("client") else None
         if not self.web.answers(client, host_name(connection)):
-            await self._refuse(scope, receive, protecting(scope, send), PlainTextResponse(REFUSAL, 403))
+            await self._refuse(scope, receive, send, PlainTextResponse(REFUSAL, 403))
             return
         visit = Visit(connection, self.web, base_path())
-        if scope["type"] == "http" and _first(visit.path) in SIGN_IN_PATHS:
+        first = "/" + visit.path.lstrip("/").split("/", 1)[0]
+        if scope["type"] == "http" and (first in SIGN_IN_PATHS or visit.path in HEALTH_PATHS):
             inner = {**scope, "path": visit.path, "root_path": "", "raw_path": visit.path.encode(), "base": visit.base}
-            await self.sign_in(inner, receive, protecting(scope, send))
-        elif scope["type"] == "http" and visit.path in (ALIVE, READY):
-            await self.health(scope, receive, protecting(scope, send))
-        elif visit.path in OPEN_PATHS:
+            await self.routes.app(inner, receive, protecting(scope, send))
+        elif visit.path == STREAMLIT_HEALTH:
             await self.app(scope, receive, protecting(scope, send))
         else:
             await self._behind_sign_in(scope, receive, send, visit)
 
     async def _behind_sign_in(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
         try:
-            actor = await self._who(visit, is_act=visit.is_act)
+            actor = await run_in_threadpool(lambda: visit.who(self.site(), is_act=visit.is_act))
         except SignedOutError:
-            answer = await self._to_sign_in(scope, visit)
-            await self._refuse(scope, receive, protecting(scope, send), answer)
+            await self._refuse(scope, receive, send, await self._to_sign_in(scope, visit))
             return
         except AlertReviewError as error:
-            await self._refuse(scope, receive, protecting(scope, send), unavailable(str(error), visit.base))
+            await self._refuse(scope, receive, send, unavailable(str(error), visit.base))
             return
         if scope["type"] == "websocket":
             await self._watched(scope, receive, send, visit)
         else:
             watch = "" if actor.is_demo else f"{visit.base}/login/watch.js"
-            await self.app(_unpacked(scope, visit), receive, protecting(scope, send, watch=watch))
-
-    async def _who(self, visit: Visit, *, is_act: bool) -> Actor:
-        """Return who is signed in; raises SignedOutError for nobody, and for a demonstration seen from elsewhere."""
-        site = await run_in_threadpool(self.site)
-        token = visit.token(site)
-        actor = await run_in_threadpool(lambda: site.sessions.who(token, is_act=is_act))
-        if actor.is_demo and not is_at_this_machine(visit.connection, self.web):
-            raise SignedOutError("The demonstration is open on its own machine only.")
-        if actor.source is SignInSource.PROXY and actor.login != proxy_identity(visit.connection, self.web):
-            raise SignedOutError("The proxy names somebody else now.")
-        return actor
+            await self.app(_uncompressed(scope, visit), receive, protecting(scope, send, watch=watch))
 
     async def _to_sign_in(self, scope: Scope, visit: Visit) -> Response:
         if scope["type"] == "websocket" or not visit.is_page:
             return PlainTextResponse("Sign in first.", 401)
         if visit.is_from_elsewhere:
-            return bounce(visit.target, visit.base)
-        if proxy_identity(visit.connection, self.web):
-            return await sign_in_by_proxy(visit, self.site)
+            # Ask again from this site itself: only then does the browser send the session's cookie.
+            return pages.go_on(visit.target, "One moment", base=visit.base)
+        if visit.proxy_identity:
+            return await run_in_threadpool(self.routes.by_proxy, visit)
         return RedirectResponse(f"{visit.base}/login?next={quote(visit.target, safe='')}", 303)
 
     async def _watched(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
-        """Pass a websocket on; when its session has ended, close it and hear nothing more of it."""
+        """Pass a websocket on, and close it when its session has ended."""
         over = asyncio.Event()
 
         async def still_holds() -> bool:
             try:
-                await self._who(visit, is_act=False)
+                await run_in_threadpool(lambda: visit.who(self.site()))
             except AlertReviewError:
                 over.set()
             return not over.is_set()
@@ -268,15 +249,11 @@ class Gate:
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
             return
-        await answer(scope, receive, send)
+        await answer(scope, receive, protecting(scope, send))
 
 
-def _first(path: str) -> str:
-    return "/" + path.lstrip("/").split("/", 1)[0]
-
-
-def _unpacked(scope: Scope, visit: Visit) -> Scope:
-    """Ask for a page as plain text, whole: its inline scripts are looked at on the way out."""
+def _uncompressed(scope: Scope, visit: Visit) -> Scope:
+    """Ask for a page as plain text, whole: its inline scripts are hashed on the way out."""
     if not visit.is_page:
         return scope
     asked = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")

@@ -1,4 +1,4 @@
-"""Headers on every answer: nothing from elsewhere, no inline script but the ones the page came with, nothing kept."""
+"""Headers on every answer: nothing from other sites, only the page's own inline scripts, no caching."""
 
 import base64
 import hashlib
@@ -22,19 +22,19 @@ HEADERS = {
 }
 INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc\s*=)[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 LARGEST_PAGE = 2_000_000
-"""Bytes of a page that is looked through for inline scripts; a larger one gets none allowed."""
+"""Bytes of the largest page searched for inline scripts; a larger one is allowed none."""
 
 
 def content_security_policy(script_hashes: Iterable[str] = ()) -> str:
     """Return the policy of a page.
 
-    Scripts come from this site, or are inline and known by hash; no code is made from text. Styles may be inline:
-    the widgets make theirs in the browser. Figures and grids use blobs and data images.
+    Scripts come from this site, or are inline with a known hash; `eval` is blocked. Styles may be inline, because
+    widgets create theirs in the browser. Figures and grids use blobs and data images.
 
     Parameters
     ----------
     script_hashes : iterable of str
-        SHA-256 of the inline scripts that the page itself brings, in base64.
+        SHA-256 of the page's own inline scripts, in base64.
     """
     scripts = " ".join(["'self'", *(f"'sha256-{one}'" for one in script_hashes)])
     return (
@@ -45,15 +45,14 @@ def content_security_policy(script_hashes: Iterable[str] = ()) -> str:
 
 
 def protecting(scope: MutableMapping[str, Any], send: Send, *, watch: str = "") -> Send:
-    """Wrap `send` so that every answer carries the headers, and a page its own policy.
+    """Return `send`, wrapped to add the headers to every answer, and to a page its own policy.
 
     Parameters
     ----------
     scope : mapping
-        Of the request.
     send : callable
     watch : str
-        Address of a script to be put into the page; empty for none.
+        Address of a script to add to the page; empty for none.
     """
     if scope["type"] != "http":
         return send
@@ -87,7 +86,7 @@ def _is_html(message: Message) -> bool:
 
 @lru_cache(maxsize=64)
 def _prepared(page: bytes, watch: str) -> tuple[bytes, str]:
-    """Put the watching script into a page and give the policy that fits its inline scripts."""
+    """Return a page with the watching script, and the policy for its inline scripts."""
     text = page.decode("utf-8", "replace")
     hashes = [] if len(page) > LARGEST_PAGE else [_hash(script) for script in INLINE_SCRIPT.findall(text)]
     if watch:

@@ -1,8 +1,9 @@
-"""What a request to the gate says about itself: who it claims to be, where it wants to go, whether a person made it."""
+"""What a request to the gate claims: who makes it, where it wants to go, whether a person made it."""
 
 import re
 import secrets
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,7 +13,9 @@ from starlette.responses import Response
 from alertreview.access.passwords import same_secret
 from alertreview.access.sign_in import fold
 from alertreview.configuration import WebSettings, is_loopback
-from core.errors import RefusedError
+from alertreview.rights import Actor
+from core.errors import RefusedError, SignedOutError
+from core.vocabulary import SignInSource
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -64,21 +67,68 @@ class Visit:
 
     @property
     def is_act(self) -> bool:
-        """Whether this keeps a session from ending for idleness: opening a page and downloading do."""
+        """Whether this extends an idle session: opening a page and downloading do."""
         return self.is_page or self.path.startswith("/media/")
 
     @property
     def is_from_elsewhere(self) -> bool:
-        """Whether a link on another site led here; the browser then keeps the session's cookie to itself."""
+        """Whether a link on another site led here; the browser then withholds the session's cookie."""
         return self.connection.headers.get("sec-fetch-site") == "cross-site"
 
+    @property
+    def browser(self) -> str:
+        """User agent."""
+        return self.connection.headers.get("user-agent", "")
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the browser reaches the site over TLS."""
+        return self.web.is_secure(host_name(self.connection))
+
+    @property
+    def proxy_identity(self) -> str:
+        """Login that the signing-in proxy vouches for; empty from anybody else, or when it vouches for nobody."""
+        proxy, client, headers = self.web.proxy, self.connection.client, self.connection.headers
+        if proxy is None or client is None or client.host != proxy.peer:
+            return ""
+        return fold(headers.get(proxy.header, "")) if same_secret(headers.get(SECRET_HEADER, ""), proxy.secret) else ""
+
+    @cached_property
+    def form_key(self) -> str:
+        """Key that ties the next form to this browser: the one it has, or a new one."""
+        known = self.connection.cookies.get(FORM_COOKIE, "")
+        return known if re.fullmatch(r"[\w-]{20,60}", known) else secrets.token_urlsafe(24)
+
+    def next_page(self, form: dict[str, str]) -> str:
+        """Return the page to open afterwards, as the form or the address asks."""
+        return safe_target(form.get("next") or self.connection.query_params.get("next"), self.base)
+
     def token(self, site: "Application") -> str | None:
-        """Return the token of the session that the browser claims."""
+        """Return the session token that the browser claims."""
         return self.connection.cookies.get(site.sessions.cookie_name)
+
+    def who(self, site: "Application", *, is_act: bool = False) -> Actor:
+        """Return who is signed in; `is_act` extends the session.
+
+        Raises
+        ------
+        SignedOutError
+            If nobody is, a demonstration is opened from elsewhere, or the proxy names somebody else now.
+        """
+        actor = site.sessions.who(self.token(site), is_act=is_act)
+        if actor.is_demo and not is_at_this_machine(self.connection, self.web):
+            raise SignedOutError("The demonstration is open on its own machine only.")
+        if actor.source is SignInSource.PROXY and actor.login != self.proxy_identity:
+            raise SignedOutError("The proxy names somebody else now.")
+        return actor
+
+    def set_cookie(self, response: Response, name: str, value: str) -> None:
+        """Set a session cookie that scripts cannot read and other sites cannot send."""
+        response.set_cookie(name, value, path=f"{self.base}/", httponly=True, samesite="strict", secure=self.is_secure)
 
 
 def safe_target(text: str | None, base: str = "") -> str:
-    """Return a path on this site to go to after signing in; anything else leads to the first page."""
+    """Return a path on this site to open after signing in; anything else leads to the first page."""
     target = text or ""
     if len(target) > LONGEST_TARGET or not TARGET.fullmatch(target) or not target.startswith(f"{base}/"):
         return f"{base}/"
@@ -89,17 +139,8 @@ def safe_target(text: str | None, base: str = "") -> str:
     return target
 
 
-def proxy_identity(connection: HTTPConnection, web: WebSettings) -> str:
-    """Return the login that the signing-in proxy vouches for; empty when it is not the proxy, or vouches for nobody."""
-    if web.proxy is None or connection.client is None or connection.client.host != web.proxy.peer:
-        return ""
-    if not same_secret(connection.headers.get(SECRET_HEADER, ""), web.proxy.secret):
-        return ""
-    return fold(connection.headers.get(web.proxy.header, ""))
-
-
 async def form_of(request: Request) -> dict[str, str]:
-    """Read a form that this site itself has shown.
+    """Return the fields of a form that this site has shown.
 
     Raises
     ------
@@ -111,7 +152,11 @@ async def form_of(request: Request) -> dict[str, str]:
         body += part
         if len(body) > LARGEST_FORM:
             raise RefusedError("The form is too large.")
-    form = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace"), max_num_fields=20).items()}
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20)
+    except ValueError:
+        raise RefusedError("The form has too many fields.") from None
+    form = {name: values[-1] for name, values in fields.items()}
     origin = request.headers.get("origin")
     own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
     key = request.cookies.get(FORM_COOKIE, "")
@@ -120,30 +165,6 @@ async def form_of(request: Request) -> dict[str, str]:
     if not same_secret(key, form.get("form_key", "")):
         raise RefusedError("This form is too old. Open the page again.")
     return form
-
-
-def form_key(request: Request) -> str:
-    """Return the key that ties the next form to this browser: the one it has, or a new one."""
-    known = request.cookies.get(FORM_COOKIE, "")
-    return known if re.fullmatch(r"[\w-]{20,60}", known) else secrets.token_urlsafe(24)
-
-
-def keep(response: Response, name: str, value: str, visit: Visit) -> None:
-    """Set a cookie that scripts cannot read, other sites cannot send, and the browser forgets when it is closed."""
-    response.set_cookie(
-        name,
-        value,
-        path=f"{visit.base}/",
-        httponly=True,
-        samesite="strict",
-        secure=visit.web.is_secure(host_name(visit.connection)),
-    )
-
-
-def origin_of(visit: Visit) -> str:
-    """Return scheme and host under which the browser sees the site; the host was checked by the gate."""
-    scheme = "https" if visit.web.is_secure(host_name(visit.connection)) else "http"
-    return f"{scheme}://{visit.connection.headers.get('host', '')}"
 
 
 def host_name(connection: HTTPConnection) -> str:

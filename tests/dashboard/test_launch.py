@@ -144,7 +144,7 @@ def test_however_it_is_started_nobody_passes_who_is_not_signed_in(starter: str, 
         routes = routes_of_streamlit()
         assert {"/_stcore/stream", "/media", "/_stcore/host-config"} <= routes | {"/_stcore/stream"}
         pages = {f"/{path}" for path in ("", "worklist", "alert?alert=1", "review", "admin", "export")}
-        for path in (routes | pages | {f"{route}/x" for route in routes}) - gate.OPEN_PATHS:
+        for path in (routes | pages | {f"{route}/x" for route in routes}) - {gate.STREAMLIT_HEALTH, *gate.HEALTH_PATHS}:
             status, headers, body = status_of(url + path)
             assert status in {303, 401}, path
             assert "default-src 'self'" in headers["content-security-policy"], path
