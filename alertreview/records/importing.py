@@ -166,7 +166,7 @@ def read_records(
     ----------
     units : dict, optional
         Units that items are known to have from earlier imports.
-    make_shelf : callable
+    make_spill : callable
         Where rows wait.
     rows_per_part : int
         Events looked at together.

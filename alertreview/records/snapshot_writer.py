@@ -26,12 +26,12 @@ _WRITE = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class DiskSpill:
-    """A shelf whose parts are files in Arrow's stream format.
+    """A spill whose parts are files in Arrow's stream format.
 
     Parameters
     ----------
     folder : Path
-        Exists; the files of several shelves in it begin with the name of each.
+        Exists; the files of several spills in it begin with the name of each.
     name : str
     """
 
@@ -201,7 +201,7 @@ class SnapshotWriter:
             ) from None
 
     def spill(self, name: str) -> DiskSpill:
-        """Make a shelf for rows that wait while the cohort is built (`core.events.parts.MakeShelf`)."""
+        """Make a spill for rows that wait while the cohort is built (`core.events.parts.MakeSpill`)."""
         return DiskSpill(self._scratch, name)
 
     def events(self, part: pd.DataFrame) -> None:

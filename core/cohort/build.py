@@ -74,7 +74,7 @@ def build_parts(
     ----------
     sink : CohortSink
         Where events and features go.
-    make_shelf : callable
+    make_spill : callable
         Where the values wait from which reference bands are computed.
     """
     progress("stays and instances", 0.0)

@@ -128,8 +128,8 @@ class BandCollector:
     ----------
     n_items : int
     n_events : int
-        Of the whole stream: more of them wait in more parts of the shelf.
-    shelf : Shelf
+        Of the whole stream: more of them wait in more parts of the spill.
+    spill : Spill
     calendar_is_shifted : bool
         Bands then come from other patients, else from earlier dates.
     """

@@ -17,7 +17,7 @@ _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _COLUMNS = ("subject", "time", "code", "value", "text", "unit", "known_at", "stay")
 _N_PARTS = 64
 _KEPT = 4_000_000
-"""Hashes kept in memory before they go to the shelf."""
+"""Hashes kept in memory before they go to the spill."""
 
 
 class RowHashes:
@@ -25,7 +25,7 @@ class RowHashes:
 
     Parameters
     ----------
-    shelf : Shelf
+    spill : Spill
         Where hashes wait when there are many.
     """
 
@@ -119,7 +119,7 @@ _MOST_PARTS = 400
 
 
 class Settling:
-    """Three walks over rows that wait on a shelf; after the last one they are the event stream.
+    """Three walks over rows that wait in a spill; after the last one they are the event stream.
 
     First each row goes to the part of its patient. Then duplicates are taken out of each part and its values looked at.
     Then, with units known, values are settled and the events put in order.
@@ -184,10 +184,10 @@ class Settling:
 
         Parameters
         ----------
-        arrived : Shelf
+        arrived : Spill
             Rows as the source had them, in parts 0 to n_chunks - 1; emptied.
         n_chunks : int
-        shelf : Shelf
+        spill : Spill
             Where the event stream comes to lie.
         rows_per_part : int
 

@@ -17,7 +17,7 @@ class Spill(Protocol):
     """Rows of numbers and times in numbered parts."""
 
     def put(self, part: int, rows: pd.DataFrame) -> None:
-        """Add rows to a part; all rows of a shelf have the same columns."""
+        """Add rows to a part; all rows of a spill have the same columns."""
         ...
 
     def read(self, part: int, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -30,11 +30,11 @@ class Spill(Protocol):
 
 
 MakeSpill = Callable[[str], Spill]
-"""Makes an empty shelf; the name is for whoever looks at the disk."""
+"""Makes an empty spill; the name is for whoever looks at the disk."""
 
 
 class MemorySpill:
-    """A shelf that keeps everything in memory."""
+    """A spill that keeps everything in memory."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -155,11 +155,11 @@ class Vocabulary:
 
 
 class StoredStream:
-    """An event stream whose parts lie on a shelf as numbers.
+    """An event stream whose parts lie in a spill as numbers.
 
     Parameters
     ----------
-    shelf : Shelf
+    spill : Spill
         Parts with patient, time, known_at, kind, item, value, text, unit, is_decision and stay, sorted as
         `core.events.stream.finish_events` sorts.
     vocabulary : Vocabulary

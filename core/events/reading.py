@@ -31,7 +31,7 @@ class StreamBuilder:
         Texts of the source's code table; any may be missing.
     main_units : mapping from item to unit, optional
         Units that items are known to have from earlier imports.
-    make_shelf : callable
+    make_spill : callable
         Where rows wait; in memory unless told otherwise.
     rows_per_part : int
         Events looked at together, at most, but never less than one patient's.

@@ -1,4 +1,4 @@
-"""Rows that differ are counted by their hashes, in memory and on the shelf alike."""
+"""Rows that differ are counted by their hashes, in memory and in the spill alike."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ def chunk(codes):
 
 
 @pytest.mark.parametrize("kept", [3, 10**6])
-def test_different_rows_are_counted_the_same_in_memory_and_on_the_shelf(monkeypatch, kept):
+def test_different_rows_are_counted_the_same_in_memory_and_in_the_spill(monkeypatch, kept):
     monkeypatch.setattr(cleaning, "_KEPT", kept)
     hashes = RowHashes(MemorySpill())
     seen = set()

@@ -24,8 +24,8 @@ def rows(numbers):
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(-9, 9), min_size=1, max_size=5)), max_size=8))
-def test_a_shelf_on_disk_gives_back_what_one_in_memory_does(tmp_path_factory, puts):
-    spills = [MemorySpill(), DiskSpill(tmp_path_factory.mktemp("shelf"), "rows")]
+def test_a_spill_on_disk_gives_back_what_one_in_memory_does(tmp_path_factory, puts):
+    spills = [MemorySpill(), DiskSpill(tmp_path_factory.mktemp("spill"), "rows")]
     for spill in spills:
         for part, numbers in puts:
             spill.put(part, rows(numbers))
