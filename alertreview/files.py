@@ -1,6 +1,8 @@
-"""Files that are whole or not there."""
+"""Files and folders that are complete or absent, arrays on disk, and the data files of the program."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +14,13 @@ from numpy.typing import NDArray
 
 from core.errors import SourceError
 
+_READING = RLock()
+_HERE = Path(__file__).resolve().parent
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file under another name and rename it, so that no half file is ever there.
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside a file; it replaces the file if the block succeeds, and is removed otherwise.
 
     Raises
     ------
@@ -23,15 +29,52 @@ def write_bytes(path: Path, content: bytes) -> None:
     """
     temporary = path.with_name(f".{path.name}.part")
     try:
-        temporary.write_bytes(content)
+        yield temporary
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file as a whole.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written.
+    """
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def becoming(target: Path, prefix: str) -> Iterator[Path]:
+    """Yield a temporary folder; it is synced and renamed if the block succeeds, and removed otherwise.
+
+    Parameters
+    ----------
+    target : Path
+        What the folder becomes; missing parents are created, readable by their owner alone.
+    prefix : str
+        Of the temporary folder's name, beside the target.
+    """
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+    try:
+        yield folder
+        for path in [*sorted(folder.rglob("*")), folder]:
+            if not path.is_symlink():
+                sync(path)
+        folder.rename(target)
+        sync(target.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
-    """Wait until the disk has a file, or the names in a folder."""
+    """Wait until a file, or the names in a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -39,37 +82,26 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-_READING = RLock()
-
-
 @contextmanager
 def arrays_of(file: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Open the arrays of an .npz file, each read when it is asked for; never a pickled object."""
+    """Open the arrays of an .npz file, each read on access; pickled objects are refused."""
     with _READING, np.load(file, allow_pickle=False) as arrays:
         yield arrays
 
 
 def array_of(file: Path, mmap_mode: Literal["c"] | None = None) -> NDArray[Any]:
-    """Read the array of an .npy file, or map it into memory; never a pickled object."""
+    """Return the array of an .npy file, or map it into memory; pickled objects are refused."""
     with _READING:
         array: NDArray[Any] = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)
     return array
 
 
-_HERE = Path(__file__).resolve().parent
-
-
 def data_folder() -> Path:
-    """Folder with mapping presets and dictionaries.
-
-    Returns
-    -------
-    Path
-    """
+    """Return the folder of the mapping presets and dictionaries."""
     installed = _HERE / "data"
     return installed if installed.is_dir() else _HERE.parent / "data"
 
 
 def preset_paths() -> dict[str, Path]:
-    """Site mappings that come with the program, by name, in alphabetical order."""
+    """Return the site mappings that come with the program, by name, in alphabetical order."""
     return {path.stem: path for path in sorted((data_folder() / "mappings").glob("*.yaml"))}

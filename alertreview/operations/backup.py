@@ -1,4 +1,4 @@
-"""Backups of a site: database and imports in one folder, tried in a scratch place before they count."""
+"""Backups of a site: database and imports in one folder, restored in a scratch place before they count."""
 
 import json
 import shutil
@@ -10,22 +10,24 @@ from pathlib import Path
 
 from alertreview import __version__
 from alertreview.application import Application
-from alertreview.files import sync
+from alertreview.files import becoming
 from alertreview.operations.backup_manifest import (
     MANIFEST,
     VERIFIED,
     BackupManifest,
+    backup_name,
     check_files,
     copy_database,
     copy_or_link,
-    describe,
     new_backup,
     read_manifest,
     write_json,
+    write_manifest,
+    writing,
 )
 from alertreview.reports.signing import content_hash
 from alertreview.settings import Clock, Settings
-from core.errors import DatabaseUnavailableError, InvalidInputError, StoreError
+from core.errors import InvalidInputError, StoreError
 from db.connection.engine import parse_url, sqlite_file
 from db.database import Database
 from db.maintenance.copies import contents, examine, read_copy, scratch_database
@@ -35,7 +37,7 @@ TITLE = "site"
 
 @dataclass(frozen=True)
 class VerifiedBackup:
-    """What trying a backup in a scratch place showed.
+    """A backup that was restored in a scratch place.
 
     Parameters
     ----------
@@ -57,9 +59,8 @@ class Backups:
     Parameters
     ----------
     settings : Settings
-        The site.
     clock : callable
-        Gives the time now, aware.
+        Return the current time, aware.
     """
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
@@ -69,16 +70,16 @@ class Backups:
     def create(
         self, parent: Path | None = None, *, keep: int | None = None, scratch_url: str | None = None
     ) -> VerifiedBackup:
-        """Copy the site while it is in use, and try the copy; a copy that fails is removed.
+        """Copy the site while it is in use, and verify the copy; a copy that fails is removed.
 
         Parameters
         ----------
         parent : Path or None
-            Folder of the backups; None for the one in the home, which goes when the disk goes.
+            Folder of the backups; None for the one in the home, which is lost with the disk.
         keep : int or None
             Remove the oldest verified backups beyond this number; None keeps all.
         scratch_url : str or None
-            An empty database to try the copy in, where the account may not make one.
+            An empty database to verify the copy in, where the account may not create one.
 
         Raises
         ------
@@ -87,28 +88,29 @@ class Backups:
         """
         parent = parent or self._settings.backups
         now = self._clock()
+        target = parent / backup_name(now, TITLE)
         with Database(self._settings.database_url) as database:
             database.check()
-            with new_backup(parent, TITLE, now) as pending:
-                # The database first: an import's folder is there before its row, so no row can lack its folder.
-                held = copy_database(database, pending.folder)
+            with new_backup(target) as folder:
+                # The database first: an import's folder is complete before its row, so every row has its folder.
+                held = copy_database(database, folder)
                 former = next(iter(reversed(list_backups(parent))), None)
                 for name in held.snapshot_folders:
-                    self._copy_snapshot(name, pending.folder, former)
-                describe(database, pending.folder, held, now, with_snapshots=True)
-                verified = verify_backup(pending.folder, self._settings.database_url, scratch_url=scratch_url)
+                    self._copy_snapshot(name, folder, former)
+                write_manifest(database, folder, held, now, with_snapshots=True)
+                verified = verify_backup(folder, self._settings.database_url, scratch_url=scratch_url)
             with database.write() as uow:
                 details = {"head": verified.manifest.contents.audit_head, "reports": len(verified.reports)}
-                uow.audit.append(now, "command line", "backup made", f"backup {pending.target.name}", details)
+                uow.audit.append(now, "command line", "backup made", f"backup {target.name}", details)
                 uow.commit()
         if keep is not None:
             remove_oldest(parent, keep)
-        return VerifiedBackup(pending.target, verified.manifest, verified.reports)
+        return VerifiedBackup(target, verified.manifest, verified.reports)
 
     def restore(self, backup: Path) -> BackupManifest:
-        """Make the site anew from a backup, whole or not at all; nothing that exists is overwritten.
+        """Create the site from a backup, as a whole or not at all; nothing is overwritten.
 
-        Everybody has to sign in again: sessions that were ended since the backup must not come back to life.
+        Everybody has to sign in again: sessions ended since the backup must not be valid again.
 
         Parameters
         ----------
@@ -118,7 +120,7 @@ class Backups:
         Raises
         ------
         InvalidInputError
-            If the folder is no backup, is damaged, or the home holds something.
+            If the folder is no backup, is damaged, or the home is not empty.
         StoreError
             If the database exists already or cannot be written.
         """
@@ -134,10 +136,10 @@ class Backups:
                 f"{backup} holds the database alone, as it was before an upgrade. To go back, stop the program, "
                 f"install the former version, and put {manifest.database} in the place of the site's database."
             )
-        with _new_folder(home) as folder:
+        with writing(home, "Name another folder with --home."), becoming(home, ".restoring-") as folder:
             for name in manifest.contents.snapshot_folders:
                 shutil.copytree(backup / "snapshots" / name, folder / "snapshots" / name)
-            with _filled(backup / manifest.database, self._settings, folder) as database:
+            with _restored(backup / manifest.database, self._settings, folder) as database:
                 _require_same(database, manifest)
                 with database.write() as uow:
                     uow.sessions.end_everybodys(self._clock(), "restored from a backup")
@@ -162,29 +164,34 @@ class Backups:
 def verify_backup(
     backup: Path, server_url: str, *, scratch_url: str | None = None, place: Path | None = None
 ) -> VerifiedBackup:
-    """Restore a backup into a scratch place and compute the reports of its studies; only then it counts.
+    """Restore a backup in a scratch place and compute the reports of its studies.
 
     Parameters
     ----------
     backup : Path
         Folder of the backup.
     server_url : str
-        The site's database: a backup of a PostgreSQL database is tried in a new one on the same server.
+        The site's database: a backup of a PostgreSQL database is restored in a new one on the same server.
     scratch_url : str or None
-        An empty database to try it in instead.
+        An empty database to use instead.
     place : Path or None
-        Folder in which the scratch place is made and removed; None for the backup's neighbourhood.
+        Parent of the scratch folder; None for the backup's parent.
 
     Raises
     ------
     InvalidInputError
         If the folder is no backup, or a file of it is damaged.
     StoreError
-        If the restored database is not what the manifest says, or a report cannot be computed.
+        If the restored database differs from the manifest, or a report cannot be computed.
     """
     manifest = read_manifest(backup)
     check_files(backup, manifest)
-    with _scratch(place or backup.parent) as folder:
+    place = place or backup.parent
+    with (
+        writing(place, "Name another folder with --scratch."),
+        tempfile.TemporaryDirectory(prefix=".verifying-", dir=place, ignore_cleanup_errors=True) as scratch,
+    ):
+        folder = Path(scratch)
         for name in manifest.contents.snapshot_folders if manifest.with_snapshots else ():
             (folder / "snapshots").mkdir(exist_ok=True)
             (folder / "snapshots" / name).symlink_to((backup / "snapshots" / name).absolute())
@@ -208,7 +215,7 @@ def list_backups(parent: Path) -> list[Path]:
 
 
 def remove_oldest(parent: Path, keep: int) -> list[Path]:
-    """Remove the oldest verified backups beyond a number, and never the last one; gives those removed.
+    """Remove the oldest verified backups beyond a number, never the last one, and return those removed.
 
     Raises
     ------
@@ -219,7 +226,7 @@ def remove_oldest(parent: Path, keep: int) -> list[Path]:
         raise InvalidInputError(f"At least 1 backup must stay, not {keep}.")
     surplus = list_backups(parent)[:-keep]
     for folder in surplus:
-        # Without its mark first: what is half removed when the machine stops counts no longer.
+        # Its mark first: a half removed backup must not count as verified.
         (folder / VERIFIED).unlink()
         shutil.rmtree(folder)
     return surplus
@@ -244,7 +251,7 @@ def _reports(settings: Settings, database: Database) -> dict[str, str]:
 
 
 def _require_same_reports(backup: Path, reports: dict[str, str]) -> None:
-    """Compare the reports with those that the same version computed from the backup before."""
+    """Compare the reports with those of the first verification by the same version."""
     try:
         former = json.loads((backup / VERIFIED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -257,42 +264,8 @@ def _require_same_reports(backup: Path, reports: dict[str, str]) -> None:
 
 
 @contextmanager
-def _scratch(place: Path) -> Iterator[Path]:
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=".verifying-", dir=place))
-    except OSError as error:
-        raise DatabaseUnavailableError(
-            f"{place} cannot be written ({error.strerror}), so the backup cannot be tried there. "
-            "Name another folder with --scratch."
-        ) from None
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _new_folder(home: Path) -> Iterator[Path]:
-    """Yield a folder that becomes the home when the block ends well, and is removed otherwise."""
-    folder = None
-    try:
-        home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".restoring-", dir=home.parent))
-        yield folder
-        folder.rename(home)
-        sync(home.parent)
-    except OSError as error:
-        raise DatabaseUnavailableError(
-            f"{home} cannot be written ({error.strerror}); nothing was restored. Name another folder with --home."
-        ) from None
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _filled(copy: Path, settings: Settings, folder: Path) -> Iterator[Database]:
-    """Yield the site's new database: inside the folder that becomes the home, or where its URL says."""
+def _restored(copy: Path, settings: Settings, folder: Path) -> Iterator[Database]:
+    """Yield the restored database: in the folder that becomes the home, or where the site's URL says."""
     file = sqlite_file(parse_url(settings.database_url))
     is_inside = file is not None and file.is_relative_to(settings.home)
     place = folder / file.relative_to(settings.home) if file is not None and is_inside else file

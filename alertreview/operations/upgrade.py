@@ -1,4 +1,4 @@
-"""The database of a site: opened and known to be ours; its schema upgraded after a copy, or taken back."""
+"""Open the database of a site, upgrade its schema after a copy, or take it back."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from alertreview.operations.backup_manifest import copy_database, describe, new_backup
+from alertreview.operations.backup_manifest import backup_name, copy_database, new_backup, write_manifest
 from alertreview.settings import Settings, now
 from core.errors import AlertReviewError
 from db import schema
@@ -16,28 +16,26 @@ BEFORE_UPGRADE = "before-upgrade"
 
 
 def upgrade_site(settings: Settings, database: Database, now: datetime, *, backup: bool = True) -> Path | None:
-    """Bring a site's database to this version's schema.
+    """Upgrade a site's database to the schema of this version.
 
     Parameters
     ----------
     settings : Settings
-        The site; the copy goes to the folder of its backups.
     database : Database
-        Of the site.
     now : datetime
         Aware.
     backup : bool
-        Copy the database first, when it is an older version's; False says that somebody has a backup already.
+        Copy an older database to the folder of the backups first.
 
     Returns
     -------
     Path or None
-        Folder of the copy; None when none was needed.
+        Folder of the copy; None if none was needed.
 
     Raises
     ------
     StoreError
-        If the copy cannot be made; then nothing was changed.
+        If the copy cannot be made; nothing was changed.
     """
     state = database.state()
     copy = None
@@ -50,14 +48,14 @@ def upgrade_site(settings: Settings, database: Database, now: datetime, *, backu
 def downgrade_site(
     settings: Settings, database: Database, revision: str, now: datetime, *, discard: bool = False
 ) -> tuple[Path, list[str]]:
-    """Take a site's schema back to an older one, for a former version of the program; a copy is made first.
+    """Copy a site's database, then downgrade its schema for a former version of the program.
 
     Returns
     -------
     copy : Path
         Folder of the copy.
     lost : list of str
-        What was lost, empty unless `discard` allowed it.
+        What was lost; empty unless `discard` allowed it.
 
     Raises
     ------
@@ -73,22 +71,22 @@ def downgrade_site(
 
 
 def _copy(settings: Settings, database: Database, title: str, now: datetime) -> Path:
-    with new_backup(settings.backups, title, now) as pending:
-        held = copy_database(database, pending.folder)
-        describe(database, pending.folder, held, now, with_snapshots=False)
-    return pending.target
+    target = settings.backups / backup_name(now, title)
+    with new_backup(target) as folder:
+        held = copy_database(database, folder)
+        write_manifest(database, folder, held, now, with_snapshots=False)
+    return target
 
 
 @contextmanager
 def open_database(settings: Settings, *, upgrade: bool = False) -> Iterator[Database]:
-    """Open the site's database and make sure that it is ours.
+    """Open the site's database and check its schema.
 
     Parameters
     ----------
     settings : Settings
-        The site.
     upgrade : bool
-        Make or renew its tables.
+        Create or upgrade its tables first.
 
     Raises
     ------
