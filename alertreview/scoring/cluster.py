@@ -18,8 +18,7 @@ def cluster_workers(address: str) -> Iterator[Workers]:
     """Connect to a Dask scheduler and hand out what `core.scoring.all_tasks.score_tasks` takes as `workers`.
 
     Every worker gets the prepared instances once; a task is then only a number. A task whose worker dies is run by
-    another one. Workers need this version of alertreview and the same processors and libraries as this machine for
-    results that are equal to the last bit.
+    another one. Workers need this version of alertreview and its libraries; other processors round differently.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from core.graph.feature_rows import FeatureRows
 from core.graph.kernels import FLOAT32_RESIDUAL, FLOAT64_RESIDUAL, LeftOut, Nodes, extend_row
-from core.numerics.compiled import combine_rows, compiled, dot, fma
+from core.numerics.compiled import combine_rows, compiled, dot
 from core.validation import FloatArray, IntArray
 
 _CACHE_LINE = 64
@@ -208,7 +208,7 @@ def _extend_sparse(
         combine_rows(by_feature, all_places[starts[i] : starts[i + 1]], values, products)
         norm = dot(values, values)
         for j in range(n_nodes):
-            row[j] = fma(-two, row[j], norm + norms[j])
+            row[j] = norm + norms[j] - two * row[j]
         k, block = n_neighbors, blocks[i]
         if block >= 0:
             first, end = left.starts[block], left.starts[block + 1]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.graph.neighbour_search import choose_neighbours, limit_of, query_scale
-from core.numerics.compiled import combine_rows, compiled, dot, fma
+from core.numerics.compiled import combine_rows, compiled, dot
 
 FLOAT32_RESIDUAL: Final = 0.01
 """Relative residual that ends a float32 solve; with the last, estimated step soft labels are good to about 5e-6."""
@@ -79,12 +79,12 @@ def exponentials(exponents: Any, powers: Any, power_bits: Any) -> None:
         n = np.int32(x - np.float32(0.5))
         f = np.float32(x - np.float32(n))
         power_bits[l] = (n + np.int32(127)) << np.int32(23)
-        series = fma(f, np.float32(0.00015403530), np.float32(0.00133335581))
-        series = fma(f, series, np.float32(0.00961812911))
-        series = fma(f, series, np.float32(0.0555041087))
-        series = fma(f, series, np.float32(0.240226507))
-        series = fma(f, series, np.float32(0.693147181))
-        exponents[l] = fma(f, series, np.float32(1))
+        series = f * np.float32(0.00015403530) + np.float32(0.00133335581)
+        series = f * series + np.float32(0.00961812911)
+        series = f * series + np.float32(0.0555041087)
+        series = f * series + np.float32(0.240226507)
+        series = f * series + np.float32(0.693147181)
+        exponents[l] = f * series + np.float32(1)
     for l in range(len(exponents)):  # noqa: E741
         exponents[l] *= powers[l]
 
@@ -102,8 +102,8 @@ def multiply_inverse(nodes: Any, left: Any, block: int, chosen: Any, values: Any
             row, value, entries = inverse[chosen[l]], values[l], full[:l]
             for m in range(l):
                 entries[m] = row[chosen[m]]
-                result[m] = fma(entries[m], value, result[m])
-            result[l] = fma(row[chosen[l]], value, dot(entries, values[:l]))
+                result[m] += entries[m] * value
+            result[l] = row[chosen[l]] * value + dot(entries, values[:l])
     if block < 0:
         return
     first, end, entries = left.starts[block], left.starts[block + 1], full[:k]
@@ -117,7 +117,7 @@ def multiply_inverse(nodes: Any, left: Any, block: int, chosen: Any, values: Any
             factor = along * left.squares[square + (i - first) * (end - first) + j - first]
             row = inverse[left.nodes[j]]
             for l in range(k):  # noqa: E741
-                result[l] = fma(factor, row[chosen[l]], result[l])
+                result[l] += factor * row[chosen[l]]
 
 
 @compiled
@@ -133,22 +133,13 @@ def solve_extension(
     z, r, p, scaled, product = work
     zero = d.dtype.type(0)
     for l in range(k):  # noqa: E741
+        z[l] = zero
+        r[l] = p[l] = d[l]
         scaled[l] = d[l] * d[l]
-        p[l] = nodes.diagonal[chosen[l]]
-    norm = dot(d, d)
-    mean = d.dtype.type(1) + dot(scaled, p) / d.dtype.type(k)
-    multiply_inverse(nodes, left, block, chosen, scaled, full, product)
-    for l in range(k):  # noqa: E741
-        product[l] = fma(d[l], product[l], d[l])
-    curvature = dot(d, product)
-    step = norm / curvature if curvature > zero else zero
-    for l in range(k):  # noqa: E741
-        r[l] = fma(-step, product[l], d[l])
-    residual = dot(r, r)
-    turn = residual / norm if norm > zero else zero
-    for l in range(k):  # noqa: E741
-        z[l] = step * d[l]
-        p[l] = fma(turn, d[l], r[l])
+        product[l] = nodes.diagonal[chosen[l]]
+    mean = d.dtype.type(1) + dot(scaled, product) / d.dtype.type(k)
+    norm = residual = dot(d, d)
+    turn = curvature = zero
     for _ in range(k + 20):
         if residual <= tolerance * tolerance * norm:
             break
@@ -156,22 +147,22 @@ def solve_extension(
             scaled[l] = d[l] * p[l]
         multiply_inverse(nodes, left, block, chosen, scaled, full, product)
         for l in range(k):  # noqa: E741
-            product[l] = fma(d[l], product[l], p[l])
+            product[l] = d[l] * product[l] + p[l]
         curvature = dot(p, product)
         step = residual / curvature
         for l in range(k):  # noqa: E741
-            z[l] = fma(step, p[l], z[l])
-            r[l] = fma(-step, product[l], r[l])
+            z[l] += step * p[l]
+            r[l] -= step * product[l]
         new_residual = dot(r, r)
         turn = new_residual / residual
         for l in range(k):  # noqa: E741
-            p[l] = fma(turn, p[l], r[l])
+            p[l] = turn * p[l] + r[l]
         residual = new_residual
     # p'Ap = r'Ar - turn^2 p_old'Ap_old, with r'Ar about the mean diagonal times r'r.
     last = mean * residual - turn * turn * curvature
     step = residual / last if last > zero else zero
     for l in range(k):  # noqa: E741
-        z[l] = fma(step, p[l], z[l])
+        z[l] += step * p[l]
     return z
 
 
@@ -233,5 +224,5 @@ def extend_row(row: Any, bits: Any, query: Any, nodes: Any, left: Any, block: in
             row = nodes.inverse[left.nodes[i]]
             for l in range(k):  # noqa: E741
                 entries[l] = row[chosen[l]]
-            inflow = fma(left.pulls[i], dot(flows, entries), inflow)
+            inflow += left.pulls[i] * dot(flows, entries)
     return conductance, inflow

@@ -1,15 +1,10 @@
 """Compiled loops against plain NumPy: selection with ties, scales, the one-node extension, both ways to multiply."""
 
-from pathlib import Path
-
-import numba
 import numpy as np
 import pytest
 
-from core.graph import kernels
 from core.graph.extension import extend_rows
 from core.graph.similarity import dense_similarity
-from core.numerics import compiled
 from core.numerics.distances import symmetric_squared_distances
 
 
@@ -93,42 +88,3 @@ def test_no_neighbours_or_no_queries_give_zeros():
     options = {"is_local": True, "usual_scale": 1.0, "inverse": inverse, "soft_labels": h}
     assert not extend_rows(d2, v, scales, n_neighbors=0, **options)[0].any()
     assert extend_rows(d2[:0], v, scales, n_neighbors=5, **options)[0].shape == (0,)
-
-
-def test_machine_code_is_kept_under_the_state_of_every_module_that_holds_loops(tmp_path):
-    # A kept loop holds the code of those it calls: a change there alone must not find the old code again.
-    core = Path(compiled.__file__).parents[1]
-    loops = {
-        file.relative_to(core).with_suffix("").as_posix()
-        for file in core.rglob("*.py")
-        if "core.numerics.compiled import" in file.read_text(encoding="utf-8")
-    }
-    assert loops | {"numerics/compiled"} == set(compiled.SOURCES)
-    state = compiled.digest_of(core / f"{module}.py" for module in compiled.SOURCES)
-    assert kernels.extend_row.py_func.__qualname__ == f"extend_row_{state}"
-    files = [tmp_path / name for name in ("a.py", "b.py")]
-    files[0].write_text("12")
-    files[1].write_text("3")
-    before = compiled.digest_of(files)
-    files[0].write_text("1")
-    files[1].write_text("23")
-    assert compiled.digest_of(files) != before
-
-
-def test_without_a_place_for_machine_code_kernels_compile_in_memory(monkeypatch):
-    real = numba.njit
-
-    def refuse_cache(*args, **options):
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return real(*args, **options)
-
-    monkeypatch.setattr(numba, "njit", refuse_cache)
-    double = compiled.compiled(lambda x: 2 * x)
-    assert double(21) == 42
-
-
-def test_a_fused_step_of_mixed_precision_is_refused():
-    mixed = compiled.compiled(lambda x, y: compiled.fma(x, x, y))
-    with pytest.raises(numba.TypingError, match="three floats of one type"):
-        mixed(np.float32(1), 1.0)
