@@ -1,0 +1,162 @@
+"""Compare the scores, alerts, reports and exports of two versions, on the demonstration and the MIMIC-IV demo.
+
+Run with ``./dev bench compare --old PATH``, where PATH is a checkout of the other version. Each version builds the
+demonstration and, where ALERTREVIEW_REAL_DATA has it, imports and scores the MIMIC-IV demo. Prints the largest
+differences of each result; the exit code is 1 when one is beyond the tolerance or anything else differs.
+"""
+
+import argparse
+import csv
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from alertreview.cli.demo import SCORERS, STUDY
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL = "mimic_iv_demo_meds"
+VECTORS = ("score", "scaled_score", "soft_label", "support")
+VOLATILE = re.compile(r"(_at|_on|version|sha256|digest|fingerprint|created|generated|seconds?|path|bytes)\b")
+"""Names of figures that say when, where or by which program something was made."""
+
+
+def call(version, *arguments):
+    """Run the command line of a version; its output is shown only when it fails."""
+    environment = os.environ | {"PYTHONPATH": str(version), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "alertreview", *map(str, arguments)]
+    done = subprocess.run(command, cwd=version, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed in {version}:\n{done.stdout}{done.stderr}")
+
+
+def build(version, folder, real):
+    """Build the sites of a version; returns the demonstration's home, and that of the real data or None."""
+    demo = folder / "demo"
+    call(version, "demo", "--no-serve", "--home", demo)
+    call(version, "report", "--study", STUDY, "--home", demo, "--out", folder / "report.json")
+    call(version, "export", "study", "--study", STUDY, "--home", demo, "--out", folder / "study")
+    call(version, "export", "labels", "--study", STUDY, "--home", demo, "--out", folder / "labels.csv")
+    if not real.is_dir():
+        return demo, None
+    home = folder / "real"
+    call(version, "init", "--home", home)
+    call(version, "import", real, "--home", home)
+    call(version, "score", "--home", home, *(word for name in SCORERS for word in ("--scorer", name)))
+    return demo, home
+
+
+def query(home, sql):
+    """Return the rows of a query on the database of a site."""
+    with closing(sqlite3.connect(next(home.glob("*.sqlite*")))) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def scores_of(home):
+    """Return the figures of every task and scorer by name."""
+    sql = "SELECT r.run_id, t.task_key, r.scorer, r.{} FROM task_result r JOIN task t ON t.id = r.task_id"
+    return {
+        f"{name} {run} {task} {scorer}": np.frombuffer(zlib.decompress(data), dtype="<f4").astype(float)
+        for name in VECTORS
+        for run, task, scorer, data in query(home, sql.format(name))
+        if data is not None
+    }
+
+
+def alerts_of(home):
+    """Return the alerts of every list in their order."""
+    sql = """SELECT a.run_id, a.scorer, a.decision, a.rank, t.task_key, i.row_index FROM alert a
+             JOIN task t ON t.id = a.task_id JOIN instance i ON i.id = a.instance_id ORDER BY 1, 2, 3, 4"""
+    return {f"{row[:4]}": f"{row[4:]}" for row in query(home, sql)}
+
+
+def flat(value, name=""):
+    """Return the leaves of nested lists and dictionaries by name, less the volatile ones."""
+    if isinstance(value, (dict, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return {key: leaf for place, inner in items for key, leaf in flat(inner, f"{name}.{place}").items()}
+    return {} if VOLATILE.search(name) else {name: value}
+
+
+def report_of(folder):
+    """Return the figures of the report by name."""
+    return flat(json.loads((folder / "report.json").read_text(encoding="utf-8")))
+
+
+def exports_of(folder):
+    """Return the cells of all exported tables by file, row and column."""
+    cells = {}
+    for file in (folder / "labels.csv", *sorted((folder / "study").rglob("*.csv"))):
+        with file.open(encoding="utf-8-sig", newline="") as rows:
+            cells |= flat(list(csv.DictReader(rows)), file.name)
+    return cells
+
+
+def number(value):
+    """Return an array of a number, of its text or of a vector; None for anything else."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return None
+
+
+def compare(title, old, new, tolerance):
+    """Print the largest differences of two dictionaries; returns whether they agree."""
+    absolute = relative = 0.0
+    different = [name for name in old.keys() | new.keys() if (name in old) != (name in new)]
+    for name in old.keys() & new.keys():
+        left, right = number(old[name]), number(new[name])
+        if left is None or right is None or left.shape != right.shape:
+            different += [name] if old[name] != new[name] else []
+        elif left.size:
+            gap = np.where(left == right, 0.0, np.abs(left - right))
+            gap[np.isnan(left) & np.isnan(right)] = 0.0
+            absolute = max(absolute, float(np.nan_to_num(gap, nan=np.inf).max()))
+            size = np.where(gap > 0, np.maximum(np.abs(left), np.abs(right)), 1.0)
+            relative = max(relative, float(np.nan_to_num(gap / size, nan=np.inf).max()))
+    agree = not different and absolute <= tolerance
+    print(
+        f"{title:24} {len(old):9,} {absolute:12.1e} {relative:12.1e} {len(different):10,} {'' if agree else ' DIFFERS'}"
+    )
+    for name in sorted(different)[:5]:
+        print(f"    {name}: {old.get(name)!r} -> {new.get(name)!r}")
+    return agree
+
+
+def main():
+    """Build both versions, compare them and exit."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    real = Path(os.environ.get("ALERTREVIEW_REAL_DATA", "../shared/data")) / REAL
+    parser.add_argument("--old", type=Path, required=True, help="checkout of the version to compare with")
+    parser.add_argument("--data", type=Path, default=real, help="folder of the MIMIC-IV demo in MEDS")
+    parser.add_argument("--tolerance", type=float, default=1e-5, help="largest absolute difference allowed")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folders = [Path(name) / "old", Path(name) / "new"]
+        for folder in folders:
+            folder.mkdir()
+        versions = (options.old.resolve(), ROOT)
+        sites = [build(*pair, options.data.resolve()) for pair in zip(versions, folders, strict=True)]
+        print(f"{'':24} {'compared':>9} {'absolute':>12} {'relative':>12} {'other':>10}")
+        results = []
+        for title, homes in zip(("demonstration", "MIMIC-IV demo"), zip(*sites, strict=True), strict=True):
+            if homes[0] is None:
+                print(f"{title}: not found in {options.data}")
+                continue
+            for word, read in (("scores", scores_of), ("alerts", alerts_of)):
+                results.append(compare(f"{title} {word}", *map(read, homes), options.tolerance))
+        for word, read in (("report", report_of), ("exports", exports_of)):
+            results.append(compare(word, *map(read, folders), options.tolerance))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
