@@ -115,7 +115,7 @@ class Application(Services):
         self.database.dispose()
 
     def finish_writing(self, within_seconds: float) -> bool:
-        """Let saves that have begun end, and refuse further ones: the program is about to stop.
+        """Finish saves in progress and refuse further ones: the program is about to stop.
 
         Returns
         -------

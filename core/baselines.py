@@ -109,7 +109,7 @@ class WeightedNeighbours(Baseline):
             self._scales = np.full(len(X), np.sqrt(paper_squared_scale(self._past)))
 
     def expected(self, X: Any) -> FloatArray:
-        """Weighted mean label of the nearest past instances; 0 where no weight is left."""
+        """Return the weighted mean label of the nearest past instances; 0 where no weight is left."""
         points = weighted_features(X, self.feature_weights)
         near = nearest(self._past, points, min(self.n_neighbors, len(self._y)))
         own = local_scales(near) if self.length_scale == "local" else np.full(len(points), self._scales[0])
@@ -304,7 +304,7 @@ OTHER_BASELINES: Final[dict[str, Factory]] = {
 
 
 def hard_harmonic(similarity: Any, y: Any) -> FloatArray:
-    """Soft labels when labels are held fixed: weighted mean label of the neighbours; 0 for isolated nodes.
+    """Return the soft labels when labels are held fixed: weighted mean label of the neighbours; 0 for isolated nodes.
 
     In the fully labelled case the hard harmonic solution lets no label pass a labelled node, so that what the
     neighbourhood says of node i is its weighted k-NN vote.
@@ -320,7 +320,7 @@ def hard_harmonic(similarity: Any, y: Any) -> FloatArray:
 
 
 def consistency_method(similarity: Any, y: Any, *, label_weight: float = 1.0) -> FloatArray:
-    """Soft labels with the normalised Laplacian K = I - D^-1/2 W D^-1/2 and C = c I.
+    """Return the soft labels with the normalised Laplacian K = I - D^-1/2 W D^-1/2 and C = c I.
 
     References
     ----------

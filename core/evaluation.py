@@ -18,7 +18,7 @@ def _as_vector(values: ArrayLike, name: str) -> FloatArray:
 
 
 def ordering_agreement(true_score: ArrayLike, score: ArrayLike) -> float:
-    """Share of concordant pairs among the pairs that the true score orders; ties in `score` count half.
+    """Return the share of concordant pairs among the pairs that the true score orders; ties in `score` count half.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _count_inversions(ranks: IntArray) -> int:
 
 
 def rank_auc(y: ArrayLike, score: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Area under the ROC curve of `score` for y > 0 against y <= 0; ties half, optionally weighted.
+    """Return the area under the ROC curve of `score` for y > 0 against y <= 0; ties half, optionally weighted.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class WilcoxonTable:
 
 
 def wilcoxon_auc(X: Matrix, Y: Matrix) -> FloatArray:
-    """Area under the ROC curve of every feature against every task at once, exact with ties.
+    """Return the area under the ROC curve of every feature against every task at once, exact with ties.
 
     Entries of a sparse `X` that are not stored count as 0. Ranks are taken relative to the block of zeros, so they
     are sparse as well, and one sparse product of ranks and decisions gives all sums of ranks.

@@ -104,7 +104,7 @@ class SoftHAD(BaseEstimator):
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """SoftHAD with the paper's settings: k = 75, sigma^2 = 10 % of the variance of distances, c_l = gamma_g = 1."""
+        """Return SoftHAD with the paper's settings: k = 75, sigma^2 = 10 % of Var(distances), c_l = gamma_g = 1."""
         return cls(
             **{"n_neighbors": 75, "length_scale": "paper", "label_weight": 1.0, "regularization": 1.0, **changes}
         )
@@ -246,7 +246,7 @@ class SoftHAD(BaseEstimator):
         return self._mean(lambda graph: graph.past_label_free.support)
 
     def score_samples(self, X: Matrix, y: ArrayLike) -> FloatArray:
-        """Scores |l* - y| of recent instances, each tied to the past graph by itself; higher = more unusual.
+        """Return scores |l* - y| of recent instances, each tied to the past graph by itself; higher = more unusual.
 
         Parameters
         ----------
@@ -264,15 +264,15 @@ class SoftHAD(BaseEstimator):
         return np.abs(self._soft_labels(X, decisions) - decisions)
 
     def soft_labels(self, X: Matrix, y: ArrayLike) -> FloatArray:
-        """Soft labels l* of recent instances with their own labels in; shape (n_recent,), in [-1, 1]."""
+        """Return soft labels l* of recent instances, own labels included; shape (n_recent,), in [-1, 1]."""
         return self._soft_labels(X, self._encode_recent(X, y))
 
     def left_out_soft_labels(self, X: Matrix) -> FloatArray:
-        """Soft labels expected from the past alone; shape (n_recent,), in [-1, 1]."""
+        """Return the soft labels expected from the past alone; shape (n_recent,), in [-1, 1]."""
         return self._mean_over(self._tie_in(X), lambda found: found.left_out)
 
     def support(self, X: Matrix) -> FloatArray:
-        """How strongly recent instances are tied to past ones; shape (n_recent,), in [0, 1), 0 = isolated."""
+        """Return how strongly recent instances are tied to past ones; shape (n_recent,), in [0, 1), 0 = isolated."""
         return self._mean_over(self._tie_in(X), lambda found: found.support)
 
     def fit_score(self, X_past: Matrix, y_past: ArrayLike, X_recent: Matrix, y_recent: ArrayLike) -> FloatArray:

@@ -17,7 +17,7 @@ ASYMMETRY_TOLERANCE = 1e-10
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Tell sparse matrices from dense ones (a plain bool: it narrows no type)."""
+    """Return whether a matrix is sparse (a plain bool: it narrows no type)."""
     return bool(sparse.issparse(matrix))
 
 

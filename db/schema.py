@@ -50,7 +50,7 @@ def alembic_config(connection: Connection | None = None) -> Config:
 
 
 def head() -> str:
-    """Revision that this version of the program works with."""
+    """Return the revision that this version of the program needs."""
     revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
     if revision is None:
         raise StoreError("The program was installed without the steps of its schema. Install it again.")
@@ -58,7 +58,7 @@ def head() -> str:
 
 
 def revisions() -> tuple[str, ...]:
-    """All steps that this version knows, oldest first."""
+    """Return all revisions that this version knows, oldest first."""
     return tuple(sorted(step.revision for step in ScriptDirectory.from_config(alembic_config()).walk_revisions()))
 
 
@@ -115,7 +115,7 @@ def check(connection: Connection, name: str) -> None:
 
 
 def upgrade(engine: Engine, url: URL, name: str, revision: str = "head") -> None:
-    """Bring a database to this version's schema, or an older one, in one transaction: all steps or none."""
+    """Upgrade a database to this version's schema, or an older one, in one transaction."""
     with engine.connect() as connection:
         with foreign_keys_at_rest(connection), connection.begin():
             _run_steps(connection, name, head() if revision == "head" else revision)
@@ -125,7 +125,7 @@ def upgrade(engine: Engine, url: URL, name: str, revision: str = "head") -> None
 
 @contextmanager
 def foreign_keys_at_rest(connection: Connection) -> Iterator[None]:
-    """Let foreign keys rest on SQLite, where rebuilding a table would trip them; see `refuse_dangling`."""
+    """Switch foreign keys off on SQLite while tables are rebuilt; see `refuse_dangling`."""
     is_sqlite = connection.dialect.name == "sqlite"
     if is_sqlite:
         _driver_execute(connection, "PRAGMA foreign_keys = OFF")
@@ -137,7 +137,7 @@ def foreign_keys_at_rest(connection: Connection) -> Iterator[None]:
 
 
 def refuse_dangling(connection: Connection, name: str) -> None:
-    """Undo a change of the schema after which rows of an SQLite database would point nowhere.
+    """Raise if rows of an SQLite database would point nowhere after a change of the schema.
 
     Raises
     ------
@@ -179,7 +179,7 @@ _OWN = "alembic_version"
 
 
 def downgrade(engine: Engine, name: str, revision: str, *, discard: bool = False) -> list[str]:
-    """Take the schema back, step by step, in one transaction: all of them or none.
+    """Downgrade the schema step by step, in one transaction.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _layout(connection: Connection) -> Layout:
 
 
 def _losses(connection: Connection, before: Layout, revision: str) -> list[str]:
-    """Go down and up again in a transaction that is undone, and name what differs from before."""
+    """Return what a downgrade would lose, by going down and up again in a transaction that is rolled back."""
     counts = {table: _count(connection, table) for table in before}
     trial = connection.begin_nested()
     command.downgrade(alembic_config(connection), revision)

@@ -58,7 +58,7 @@ class Provider:
         self._sign_in = sign_in
 
     def begin(self, target: str, callback: str, confirms: int | None = None) -> tuple[str, str]:
-        """Begin a flow.
+        """Start a flow.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ UNIT_HELP = "Unit whose patients the person may see; repeat for several (default
 
 @click.group()
 def account() -> None:
-    """People who may sign in to the dashboard: create, reset, disable, list, role."""
+    """Manage people who may sign in: create, reset, disable, list, role."""
 
 
 @account.command()
@@ -36,7 +36,7 @@ def account() -> None:
 def create(
     name: str, role: str, login: str, units: tuple[str, ...], source: str, home: Path | None, database: str | None
 ) -> None:
-    """Give NAME an account and print a one-time code for the first sign-in.
+    """Create an account for NAME and print a one-time code for the first sign-in.
 
     A person of that name without an account, a reader of a study say, keeps everything and gets one. The first
     account ends the demonstration of a simulated site: from then on everybody signs in.
@@ -56,7 +56,7 @@ def create(
 @click.argument("login")
 @site_options
 def reset(login: str, home: Path | None, database: str | None) -> None:
-    """Give LOGIN a new one-time code; the password no longer holds, and every session ends."""
+    """Print a new one-time code for LOGIN; the password is cleared and every session ends."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
@@ -95,7 +95,7 @@ def role(
     home: Path | None,
     database: str | None,
 ) -> None:
-    """Give LOGIN another ROLE or other units; it acts at the person's next action."""
+    """Change the ROLE or units of LOGIN; takes effect at the person's next action."""
     from alertreview.application import open_application
 
     if not role and not units and not all_units:
@@ -139,7 +139,7 @@ def _say_code(code: str) -> None:
 
 
 def ask_password() -> str:
-    """Ask at the terminal of this process.
+    """Return a password, asked for at the terminal.
 
     Returns
     -------

@@ -17,7 +17,7 @@ def _now() -> datetime:
 
 @click.group()
 def backup() -> None:
-    """Make, try and restore backups of the whole site."""
+    """Create, verify and restore backups of the whole site."""
 
 
 @backup.command()
@@ -74,7 +74,7 @@ def restore(folder: Path, home: Path | None, database: str | None) -> None:
 @click.command()
 @site_options
 def doctor(home: Path | None, database: str | None) -> None:
-    """Look the site over and say what is wrong and what to do; ends with 1 when something has to be done."""
+    """Check the site and say what to do about each finding; exits with 1 if something needs doing."""
     from alertreview.operations.doctor import Level, examine_site
 
     findings = []
@@ -90,13 +90,13 @@ def doctor(home: Path | None, database: str | None) -> None:
 
 @click.group()
 def db() -> None:
-    """Look after the schema of the database: what it has, renewing it, going back, and rights on PostgreSQL."""
+    """Manage the schema of the database: status, upgrade, downgrade, and rights on PostgreSQL."""
 
 
 @db.command()
 @site_options
 def status(home: Path | None, database: str | None) -> None:
-    """Say which schema the database has and which one this version needs; changes nothing."""
+    """Show which schema the database has and which one this version needs; changes nothing."""
     from db.database import Database
     from db.schema import head
 
@@ -113,7 +113,7 @@ def status(home: Path | None, database: str | None) -> None:
 @click.option("--no-backup", is_flag=True, help="Make no copy first, because there is one already.")
 @site_options
 def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
-    """Bring the database to this version's schema; an older one is copied first."""
+    """Upgrade the database to this version's schema; an older one is copied first."""
     from alertreview.operations.upgrade import upgrade_site
     from db.database import Database
 
@@ -130,7 +130,7 @@ def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
 @click.option("--discard", is_flag=True, help="Go back although rows or values get lost.")
 @site_options
 def downgrade(revision: str, discard: bool, home: Path | None, database: str | None) -> None:
-    """Take the schema back to REVISION, for a former version of the program; refused where something would be lost."""
+    """Downgrade the schema to REVISION, for an earlier version; refused if anything would be lost."""
     from alertreview.operations.upgrade import downgrade_site
     from db.database import Database
 
@@ -147,7 +147,7 @@ def downgrade(revision: str, discard: bool, home: Path | None, database: str | N
 @click.argument("role")
 @site_options
 def grant(role: str, home: Path | None, database: str | None) -> None:
-    """Give ROLE of a PostgreSQL server the rights that the program needs, and none to change the audit trail."""
+    """Grant ROLE on a PostgreSQL server the rights the program needs, without changes to the audit trail."""
     from db.database import Database
     from db.maintenance.roles import grant as grant_rights
 

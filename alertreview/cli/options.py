@@ -64,7 +64,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn an error that no rule foresaw into one line; its place goes to the log, its text (patient data?) nowhere."""
+    """Turn an unforeseen error into one line; its place is logged, its text (patient data?) is not."""
 
     @functools.wraps(command)
     def guarded(*args: Any, **options: Any) -> Any:

@@ -9,7 +9,7 @@ from alertreview.cli.options import site_options, source_options
 
 @click.group()
 def mapping() -> None:
-    """Help with site mappings: what one recognises in a source, and a first draft of your own."""
+    """Check a site mapping against a source, or draft one."""
 
 
 @mapping.command(name="check")
@@ -39,7 +39,7 @@ def mapping_groups(home: Path | None, database: str | None) -> None:
 @source_options
 @click.option("--out", type=click.Path(path_type=Path), help="New YAML file (default: standard output).")
 def mapping_suggest(source: Path | str, source_format: str, schema: str | None, out: Path | None) -> None:
-    """Draft a site mapping from the codes found in SOURCE, with remarks on what to look at before using it."""
+    """Draft a site mapping from the codes found in SOURCE, with remarks on what to check."""
     from alertreview.records.mapping_help import save_suggestion, suggest_mapping
 
     suggestion = suggest_mapping(source, format=source_format, schema=schema)

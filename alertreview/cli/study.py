@@ -104,7 +104,7 @@ def study_create(
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @site_options
 def study_lock(slug: str, home: Path | None, database: str | None) -> None:
-    """Take no more judgments; from then on the report can be signed."""
+    """Lock a study: no more judgments, and its report can be signed."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:

@@ -277,7 +277,7 @@ def scratch_in(place: Path) -> Iterator[Path]:
 
 
 def digest_of(content: bytes) -> str:
-    """SHA-256 in hexadecimal digits."""
+    """Return the SHA-256 in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -289,7 +289,7 @@ def checksums(folder: Path) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of the list of checksums: one number that changes with any file of a folder, or its name."""
+    """Return the SHA-256 of the list of checksums, which changes with any file of a folder or its name."""
     return digest_of(checksums(folder).encode())
 
 

@@ -86,12 +86,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def files_of(folder: Path, manifest: Mapping[str, Any], table: str) -> dict[ExportFormat, Path]:
-    """Paths of a table's files by format."""
+    """Return the paths of a table's files by format."""
     return {ExportFormat(f["format"]): folder / f["name"] for f in manifest["files"] if f["table"] == table}
 
 
 def changed_files(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Name the files of an export that are missing or no longer what was written."""
+    """Return the files of an export that are missing or changed."""
     changed = []
     for file in manifest["files"]:
         path = folder / file["name"]

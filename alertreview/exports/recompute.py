@@ -179,7 +179,7 @@ def _rows(
 
 
 def _scorers(scores: list[dict[str, Plain]]) -> dict[str, str]:
-    """Scorers in the order of the report."""
+    """Return the scorers in the order of the report."""
     found = {int(str(row["position"])): (str(row["scorer"]), str(row["scorer_label"])) for row in scores}
     return dict(found[position] for position in sorted(found))
 

@@ -120,7 +120,7 @@ def label_rows(
 
 
 def _base(arrays: StudyArrays, row: int, schema: TableSchema, details: Mapping[str, Mapping[str, object]]) -> Row:
-    """Columns that tables about cases share, and the further ones that the table has."""
+    """Return the columns shared by tables about cases, and the table's own ones."""
     names = set(schema.names)
     own = {name: arrays.column(name)[row] for name in arrays.texts if name in names}
     base: Row = {**own, "study": arrays.source.slug}
@@ -350,7 +350,7 @@ def write_meds_labels(folder: Path, labels: Iterable[MedsLabel]) -> dict[str, Pa
 
 
 def _file_names(tasks: list[str]) -> dict[str, str]:
-    """Safe file names that stay different."""
+    """Return safe file names that stay different."""
     names: dict[str, str] = {}
     for task in tasks:
         base = re.sub(r"[^A-Za-z0-9]+", "_", task).strip("_") or "task"

@@ -45,7 +45,7 @@ class Finding:
 
 
 def examine_site(settings: Settings, now: datetime, *, mounts: Path = Path("/proc/mounts")) -> Iterator[Finding]:
-    """Look a site over.
+    """Return the findings about a site.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _clocks(settings: Settings, database: Database, now: datetime) -> Iterator[F
 
 
 def _disk_clock(folder: Path) -> float:
-    """Seconds since 1970 by the clock of the disk."""
+    """Return the seconds since 1970 by the clock of the disk."""
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".clock-") as file:
         return Path(file.name).stat().st_mtime
 

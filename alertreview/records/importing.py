@@ -195,12 +195,12 @@ def read_records(
 
 
 def second_half(tell: Progress) -> Progress:
-    """Let the steps after reading fill the rest of the progress bar."""
+    """Return a progress callback for the steps after reading."""
     return lambda what, share: tell(what, _SHARE_READ + share * (1 - _SHARE_READ))
 
 
 def _quiet(what: str, share: float) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 def checked_format(text: str) -> Format:
@@ -293,7 +293,7 @@ def _best_preset(source: Path | str, format: Format, schema: str | None) -> Site
 
 
 def _n_recognised(counts: Counter[str], mapping: SiteMapping) -> int:
-    """Rows that become events; 0 unless there are admissions among them."""
+    """Return the number of rows that become events; 0 without admissions."""
     found = {code: recognise(code, mapping).kind for code in counts}
     if "ADMISSION" not in {kind.value for kind in found.values() if kind}:
         return 0

@@ -63,7 +63,7 @@ class MappingCheck:
         return sum(kind.n_rows for kind in self.kinds) / max(self.n_rows, 1)
 
     def lines(self) -> list[str]:
-        """Text for the terminal."""
+        """Return the lines for the terminal."""
         head = f"Mapping {self.mapping}: {self.share_recognised:.0%} of {self.n_rows:,} rows, {self.n_codes:,} codes"
         known = [f"  {k.kind:<20} {k.n_rows:>12,} rows {k.n_items:>8,} items {k.n_codes:>8,} codes" for k in self.kinds]
         lost = [f"  {drop.reason}: {drop.n_rows:,} rows, e.g. {_examples(drop)}" for drop in self.dropped]
@@ -224,7 +224,7 @@ def _draft_rules(unknown: Counter[str]) -> list[dict[str, str]]:
 
 
 def _parts(code: str) -> tuple[str, str, str]:
-    """Cut a code at the mark that comes first in it."""
+    """Split a code at its first separator."""
     marks = [mark for mark in ("//", "/", ":", "|") if mark in code]
     return code.partition(min(marks, key=lambda mark: (code.index(mark), -len(mark)))) if marks else (code, "", "")
 

@@ -62,7 +62,7 @@ class DiskSpill:
             raise _cannot_write(self._folder, error) from None
 
     def read(self, part: int, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Everything that was put into a part, in that order; nothing can be put into it afterwards."""
+        """Return everything that was put into a part, in that order; nothing can be put into it afterwards."""
         self._close(part)
         path = self._path(part)
         if not path.exists():
@@ -86,7 +86,7 @@ class DiskSpill:
                 raise _cannot_write(self._folder, error) from None
 
     def drop(self, part: int) -> None:
-        """Forget a part."""
+        """Drop a part."""
         self._close(part)
         self._path(part).unlink(missing_ok=True)
 
@@ -183,13 +183,13 @@ class SnapshotWriter:
         self._indices: _ArrayFile | None = None
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Throw away what was not finished; a full disk is refused in words."""
+        """Remove what was not finished; a full disk raises an error in words."""
         for file in (self._data, self._indices):
             if file is not None:
                 file.close()
@@ -205,7 +205,7 @@ class SnapshotWriter:
         return DiskSpill(self._scratch, name)
 
     def events(self, part: pd.DataFrame) -> None:
-        """Take the next events."""
+        """Add the next events."""
         if self._events is None:
             self._events = pq.ParquetWriter(self._folder / "events.parquet", _EVENTS_SCHEMA, compression="zstd")
         codes = part["patient_id"].cat.codes.to_numpy()
@@ -231,7 +231,7 @@ class SnapshotWriter:
         self._waiting = [table.slice(n).combine_chunks()] if n < len(table) else []
 
     def features(self, rows: sparse.csr_matrix) -> None:
-        """Take the next rows of the feature matrix."""
+        """Add the next rows of the feature matrix."""
         if self._data is None or self._indices is None:
             self._data = _ArrayFile(self._folder / "features_data.npy", np.dtype(np.float32))
             self._indices = _ArrayFile(self._folder / "features_indices.npy", np.dtype(np.int32))
@@ -240,7 +240,7 @@ class SnapshotWriter:
         self._indices.append(rows.indices)
 
     def keep_columns(self, used: npt.NDArray[np.int64]) -> None:
-        """End the feature matrix, and keep only the columns that are used (sorted)."""
+        """Finish the feature matrix with the used columns only (sorted)."""
         if self._data is None or self._indices is None:
             self.features(sparse.csr_matrix(np.zeros((0, 0), dtype=np.float32)))
             return self.keep_columns(used)
@@ -358,7 +358,7 @@ class _ArrayFile:
                 yield np.fromfile(file, dtype=self._kind, count=min(_AT_ONCE, self._n - first))
 
     def replace(self, change: Any) -> None:
-        """Change all values, piece by piece."""
+        """Replace all values, piece by piece."""
         self._file.flush()
         place = self._start
         for values in self.chunks():

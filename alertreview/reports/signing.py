@@ -17,7 +17,7 @@ def canonical_json(report: StudyReport) -> bytes:
 
 
 def content_hash(report: StudyReport) -> str:
-    """SHA-256 of the report's canonical JSON, in hexadecimal digits; any changed vote, score or weight changes it."""
+    """Return the SHA-256 of the report's canonical JSON, in hexadecimal digits."""
     return hashlib.sha256(canonical_json(report)).hexdigest()
 
 
@@ -52,11 +52,11 @@ class Signature:
             raise InvalidInputError("The time of a signature needs a zone. Give an aware datetime.")
 
     def holds_for(self, report: StudyReport) -> bool:
-        """Whether the report is still the one that was signed, and nothing ended the signature meanwhile."""
+        """Return whether the report is still the one that was signed, and nothing ended the signature meanwhile."""
         return not self.superseded and self.content_hash == content_hash(report)
 
     def state(self, report: StudyReport) -> str:
-        """Say "valid", or "superseded" when a vote or anything else changed, or the study was reopened."""
+        """Return "valid", or "superseded" if anything in the report changed or the study was reopened."""
         if self.holds_for(report):
             return "valid"
         same = self.content_hash == content_hash(report)

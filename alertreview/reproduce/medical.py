@@ -103,7 +103,7 @@ def task_data(prepared: PreparedInstances, task: int) -> TaskData:
 
 
 def soft_labels(data: TaskData, nodes: SampledNodes, regularization: float, n_neighbors: int = 75) -> FloatArray:
-    """Soft labels l* of all instances, own label in, each tied to the graph of the nodes by itself; c_l = 1.
+    """Return soft labels l* of all instances, own label included, each tied to the graph by itself; c_l = 1.
 
     References
     ----------
@@ -129,7 +129,7 @@ def soft_labels(data: TaskData, nodes: SampledNodes, regularization: float, n_ne
 
 
 def neighbour_scores(data: TaskData, nodes: SampledNodes, n_neighbors: int = 75) -> FloatArray:
-    """Scores |vote - y| of all instances by weighted k-NN on the graph of the nodes, multiplicities included.
+    """Return scores |vote - y| of all instances by weighted k-NN on the graph of the nodes, multiplicities included.
 
     When labels are trusted without limit, none passes a labelled node: the soft label without the own label is then the
     weighted vote of the neighbours (the hard harmonic solution of a fully labelled graph).
@@ -151,7 +151,7 @@ def neighbour_scores(data: TaskData, nodes: SampledNodes, n_neighbors: int = 75)
 
 
 def svm_scores(data: TaskData, nodes: SampledNodes, cost: float) -> FloatArray:
-    """Scores of all instances by a support vector machine fitted on the nodes."""
+    """Return the scores of all instances by a support vector machine fitted on the nodes."""
     rows = nodes.rows
     machine = SupportVectors(C=cost).fit(data.features[rows], data.y[rows])
     return machine.score_samples(data.features, data.y)
@@ -235,7 +235,7 @@ def _choose(
 
 
 def _judge(true_score: FloatArray, planted: NDArray[np.bool_], seed: int) -> FloatArray:
-    """Let three readers judge; relevant is what was planted, and what the hospital's own rule does once in ten."""
+    """Return the majority label of three simulated readers; planted or unlikely decisions are relevant."""
     relevant = planted | (true_score >= RELEVANT_FROM)
     answers = simulate_votes(relevant, true_score, SimulatedPanel(), seed=seed + _VOTES).answers
     return np.asarray(majority_label(answers).label)

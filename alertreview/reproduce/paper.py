@@ -71,7 +71,7 @@ class Spill:
         return self.folder / f"run-{run:04d}.json"
 
     def read(self, run: int) -> list[Row] | None:
-        """Rows of a finished run; None when it is not there, or was made by other settings."""
+        """Return the rows of a finished run; None if it is missing or has other settings."""
         try:
             kept = json.loads(self._path(run).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -82,7 +82,7 @@ class Spill:
         return rows
 
     def keep(self, run: int, rows: Sequence[Row]) -> None:
-        """Keep the rows of a finished run, whole or not at all."""
+        """Save the rows of a finished run, completely or not at all."""
         write_bytes(self._path(run), json.dumps({"settings": self._mark, "rows": list(rows)}).encode())
 
 
@@ -103,7 +103,7 @@ def make_folder(folder: Path) -> None:
 def collect_runs(
     work: Callable[[int], list[Row]], options: Options, name: str, settings: Mapping[str, Any], progress: Progress
 ) -> list[Row]:
-    """Do the runs that are not finished yet, and give the rows of all, with their number as "run".
+    """Do the unfinished runs and return the rows of all, with their number as "run".
 
     Parameters
     ----------
@@ -130,14 +130,14 @@ def collect_runs(
 
 
 def _alone(work: Callable[[int], list[Row]], run: int) -> tuple[int, list[Row]]:
-    """One run with one numerical thread, so that neither its bits nor its time depend on its neighbours."""
+    """Return one run with one numerical thread, so that its time does not depend on its neighbours."""
     with quiet_graphs():
         return run, work(run)
 
 
 @contextmanager
 def quiet_graphs() -> Iterator[None]:
-    """One numerical thread, and no warning of graphs that the paper's own settings leave nearly dead."""
+    """Use one numerical thread, without warnings of graphs with vanishing edges."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", NearlyDeadGraphWarning)
         warnings.simplefilter("ignore", FewerNodesThanNeighboursWarning)
@@ -260,7 +260,7 @@ def _csv(rows: Sequence[Row]) -> str:
 
 
 def mean_and_spread(values: Sequence[float], *, percent: bool = True) -> str:
-    """Give "74.5 (1.5)": mean and standard deviation between runs; the latter a dash for one run."""
+    """Return "74.5 (1.5)": mean and standard deviation between runs; the latter a dash for one run."""
     numbers = np.asarray(values, dtype=np.float64) * (100 if percent else 1)
     numbers = numbers[np.isfinite(numbers)]
     if len(numbers) == 0:
@@ -270,7 +270,7 @@ def mean_and_spread(values: Sequence[float], *, percent: bool = True) -> str:
 
 
 def difference_and_error(first: Sequence[float], second: Sequence[float]) -> str:
-    """Give "+1.3 ± 0.2": mean paired difference over runs and its standard error, in per cent."""
+    """Return "+1.3 ± 0.2": mean paired difference over runs and its standard error, in per cent."""
     difference = 100 * (np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64))
     error = f"{difference.std(ddof=1) / np.sqrt(len(difference)):.1f}" if len(difference) > 1 else "–"
     return f"{difference.mean():+.1f} ± {error}"

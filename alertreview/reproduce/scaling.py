@@ -50,7 +50,7 @@ class TaskRange:
 
 
 def task_ranges(study: MedicalStudy, seed: int, run: int) -> list[TaskRange]:
-    """Range of every task's soft labels, and its most unusual omission."""
+    """Return the range of every task's soft labels, and its most unusual omission."""
     found = []
     for task, name in zip(study.tasks, study.names, strict=True):
         data = task_data(study.prepared, task)
@@ -63,7 +63,7 @@ def task_ranges(study: MedicalStudy, seed: int, run: int) -> list[TaskRange]:
 
 
 def turned_pairs(ranges: list[TaskRange]) -> list[tuple[float, int, int]]:
-    """Pairs (clearness, first, second): the first is higher raw and lower scaled; clearest first."""
+    """Return the pairs (clearness, first, second): the first is higher raw and lower scaled; clearest first."""
     raw = np.array([task.marked for task in ranges])
     scaled = np.array([float(task.scaled(task.marked)) for task in ranges])
     first, second = np.nonzero((raw[:, None] > raw) & (scaled[:, None] < scaled))

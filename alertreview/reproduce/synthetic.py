@@ -34,7 +34,7 @@ EXPLANATION: Final = (
 
 
 def draw_run(name: Name, seed: int, run: int, n_per_class: int = N_PER_CLASS) -> tuple[LabelledPoints, LabelledPoints]:
-    """Past and recent points of one run; they depend on the data set, the seed and the run alone."""
+    """Return the past and recent points of one run; they depend on the data set, the seed and the run alone."""
     random = np.random.default_rng([seed, run, NAMES.index(name)])
     return draw_points(name, random, n_per_class), draw_points(name, random, n_per_class)
 
@@ -49,7 +49,7 @@ def one_run(seed: int, n_per_class: int, run: int) -> list[Row]:
 
 
 def top_of_each(past: LabelledPoints, recent: LabelledPoints, n_top: int = N_TOP) -> dict[str, IntArray]:
-    """Rows of the most unusual recent points: by the truth, then by each method."""
+    """Return the rows of the most unusual recent points: by the truth, then by each method."""
     scores = {TRUTH: recent.true_score}
     for method, make in DETECTORS.items():
         scores[method] = make().fit(past.X, past.y).score_samples(recent.X, recent.y)

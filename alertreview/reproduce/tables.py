@@ -72,12 +72,12 @@ def measure(
 
 
 def values(rows: Sequence[Row], data: str, method: str, figure: str) -> list[float]:
-    """One figure of a method on a data set, run by run."""
+    """Return one figure of a method on a data set, run by run."""
     return [row[figure] for row in rows if row["data"] == data and row["method"] == method]
 
 
 def by_method(rows: Sequence[Row], data_sets: Sequence[str], paper: Mapping[str, Sequence[str]]) -> Grid:
-    """Agreement and flip-detection AUC of every method beside the paper's agreement.
+    """Return the agreement and flip-detection AUC of every method beside the paper's agreement.
 
     Parameters
     ----------
@@ -106,12 +106,12 @@ def by_method(rows: Sequence[Row], data_sets: Sequence[str], paper: Mapping[str,
 
 
 def best_of(rows: Sequence[Row], data: str, methods: Sequence[str], figure: str = AGREEMENT) -> str:
-    """Name of the method with the largest mean."""
+    """Return the name of the method with the largest mean."""
     return max(methods, key=lambda method: float(np.mean(values(rows, data, method, figure))))
 
 
 def duels(rows: Sequence[Row], data_sets: Sequence[str]) -> tuple[Grid, dict[str, bool]]:
-    """Best SoftHAD variant against every other method, in the same runs; and whether it leads the paper's baselines.
+    """Return the best SoftHAD variant compared with every other method in the same runs.
 
     The best variant of a data set is picked by its mean over the same runs, and so is the strongest peer: both are
     flattered by that a little.
@@ -146,7 +146,7 @@ def duels(rows: Sequence[Row], data_sets: Sequence[str]) -> tuple[Grid, dict[str
 
 
 def summarise(rows: Sequence[Row], data_sets: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
-    """Means and standard deviations for programs: by data set, method and figure."""
+    """Return the means and standard deviations for programs: by data set, method and figure."""
     made: dict[str, dict[str, dict[str, float]]] = {}
     for name in data_sets:
         for method in dict.fromkeys(row["method"] for row in rows):

@@ -43,7 +43,7 @@ class Split:
 
 
 def split_responses(data: Responses, random: np.random.Generator) -> Split:
-    """Switch labels and part the instances as the paper does.
+    """Return the switch labels and part the instances as the paper does.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class TopDecisions:
         self._lists = {decision: _TopList(n_kept) for decision in Decision}
 
     def add(self, column: int, taken: npt.NDArray[np.bool_], vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        """Take in one task; tasks come by ascending column.
+        """Add one task; tasks come by ascending column.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class TopDecisions:
             top.add(column, np.flatnonzero(scored & (taken == (decision is Decision.COMMISSION))), vectors)
 
     def places(self) -> Iterator[tuple[Decision, Place]]:
-        """Go through both lists by rank."""
+        """Yield both lists by rank."""
         for decision, top in self._lists.items():
             kept = top.kept()
             for index in range(len(kept["column"])):

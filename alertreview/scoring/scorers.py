@@ -40,7 +40,7 @@ def is_retrospective(name: str) -> bool:
 
 
 def describe_scorer(name: str) -> str:
-    """Say in a line what a scorer does; of one that an older or newer version stored, only its name."""
+    """Return a line on what a scorer does; only the name of one from another version."""
     marks = {**dict.fromkeys(RETROSPECTIVE_SCORERS, "retrospective"), **dict.fromkeys(BASELINE_SCORERS, "comparison")}
     meaning = _MEANINGS.get(name, name)
     return f"{meaning} [{marks[name]}]" if name in marks else meaning

@@ -19,7 +19,7 @@ RECENT_SHARE_OF_DAYS = 0.2
 
 
 def choose_split(wanted: str, *, calendar_is_shifted: bool) -> Split:
-    """Resolve "auto": by time where the calendar is true, in folds of patients where it is shifted.
+    """Return the split for "auto": by time where the calendar is true, else in folds of patients.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def fold_of_row(
     since: pd.Timestamp | None = None,
     seed: int,
 ) -> FoldOfRow:
-    """Part the instances of a snapshot.
+    """Return the fold of each instance of a snapshot.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class Learned:
 
 
 def feature_keys(snapshot: Snapshot) -> NDArray[Any]:
-    """Name each feature by all that describes it; a second one of the same description gets a number."""
+    """Return a key for each feature from its description; duplicates are numbered."""
     described = snapshot.feature_dictionary[["name", "source", "aspect", "meaning", "unit"]].astype(str)
     again = described.groupby(list(described.columns), sort=False).cumcount().astype(str)
     return np.array(["\t".join(row) for row in described.assign(again=again).to_numpy()], dtype=np.str_)

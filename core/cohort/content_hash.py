@@ -64,7 +64,7 @@ def content_hash(
 
 
 def _said(mapping: SiteMapping) -> dict[str, Any]:
-    """Everything that a mapping says; a key that came later counts only where it is used."""
+    """Return everything that a mapping says; a key that came later counts only where it is used."""
     content = mapping.model_dump(mode="json")
     return {key: value for key, value in content.items() if value or key not in _LATER_KEYS}
 

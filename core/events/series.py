@@ -34,12 +34,12 @@ class SeriesSet:
         self._start = np.searchsorted(self._key, np.arange(n_series + 1) * _SPAN)
 
     def before(self, series: IntArray, time: IntArray) -> IntArray:
-        """Position after the last event of each series strictly before a time."""
+        """Return the position after the last event of each series strictly before a time."""
         key = series * _SPAN + np.clip(time - _ORIGIN, 0, _SPAN - 1)
         return np.asarray(np.searchsorted(self._key, key, side="left"), dtype=np.int64)
 
     def start(self, series: IntArray) -> IntArray:
-        """Position of the first event of each series."""
+        """Return the position of the first event of each series."""
         return np.asarray(self._start[series], dtype=np.int64)
 
 

@@ -15,7 +15,7 @@ NO_UNIT = ""
 
 
 def known_units(mapping: SiteMapping, main_units: Mapping[str, str]) -> set[str]:
-    """Units that cleaning may give to a value, beside those that the source has."""
+    """Return the units that cleaning may give to a value, beside those that the source has."""
     return {
         NO_UNIT,
         *(rule.to_unit for rule in mapping.unit_conversions),
@@ -65,7 +65,7 @@ class ValueCleaner:
     def look(
         self, value: FloatArray, item: IntArray, unit: IntArray, is_value: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, IntArray]:
-        """Take out sentinels, convert what the mapping converts, and count the units of the items.
+        """Remove sentinels, apply the mapping's conversions, and count the units of the items.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class ValueCleaner:
     def settle(
         self, value: FloatArray, item: IntArray, unit: IntArray, is_value: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, IntArray]:
-        """Leave out numbers in another unit than the item's, and those that are not plausible.
+        """Remove numbers in another unit than the item's, and implausible ones.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class ValueCleaner:
         return value, unit
 
     def implausible(self, names: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
-        """Items by name, with how many of their values were not plausible; most first."""
+        """Return the items by name, with how many of their values were not plausible; most first."""
         counts = [
             (names.get(rule.item, rule.item), n)
             for rule, n in zip(self._mapping.plausible, self._implausible, strict=True)
@@ -153,7 +153,7 @@ class ValueCleaner:
         return tuple(sorted(counts, key=lambda each: -each[1]))
 
     def unit_conflicts(self, names: Mapping[str, str]) -> tuple[UnitConflict, ...]:
-        """Items with values in another known unit than the one kept, those with most of them first."""
+        """Return the items with values in another known unit than the one kept, those with most of them first."""
         found: dict[int, dict[int, int]] = {}
         for (item, unit), n in sorted(self._counts.items()):
             found.setdefault(item, {})[unit] = n

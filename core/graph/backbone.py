@@ -84,7 +84,7 @@ class CentroidNodes:
 
 
 def centroid_nodes(X: FloatArray, y: FloatArray, n_nodes: int, random_state: int) -> CentroidNodes:
-    """Quantise past instances to centroids (k-means); a node takes the mean label of its members.
+    """Return k-means centroids of past instances as nodes; a node has the mean label of its members.
 
     Parameters
     ----------

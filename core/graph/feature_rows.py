@@ -90,7 +90,7 @@ Features: TypeAlias = FeatureRows | NDArray[np.float32]
 
 
 def as_rows(features: Features) -> FeatureRows:
-    """Take features of either form."""
+    """Return features of either form as rows."""
     return features if isinstance(features, FeatureRows) else FeatureRows.of_dense(features)
 
 

@@ -72,7 +72,7 @@ class LabelFree:
     regularization: float
 
     def soft_labels(self, y: FloatArray) -> FloatArray:
-        """Soft labels l* of instances with labels y: (c y + q) / (c + g + a)."""
+        """Return the soft labels l* of instances with labels y: (c y + q) / (c + g + a)."""
         return np.asarray((self.label_weight * y + self.inflow) / self._total)
 
     @property
@@ -145,7 +145,7 @@ class FittedGraph:
         return self._label_free(conductance, inflow)
 
     def tie_in(self, points: Any, leave_out: IntArray | None = None) -> LabelFree:
-        """Tie instances in one by one; nodes in `leave_out` have unknown labels and are no neighbours."""
+        """Return conductance and inflow of instances, one by one; nodes in `leave_out` are no neighbours."""
         excluded = np.zeros(self.nodes.n_nodes, dtype=np.int64)
         if leave_out is not None:
             excluded[leave_out] = 1

@@ -91,7 +91,7 @@ def choose_neighbours(bits: Any, limit: Any, k: int, chosen: Any) -> None:
 
 @compiled
 def query_scale(near: Any, near_bits: Any, search: Any, usual_scale: Any, infinity: Any) -> Any:
-    """Distance to the 7th neighbour; with duplicates to the first that is none, else the usual scale.
+    """Return the distance to the 7th neighbour; with duplicates to the first that is none, else the usual scale.
 
     `near` has one place more than there are neighbours, in which bits become a float again.
     """

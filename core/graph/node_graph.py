@@ -41,7 +41,7 @@ def leave_nodes_out(
     label_weight: float,
     block: IntArray,
 ) -> WithoutNodes:
-    """Leave the labels of the nodes in `block` out.
+    """Leave out the labels of the nodes in `block`, in closed form.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def leave_blocks_out(
     label_weight: float,
     block_of_node: IntArray,
 ) -> LeftOut:
-    """Leave the nodes of every block out, each block by itself.
+    """Leave out the nodes of each block, block by block, in closed form.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _solve_blocks(
     label_weight: float,
     blocks: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Give K and t of blocks of one size: leaving P out adds M_P K M_P' to the inverse and M_P t to the soft labels.
+    """Return K and t of blocks of one size: without P, M_P K M_P' is added to the inverse and M_P t to the labels.
 
     K = (R^-1 - M_PP)^-1 with R the label weights taken away, by Woodbury's formula.
     """
@@ -281,7 +281,7 @@ class NodeGraph:
     def tie_in(
         self, chosen: IntArray, similarities: FloatArray, leave_out: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Tie new instances to the fixed graph, each by itself, and return conductance a and inflow q.
+        """Return conductance a and inflow q of new instances, each tied to the fixed graph by itself.
 
         Exact: with u = v w on the chosen nodes N and G = M, S = G_NN + diag(1 / u), a = 1' S^-1 1, q = 1' S^-1 h_N.
         The soft label of the instance with label y is (c y + q) / (c + g + a).

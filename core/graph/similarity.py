@@ -46,7 +46,7 @@ def knn_similarity(
     feature_weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> sparse.csr_array:
-    """Similarity graph of instances: w_ij = exp(-||x_i - x_j||^2_psi / sigma^2) on the k nearest neighbours.
+    """Return the graph w_ij = exp(-||x_i - x_j||^2_psi / sigma^2) on the k nearest neighbours.
 
     Every node chooses exactly `n_neighbors` others (at most n - 1), ties broken by the lower index; an edge stands
     when either end chose the other. There are no self edges. Distances are computed so that d_ij and d_ji are the
@@ -246,7 +246,7 @@ def _floats(matrix: Any) -> FloatArray:
 
 
 def local_scales(near: Neighbourhoods) -> FloatArray:
-    """Distance to the 7th neighbour; where duplicates make it 0, to the first neighbour that is no duplicate.
+    """Return distance to the 7th neighbour; where duplicates make it 0, to the first neighbour that is no duplicate.
 
     A node that has only duplicates around it takes the median scale of the others (1 when there is none).
     """
@@ -272,7 +272,7 @@ def guard_scales(scales: FloatArray, squared_distances: FloatArray) -> FloatArra
 
 
 def paper_squared_scale(points: Any) -> float:
-    """sigma^2 = 0.1 Var(d) over all pairs; 1 where all distances are the same, which leaves nothing to scale by."""
+    """Return sigma^2 = 0.1 Var(d) over all pairs; 1 if all distances are equal."""
     norms = _squared_norms(points)
     n = points.shape[0]
     total = total_squared = 0.0

@@ -99,7 +99,7 @@ def baseline_evidence(
 
 
 def _parts_of_patients(groups: IntArray, random: np.random.Generator) -> IntArray:
-    """Part of each past instance, the same for all instances of a patient."""
+    """Return the part of each past instance, the same for all instances of a patient."""
     patients, place = np.unique(groups, return_inverse=True)
     return np.asarray(random.permutation(len(patients))[place] % N_PARTS, dtype=np.int64)
 

@@ -68,7 +68,7 @@ class Calibration:
 
 
 def soft_label_evidence(soft_label: ArrayLike) -> FloatArray:
-    """Evidence log((1 + l) / (1 - l)) of soft labels found without the own label, clipped at +-0.999."""
+    """Return the evidence log((1 + l) / (1 - l)) of soft labels found without the own label, clipped at +-0.999."""
     clipped = np.clip(np.asarray(soft_label, dtype=np.float64), -EVIDENCE_CLIP, EVIDENCE_CLIP)
     return np.asarray(np.log1p(clipped) - np.log1p(-clipped))
 
@@ -108,7 +108,7 @@ def fit_line(
 
 @compiled
 def _newton(evidence: Any, positive: Any, start: Any, slope_mean: float, precision: float) -> Any:
-    """Newton's method from `start`; gives intercept, slope and the Hessian there."""
+    """Return intercept, slope and Hessian by Newton's method from `start`."""
     intercept, slope = start[0], start[1]
     loss, gradient, hessian = _loss(evidence, positive, intercept, slope, slope_mean, precision)
     for _ in range(_MAX_STEPS):
@@ -132,7 +132,7 @@ def _newton(evidence: Any, positive: Any, start: Any, slope_mean: float, precisi
 
 @compiled
 def _loss(evidence: Any, positive: Any, intercept: float, slope: float, slope_mean: float, precision: float) -> Any:
-    """Penalised negative log likelihood, its gradient and its Hessian, in one pass."""
+    """Return the penalised negative log likelihood, its gradient and its Hessian, in one pass."""
     gradient, hessian = np.zeros(2), np.zeros((2, 2))
     total, factor, h0, h1, h2 = 0.0, 1.0, 1e-12, 0.0, 1e-12
     for i in range(len(evidence)):
@@ -159,7 +159,7 @@ def _loss(evidence: Any, positive: Any, intercept: float, slope: float, slope_me
 
 
 def pool_slopes(slopes: FloatArray, errors: FloatArray) -> tuple[float, float]:
-    """Mean and spread of slopes between tasks by DerSimonian and Laird's moments.
+    """Return the mean and spread of slopes between tasks by DerSimonian and Laird's moments.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def _hessian(X: Any, weight: FloatArray) -> FloatArray:
 
 
 def _left_out(X: Any, z: FloatArray, positive: FloatArray, factor: float, groups: IntArray) -> FloatArray:
-    """z_P + K (I - W K)^-1 (p - t) on each group P, with K = factor X_P H^-1 X_P' (groups of one size at once)."""
+    """Return z_P + K (I - W K)^-1 (p - t) on each group P, K = factor X_P H^-1 X_P' (one size at a time)."""
     chance = 1 / (1 + np.exp(-np.clip(z, -500, 500)))
     weight, residual = chance * (1 - chance), chance - positive
     half = np.linalg.cholesky(np.linalg.inv(_hessian(X, factor * weight))).astype(X.dtype)

@@ -152,7 +152,7 @@ def _graphs(new: NewInstances, kept: Mapping[str, NDArray[Any]], points: list[ND
 def _with_patients(
     graph: TaskGraph, groups: IntArray, new: NewInstances, kept: Mapping[str, NDArray[Any]]
 ) -> TaskGraph:
-    """Leave own patients out: where one has nodes, the graph is solved again in full precision."""
+    """Leave out the instance's own patient; if it has nodes, the graph is solved again in full precision."""
     if not np.isin(groups, new.prepared.groups).any():
         return replace(graph, groups=groups)
     parameters = new.learned.parameters

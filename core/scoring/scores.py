@@ -106,7 +106,7 @@ class ScoredTasks:
     prepared: PreparedInstances
 
     def scores(self, task: int, scorer: str) -> TaskScores:
-        """Scores of the task in column `task` of Y by one of `scorers`.
+        """Return the scores of the task in column `task` of Y by one of `scorers`.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class ScoredTasks:
         return _put_together(self, task, scorer)
 
     def without_features(self) -> "ScoredTasks":
-        """Let go of the standardised features, the largest part; scores need them no more."""
+        """Drop the feature matrix to free memory; scores no longer need it."""
         nothing = sparse.csc_array((0, 0), dtype=np.float32)
         return replace(self, prepared=replace(self.prepared, columns=nothing))
 
@@ -159,7 +159,7 @@ def calibrate_tasks(
 
 
 def parts_of(scorer: str) -> tuple[str, ...]:
-    """Calibrated evidence whose log odds a scorer averages; none for scorers that are min-max scaled."""
+    """Return the calibrated evidence whose log odds a scorer averages; none for scorers that are min-max scaled."""
     if scorer == PAIR:
         return (SOFTHAD, LOGISTIC)
     return (scorer,) if scorer in CALIBRATED else ()
@@ -210,14 +210,14 @@ def score_by_scale(evidence: Evidence, y: FloatArray, scorer: str, scale: Mappin
 
 
 def _evidence_values(evidence: Evidence, name: str, n_first: int | None = None) -> FloatArray:
-    """Evidence of all instances, or of the first ones."""
+    """Return the evidence of all instances, or of the first ones."""
     if name == SOFTHAD:
         return soft_label_evidence(evidence["left_out_soft_label"][:n_first])
     return evidence["logistic_log_odds" if name == LOGISTIC else "day_adjusted_log_odds"][:n_first].astype(np.float64)
 
 
 def _raw_scores(evidence: Evidence, y: FloatArray, scorer: str) -> tuple[FloatArray, FloatArray | None]:
-    """Scores before scaling, and the soft label of a scorer that has one."""
+    """Return the scores before scaling, and the soft label of a scorer that has one."""
     if scorer in BASELINE_SCORERS:
         return evidence[f"{scorer}_score"].astype(np.float64), None
     soft_label = evidence["paper_soft_label"].astype(np.float64)
@@ -252,7 +252,7 @@ def _put_together(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:
 
 
 def _scale(scored: ScoredTasks, task: int, scorer: str, evidence: Evidence, y: FloatArray) -> dict[str, float]:
-    """Numbers that make the scaled score, learned on the past."""
+    """Return the numbers that make the scaled score, learned on the past."""
     parts = parts_of(scorer)
     if not parts:
         scaler = ScoreScaler().fit(_raw_scores(evidence, y, scorer)[0][: scored.prepared.n_past])

@@ -26,7 +26,7 @@ class StoredGraph(TaskGraph):
     solved: FloatArray
 
     def soft_labels(self) -> FloatArray:
-        """Soft labels h of the nodes (less `center`)."""
+        """Return the soft labels h of the nodes (less `center`)."""
         return self.solved
 
 
@@ -129,6 +129,6 @@ def _from_triangle(triangle: NDArray[np.float32], size: int) -> Any:
 
 @lru_cache(maxsize=8)
 def _lower_triangle(size: int) -> tuple[IntArray, IntArray]:
-    """Places of the lower triangle; most graphs of a run are of one size."""
+    """Return the places of the lower triangle; most graphs of a run are of one size."""
     rows, columns = np.tril_indices(size)
     return rows, columns

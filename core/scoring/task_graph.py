@@ -58,7 +58,7 @@ class TaskGraph:
         return self.nodes.multiplicities
 
     def soft_labels(self) -> FloatArray:
-        """Soft labels h = c G V y of the nodes (less `center`)."""
+        """Return the soft labels h = c G V y of the nodes (less `center`)."""
         return np.asarray(self.label_weight * (self.inverse @ (self.multiplicities * self.labels)))
 
 
@@ -127,7 +127,7 @@ class Extension:
 
 
 def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: int) -> Extension:
-    """Tie every instance to the fixed graph by the exact one-node extension, its own patient's labels left out.
+    """Return the exact one-node extension of every instance, without its own patient's labels.
 
     Parameters
     ----------

@@ -39,12 +39,12 @@ class CalibratedSoftHAD(Baseline):
         self._line = fit_line(evidence - self._center, (y > 0).astype(np.float64))
 
     def log_odds(self, X: Any) -> FloatArray:
-        """Calibrated log odds of "taken", own label left out; shape (n_recent,)."""
+        """Return the calibrated log odds of "taken", own label left out; shape (n_recent,)."""
         evidence = soft_label_evidence(self._model.left_out_soft_labels(X)) - self._center
         return np.asarray(self._line.intercept + max(self._line.slope, 0.0) * evidence)
 
     def support(self, X: Any) -> FloatArray:
-        """How strongly recent instances are tied to the past, in [0, 1); shape (n_recent,)."""
+        """Return how strongly recent instances are tied to the past, in [0, 1); shape (n_recent,)."""
         return self._model.support(X)
 
     def _score(self, X: FloatArray, y: FloatArray) -> FloatArray:

@@ -56,7 +56,7 @@ class Log:
         self._parts.append((stay, time, np.full(n, number), numbers, texts))
 
     def table(self) -> tuple[IntArray, IntArray, IntArray, FloatArray, npt.NDArray[np.object_]]:
-        """Stay, seconds, number of the code, number and text of all events."""
+        """Return stay, seconds, code number, value and text of all events."""
         stay, time, code, value, text = (np.concatenate(each) for each in zip(*self._parts, strict=True))
         return stay, time, code, value, text
 
@@ -192,7 +192,7 @@ class Course:
             self.log.add(stay, time, f"VITAL//{vital.name}//{vital.unit}", value)
 
     def _value(self, lab: Lab, stay: IntArray, morning: int, deviation: FloatArray) -> FloatArray:
-        """Value of a lab or vital sign: reason and severity, drugs, the patient's own level, and chance."""
+        """Return the value of a lab or vital sign: reason and severity, drugs, the patient's own level, and chance."""
         population = self.population
         severity = population.severity[stay, morning]
         shift = deviation.copy()
@@ -217,7 +217,7 @@ class Course:
         length: IntArray,
         morning: int,
     ) -> BoolArray:
-        """Turn the decisions on one unit into events; return which members were done."""
+        """Convert the decisions on one unit to events; return which members were done."""
         if number >= len(self._catalogue.lab_units):
             self._give(number - len(self._catalogue.lab_units), unit, decided, stay, start, length)
             return decided[:, None].copy()
@@ -279,7 +279,7 @@ class Course:
                 self.log.add(stay[rows], known_at[rows], f"LAB//RESULT//{lab.name}//{unit}", shown, text[rows])
 
     def _drift(self, start: IntArray) -> FloatArray:
-        """Share of the calendar that has passed, times the size of the drift in logits."""
+        """Return the share of the calendar that has passed, times the size of the drift in logits."""
         first = int(self.population.admitted.min(initial=self.population.end))
         return np.asarray(self._options.drift * (start - first) / max(self.population.end - first, 1))
 

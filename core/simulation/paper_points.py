@@ -45,7 +45,7 @@ class Mixture:
 
 
 def mixtures(name: Name) -> tuple[Mixture, Mixture]:
-    """Class densities (positive, negative) of a data set.
+    """Return the class densities (positive, negative) of a data set.
 
     D1: one elongated Gaussian, and two small ones on either side of it, like an exclusive or.
     D2: a checkerboard of 4 x 4 overlapping Gaussians, colours alternating.

@@ -131,14 +131,14 @@ def _stays(
 
 
 def _discharge(rng: np.random.Generator, admitted: IntArray, mean_days: float) -> IntArray:
-    """Most go home between 10:00 and 17:00, 2 to 40 days after they came."""
+    """Return times of discharge, most between 10:00 and 17:00, 2 to 40 days after admission."""
     days = np.clip(np.round(rng.gamma(2.2, mean_days / 2.2, len(admitted))), 2, MAX_MORNINGS - 1)
     leaving = rng.uniform(10 * HOUR, 17 * HOUR, len(admitted)).astype(np.int64) // 60 * 60
     return np.asarray(admitted // DAY * DAY + days.astype(np.int64) * DAY + leaving)
 
 
 def _severity(rng: np.random.Generator, reason: IntArray, n_mornings: IntArray) -> FloatArray:
-    """Most get better towards discharge, with good and bad days, and some relapse."""
+    """Return severity over time: most improve towards discharge, with good and bad days; some relapse."""
     n = len(reason)
     start = rng.uniform(0.6, 1.4, n)
     out = np.empty((n, MAX_MORNINGS + 1))
@@ -223,14 +223,14 @@ class Seen:
         self._cache: dict[str, FloatArray] = {}
 
     def probability(self, unit: OrderUnit, number: int) -> FloatArray:
-        """P(order | state) of one rule for every stay."""
+        """Return P(order | state) of one rule for every stay."""
         logit = np.full(len(self._stay), unit.bias) + self._drift * (1 if number % 2 else -1)
         for name, weight in unit.terms.items():
             logit += weight * self.variable(name)
         return np.asarray(1 / (1 + np.exp(-logit)))
 
     def variable(self, name: str) -> FloatArray:
-        """Value of a rule's variable; see `core.simulation.rules`."""
+        """Return the value of a rule's variable; see `core.simulation.rules`."""
         if name not in self._cache:
             self._cache[name] = self._compute(name)
         return self._cache[name]

@@ -46,7 +46,7 @@ class Budget:
 def weighted_share(
     positive: ArrayLike, patient: ArrayLike, weight: ArrayLike | None = None, *, level: float = 0.95
 ) -> Estimate:
-    """Weighted share of positive cases with an interval that leaves out one patient at a time.
+    """Return the weighted share of positive cases with an interval that leaves out one patient at a time.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def true_alert_rate(
     minutes_per_case: float | None = None,
     level: float = 0.95,
 ) -> tuple[BudgetPoint, ...]:
-    """Share of alerts judged relevant, for each alert budget.
+    """Return the share of alerts judged relevant, for each alert budget.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def true_alert_rate(
 
 
 def _reach(budget: Budget, standing: UsableCases, n_patient_days: float) -> tuple[float, float]:
-    """Threshold of a budget, and alerts at or above it."""
+    """Return the threshold of a budget, and alerts at or above it."""
     allowed = budget.alerts_per_patient_day * n_patient_days
     if budget.threshold is not None:
         return budget.threshold, allowed if budget.n_alerts is None else float(budget.n_alerts)

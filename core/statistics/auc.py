@@ -25,7 +25,7 @@ from core.statistics.estimate import (
 
 
 def auc(y: ArrayLike, score: ArrayLike) -> Estimate:
-    """Area under the ROC curve, all cases counting the same, without interval; O(n log n).
+    """Return the area under the ROC curve, all cases weighted equally, without interval; O(n log n).
 
     Parameters
     ----------
@@ -58,31 +58,31 @@ def auc(y: ArrayLike, score: ArrayLike) -> Estimate:
 
 
 def _placements(y: NDArray[np.bool_], score: Floats) -> tuple[Floats, Floats]:
-    """Share of negatives below each positive, and share of positives above each negative (DeLong's V10, V01)."""
+    """Return share of negatives below each positive, and share of positives above each negative (DeLong's V10, V01)."""
     positives, negatives = np.sort(score[y]), np.sort(score[~y])
     return _share_below(score[y], negatives), 1.0 - _share_below(score[~y], positives)
 
 
 def _area(y: NDArray[np.bool_], score: Floats) -> float:
-    """AUC from whole numbers: a sum of shares hangs on the order of the cases, and equal AUCs would differ by it."""
+    """Return the AUC from whole numbers; a sum of shares would depend on the order of the cases."""
     positives, negatives = score[y], np.sort(score[~y])
     return int(_twice_below(positives, negatives).sum()) / (2 * positives.size * negatives.size)
 
 
 def _share_below(at: Floats, ordered: Floats) -> Floats:
-    """Share of `ordered` below each entry of `at`, equal ones half: the mid-rank, in O(n log n)."""
+    """Return the share of `ordered` below each entry of `at`, ties half: the mid-rank, in O(n log n)."""
     share: Floats = _twice_below(at, ordered) / (2.0 * ordered.size)
     return share
 
 
 def _twice_below(at: Floats, ordered: Floats) -> NDArray[np.int64]:
-    """Twice the number of entries of `ordered` below each entry of `at`, equal ones half."""
+    """Return twice the number of entries of `ordered` below each entry of `at`, ties half."""
     below, not_above = np.searchsorted(ordered, at, "left"), np.searchsorted(ordered, at, "right")
     return (below + not_above).astype(np.int64)
 
 
 def delong_interval(y: ArrayLike, score: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """AUC with DeLong's interval: right only when cases are independent and drawn at random.
+    """Return the AUC with DeLong's interval, which is valid only for independent cases drawn at random.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def delong_paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, *, level
 
 
 def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
-    """Mean of the tasks' AUCs, over the tasks that have cases of both classes; without interval.
+    """Return the mean of the tasks' AUCs, over the tasks that have cases of both classes; without interval.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def roc_curve(
     band: bool = True,
     level: float = 0.95,
 ) -> RocCurve:
-    """Trace the fraction of relevant cases found against the fraction of false alerts, from the highest score down.
+    """Return the fraction of relevant cases found by fraction of false alerts, from the highest score down.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def roc_curve(
 
 
 def _sorted_weights(cases: UsableCases) -> tuple[np.ndarray, Floats, Floats]:
-    """Last position of each distinct score, and weights of positives and negatives, by falling score."""
+    """Return the last position of each distinct score, and weights of positives and negatives, by falling score."""
     order = np.argsort(-cases.scores[0], kind="stable")
     score, y, weight = cases.scores[0][order], cases.y[order], cases.weight[order]
     last = np.flatnonzero(np.append(score[:-1] != score[1:], True))

@@ -29,7 +29,7 @@ NO_BETTER_THAN_CHANCE = "readers agree no better than chance, so no detector can
 
 
 def reader_error(kappa: float, positive_share: float) -> float:
-    """Probability that a vote is wrong, from Fleiss' kappa and the share of positive votes.
+    """Return the probability that a vote is wrong, from Fleiss' kappa and the share of positive votes.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def reader_error(kappa: float, positive_share: float) -> float:
 
 
 def ceiling_at(error: float, positive_share: float, n_readers: int = 3) -> float:
-    """Highest AUC that a perfect detector shows against the majority of `n_readers`.
+    """Return the highest AUC that a perfect detector shows against the majority of `n_readers`.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def ceiling_at(error: float, positive_share: float, n_readers: int = 3) -> float
 
 
 def apparent_auc(true_auc: float, ceiling: float) -> float:
-    """AUC that a detector reads against the majority, from its AUC against the truth and the ceiling.
+    """Return a detector's AUC against the majority, from its AUC against the truth and the ceiling.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _error(kappa: NDArray[np.float64], share: FloatArray) -> FloatArray:
 
 
 def _ceiling(error: FloatArray, share: FloatArray, n_readers: int) -> FloatArray:
-    """Vectorised (PPV + NPV) / 2; .5 where the model leaves one class only."""
+    """Return (PPV + NPV) / 2, vectorised; .5 where the model leaves one class only."""
     most = math.floor(n_readers / 2)
     right, wrong = stats.binom.sf(most, n_readers, 1.0 - error), stats.binom.sf(most, n_readers, error)
     wrong = wrong / (right + wrong)

@@ -102,17 +102,17 @@ def check_level(level: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """Two-sided standard normal quantile, 1.96 for 95 %."""
+    """Return the two-sided standard normal quantile, 1.96 for 95 %."""
     return float(special.ndtri(0.5 + check_level(level) / 2.0))
 
 
 def t_quantile(level: float, degrees: float) -> float:
-    """Two-sided quantile of Student's t with `degrees` degrees of freedom."""
+    """Return the two-sided quantile of Student's t with `degrees` degrees of freedom."""
     return float(special.stdtrit(degrees, 0.5 + check_level(level) / 2.0))
 
 
 def logit_interval(value: float, standard_error: float, quantile: float) -> tuple[float, float]:
-    """Interval of a share or an AUC on the logit scale, so that it never leaves [0, 1].
+    """Return the interval of a share or an AUC on the logit scale, so that it never leaves [0, 1].
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def logit_interval(value: float, standard_error: float, quantile: float) -> tupl
 
 
 def wilson_interval(share: float, n: float, quantile: float) -> tuple[float, float]:
-    """Wilson's score interval of a share; `n` may be an effective number (Kish) and need not be whole.
+    """Return Wilson's score interval of a share; `n` may be an effective number (Kish), not an integer.
 
     References
     ----------
@@ -225,7 +225,7 @@ class UsableCases:
         return int(self.y.size)
 
     def why_no_auc(self) -> str:
-        """Say why no AUC can be computed; empty when it can."""
+        """Return why no AUC can be computed; empty if it can."""
         n_positive = int(self.y.sum())
         if self.n == 0:
             return "no case has both a label and a score"
@@ -243,7 +243,7 @@ def usable_cases(
     patient: ArrayLike | None = None,
     weight: ArrayLike | None = None,
 ) -> UsableCases:
-    """Keep the cases with a label, all scores and a weight, and count the others by reason.
+    """Return the cases with a label, all scores and a weight, and count the others by reason.
 
     Parameters
     ----------

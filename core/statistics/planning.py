@@ -41,7 +41,7 @@ class PlannedStudy:
 
 
 def auc_variance(auc: float, n_positive: float, n_negative: float) -> float:
-    """Variance of an AUC by Hanley and McNeil's formula for independent cases.
+    """Return the variance of an AUC by Hanley and McNeil's formula for independent cases.
 
     References
     ----------
@@ -175,7 +175,7 @@ def _check(**ranges: tuple[float, float, float]) -> None:
 
 
 def _smallest(holds: Callable[[int], bool], start: int) -> int:
-    """Smallest n >= start for which `holds`; it holds for all larger ones too."""
+    """Return the smallest n >= start for which `holds`; it holds for all larger ones too."""
     high = start
     while not holds(high):
         high *= 2

@@ -21,7 +21,7 @@ from core.statistics.estimate import (
 
 
 def weighted_auc(y: ArrayLike, score: ArrayLike, weight: ArrayLike) -> Estimate:
-    """AUC of the population the cases were chosen from, each case counting by its weight, without interval; O(n log n).
+    """Return the AUC of the population the cases were chosen from, by their weights; O(n log n).
 
     Parameters
     ----------

@@ -236,7 +236,7 @@ def _fill(wanted: Integers, population: NDArray[np.generic]) -> Integers:
 
 
 def _spread(members: Integers, patients: NDArray[np.int32], n: int, rng: np.random.Generator) -> Integers:
-    """Take `n` members at equal steps along a list sorted by shuffled patients, starting at random."""
+    """Return `n` members at equal steps along a list sorted by shuffled patients, from a random start."""
     if n == 0:
         return np.empty(0, dtype=np.int64)
     own = patients[members]

@@ -9,7 +9,7 @@ from dashboard.texts import CASE_TEXTS, percent, plural, shorten
 
 
 def alerts_by_unit(rows: Sequence[tuple[str, int, int]], colours: Palette) -> Chart:
-    """Stacked bars of omissions and commissions for each unit.
+    """Return stacked bars of omissions and commissions for each unit.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _stack(units: list[str], values: list[int], name: str, colour: str, inside: 
 
 
 def case_states(states: dict[CaseState, int], colours: Palette) -> Chart:
-    """One stacked bar with the states of a study's cases; adds up to all of them."""
+    """Return one stacked bar with the states of a study's cases."""
     paints = {
         CaseState.MAJORITY: (colours.accent, colours.page),
         CaseState.ADJUDICATED: (colours.ink, colours.page),
@@ -144,7 +144,7 @@ def case_states(states: dict[CaseState, int], colours: Palette) -> Chart:
 
 
 def features(rows: Sequence[tuple[str, float]], colours: Palette, *, limit: int = 8) -> Chart:
-    """Horizontal bars: which features made the past instances near, as shares of the similarity."""
+    """Return horizontal bars of the features behind the similarity, as shares of it."""
     rows = tuple(rows)[:limit]
     names = [f"{safe(name, 34)}{chr(0x200B) * position}" for position, (name, _) in enumerate(rows)]
     figure: Json = {

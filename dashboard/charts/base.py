@@ -22,12 +22,12 @@ class Chart:
 
 
 def safe(text: str, limit: int = 60) -> str:
-    """Text for inside a figure: shortened, and without any tag, which Plotly would draw or link."""
+    """Return text for use in a figure: shortened and without tags, which Plotly would render."""
     return escape(shorten(text, limit), quote=False)
 
 
 def layout(colours: Palette, height: int, *, margin: Mapping[str, int] | None = None, **more: object) -> Json:
-    """Layout of a figure: transparent, no legend, no drag, Streamlit's own font."""
+    """Return the layout of a figure: transparent, no legend, no drag, Streamlit's font."""
     return {
         "template": {},
         "height": height,

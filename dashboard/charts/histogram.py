@@ -18,7 +18,7 @@ def histogram(
     budget: float | None = None,
     height: int = 156,
 ) -> Chart:
-    """Histogram of a task's scores with an arrow at one alert.
+    """Return a histogram of a task's scores with an arrow at one alert.
 
     Parameters
     ----------

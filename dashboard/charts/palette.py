@@ -40,7 +40,7 @@ class Palette:
         return self.omission if decision is Decision.OMISSION else self.commission
 
     def decision_text(self, decision: Decision) -> str:
-        """Colour for words and lines of an omission or a commission."""
+        """Return the colour for words and lines of an omission or a commission."""
         return self.omission_text if decision is Decision.OMISSION else self.commission_text
 
 
@@ -94,5 +94,5 @@ DARK = Palette(
 
 
 def palette(mode: str | None) -> Palette:
-    """Palette of a Streamlit theme type; light when the browser has not said."""
+    """Return the palette of a Streamlit theme type, by default light."""
     return DARK if mode == "dark" else LIGHT

@@ -8,7 +8,7 @@ from dashboard.charts.palette import Palette
 
 
 def strata(preview: PlanPreview, colours: Palette, *, height: int = 240) -> Chart:
-    """Histogram of the candidates' scaled scores (counts on a log scale), divided where the strata divide.
+    """Return the histogram of the candidates' scaled scores (counts on a log scale), divided where the strata divide.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def strata(preview: PlanPreview, colours: Palette, *, height: int = 240) -> Char
 
 
 def _labels(preview: PlanPreview, low: float, high: float) -> list[tuple[tuple[float, float], str]]:
-    """Chosen of candidates over each stretch of the axis; balanced strata share one."""
+    """Return "chosen of candidates" labels along the axis; balanced strata share one."""
     chosen: dict[tuple[float, float], list[int]] = {}
     for s in preview.strata:
         stretch = (max(s.low, low), min(s.high, high))

@@ -23,7 +23,7 @@ def task_histogram(
     thresholds: Mapping[Decision, float] | None = None,
     height: int = 190,
 ) -> Chart:
-    """Histogram of a task's scores; bins that hold alerts carry a mark, filled for omissions, open for commissions.
+    """Return a histogram of a task's scores; bins with alerts are marked, filled for omissions.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _marked(data: Histogram, marks: AlertMarks, decision: Decision, peak: int, c
 
 
 def _budget_words(shown: Mapping[Decision, float], edges: Sequence[float], colours: Palette) -> list[Json]:
-    """Name the dotted lines above the figure, one row for each, on the side where the words have room."""
+    """Label the dotted lines above the figure, one row for each, on the side with room."""
     middle = (edges[0] + edges[-1]) / 2
     return [
         note(

@@ -22,13 +22,13 @@ _PAUSE_SECONDS = 0.025
 
 
 def muted(text: str) -> str:
-    """Markdown for second lines; the text must already be safe."""
+    """Return Markdown for second lines; the text must already be safe."""
     return f":gray[{text}]" if text else ""
 
 
 @contextmanager
 def header(title: str, line: str, *, simulated: bool, key: str = "header") -> Iterator[None]:
-    """Title with a muted line on the left; what is drawn inside stands on the right, before the badge.
+    """Draw the title with a muted line; the body of the block is on the right, before the badge.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _title(title: str, line: str) -> None:
 
 
 def simulated_badge() -> None:
-    """Say that nothing here describes a real person."""
+    """Draw the badge that all data are simulated."""
     st.badge("Simulated data", icon=":material/science:", color="gray")
 
 
@@ -68,7 +68,7 @@ def card(
     height: Literal["content", "stretch"] | int = "content",
     key: str | None = None,
 ) -> Iterator[None]:
-    """Bordered box with a bold title and a muted second part on the same line (safe Markdown)."""
+    """Draw a bordered box with a bold title and a muted second part on the same line (safe Markdown)."""
     with st.container(border=True, gap="xsmall", height=height, key=key):
         if title:
             st.markdown(f"**{title}** {muted(second)}".rstrip())
@@ -76,14 +76,14 @@ def card(
 
 
 def tiles(rows: Sequence[tuple[str, str, str]]) -> None:
-    """Tiles side by side, two by two on a phone."""
+    """Draw tiles side by side, two by two on a phone."""
     with st.grid(len(rows), min_column_width=150):
         for label, value, line in rows:
             tile(label, value, line)
 
 
 def tile(label: str, value: str, line: str) -> None:
-    """One figure with its name above and one muted line below (safe Markdown)."""
+    """Draw one figure with its name above and a muted line below (safe Markdown)."""
     with st.container(border=True, gap="xsmall", height="stretch"):
         st.metric(label, value)
         st.markdown(f":small[:gray[{line}]]")
@@ -95,12 +95,12 @@ def decision_badge_text(decision: Decision) -> str:
 
 
 def open_panel_limit(more: str = "") -> None:
-    """Say what an open panel's figures cannot say, and one sentence more."""
+    """Draw the limits of an open panel's figures, and one more sentence."""
     st.warning(f"{plain(OPEN_PANEL_LIMIT, 400)} {plain(more)}".strip(), icon=":material/visibility:")
 
 
 def words_first() -> None:
-    """Let the browser show what was drawn so far before figures follow.
+    """Send what was drawn so far to the browser before figures follow.
 
     It shows at once everything that comes at once, and takes long for the figures of an alert: without a pause the
     title waits for them. The pause costs nothing, because the figures wait for the browser anyway.
@@ -123,13 +123,13 @@ ROW_PIXELS = 33
 
 
 def counts(frame: pd.DataFrame) -> "dict[str, ColumnConfig]":
-    """Column settings that write whole numbers as everywhere else on the pages: 11,901."""
+    """Return column settings that format integers as on all pages: 11,901."""
     whole = [str(name) for name in frame.columns if pd.api.types.is_integer_dtype(frame[name])]
     return {name: st.column_config.NumberColumn(format="%,d") for name in whole}
 
 
 def table(frame: pd.DataFrame, *, key: str, alt: str, columns: "Mapping[str, ColumnConfig] | None" = None) -> None:
-    """Rows to look at, whole up to a screenful and scrolled beyond it.
+    """Draw a table, in full up to a screenful and scrolled beyond it.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def table(frame: pd.DataFrame, *, key: str, alt: str, columns: "Mapping[str, Col
 
 
 def facts(rows: Mapping[str, str], otherwise: str = "") -> None:
-    """Names and values as two columns with thin lines (plain text, nothing is read as Markdown)."""
+    """Draw names and values as two columns with thin lines (plain text, not Markdown)."""
     if not rows:
         st.markdown(muted(otherwise))
         return
@@ -177,7 +177,7 @@ def empty_state(title: str, sentence: str, icon: str = ":material/inbox:") -> It
 
 
 def nothing_published(simulated: bool = False) -> None:
-    """Say how a site gets its first alerts."""
+    """Draw how a site gets its first alerts."""
     with header("Nothing is scored yet", "This site has no published scoring run.", simulated=simulated):
         pass
     with empty_state(

@@ -164,7 +164,7 @@ class Gate:
         self.routes = Routes(web, site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, send to the sign-in page, or refuse with a sentence."""
+        """Pass the request on, redirect to sign-in, or refuse with a sentence."""
         if scope["type"] not in {"http", "websocket"}:
             await self.app(scope, receive, send)
             return
@@ -209,7 +209,7 @@ class Gate:
         return RedirectResponse(f"{visit.base}/login?next={quote(visit.target, safe='')}", 303)
 
     async def _watched(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
-        """Pass a websocket on, and close it when its session has ended."""
+        """Pass a websocket on, and close it when its session ends."""
         over = asyncio.Event()
 
         async def still_holds() -> bool:
@@ -253,7 +253,7 @@ class Gate:
 
 
 def _uncompressed(scope: Scope, visit: Visit) -> Scope:
-    """Ask for a page as plain text, whole: its inline scripts are hashed on the way out."""
+    """Request a page uncompressed, because its inline scripts are hashed."""
     if not visit.is_page:
         return scope
     asked = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")

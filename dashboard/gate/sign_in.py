@@ -118,7 +118,7 @@ class Routes:
         return _keyed(visit, "Change password", body, error=error, notice=notice)
 
     def confirm(self, visit: Visit, site: "Application", form: Form) -> Response:
-        """Take fresh credentials for a signature."""
+        """Handle fresh credentials for a signature."""
         actor, target, error = visit.who(site), visit.next_page(form), ""
         if actor.source is SignInSource.OIDC:
             return self._send_to_provider(visit, site, target, confirms=actor.session_id)
@@ -136,7 +136,7 @@ class Routes:
         return self._send_to_provider(visit, site, visit.next_page(form))
 
     def from_provider(self, visit: Visit, site: "Application", _form: Form) -> Response:
-        """Take the browser back from the identity provider."""
+        """Handle the browser's return from the identity provider."""
         from alertreview.access.oidc import Provider
 
         query, flow_cookie = dict(visit.connection.query_params), visit.connection.cookies.get(FLOW_COOKIE, "")
@@ -150,7 +150,7 @@ class Routes:
         return response
 
     def by_proxy(self, visit: Visit) -> Response:
-        """Begin the session of a person whom the proxy vouches for, and reload the page."""
+        """Start the session of a person whom the proxy vouches for, and reload the page."""
         try:
             site = self.site()
             token = site.sign_in.vouched(SignInSource.PROXY, visit.proxy_identity, visit.browser)
@@ -216,7 +216,7 @@ class Routes:
 
     @staticmethod
     def _enter(visit: Visit, site: "Application", token: str, target: str) -> Response:
-        """Go on with a new session; the browser's former one ends."""
+        """Continue with a new session; the browser's former one ends."""
         site.sessions.log_out(visit.token(site))
         response = RedirectResponse(target, 303)
         visit.set_cookie(response, site.sessions.cookie_name, token)

@@ -177,7 +177,7 @@ def _activate(whom_id: int, active: bool) -> None:
 
 
 def _say(act: Callable[[], tuple[str, str]]) -> None:
-    """Do one act and keep what to say about it for the run that follows."""
+    """Run one act and keep its message for the next run."""
     try:
         st.session_state[SAID] = ("done", *act())
     except AlertReviewError as error:

@@ -93,7 +93,7 @@ def _head(app: "Services", study: StudyView, studies: dict[str, StudyView]) -> N
 
 
 def _blinded(study: StudyView, person: PersonView) -> None:
-    """Say why a reader of the open study gets no file, and lead back to the cases."""
+    """Draw why a reader of the open study gets no file, with a link to the cases."""
     still = "is a reader of this panel" if study.is_open_panel else "still judges cases of this study"
     until = "" if study.is_open_panel else "the last case is judged, or "
     with cards.empty_state(

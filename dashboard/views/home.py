@@ -124,7 +124,7 @@ def _study_line(study: StudyView, person: PersonView | None) -> None:
 
 @contextmanager
 def _line(widths: list[int]) -> Iterator[Iterator[DeltaGenerator]]:
-    """One line of a list: columns, or on a phone one horizontal box, since columns are never that narrow."""
+    """Return one line of a list: columns, or a horizontal box on a phone."""
     if is_phone():
         box = st.container(horizontal=True, vertical_alignment="center", gap="small")
         yield repeat(box)

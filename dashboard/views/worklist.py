@@ -136,7 +136,7 @@ def _selected(listing: Listing, found: WorklistPage, at: Place) -> WorklistLine 
 
 
 def _patient_line(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
-    """Say that the list is one patient's, which no address shows."""
+    """Draw that the list is one patient's, which no address shows."""
     if not filters.patient_id:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="patient-line"):
@@ -151,7 +151,7 @@ def _patient_line(filters: WorklistFilters, choices: FilterChoices, latest_run: 
 
 
 def _withheld_line(found: WorklistPage) -> None:
-    """Say that decisions the reader has still to judge blindly are in no list; how many, whatever the filters."""
+    """Draw how many decisions are hidden until judged blindly, whatever the filters."""
     if found.n_to_judge_first:
         st.markdown(f":small[:material/visibility_off: {cards.muted(texts.judge_first(found.n_to_judge_first))}]")
 
@@ -274,7 +274,7 @@ def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None,
 
 
 def _position(ids: list[int]) -> int:
-    """Position of the selected line among those that were shown; -1 for an alert that is not among them."""
+    """Return the position of the selected line among those that were shown; -1 for an alert that is not among them."""
     alert = kept_place().alert
     if alert is None:
         return 0
@@ -308,7 +308,7 @@ def _previous() -> None:
 
 
 def _after_triage() -> None:
-    """Go on to the line after the one that was just triaged; at the end of the page, to the one before."""
+    """Select the line after the triaged one; at the end of the page, the one before."""
     _, ids, cursor = st.session_state[SHOWN]
     at, position = kept_place(), _position(ids)
     if position + 1 < len(ids):
@@ -357,7 +357,7 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
 
 
 def _empty(listing: Listing, found: WorklistPage) -> None:
-    """Say which filter hides how many, with the button that undoes it."""
+    """Draw which filter hides how many, with a button that undoes it."""
     hidden = {name: count for name, count in found.n_hidden_by_filter.items() if count and name in FILTER_WORDS}
     higher = links.next_budget(listing.filters)
     sentence = " ".join(

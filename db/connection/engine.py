@@ -52,7 +52,7 @@ _poll_random = random.Random()  # noqa: S311 - spreads waiting writers, decides 
 
 
 def pass_on_sooner() -> None:
-    """Let the threads of this process pass the interpreter on ten times as often; for the server of many reviewers.
+    """Switch threads of this process ten times as often; for a server with many reviewers.
 
     A writer gives the interpreter up around each of its statements. To get it back among thirty busy threads takes
     up to 5 ms each time by default, while it holds the lock of the database.
@@ -91,7 +91,7 @@ def parse_url(url: str) -> URL:
 
 
 def sqlite_file(url: URL) -> Path | None:
-    """Path of the database file, None for a server."""
+    """Return the path of the database file, None for a server."""
     return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 
 
@@ -120,7 +120,7 @@ class Turns:
             return False
 
     def give(self) -> None:
-        """Pass the turn on."""
+        """Release the lock."""
         with self._mutex:
             if self._waiting:
                 self._waiting.popleft().set()
@@ -140,7 +140,7 @@ class QueuedConnection(sqlite3.Connection):
     """Whether the connection refuses to write."""
 
     def wait_for_disk(self, wanted: bool) -> None:
-        """Let the next commit wait for the disk, or not."""
+        """Set whether the next commit waits for the disk."""
         if wanted == self.waits:
             return
         if self.lasting is None:
@@ -149,7 +149,7 @@ class QueuedConnection(sqlite3.Connection):
         self.waits = wanted
 
     def refuse_to_write(self, wanted: bool) -> None:
-        """Let the next transaction read only, or write."""
+        """Set whether the next transaction is read-only."""
         if wanted != self.reads_only:
             self.execute(f"PRAGMA query_only = {int(wanted)}")
             self.reads_only = wanted
@@ -174,12 +174,12 @@ class QueuedConnection(sqlite3.Connection):
             self.give_turn()
 
     def end_turn(self) -> None:
-        """Pass the turn on, and wait for the disk again from now on."""
+        """Release the lock, and wait for the disk again from now on."""
         self.give_turn()
         self.wait_for_disk(True)
 
     def give_turn(self) -> None:
-        """Pass the turn on, if this connection has it."""
+        """Release the lock, if this connection holds it."""
         turns, self.turns = self.turns, None
         if turns is not None:
             turns.give()
@@ -228,13 +228,13 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _end(connection: Any, _record: object) -> None:
-    """End what a refused COMMIT leaves open; back in the pool it would hold the lock against everybody."""
+    """Roll back what a refused COMMIT leaves open; in the pool it would hold the lock."""
     if connection is not None:
         connection.rollback()
 
 
 def _begin_sqlite(connection: Connection, turns: Turns) -> None:
-    """Begin as a reader (option ``readonly``) or as a writer that holds the lock from its first moment."""
+    """Start as a reader (option ``readonly``) or as a writer that takes the lock at once."""
     driver: Any = connection.connection.dbapi_connection
     readonly = bool(connection.get_execution_options().get("readonly", False))
     driver.refuse_to_write(readonly)
@@ -255,7 +255,7 @@ def _begin_sqlite(connection: Connection, turns: Turns) -> None:
 
 
 def poll(attempt: Any) -> Any:
-    """Try until the database is no longer locked by somebody else.
+    """Retry until the database is no longer locked by somebody else.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def _locked() -> DatabaseUnavailableError:
 
 
 def _begin_postgresql(connection: Connection) -> None:
-    """Let deciding writers take turns; readers and bulk writers of an unpublished run pass by."""
+    """Take the lock of deciding writers; readers and bulk writers of an unpublished run skip it."""
     options = connection.get_execution_options()
     readonly = bool(options.get("readonly", False))
     _set_postgresql(connection.connection.driver_connection, readonly=readonly)
@@ -315,7 +315,7 @@ def take_turn_at_trail(connection: Connection) -> None:
 
 
 def _set_postgresql(driver: Any, *, readonly: bool) -> None:
-    """Say how the next BEGIN of a connection begins; a change costs nothing on the way to the server."""
+    """Set the options of the connection's next BEGIN; this takes no round trip to the server."""
     isolation = _REPEATABLE_READ if readonly else None
     if driver.isolation_level != isolation:
         driver.isolation_level = isolation

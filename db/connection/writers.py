@@ -35,7 +35,7 @@ class Writers:
             self._changed.notify_all()
 
     def finish(self, within_seconds: float) -> bool:
-        """Let nobody begin any more and wait for who is at work.
+        """Refuse new writers and wait for the active ones.
 
         Parameters
         ----------

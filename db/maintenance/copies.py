@@ -29,7 +29,7 @@ _WAIT_SECONDS = 3600
 
 
 def copy_name(url: str) -> str:
-    """Name of the file that `write_copy` makes of a database, by its kind."""
+    """Return the name of the file that `write_copy` makes of a database, by its kind."""
     return SQLITE_COPY if sqlite_file(parse_url(url)) is not None else POSTGRESQL_COPY
 
 
@@ -98,7 +98,7 @@ def write_copy(url: str, target: Path) -> Contents:
 
 
 def contents(url: str) -> Contents:
-    """Tell what a database holds."""
+    """Return the contents of a database."""
     with _one_moment(url) as connection:
         return _contents(connection)
 
@@ -137,7 +137,7 @@ def read_copy(copy: Path, url: str) -> None:
 
 
 def examine(url: str) -> None:
-    """Have the database look over itself: pages, indexes, foreign keys; PostgreSQL does so while it restores.
+    """Check pages, indexes and foreign keys; PostgreSQL does so while it restores.
 
     Raises
     ------

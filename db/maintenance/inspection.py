@@ -34,7 +34,7 @@ class Inspection:
 
 
 def inspect(database: Database) -> Inspection:
-    """Ask a database of this program for its settings."""
+    """Return the settings of a database of this program."""
     with readable_errors(), database.engine.connect().execution_options(readonly=True) as connection:
 
         def ask(query: str) -> str:
@@ -63,7 +63,7 @@ def inspect(database: Database) -> Inspection:
 
 
 def check_pages(database: Database) -> None:
-    """Have an SQLite file look over its pages and indexes.
+    """Check the pages and indexes of an SQLite file.
 
     Raises
     ------
@@ -78,6 +78,6 @@ def check_pages(database: Database) -> None:
 
 
 def file_of(database: Database) -> str | None:
-    """Path of an SQLite file, None for a server."""
+    """Return the path of an SQLite file, None for a server."""
     file = sqlite_file(database.engine.url)
     return None if file is None else str(file)

@@ -48,7 +48,7 @@ class Deflated(bytes):
 
 
 def deflate(value: npt.ArrayLike, number: str) -> Deflated:
-    """Deflate a vector of one number type, where that makes it smaller: level 1, else the bytes as they are.
+    """Return a vector's bytes, deflated (level 1) if that makes them smaller.
 
     Scores of a whole run hardly shrink, and deflating them costs ten times what writing them does; vectors with many
     gaps or equal values do shrink. The beginning of a vector tells.
@@ -87,7 +87,7 @@ class CompressedVector(TypeDecorator[npt.NDArray[Any]]):
         self.number = number
 
     def process_bind_param(self, value: npt.ArrayLike | None, dialect: Dialect) -> bytes | None:
-        """Deflate, unless that was done before."""
+        """Deflate, unless already done."""
         if value is None or isinstance(value, Deflated):
             return value
         return deflate(value, self.number)

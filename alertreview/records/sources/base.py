@@ -43,7 +43,7 @@ class Source:
 
 
 def microseconds(column: pa.Array) -> pd.Series:
-    """Bring timestamps or dates of any unit to microseconds, with their zone.
+    """Convert timestamps or dates of any unit to microseconds, with their zone.
 
     Parameters
     ----------

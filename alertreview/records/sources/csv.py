@@ -57,7 +57,7 @@ def _files(source: Path) -> list[TextFile]:
 
 
 def _columns(file: TextFile, layout: Layout, wanted: CsvColumns) -> dict[str, str]:
-    """Header names by what they hold; the letter case does not matter."""
+    """Return header names by content, regardless of case."""
     lower = {name.lower(): name for name in layout.columns}
     out = {}
     for ours, theirs in wanted.model_dump().items():
@@ -96,7 +96,7 @@ def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: Si
 
 
 def _either(first: pd.Categorical, second: object) -> pd.Series:
-    """Take the text, and what is no number in the value column where there is none."""
+    """Return the text, or else what is no number in the value column."""
     if not isinstance(second, pd.Categorical):
         return pd.Series(first)
     texts = pd.Series(first).astype("object")

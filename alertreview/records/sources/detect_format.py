@@ -7,7 +7,7 @@ from alertreview.records.sources.text_tables import text_files
 
 
 def detect_format(source: Path | str) -> str:
-    """Tell the format of a source from what it is and what its files are called.
+    """Return the format of a source from its type and file names.
 
     Parameters
     ----------

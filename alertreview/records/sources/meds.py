@@ -114,7 +114,7 @@ def code_counts(folder: Path) -> Counter[str]:
 
 @contextmanager
 def _refusing_damage(path: Path) -> Iterator[None]:
-    """Say which file is damaged, whatever it is in a damaged file that breaks first."""
+    """Raise an error that names the damaged file, whatever breaks first."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:

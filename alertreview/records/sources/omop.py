@@ -207,7 +207,7 @@ class _Reader:
         yield _chunk(subject, end, codes + "//STOP//" + key)[end.notna()]
 
     def _key(self, rows: "_Rows", concept: str, source_value: str) -> pd.Series:
-        """Concept, or the source value where the concept is 0 or missing."""
+        """Return the concept, or the source value where the concept is 0 or missing."""
         ids, text = rows.ids(concept), rows.text(source_value)
         no_concept = (ids == _NO_CONCEPT) | (ids == cells.NO_ID)
         if self._names is not None:
@@ -243,7 +243,7 @@ class _Rows:
         return pd.Series(np.full(self.n, np.datetime64("NaT", "us")))
 
     def time(self, stem: str) -> pd.Series:
-        """Take the datetime, or the date where there is none."""
+        """Return the datetime, or the date if there is none."""
         out = self.no_times()
         for column in (f"{stem}_datetime", f"{stem}_date"):
             if self.has(column):
@@ -252,7 +252,7 @@ class _Rows:
         return out
 
     def birth(self) -> pd.Series:
-        """Time of birth; the first of January, or of the month, where only the year or month is known."""
+        """Return the time of birth; the first of January or of the month if only year or month is known."""
         out = self.time("birth")
         parts = {name: self.ids(f"{name}_of_birth") for name in ("year", "month", "day")}
         known = (parts["year"] > 0) & out.isna().to_numpy()
@@ -275,7 +275,7 @@ class _Rows:
 
 
 def _looked_up(ids: npt.NDArray[np.int64], names: dict[int, str]) -> pd.Series:
-    """Names of identifiers, "" where there is none."""
+    """Return the names of identifiers, "" where there is none."""
     unique, place = np.unique(ids, return_inverse=True)
     return pd.Series(np.array([names.get(each, "") for each in unique.tolist()], dtype=object)[place], dtype="str")
 
@@ -326,7 +326,7 @@ class ConceptNames(dict[str, str]):
         self._seen: dict[int, Counter[str]] = {}
 
     def see(self, concept: npt.NDArray[np.int64], source_value: pd.Series) -> None:
-        """Note source values beside concepts that have no name."""
+        """Record source values of concepts that have no name."""
         unique, place = np.unique(concept, return_inverse=True)
         nameless = [each not in self._names and each not in self._mapped for each in unique.tolist()]
         rows = np.array(nameless, dtype=bool)[place]
@@ -335,7 +335,7 @@ class ConceptNames(dict[str, str]):
             self._seen.setdefault(int(number), Counter())[str(text)] += int(n)
 
     def get(self, code: str, default: str = "") -> str:  # type: ignore[override]
-        """Name of the concept in a code; the default where it has none."""
+        """Return the name of the concept in a code, or the default."""
         parts = code.split("//")
         place = {"MEASUREMENT": 1, "DRUG": 3}.get(parts[0])
         if place is None or len(parts) <= place or not parts[place].lstrip("-").isdigit():
@@ -346,7 +346,7 @@ class ConceptNames(dict[str, str]):
 
 
 def _mapped_from(tables: Tables, names: dict[int, str]) -> dict[int, str]:
-    """Name standard concepts that have no name of their own after a concept that maps to them."""
+    """Return names of unnamed standard concepts from concepts that map to them."""
     wanted = ["concept_id_1", "concept_id_2", "relationship_id"]
     if not set(wanted) <= tables.columns("concept_relationship"):
         return {}

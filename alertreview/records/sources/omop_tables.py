@@ -31,15 +31,15 @@ class Tables(Protocol):
     remarks: list[str]
 
     def columns(self, table: str) -> set[str]:
-        """Columns of a table; empty when there is no such table."""
+        """Return the columns of a table; empty if there is no such table."""
         ...
 
     def where(self, table: str) -> str:
-        """Name of the file or table, for errors."""
+        """Return the name of the file or table, for errors."""
         ...
 
     def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Rows, with the number of the first row of each batch."""
+        """Return the rows in batches, with the number of the first row of each."""
         ...
 
 
@@ -60,15 +60,15 @@ class CsvTables:
         self._layouts: dict[str, Layout] = {}
 
     def columns(self, table: str) -> set[str]:
-        """Columns of a table; empty when there is no such table."""
+        """Return the columns of a table; empty if there is no such table."""
         return {name.lower() for name in self._layout(table).columns} if table in self._files else set()
 
     def where(self, table: str) -> str:
-        """Name of the file."""
+        """Return the name of the file."""
         return self._files[table].name
 
     def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Rows as texts."""
+        """Return the rows as text."""
         layout = self._layout(table)
         spelled = {name.lower(): name for name in layout.columns}
         for first_row, batch in batches(self._files[table], layout, [spelled[name] for name in columns]):
@@ -84,7 +84,7 @@ class CsvTables:
 
 
 def table_of(file: TextFile) -> str:
-    """Name of the table that a file holds, without the short prefix of some exports ("2b_concept.csv")."""
+    """Return the name of the table in a file, without the short prefix of some exports ("2b_concept.csv")."""
     return re.sub(r"^\d\w?_", "", file.stem)
 
 
@@ -148,15 +148,15 @@ class SqlTables:
         self._schema = schema
 
     def columns(self, table: str) -> set[str]:
-        """Columns of a table; empty when there is no such table."""
+        """Return the columns of a table; empty if there is no such table."""
         return set(self._columns.get(table, ()))
 
     def where(self, table: str) -> str:
-        """Name of the table with its schema."""
+        """Return the name of the table with its schema."""
         return f"{self._schema}.{table}" if self._schema else table
 
     def batches(self, table: str, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Rows with the types of the database."""
+        """Return the rows with the types of the database."""
         spelled = self._columns[table]
         source = sa.table(self._tables[table], *(sa.column(spelled[name]) for name in columns), schema=self._schema)
         row = 1
@@ -178,7 +178,7 @@ class SqlTables:
 
 
 def _read_only(connection: sa.Connection) -> None:
-    """Ask the database to refuse any change on this connection."""
+    """Make the connection read-only."""
     statements: dict[str, str] = {"sqlite": "PRAGMA query_only = ON", "postgresql": "SET TRANSACTION READ ONLY"}
     statement = statements.get(connection.dialect.name)
     if statement:

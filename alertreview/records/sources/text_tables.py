@@ -72,7 +72,7 @@ def _stem(name: str) -> str:
 
 
 def is_text_table(name: str) -> bool:
-    """Whether a file name looks like a text table."""
+    """Return whether a file name looks like a text table."""
     return name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
 
 
@@ -113,7 +113,7 @@ def text_files(source: Path) -> list[TextFile]:
 
 
 def _refuse_archives(source: Path, names: list[str], advice: str) -> None:
-    """Say what to do where tables are packed once more than they are unpacked here."""
+    """Raise an error for archives inside archives, with what to do."""
     archives = [name for name in names if name.lower().endswith(".zip")]
     if archives:
         more = f" and {len(archives) - 1} more" if archives[1:] else ""

@@ -24,7 +24,7 @@ Targets = Mapping[int, int]
 
 
 def shown_as(name: str, targets: Targets) -> str:
-    """Name a bar by what it acts on: a press on a bar that is gone meanwhile then reaches no other alert."""
+    """Return a key for a bar from what it acts on, so that a late press reaches no other alert."""
     alert_id, version = next(iter(targets.items()))
     return f"{name}-{alert_id}-{version}-{len(targets)}"
 
@@ -90,7 +90,7 @@ def draw_bar(
 
 
 def draw_said() -> None:
-    """Say what the last act did, with the button that takes it back, until the next one."""
+    """Draw what the last act did, with an undo button, until the next one."""
     said = st.session_state.get(_SAID)
     if said is None:
         return
@@ -112,7 +112,7 @@ def draw_said() -> None:
 
 
 def forget() -> None:
-    """Forget the second question and what was said: the reader went elsewhere."""
+    """Clear the second question and the message: the reader went elsewhere."""
     for key in (_ASKS, _SAID):
         st.session_state.pop(key, None)
 
@@ -120,7 +120,7 @@ def forget() -> None:
 def act(
     targets: Targets, state: TriageState, form_key: str, reason: str = "", snooze_hours: float | None = None
 ) -> bool:
-    """Triage alerts and remember what to say about it; False when nothing was done."""
+    """Triage alerts and set the message; False if nothing was done."""
     st.session_state.pop(_ASKS, None)
     person = acting_person()
     try:

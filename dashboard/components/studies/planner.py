@@ -53,7 +53,7 @@ def expander(report: StudyReport) -> None:
 
 
 def _expectations(report: StudyReport) -> tuple[float, float, float, float]:
-    """Give AUC, percent relevant, percent undecided and design effect of this study, inside the fields' ranges."""
+    """Return AUC, percent relevant, percent undecided and design effect of this study, within the fields' ranges."""
     scorer = None if report.hidden else report.primary.scorer(report.primary_scorer)
     if scorer is None or not report.primary.n_used:
         return AUC, 100 * RELEVANT, 100 * UNDECIDED, 1.0

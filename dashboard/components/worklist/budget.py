@@ -30,7 +30,7 @@ def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: in
 
 
 def _rate(filters: WorklistFilters) -> str:
-    """Say how many alerts inside the budget are expected to be judged relevant, from a judged study of the run."""
+    """Draw the expected share of relevant alerts within the budget, from a judged study of the run."""
     found = application().alert_lists.expected_rate(filters)
     if found is None:
         return cards.muted("The expected true-alert rate stands here once a study of this run is judged.")

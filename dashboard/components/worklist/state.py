@@ -28,7 +28,7 @@ class Place:
     alert: int | None = None
 
     def params(self) -> dict[str, str]:
-        """Parameters of the address; the first page and the first alert need none."""
+        """Return the parameters of the address; the first page and alert need none."""
         params = {"after": self.after, "page": str(self.page) if self.after else "", "alert": str(self.alert or "")}
         return {name: value for name, value in params.items() if value}
 
@@ -51,7 +51,7 @@ def kept_place() -> Place:
 
 
 def move(new: Place) -> None:
-    """Go to another place: in this session at once, and in the address."""
+    """Move to another place: in this session at once, and in the address."""
     st.session_state[_PLACE] = new
     params = new.params()
     for name in ("after", "page", "alert"):
@@ -62,7 +62,7 @@ def move(new: Place) -> None:
 
 
 def apply(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
-    """Put filters in the address and start at the first page; the list follows from the address alone.
+    """Set filters in the address and start at the first page.
 
     A search text that is no part of a task's name and the patient stay in the session.
     """
