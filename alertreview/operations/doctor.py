@@ -1,10 +1,10 @@
-"""Looks a site over: settings, folders, disk, database, clocks, imports, backups, leftovers; changes nothing."""
+"""Checks of a site: folders, disk, database, clocks, imports, backups, leftovers. Nothing is changed."""
 
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -37,7 +37,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: what it is, how it stands, and what to do."""
+    """Result of a check, with what to do."""
 
     level: Level
     subject: str
@@ -45,46 +45,48 @@ class Finding:
 
 
 def examine_site(settings: Settings, now: datetime, *, mounts: Path = Path("/proc/mounts")) -> Iterator[Finding]:
-    """Return the findings about a site.
+    """Check a site.
 
     Parameters
     ----------
     settings : Settings
-        The site.
     now : datetime
         Aware.
     mounts : Path
-        Where the system lists its file systems.
+        File in which the system lists its file systems.
 
     Yields
     ------
     Finding
-        In the order in which a person would look.
     """
-    yield from _home(settings)
-    yield from _disk(settings)
+    yield from _home(settings.home)
+    yield from _disk(settings.home)
     yield from _leftovers(settings, now)
     yield from _backups(settings, now)
     with Database(settings.database_url) as database:
-        yield from _network(settings, database, mounts)
+        yield from _network(database, mounts)
         try:
             database.check()
         except AlertReviewError as error:
             yield Finding(Level.PROBLEM, "database", str(error))
             return
-        for look in (_database, _audit, _clocks, _imports):
+        checks = {
+            "database": _database(database),
+            "audit": _audit(database, now),
+            "clocks": _clocks(settings.home, database, now),
+            "imports": _imports(settings, database),
+        }
+        for subject, findings in checks.items():
             try:
-                yield from look(settings, database, now)
+                yield from findings
             except AlertReviewError as error:
-                yield Finding(Level.PROBLEM, look.__name__.strip("_"), str(error))
+                yield Finding(Level.PROBLEM, subject, str(error))
 
 
-def _home(settings: Settings) -> Iterator[Finding]:
-    home = settings.home
+def _home(home: Path) -> Iterator[Finding]:
     status = home.stat()
     if status.st_mode & 0o077:
-        text = f"{home} may be read by other accounts. Run: chmod 700 {home}"
-        yield Finding(Level.PROBLEM, "home", text)
+        yield Finding(Level.PROBLEM, "home", f"{home} may be read by other accounts. Run: chmod 700 {home}")
     elif status.st_uid != os.geteuid():
         yield Finding(Level.WARNING, "home", f"{home} belongs to another account than the one that runs this.")
     else:
@@ -93,62 +95,50 @@ def _home(settings: Settings) -> Iterator[Finding]:
         yield Finding(Level.PROBLEM, "home", f"{home} cannot be written by this account.")
 
 
-def _disk(settings: Settings) -> Iterator[Finding]:
-    free = shutil.disk_usage(settings.home).free
+def _disk(home: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(home).free
     level = Level.PROBLEM if free < PROBLEM_BELOW_BYTES else Level.WARNING if free < WARNING_BELOW_BYTES else Level.GOOD
     advice = "" if level is Level.GOOD else " Free some space: an import or a backup may not fit."
     yield Finding(level, "disk", f"{free / _GIB:.1f} GiB free.{advice}")
 
 
-def _network(settings: Settings, database: Database, mounts: Path) -> Iterator[Finding]:
+def _network(database: Database, mounts: Path) -> Iterator[Finding]:
     file = file_of(database)
     if file is None:
         return
     kind = file_system(Path(file).parent, mounts)
     if kind is not None and any(word in kind for word in _NETWORK):
-        yield Finding(
-            Level.PROBLEM,
-            "file system",
+        text = (
             f"The database lies on a network file system ({kind}), where its locks cannot be relied on. "
-            "Move the home to a local disk, or use PostgreSQL.",
+            "Move the home to a local disk, or use PostgreSQL."
         )
+        yield Finding(Level.PROBLEM, "file system", text)
     else:
         yield Finding(Level.GOOD, "file system", kind or "not known on this system")
 
 
 def file_system(folder: Path, mounts: Path) -> str | None:
-    """Return the kind of the file system that a folder lies on, None where the system does not list them."""
+    """Return the type of a folder's file system, None where the system does not list them."""
     try:
         lines = mounts.read_text(encoding="utf-8").splitlines()
     except OSError:
         return None
     place = str(folder.resolve()) + "/"
-    found: tuple[int, str] | None = None
-    for line in lines:
-        _device, point, kind, *_rest = line.split(" ")
-        point = point.replace("\\040", " ")
-        if place.startswith(point.rstrip("/") + "/") and (found is None or len(point) >= found[0]):
-            found = (len(point), kind)
-    return None if found is None else found[1]
+    points = [(line.split(" ")[1].replace("\\040", " "), line.split(" ")[2]) for line in lines]
+    found = [
+        (len(point), at, kind) for at, (point, kind) in enumerate(points) if place.startswith(point.rstrip("/") + "/")
+    ]
+    return max(found)[2] if found else None
 
 
 def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
     places = (settings.home, settings.snapshots, settings.backups)
-    old = [
-        path
-        for place in places
-        for pattern in _LEFTOVERS
-        for path in place.glob(pattern)
-        if _age(path, now) > LEFT_OVER_AFTER
-    ]
+    paths = [path for place in places for pattern in _LEFTOVERS for path in place.glob(pattern)]
+    old = sorted(str(path) for path in paths if _age(path, now) > LEFT_OVER_AFTER)
     if old:
-        names = ", ".join(str(path) for path in sorted(old)[:5])
-        more = f" and {len(old) - 5} more" if len(old) > 5 else ""
-        yield Finding(
-            Level.WARNING,
-            "leftovers",
-            f"What an interrupted command left behind may hold patient data: {names}{more}. Remove it.",
-        )
+        names = ", ".join(old[:5]) + (f" and {len(old) - 5} more" if len(old) > 5 else "")
+        text = f"What an interrupted command left behind may hold patient data: {names}. Remove it."
+        yield Finding(Level.WARNING, "leftovers", text)
     else:
         yield Finding(Level.GOOD, "leftovers", "none")
 
@@ -168,7 +158,7 @@ def _age(path: Path, now: datetime) -> timedelta:
     return now - datetime.fromtimestamp(path.lstat().st_mtime, UTC)
 
 
-def _database(_settings: Settings, database: Database, _now: datetime) -> Iterator[Finding]:
+def _database(database: Database) -> Iterator[Finding]:
     check_pages(database)
     found = inspect(database)
     if found.unsafe:
@@ -178,15 +168,14 @@ def _database(_settings: Settings, database: Database, _now: datetime) -> Iterat
         revision = database.state().revision
         yield Finding(Level.GOOD, "database", f"{found.server}, schema {revision}, settings as they should be")
     if found.may_do_too_much:
-        yield Finding(
-            Level.WARNING,
-            "database account",
+        text = (
             "The account owns the tables and could change the audit trail. Let the program use an account of its own: "
-            "alertreview db grant NAME",
+            "alertreview db grant NAME"
         )
+        yield Finding(Level.WARNING, "database account", text)
 
 
-def _audit(_settings: Settings, database: Database, now: datetime) -> Iterator[Finding]:
+def _audit(database: Database, now: datetime) -> Iterator[Finding]:
     with database.read() as uow:
         report = uow.audit.require_whole()
         last = next(iter(uow.audit.latest(1)), None)
@@ -196,31 +185,22 @@ def _audit(_settings: Settings, database: Database, now: datetime) -> Iterator[F
         yield Finding(Level.PROBLEM, "clock", text)
 
 
-def _clocks(settings: Settings, database: Database, now: datetime) -> Iterator[Finding]:
+def _clocks(home: Path, database: Database, now: datetime) -> Iterator[Finding]:
+    with tempfile.NamedTemporaryFile(dir=home, prefix=".clock-") as file:
+        offsets = {"disk": Path(file.name).stat().st_mtime - time.time()}
     clock = inspect(database).clock
-    offsets: dict[str, Callable[[], float]] = {"disk": lambda: _disk_clock(settings.home) - time.time()}
     if clock is not None:
-        offsets["database server"] = (clock - now).total_seconds
-    wrong = [
-        f"{name} {seconds:+.1f} s"
-        for name, ask in offsets.items()
-        if abs(seconds := ask()) > CLOCKS_MAY_DIFFER.total_seconds()
-    ]
+        offsets["database server"] = (clock - now).total_seconds()
+    limit = CLOCKS_MAY_DIFFER.total_seconds()
+    wrong = [f"{name} {seconds:+.1f} s" for name, seconds in offsets.items() if abs(seconds) > limit]
     if wrong:
-        yield Finding(
-            Level.WARNING, "clock", f"Clocks differ from this machine's: {', '.join(wrong)}. Let both keep time."
-        )
+        text = f"Clocks differ from this machine's: {', '.join(wrong)}. Let both keep time."
+        yield Finding(Level.WARNING, "clock", text)
     else:
         yield Finding(Level.GOOD, "clock", f"{now:%Y-%m-%d %H:%M:%S} UTC")
 
 
-def _disk_clock(folder: Path) -> float:
-    """Return the seconds since 1970 by the clock of the disk."""
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".clock-") as file:
-        return Path(file.name).stat().st_mtime
-
-
-def _imports(settings: Settings, database: Database, _now: datetime) -> Iterator[Finding]:
+def _imports(settings: Settings, database: Database) -> Iterator[Finding]:
     with database.read() as uow:
         snapshots = uow.snapshots.all()
     missing = [row.folder for row in snapshots if not (settings.snapshots / row.folder / "manifest.json").is_file()]
