@@ -7,7 +7,6 @@ from typing import Self
 from alertreview.access.accounts import AccountService
 from alertreview.access.audit_trail import AuditTrailService
 from alertreview.access.guard import SessionCaller
-from alertreview.access.health import Health
 from alertreview.access.passwords import Passwords
 from alertreview.access.sessions import SessionService
 from alertreview.access.sign_in import SignIn
@@ -69,7 +68,6 @@ class Services:
         )
         self.accounts = AccountService(database, now)
         self.audit_trail = AuditTrailService(database, now)
-        self.health = Health(database)
 
 
 class Application(Services):

@@ -1,4 +1,4 @@
-"""People and their accounts: who may sign in, in which role, for which units; every change has an audit row."""
+"""Accounts: who may sign in, in which role, for which units. Every change has an audit row."""
 
 import json
 from collections.abc import Collection
@@ -25,7 +25,7 @@ FAILURES = ("sign-in failed", "account locked")
 
 @dataclass(frozen=True)
 class AccountView:
-    """A person as the Admin page shows her; `login` is empty without an account, `units` None for all of them."""
+    """A person; `login` is empty without an account, `units` is None for all units."""
 
     person_id: int
     name: str
@@ -42,7 +42,7 @@ class AccountView:
 
 @dataclass(frozen=True)
 class SessionView:
-    """A session that holds."""
+    """An open session."""
 
     session_id: int
     person_id: int
@@ -64,15 +64,7 @@ class SignInFailure:
 
 
 class AccountService(Service):
-    """Use cases of whoever looks after people.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    clock : callable
-        Gives the time now, aware.
-    """
+    """Accounts, units and sessions of the people of a site."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -80,7 +72,7 @@ class AccountService(Service):
 
     @requires(Action.MANAGE_PEOPLE)
     def all(self) -> tuple[AccountView, ...]:
-        """Return everybody, those who were deactivated last."""
+        """Return everybody, deactivated people last."""
         now = self._clock()
         with self._database.read() as uow:
             accounts = {account.person_id: account for account in uow.accounts.all()}
@@ -106,9 +98,8 @@ class AccountService(Service):
         NotFoundError
             If there is none.
         """
-        found = [view for view in self.all() if view.login == fold(login)] or [
-            view for view in self.all() if view.name == login
-        ]
+        people = self.all()
+        found = [view for view in people if view.login == fold(login)] or [v for v in people if v.name == login]
         if not found:
             raise NotFoundError(f"There is no person with login or name '{login}'. See 'alertreview account list'.")
         return found[0]
@@ -124,7 +115,7 @@ class AccountService(Service):
         units: Collection[str] | None = None,
         actor: str = COMMAND_LINE,
     ) -> str:
-        """Return somebody an account; a person of that name who has none yet keeps her judgments and gets it.
+        """Create an account; an existing person of that name who has none gets it and keeps all judgments.
 
         Parameters
         ----------
@@ -132,7 +123,7 @@ class AccountService(Service):
             As shown to others and printed under signatures.
         role : Role
         login : str
-            What is typed, or what the identity provider or proxy calls the person; empty takes the name.
+            Login typed here, or used by the identity provider or proxy; empty takes the name.
         source : SignInSource
         units : collection of str or None
             Units whose patients the person may see; None for all of them.
@@ -142,7 +133,7 @@ class AccountService(Service):
         Returns
         -------
         str
-            One-time code for the first sign-in, shown once; empty when somebody else vouches for the person.
+            One-time code for the first sign-in, shown once; empty for external sign-in.
 
         Raises
         ------
@@ -182,7 +173,7 @@ class AccountService(Service):
 
     @requires(Action.MANAGE_PEOPLE)
     def reset(self, whom_id: int, *, actor: str = COMMAND_LINE) -> str:
-        """Return a new one-time code: the password no longer holds, the lock is lifted, every session ends.
+        """Return a new one-time code; the password becomes invalid, the lock is lifted, every session ends.
 
         Raises
         ------
@@ -202,7 +193,7 @@ class AccountService(Service):
 
     @requires(Action.MANAGE_PEOPLE)
     def set_role(self, whom_id: int, role: Role, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
-        """Return somebody another role; it acts at the person's next action.
+        """Change the role of a person, from the next action on.
 
         Raises
         ------
@@ -216,7 +207,7 @@ class AccountService(Service):
 
     @requires(Action.MANAGE_PEOPLE)
     def set_active(self, whom_id: int, active: bool, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
-        """Deactivate somebody, which ends every session at once, or let her back; nobody is ever deleted.
+        """Deactivate a person, which ends every session at once, or reactivate; nobody is ever deleted.
 
         Raises
         ------
@@ -232,7 +223,7 @@ class AccountService(Service):
 
     @requires(Action.MANAGE_PEOPLE)
     def set_units(self, whom_id: int, units: Collection[str] | None, *, actor: str = COMMAND_LINE) -> None:
-        """Let somebody see these units only, None for all; it acts at the person's next action."""
+        """Limit a person to units, None for all of them, from the next action on."""
         with self._database.write() as uow:
             uow.people.get(whom_id)
             before = uow.units.of_person(whom_id)
@@ -245,7 +236,7 @@ class AccountService(Service):
 
     @requires(Action.MANAGE_PEOPLE)
     def sessions(self) -> tuple[SessionView, ...]:
-        """Return the sessions that hold, the one seen last first."""
+        """Return the open sessions, most recently seen first."""
         now = self._clock()
         with self._database.read() as uow:
             names = {person.id: person.name for person in uow.people.all() if person.active}
@@ -265,7 +256,7 @@ class AccountService(Service):
 
     @requires(Action.MANAGE_PEOPLE)
     def end_sessions(self, whom_id: int, *, actor: str = COMMAND_LINE) -> int:
-        """End every session of somebody and give how many there were."""
+        """End every session of a person and return their number."""
         now = self._clock()
         with self._database.write() as uow:
             uow.people.get(whom_id)

@@ -1,4 +1,4 @@
-"""The audit trail for people: read page by page, checked as a whole, written to a file with its head."""
+"""The audit trail: read by pages, verified as a whole, exported with its head."""
 
 import csv
 import json
@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from alertreview.exports.schema import excel_text
+from alertreview.files import replacing
 from alertreview.rights import Action, Service, operator_only, requires
 from alertreview.settings import Clock
-from core.errors import InvalidInputError, SourceError
+from core.errors import InvalidInputError
 from db.audit import AuditRow, ChainReport
 from db.database import Database
 
@@ -52,7 +53,7 @@ class AuditEntry:
 
 @dataclass(frozen=True)
 class AuditPage:
-    """A page of the trail, newest first; `before` is what to ask for the next page with, None when this is the last."""
+    """A page of the trail, newest first; `before` asks for the next page and is None on the last."""
 
     entries: tuple[AuditEntry, ...]
     before: int | None
@@ -62,15 +63,7 @@ class AuditPage:
 
 
 class AuditTrailService(Service):
-    """The audit trail of one site.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    clock : callable
-        Gives the time now, aware.
-    """
+    """The audit trail of one site."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -109,19 +102,19 @@ class AuditTrailService(Service):
 
     @requires(Action.SEE_AUDIT)
     def actions(self) -> tuple[str, ...]:
-        """Return every kind of act that the trail holds, in alphabetical order: what a filter offers."""
+        """Return every kind of act in the trail, in alphabetical order."""
         with self._database.read() as uow:
             return tuple(uow.audit.actions())
 
     @requires(Action.SEE_AUDIT)
     def verify(self, known_head: str | None = None) -> ChainReport:
-        """Check the whole chain; `known_head` is a head printed earlier, in a backup or an export."""
+        """Verify the whole chain; `known_head` is a head from a backup or an export."""
         with self._database.read() as uow:
             return uow.audit.verify(known_head)
 
     @operator_only
     def export(self, path: Path, *, actor: str = "command line") -> ChainReport:
-        """Write the whole trail to a file, whole or not at all, once it is found to be sound; this is an act itself.
+        """Verify the trail and write it to a file; the export is itself an act in the trail.
 
         Parameters
         ----------
@@ -133,7 +126,7 @@ class AuditTrailService(Service):
         Returns
         -------
         ChainReport
-            Of what was written; the head belongs beside the file, on paper or with somebody else.
+            Of the written rows; keep the head apart from the file.
 
         Raises
         ------
@@ -146,18 +139,11 @@ class AuditTrailService(Service):
         """
         if path.suffix not in {".jsonl", ".csv"}:
             raise InvalidInputError(f"An audit trail is written as .jsonl or .csv, not as {path.name}.")
-        temporary = path.with_name(f".{path.name}.part")
-        try:
-            with self._database.read() as uow:
-                report = uow.audit.require_whole()
-                with temporary.open("w", encoding="utf-8", newline="") as out:
-                    temporary.chmod(0o600)
-                    _write(out, path.suffix, uow.audit.all())
-            temporary.replace(path)
-        except OSError as error:
-            raise SourceError(f"{path}: cannot be written ({error.strerror}). Name another file.") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(path) as temporary, self._database.read() as uow:
+            report = uow.audit.require_whole()
+            with temporary.open("w", encoding="utf-8", newline="") as out:
+                temporary.chmod(0o600)
+                _write(out, path.suffix, uow.audit.all())
         with self._database.write() as uow:
             details = {"file": path.name, "rows": report.n_events, "head": report.head}
             uow.audit.append(self._clock(), actor, "audit trail exported", "audit trail", details)

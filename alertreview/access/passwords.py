@@ -1,4 +1,4 @@
-"""Passwords and other secrets: how they are made, checked and hashed; nothing here is ever logged."""
+"""Passwords and other secrets: made, checked and hashed, and never logged."""
 
 import hashlib
 import hmac
@@ -18,12 +18,12 @@ CODE_GROUPS, GROUP_LENGTH = 4, 4
 
 
 class Passwords:
-    """Hashes passwords with Argon2id.
+    """Argon2id hashing.
 
     Parameters
     ----------
     hasher : PasswordHasher or None
-        None takes the parameters of RFC 9106 for servers with little memory; tests take cheaper ones.
+        None takes the low-memory parameters of RFC 9106; tests use cheaper ones.
     """
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
@@ -31,17 +31,17 @@ class Passwords:
 
     @cached_property
     def _nobodys(self) -> str:
-        """Hash of a password that nobody knows: an unknown login is checked against it, so that it takes as long."""
+        """Hash of an unknown password, checked for unknown logins so that they take as long."""
         return self._hasher.hash(secrets.token_urlsafe(32))
 
     def hash(self, password: str) -> str:
-        """Hash a password with a salt of its own."""
+        """Return the salted hash of a password."""
         return self._hasher.hash(password)
 
     def matches(self, stored: str | None, password: str) -> bool:
-        """Return whether a password is the stored one; takes as long when there is none."""
+        """Return whether a password matches a stored hash, in the same time if there is none."""
         try:
-            nobodys = self._nobodys  # made before the first comparison, or the first one would tell by its time
+            nobodys = self._nobodys  # made before the first comparison, which would otherwise take longer
             self._hasher.verify(stored or nobodys, password[: 4 * LONGEST])
         except (VerificationError, InvalidHashError):
             return False
@@ -49,19 +49,7 @@ class Passwords:
 
 
 def check_password(password: str, *known: str) -> None:
-    """Refuse a password that is too easy to guess.
-
-    Parameters
-    ----------
-    password : str
-    *known : str
-        What others know of the person: login, name.
-
-    Raises
-    ------
-    InvalidInputError
-        The text names the rule and never the password.
-    """
+    """Raise InvalidInputError if a password is too easy to guess; `known` are login and name of the person."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInputError(f"A password has {SHORTEST} to {LONGEST} characters; a sentence of some words is best.")
     if len(set(password)) < FEWEST_DIFFERENT:
@@ -72,26 +60,26 @@ def check_password(password: str, *known: str) -> None:
 
 
 def new_token() -> str:
-    """Make the secret of a session, 256 bits."""
+    """Return a secret of 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
 def new_code() -> str:
-    """Make a one-time code that can be read out and typed, 80 bits."""
+    """Return a one-time code of 80 random bits that can be read out and typed."""
     groups = ("".join(secrets.choice(CODE_ALPHABET) for _ in range(GROUP_LENGTH)) for _ in range(CODE_GROUPS))
     return "-".join(groups)
 
 
 def code_hash(code: str) -> str:
-    """Hash a one-time code as it was typed: spaces, dashes and small letters make no difference."""
+    """Return the hash of a one-time code; spaces, dashes and case make no difference."""
     return secret_hash("".join(character for character in code.upper() if character in CODE_ALPHABET))
 
 
 def secret_hash(secret: str) -> str:
-    """Hash a secret that was drawn at random and needs no salt."""
+    """Return the hash of a random secret, which needs no salt."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def same_secret(one: str, other: str) -> bool:
-    """Compare two secrets in a time that says nothing."""
+    """Return whether two secrets are equal, in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))

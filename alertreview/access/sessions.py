@@ -1,4 +1,4 @@
-"""Sessions: who acts behind a token, for how long, and how a session ends; only the token's hash is stored."""
+"""Sessions: who is behind a token, for how long, and how a session ends. Only the token's hash is stored."""
 
 import logging
 from datetime import datetime, timedelta
@@ -13,15 +13,15 @@ from db.rows import NewSession, PersonRow, SessionRow
 from db.unit_of_work import UnitOfWork
 
 IDLE = timedelta(minutes=15)
-"""Without an act for so long, a session ends."""
+"""Idle time after which a session ends."""
 LONGEST = timedelta(hours=12)
-"""However busy, a session ends after so long."""
+"""Time after which any session ends."""
 FRESH = timedelta(minutes=5)
-"""For so long credentials count as given for a signature."""
+"""Time for which confirmed credentials allow a signature."""
 NOTED_EVERY = timedelta(seconds=30)
-"""Acts are noted at most so often; a session so ends up to this much early, never late."""
+"""Interval at which acts are recorded; a session ends up to this much early, never late."""
 CLOCK_SLACK = timedelta(minutes=5)
-"""A session last seen further in the future than this was seen by a clock that was wrong: it ends."""
+"""A session last seen further in the future than this was seen by a wrong clock: it ends."""
 BROWSER_LENGTH = 120
 DEMONSTRATION = Actor(person_id=0, name="Demonstration", role=Role.VIEWER, is_demo=True)
 
@@ -29,31 +29,23 @@ logger = logging.getLogger("alertreview.access.sign_in")
 
 
 class SessionService:
-    """Sessions of a site.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    clock : callable
-        Gives the time now, aware.
-    """
+    """Sessions of a site."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self.cookie_name = f"alertreview_{secret_hash(database.name)[:8]}"
-        """Of this site's own: two sites on one machine share a name for cookies, whatever their ports."""
+        """Differs between sites: cookies of one machine are shared by all its ports."""
 
     def who(self, token: str | None, *, is_act: bool = True) -> Actor:
-        """Return who acts behind a token, as role, units and activity stand now.
+        """Return who is behind a token, with current role and units.
 
         Parameters
         ----------
         token : str or None
-            From the cookie; without a valid one the visitor of a demonstration acts, if this is one.
+            From the cookie; without a valid one, the visitor if the site is a demonstration.
         is_act : bool
-            False only looks, and does not keep the session from ending for idleness.
+            Extend the session.
 
         Raises
         ------
@@ -84,7 +76,7 @@ class SessionService:
             return uow.accounts.exist()
 
     def log_out(self, token: str | None) -> None:
-        """End the session of a token; does nothing without one."""
+        """End the session of a token, if there is one."""
         now = self._clock()
         with self._database.write() as uow:
             row = uow.sessions.by_hash(secret_hash(token)) if token else None
@@ -93,7 +85,7 @@ class SessionService:
                 uow.commit()
 
     def log_out_everywhere(self, token: str | None) -> int:
-        """End every session of the person behind a token, and give how many there were."""
+        """End every session of the person behind a token and return their number."""
         now = self._clock()
         with self._database.write() as uow:
             row = uow.sessions.by_hash(secret_hash(token)) if token else None
@@ -106,12 +98,12 @@ class SessionService:
         return n_ended
 
     def use_confirmation(self, actor: Actor) -> None:
-        """Spend the fresh credentials of a session for one signature.
+        """Use up the confirmed credentials of a session for one signature.
 
         Raises
         ------
         RefusedError
-            If none were given in the last five minutes.
+            If none were confirmed in the last five minutes.
         """
         if actor.is_demo:
             return
@@ -124,7 +116,7 @@ class SessionService:
             uow.commit()
 
     def _note(self, session_id: int, now: datetime) -> None:
-        """Note an act; a database that cannot be written ends sessions sooner, and shows what it has until then."""
+        """Record an act; while the database cannot be written, pages still open until the session ends."""
         try:
             with self._database.write() as uow:
                 uow.sessions.seen(session_id, now)
@@ -134,7 +126,7 @@ class SessionService:
 
 
 def begin(uow: UnitOfWork, person: PersonRow, source: SignInSource, browser: str, now: datetime) -> str:
-    """Begin a session inside a unit of work, write its audit row, and give the token for the cookie."""
+    """Begin a session with its audit row inside a unit of work and return the token for the cookie."""
     token = new_token()
     number = uow.sessions.begin(
         NewSession(
@@ -152,19 +144,19 @@ def begin(uow: UnitOfWork, person: PersonRow, source: SignInSource, browser: str
 
 
 def holds(row: SessionRow, now: datetime) -> bool:
-    """Return whether a session has not ended, by itself or by somebody."""
+    """Return whether a session is still open."""
     if row.ended_at is not None or row.last_seen_at > now + CLOCK_SLACK:
         return False
     return now < row.expires_at and now - row.last_seen_at < IDLE
 
 
 def is_demonstration(uow: UnitOfWork) -> bool:
-    """Return whether a site holds nothing but simulated patients and has no accounts."""
+    """Return whether the latest import is simulated and nobody has an account."""
     return uow.snapshots.latest_is_simulated() and not uow.accounts.exist()
 
 
 def readable(browser: str) -> str:
-    """Shorten what a browser says of itself to printable characters."""
+    """Return a user agent as short printable text."""
     return "".join(character for character in browser if character.isprintable())[:BROWSER_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""Signing in: by a password of this site, by a one-time code, or by a name that somebody else vouches for."""
+"""Sign-in by a local password, by a one-time code, or by a login that a provider or proxy vouches for."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -16,26 +16,16 @@ from db.unit_of_work import UnitOfWork
 MOST_FAILURES = 5
 LOCK = timedelta(minutes=15)
 FLOW_LASTS = timedelta(minutes=10)
-"""For so long an identity provider may keep a browser."""
+"""Time within which a browser must come back from the identity provider."""
 WRONG = (
     "Login or password is wrong, or the account is locked: after five failures it stays closed for 15 minutes. "
     "An administrator can give a new one-time code."
 )
-"""One answer for everything that can be wrong: nobody learns which logins exist."""
+"""One answer for every failure, so that nobody learns which logins exist."""
 
 
 class SignIn:
-    """Ways into a site; each gives the token of a new session.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    passwords : Passwords
-        Hashes and checks passwords.
-    clock : callable
-        Gives the time now, aware.
-    """
+    """Ways to sign in; each returns the token of a new session."""
 
     def __init__(self, database: Database, passwords: Passwords, clock: Clock) -> None:
         self._database = database
@@ -48,7 +38,7 @@ class SignIn:
         Raises
         ------
         RefusedError
-            With the same text and after the same work, whatever was wrong.
+            With the same text after the same work, whatever was wrong.
         """
         person = self._checked(login, password)
         with self._database.write() as uow:
@@ -58,7 +48,7 @@ class SignIn:
         return token
 
     def with_code(self, login: str, code: str, password: str, browser: str = "") -> str:
-        """Spend a one-time code: set the password and sign in.
+        """Use a one-time code: set the password and sign in.
 
         Raises
         ------
@@ -95,12 +85,12 @@ class SignIn:
         return token
 
     def vouched(self, source: SignInSource, login: str, browser: str = "") -> str:
-        """Sign in somebody whom an identity provider or a proxy vouches for.
+        """Sign in a person whom an identity provider or a proxy vouches for.
 
         Raises
         ------
         RefusedError
-            If nobody here has that name from that source, or was deactivated.
+            If no active person has that login from that source.
         """
         now = self._clock()
         with self._database.write() as uow:
@@ -117,7 +107,7 @@ class SignIn:
         return token
 
     def change_password(self, actor: Actor, old: str, new: str) -> None:
-        """Change one's own password; every other session of the person ends.
+        """Change the actor's password; the actor's other sessions end.
 
         Raises
         ------
@@ -138,7 +128,7 @@ class SignIn:
             uow.commit()
 
     def confirm(self, actor: Actor, password: str) -> None:
-        """Return fresh credentials for a signature.
+        """Confirm the credentials of a session for a signature.
 
         Raises
         ------
@@ -153,12 +143,12 @@ class SignIn:
             uow.commit()
 
     def confirm_vouched(self, session_id: int, source: SignInSource, login: str) -> None:
-        """Take fresh credentials that an identity provider has just asked for.
+        """Confirm the credentials of a session that an identity provider has just asked for.
 
         Raises
         ------
         RefusedError
-            If it vouches for another person than the session's.
+            If it vouches for another person.
         """
         now = self._clock()
         with self._database.write() as uow:
@@ -172,7 +162,7 @@ class SignIn:
             uow.commit()
 
     def keep_flow(self, state: str, nonce: str, verifier: str, target: str, confirms: int | None) -> None:
-        """Keep what a sign-in needs when the browser comes back from the identity provider."""
+        """Store a flow for when the browser comes back from the identity provider."""
         now = self._clock()
         with self._database.write() as uow:
             uow.sessions.keep_flow(
@@ -189,21 +179,20 @@ class SignIn:
             uow.commit()
 
     def take_flow(self, state: str) -> FlowRow | None:
-        """Return what was kept, once; None when it is unknown, used or too old."""
+        """Return and delete a flow; None if it is unknown, used or too old."""
         with self._database.write() as uow:
             found = uow.sessions.take_flow(secret_hash(state), since=self._clock() - FLOW_LASTS)
             uow.commit()
         return found
 
     def require_credentials(self, person_id: int, ask: Callable[[], str]) -> None:
-        """Take fresh credentials of a person who acts at the command line, once the site has accounts.
+        """Require the password of a person who acts at the command line, once the site has accounts.
 
         Parameters
         ----------
         person_id : int
-            Who acts.
         ask : callable
-            Asks for the password; called only when one is needed.
+            Return the password; called only if it is needed.
 
         Raises
         ------
@@ -233,7 +222,7 @@ class SignIn:
         return account
 
     def _checked(self, login: str, password: str) -> PersonRow:
-        """Return the person of login and password; the same work whatever is wrong."""
+        """Return the person of a login and password, after the same work whatever is wrong."""
         account, is_open = self._attempt(login)
         stored = account.password_hash if account is not None and is_open else None
         matches = self._passwords.matches(stored, password)
@@ -247,9 +236,13 @@ class SignIn:
         raise RefusedError(WRONG)
 
     def _attempt(self, login: str) -> tuple[AccountRow | None, bool]:
-        """Count an attempt; give its account, None when there is none, and whether it is open to be looked at.
+        """Count an attempt before anything is compared, so that of many at once no more than five are checked.
 
-        Counted before anything is compared: of many attempts at once, no more than five are looked at.
+        Returns
+        -------
+        account : AccountRow or None
+        is_open : bool
+            Whether the attempt may be checked.
         """
         now = self._clock()
         with self._database.write() as uow:
@@ -266,7 +259,7 @@ class SignIn:
 
 
 def fold(login: str) -> str:
-    """Spell a login as it is stored: capital letters, outer spaces and characters nobody sees make no difference."""
+    """Return a login as it is stored: case-folded, without outer spaces and unprintable characters."""
     return "".join(character for character in login.strip().casefold() if character.isprintable())
 
 
@@ -280,7 +273,7 @@ def _code_holds(account: AccountRow, now: datetime) -> bool:
 
 
 def _note_failure(uow: UnitOfWork, now: datetime, account: AccountRow | None, way: str) -> None:
-    """Write a failed sign-in to the audit trail; what was typed as a login may be a password, so it is not kept."""
+    """Write a failed sign-in to the audit trail, without the login, which may be a password typed there."""
     thing = "unknown account" if account is None else f"person {account.person_id}"
     uow.audit.append(now, "sign-in", "sign-in failed", thing, {"way": way})
     if account is None or account.source is not SignInSource.LOCAL:

@@ -5,38 +5,38 @@ from collections.abc import Callable
 import pytest
 from starlette.testclient import TestClient
 
+from core.errors import StoreError
 from dashboard.gate import gate
 
 
 class Site:
     """A site that is ready, not ready, or cannot even be asked."""
 
-    def __init__(self, state: bool | Exception) -> None:
-        self._state = state
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
 
     @property
-    def health(self) -> "Site":
+    def database(self) -> "Site":
         return self
 
-    def ready(self) -> bool:
-        if isinstance(self._state, Exception):
-            raise self._state
-        return self._state
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
 
 
 class Closed:
     """A site that cannot be opened."""
 
     @property
-    def health(self) -> Site:
+    def database(self) -> Site:
         raise OSError("canary")
 
 
 @pytest.mark.parametrize(
     ("site", "status", "word"),
     [
-        (Site(True), 200, "ready"),
-        (Site(False), 503, "not ready"),
+        (Site(), 200, "ready"),
+        (Site(StoreError("The database is older.")), 503, "not ready"),
         (Site(RuntimeError("canary of a patient")), 503, "not ready"),
         (Closed(), 503, "not ready"),
     ],
@@ -60,7 +60,7 @@ def test_a_site_that_cannot_be_opened_is_alive(
 
 
 def test_head_has_no_body_and_nothing_else_is_allowed(browser: Callable[..., TestClient]) -> None:
-    visitor = browser(site=Site(True))
+    visitor = browser(site=Site())
     head = visitor.head("/ready")
     assert (head.status_code, head.content) == (200, b"")
     refused = visitor.post("/ready")
