@@ -18,7 +18,6 @@ from alertreview.alerts.triage import TriageService
 from alertreview.alerts.triage_models import SavedViewService
 from alertreview.alerts.worklist import Worklist
 from alertreview.exports.exports import Exports
-from alertreview.reports.report import ReportCache
 from alertreview.reports.sensitivity import SensitivityCurves
 from alertreview.reports.service import ReportService
 from alertreview.review.adjudication import AdjudicationService
@@ -48,21 +47,20 @@ class Services:
 
     def __init__(self, settings: Settings, database: Database, explanations: Explanations) -> None:
         snapshot = explanations.snapshot
-        self.site = SiteService(database)
+        self.site = SiteService(database, now)
         self.worklist = Worklist(database, explanations, now)
         self.alert_lists = AlertLists(database, explanations, now)
         self.tasks = TaskPages(settings, database, now)
         self.triage = TriageService(database, now)
         self.saved_views = SavedViewService(database, now)
-        self.run_comparisons = RunComparisons(database)
-        self.sensitivity = SensitivityCurves(database)
+        self.run_comparisons = RunComparisons(database, now)
+        self.sensitivity = SensitivityCurves(database, now)
         self.review = ReviewService(database, explanations, now)
         self.panels = PanelService(database, now)
         self.adjudication = AdjudicationService(database, explanations, now)
         self.studies = StudyService(database, now)
-        self.study_desk = StudyDesk(database, self.studies, snapshot, self.review.is_blinded)
-        compute = ReportCache(database, self.studies, snapshot).report
-        self.reports = ReportService(database, compute, self.review.is_blinded, now)
+        self.study_desk = StudyDesk(database, self.studies, snapshot, self.review.is_blinded, now)
+        self.reports = ReportService(database, self.studies, snapshot, self.review.is_blinded, now)
         self.exports = Exports(
             database, self.studies, snapshot, now, settings.home, self.reports.signatures, self.review.is_blinded
         )

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import Role, SignInSource
+from db.database import Database
 
 
 class Action(StrEnum):
@@ -166,10 +167,22 @@ class Caller(Protocol):
 
 
 class Service:
-    """Base of the services: their public methods are use cases, each with a rule."""
+    """Base of the services: their public methods are use cases, each with a rule.
+
+    Parameters
+    ----------
+    database : Database
+        Of the site.
+    clock : callable
+        Returns the time now, aware.
+    """
 
     _guard: "tuple[Caller, Service] | None" = None
     """Set on the copy that a page gets: who calls, and the service behind it."""
+
+    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._clock = clock
 
 
 def guarded(services: Mapping[str, object], caller: Caller) -> dict[str, Service]:

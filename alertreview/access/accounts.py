@@ -10,10 +10,8 @@ from alertreview.access.passwords import code_hash, new_code
 from alertreview.access.sessions import IDLE, holds
 from alertreview.access.sign_in import fold
 from alertreview.rights import Action, Service, requires
-from alertreview.settings import Clock
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Role, SignInSource
-from db.database import Database
 from db.rows import AccountRow, PersonRow
 from db.unit_of_work import UnitOfWork
 
@@ -65,10 +63,6 @@ class SignInFailure:
 
 class AccountService(Service):
     """Accounts, units and sessions of the people of a site."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     @requires(Action.MANAGE_PEOPLE)
     def all(self) -> tuple[AccountView, ...]:

@@ -11,10 +11,8 @@ from typing import Any
 from alertreview.exports.schema import excel_text
 from alertreview.files import replacing
 from alertreview.rights import Action, Service, operator_only, requires
-from alertreview.settings import Clock
 from core.errors import InvalidInputError
 from db.audit import AuditRow, ChainReport
-from db.database import Database
 
 _FIELDS = ("sequence", "at", "actor", "action", "object", "details", "previous_hash", "hash")
 
@@ -64,10 +62,6 @@ class AuditPage:
 
 class AuditTrailService(Service):
     """The audit trail of one site."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     @requires(Action.SEE_AUDIT)
     def page(

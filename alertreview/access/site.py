@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from alertreview.rights import Action, Service, requires
 from core.errors import NotFoundError
 from core.vocabulary import Role
-from db.database import Database
 
 
 @dataclass(frozen=True)
@@ -19,16 +18,7 @@ class PersonView:
 
 
 class SiteService(Service):
-    """The site and its people.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    """The site and its people."""
 
     @property
     @requires(None)

@@ -106,18 +106,13 @@ class AlertLists(Service):
 
     Parameters
     ----------
-    database : Database
-        The site's database.
     explanations : Explanations
         Opens snapshots for the time lines of past instances.
-    clock : callable
-        Gives the time, aware: a snooze that is over is new again.
     """
 
     def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
-        self._database = database
+        super().__init__(database, clock)
         self._explanations = explanations
-        self._clock = clock
 
     @requires(Action.TRIAGE)
     def targets(self, filters: WorklistFilters) -> dict[int, int]:

@@ -128,16 +128,11 @@ class TaskPages(Service):
     ----------
     settings : Settings
         Where imports lie.
-    database : Database
-        The site's database.
-    clock : callable
-        Gives the time, aware: a snooze that is over is new again.
     """
 
     def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
         self._settings = settings
-        self._database = database
-        self._clock = clock
         self._shares = lru_cache(maxsize=CACHED_RUNS)(self._read_shares)
         self._task_point = lru_cache(maxsize=CACHED_POINTS)(self._read_task_point)
 

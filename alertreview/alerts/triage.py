@@ -9,10 +9,8 @@ from zoneinfo import ZoneInfo
 from alertreview.alerts.triage_models import NoteEntry, TriageDone, TriageEntry, TriageStatus, TriageStory
 from alertreview.alerts.withheld import refuse_withheld
 from alertreview.rights import Action, Service, requires
-from alertreview.settings import Clock
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
 from core.vocabulary import TriageState
-from db.database import Database
 from db.rows import DecisionKey, NewNote, NewTriageAct, TriageActRow, TriageRow
 from db.unit_of_work import UnitOfWork
 
@@ -56,18 +54,7 @@ class TriageService(Service):
     """Moves alerts between triage states, and keeps what was said about them.
 
     Triage belongs to patient, instance time and task: it follows the decision into every later run and import.
-
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    clock : callable
-        Gives the time, aware.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     @requires(Action.TRIAGE, unit_of="targets")
     def act(

@@ -5,10 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from alertreview.rights import Action, Service, requires
-from alertreview.settings import Clock
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import TriageState
-from db.database import Database
 from db.rows import NewSavedView
 
 
@@ -134,19 +132,7 @@ NEVER_KEPT = ("after", "page", "alert", "patient")
 
 
 class SavedViewService(Service):
-    """Keeps named filters of the worklist.
-
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    clock : callable
-        Gives the time, aware.
-    """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+    """Keeps named filters of the worklist."""
 
     @requires(Action.SEE_ALERTS)
     def offered_to(self, person_id: int) -> tuple[SavedViewEntry, ...]:

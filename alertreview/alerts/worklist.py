@@ -46,18 +46,13 @@ class Worklist(Service):
 
     Parameters
     ----------
-    database : Database
-        The site's database.
     explanations : Explanations
         Opens snapshots for time lines and neighbours.
-    clock : callable
-        Gives the time, aware: a snooze that is over is new again.
     """
 
     def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
-        self._database = database
+        super().__init__(database, clock)
         self._explanations = explanations
-        self._clock = clock
         self._pages = WorklistPages()
         self._budget_end = lru_cache(maxsize=CACHED_BUDGET_ENDS)(self._count_budget_end)
         self._choices = lru_cache(maxsize=CACHED_CHOICES)(self._read_choices)

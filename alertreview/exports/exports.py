@@ -1,8 +1,11 @@
 """Expert labels and everything they were judged on, as files: one table, or the whole study with a manifest."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,6 @@ from alertreview.exports.formats import (
     zip_folder,
 )
 from alertreview.exports.manifest import MANIFEST, write_manifest
-from alertreview.exports.past_exports import EXPORTED, PastExport, past_exports
 from alertreview.exports.schema import dictionary_rows, table_schema
 from alertreview.exports.study_rows import (
     MedsLabel,
@@ -44,12 +46,31 @@ from core.studies.make_report import study_report
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
 from core.vocabulary import CaseState
+from db.audit import AuditRow
 from db.database import Database
 from db.rows import RunRow, StudyRow
 
 TABLE_OF_LAYOUT = {"long": "judgments", "wide": "labels"}
 MEDS = "meds"
 COMMAND_LINE = "command line"
+EXPORTED = "exported"
+"""What the audit trail calls an export; nothing else keeps a list of them."""
+
+
+@dataclass(frozen=True)
+class PastExport:
+    """One export that was written, from the audit trail."""
+
+    exported_at: datetime
+    """Aware, in UTC."""
+    actor: str
+    """ "person 3", "command line"."""
+    study_slug: str
+    what: str
+    file_name: str
+    n_rows: int | None
+    sha256: str
+    """Of the file; empty where an older version did not keep it."""
 
 
 class Exports(Service):
@@ -57,14 +78,10 @@ class Exports(Service):
 
     Parameters
     ----------
-    database : Database
-        The site's database.
     studies : StudyService
         Gives cases and audit rows.
     open_snapshot : callable
         Gives the import with a content hash.
-    clock : callable
-        Gives the time now, aware.
     scratch : Path
         Folder in which downloads are made and removed again; as private as the database.
     signatures : callable
@@ -83,10 +100,9 @@ class Exports(Service):
         signatures: Callable[[str, StudyReport], Iterable[Signature]],
         is_blinded: Callable[[str, int | None], bool],
     ) -> None:
-        self._database = database
+        super().__init__(database, clock)
         self._studies = studies
         self._open_snapshot = open_snapshot
-        self._clock = clock
         self._scratch = scratch
         self._signatures = signatures
         self._is_blinded = is_blinded
@@ -266,7 +282,8 @@ class Exports(Service):
     def past(self, slug: str, limit: int = 50) -> tuple[PastExport, ...]:
         """Return the exports of a study that were written, newest first, with their checksums."""
         with self._database.read() as uow:
-            return past_exports(uow, slug, limit)
+            rows = uow.audit.latest(limit, action=EXPORTED, thing=f"study {slug}")
+        return tuple(_past_export(row, slug) for row in rows)
 
     def _refuse_blinded(self, slug: str, person_id: int | None) -> None:
         if self._is_blinded(slug, person_id):
@@ -434,6 +451,21 @@ def _subject(patient_id: str) -> str:
     """Take a readable prefix and zeros off: "SIM-0412" is the MEDS subject 412."""
     digits = patient_id.rpartition("-")[2] if patient_id[:1].isalpha() else patient_id
     return str(int(digits)) if digits.isdigit() else digits
+
+
+def _past_export(row: AuditRow, slug: str) -> PastExport:
+    details = json.loads(row.details)
+    formats = details.get("formats") or [details.get("format", "")]
+    n_rows = details.get("rows")
+    return PastExport(
+        exported_at=row.at,
+        actor=row.actor,
+        study_slug=slug,
+        what=", ".join(str(part) for part in (details.get("what", "labels"), details.get("layout"), *formats) if part),
+        file_name=str(details.get("file", "")),
+        n_rows=None if n_rows is None else int(n_rows),
+        sha256=str(details.get("sha256", "")),
+    )
 
 
 def _text(number: int | None) -> str | None:

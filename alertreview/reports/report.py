@@ -11,10 +11,8 @@ from alertreview.records.snapshots import Snapshot
 from alertreview.studies.models import CaseForReport
 from alertreview.studies.studies import StudyService
 from core.statistics.alert_rate import BUDGETS, Budget
-from core.studies.make_report import StudyInput, study_report
-from core.studies.report import StudyReport
+from core.studies.make_report import StudyInput
 from core.vocabulary import OPEN_PANEL, READING, Decision, StudyStatus
-from db.cache import Cache
 from db.database import Database
 from db.rows import JudgmentVersion, RunRow, StudyRow
 from db.unit_of_work import UnitOfWork
@@ -33,32 +31,6 @@ SCORER_LABELS = {
     "self-confidence": "Self-confidence",
 }
 AGE_BANDS = (18, 40, 60, 80)
-
-
-def study_report_of(
-    database: Database, studies: StudyService, open_snapshot: Callable[[str], Snapshot], slug: str
-) -> StudyReport:
-    """Report on a study from its judgments as they stand.
-
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    studies : StudyService
-        Gives cases and votes.
-    open_snapshot : callable
-        Gives the import with a content hash.
-    slug : str
-        Short name of the study.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such study.
-    RefusedError
-        If the study is for calibration.
-    """
-    return study_report(gather_study(database, studies, open_snapshot, slug))
 
 
 def gather_study(
@@ -232,58 +204,3 @@ def _design_texts(study: StudyRow, run: RunRow) -> dict[str, str]:
         if key in study.selection_design:
             texts[f"selection: {key}"] = str(study.selection_design[key])
     return texts
-
-
-CACHED_REPORTS = 8
-
-
-class ReportCache:
-    """Cache of whole reports; what a blinded person may not see is hidden afterwards.
-
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    studies : StudyService
-        Reads cases and votes.
-    open_snapshot : callable
-        Return the import with a content hash.
-    """
-
-    def __init__(self, database: Database, studies: StudyService, open_snapshot: Callable[[str], Snapshot]) -> None:
-        self._database = database
-        self._studies = studies
-        self._open_snapshot = open_snapshot
-        self._cache: Cache[StudyReport] = Cache(CACHED_REPORTS)
-
-    def report(self, slug: str) -> StudyReport:
-        """Return the report of a study from its current judgments.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
-        RefusedError
-            If the study is for calibration.
-        """
-        before = self._stamp(slug)
-        return self._cache.get(
-            before,
-            lambda: study_report_of(self._database, self._studies, self._open_snapshot, slug),
-            # Judgments that arrive during the computation may be half in the report.
-            is_current=lambda: self._stamp(slug) == before,
-        )
-
-    def _stamp(self, slug: str) -> tuple[object, ...]:
-        """Return everything that a report depends on and that can change: votes, adjudications, readers, state."""
-        with self._database.read() as uow:
-            study = uow.studies.by_slug(slug)
-            return (
-                study.id,
-                study.status,
-                study.rubric_version,
-                *uow.judgments.stamp(study.id),
-                uow.adjudications.count(study.id),
-                len(uow.studies.readers(study.id)),
-                len(uow.cases.in_study(study.id)),
-            )

@@ -248,16 +248,7 @@ class StoredSensitivity:
 
 
 class SensitivityCurves(Service):
-    """Reads curves.
-
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    """Reads curves."""
 
     @requires(Action.SEE_RUNS)
     def of_run(self, run_id: int) -> StoredSensitivity | None:

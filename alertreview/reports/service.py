@@ -3,18 +3,23 @@
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
+from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, render_report
+from alertreview.reports.report import gather_study
 from alertreview.reports.signing import Signature, content_hash
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
+from alertreview.studies.studies import StudyService
 from core.errors import ConflictError, InvalidInputError, RefusedError
-from core.studies.make_report import blinded_report
+from core.studies.make_report import blinded_report, study_report
 from core.studies.report import StudyReport
 from core.vocabulary import StudyStatus
+from db.cache import Cache
 from db.database import Database
 from db.rows import NewSignature, SignatureRow, StudyRow
 from db.unit_of_work import UnitOfWork
 
+CACHED_REPORTS = 8
 MEANING_LENGTH = 300
 """Characters of a meaning; more belongs into a comment, and a signature must fit on a page."""
 
@@ -24,27 +29,27 @@ class ReportService(Service):
 
     Parameters
     ----------
-    database : Database
-        Of the site.
-    compute : callable
-        Returns the whole report of a study as it stands; see `ReportCache.report`.
+    studies : StudyService
+        Reads cases and votes.
+    open_snapshot : callable
+        Returns the import with a content hash.
     is_blinded : callable
         Tells whether results of a study (short name, person) are still hidden from somebody.
-    clock : callable
-        Returns the time now, aware.
     """
 
     def __init__(
         self,
         database: Database,
-        compute: Callable[[str], StudyReport],
+        studies: StudyService,
+        open_snapshot: Callable[[str], Snapshot],
         is_blinded: Callable[[str, int | None], bool],
         clock: Clock,
     ) -> None:
-        self._database = database
-        self._compute = compute
+        super().__init__(database, clock)
+        self._studies = studies
+        self._open_snapshot = open_snapshot
         self._is_blinded = is_blinded
-        self._clock = clock
+        self._cache: Cache[StudyReport] = Cache(CACHED_REPORTS)
 
     @requires(Action.SEE_RESULTS, unit_of="slug")
     def report(self, slug: str, person_id: int | None = None) -> StudyReport:
@@ -64,7 +69,7 @@ class ReportService(Service):
         RefusedError
             If the study is for calibration.
         """
-        report = self._compute(slug)
+        report = self._whole(slug)
         return blinded_report(report) if self._is_blinded(slug, person_id) else report
 
     @requires(Action.SEE_RESULTS)
@@ -153,10 +158,34 @@ class ReportService(Service):
             zone = _site_zone(uow, study)
         if all(row.superseded_at is not None for row in rows):
             return tuple(_signature(row, zone, superseded=True) for row in rows)
-        seal = content_hash(report or self._compute(slug))
+        seal = content_hash(report or self._whole(slug))
         return tuple(
             _signature(row, zone, superseded=row.superseded_at is not None or row.content_hash != seal) for row in rows
         )
+
+    def _whole(self, slug: str) -> StudyReport:
+        """Return the whole report, cached; what a blinded person may not see is hidden afterwards."""
+        before = self._stamp(slug)
+        return self._cache.get(
+            before,
+            lambda: study_report(gather_study(self._database, self._studies, self._open_snapshot, slug)),
+            # Judgments that arrive during the computation may be half in the report.
+            is_current=lambda: self._stamp(slug) == before,
+        )
+
+    def _stamp(self, slug: str) -> tuple[object, ...]:
+        """Return everything that a report depends on and that can change: votes, adjudications, readers, state."""
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            return (
+                study.id,
+                study.status,
+                study.rubric_version,
+                *uow.judgments.stamp(study.id),
+                uow.adjudications.count(study.id),
+                len(uow.studies.readers(study.id)),
+                len(uow.cases.in_study(study.id)),
+            )
 
     def _append(self, uow: UnitOfWork, slug: str, person_id: int, meaning: str, seal: str) -> Signature:
         now = self._clock()

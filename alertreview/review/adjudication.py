@@ -56,18 +56,13 @@ class AdjudicationService(Service):
 
     Parameters
     ----------
-    database : Database
-        Of the site.
     open_patient_views : callable
         Gives the `PatientViews` of the import with a content hash.
-    clock : callable
-        Gives the time now, aware.
     """
 
     def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
-        self._database = database
+        super().__init__(database, clock)
         self._open_patient_views = open_patient_views
-        self._clock = clock
 
     @requires(Action.ADJUDICATE, unit_of="slug")
     def disagreements(self, slug: str, person_id: int) -> tuple[int, ...]:

@@ -12,10 +12,8 @@ from alertreview.review.models import DraftView
 from alertreview.review.reader_list import ReaderList
 from alertreview.review.rules import require_open, require_reader, within_units
 from alertreview.rights import Action, Service, requires
-from alertreview.settings import Clock
 from core.errors import RefusedError
 from core.vocabulary import Answer, Certainty
-from db.database import Database
 from db.rows import DecisionKey, DraftRow, PanelPlace
 from db.unit_of_work import UnitOfWork
 
@@ -46,19 +44,7 @@ class PanelCase:
 
 
 class PanelService(Service):
-    """What the alert page asks about open panels.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    clock : callable
-        Gives the time now, aware.
-    """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+    """What the alert page asks about open panels."""
 
     @requires(Action.JUDGE, unit_of="alert_id")
     def cases(self, alert_id: int, person_id: int) -> tuple[PanelCase, ...]:

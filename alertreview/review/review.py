@@ -32,18 +32,13 @@ class ReviewService(Service):
 
     Parameters
     ----------
-    database : Database
-        Of the site.
     open_patient_views : callable
         Gives the `PatientViews` of the import with a content hash.
-    clock : callable
-        Gives the time now, aware.
     """
 
     def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
-        self._database = database
+        super().__init__(database, clock)
         self._open_patient_views = open_patient_views
-        self._clock = clock
 
     @requires(Action.SEE_STUDIES)
     def queue(self, slug: str, person_id: int) -> QueueView:

@@ -8,7 +8,6 @@ from scipy.stats import rankdata
 from alertreview.rights import Action, Service, requires
 from core.errors import InvalidInputError, RefusedError
 from core.vocabulary import Decision, Kind, RunStatus
-from db.database import Database
 from db.rows import RankedAlert
 
 MOST = 5_000
@@ -50,16 +49,7 @@ class ListComparison:
 
 
 class RunComparisons(Service):
-    """Use cases of the comparison on the Runs page.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    """Use cases of the comparison on the Runs page."""
 
     @requires(Action.SEE_RUNS)
     def compare(

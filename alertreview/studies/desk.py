@@ -10,6 +10,7 @@ import numpy as np
 from alertreview.records.snapshots import Snapshot
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram
+from alertreview.settings import Clock
 from alertreview.studies.case_selection import Candidates, cases_of, read_candidates
 from alertreview.studies.models import (
     ChosenCase,
@@ -109,8 +110,6 @@ class StudyDesk(Service):
 
     Parameters
     ----------
-    database : Database
-        Of the site.
     studies : StudyService
         Stores studies.
     open_snapshot : callable
@@ -125,8 +124,9 @@ class StudyDesk(Service):
         studies: StudyService,
         open_snapshot: Callable[[str], Snapshot],
         is_blinded: Callable[[str, int | None], bool],
+        clock: Clock,
     ) -> None:
-        self._database = database
+        super().__init__(database, clock)
         self._studies = studies
         self._open_snapshot = open_snapshot
         self._is_blinded = is_blinded

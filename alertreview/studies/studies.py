@@ -6,12 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from alertreview.rights import Action, Service, requires
-from alertreview.settings import Clock
 from alertreview.studies import results
 from alertreview.studies.models import CaseForReport, ChosenCase, StudyProgress, StudyView, Vote, study_view
 from core.errors import InvalidInputError, RefusedError
 from core.vocabulary import Answer, RunStatus, StudyStatus
-from db.database import Database
 from db.rows import CaseScoreRow, InstanceRow, NewCase, NewStudy, RubricRow, RunRow, StudyRow, TaskRow
 from db.unit_of_work import UnitOfWork
 
@@ -22,19 +20,7 @@ _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 
 
 class StudyService(Service):
-    """Use cases of coordinators and researchers.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    clock : callable
-        Gives the time now, aware.
-    """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+    """Use cases of coordinators and researchers."""
 
     @requires(Action.MANAGE_STUDIES, all_units=True)
     def create_study(

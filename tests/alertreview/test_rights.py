@@ -213,7 +213,8 @@ def test_a_rule_names_a_parameter_that_every_call_must_give() -> None:
 class Acts(Service):
     """Use cases that say as whom they ran."""
 
-    n_calls = 0
+    def __init__(self) -> None:
+        """Work without a database."""
 
     @requires(Action.JUDGE, unit_of="case_id")
     def judge(self, slug: str, person_id: int, case_id: int) -> tuple[str, int, int]:

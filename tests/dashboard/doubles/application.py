@@ -9,7 +9,7 @@ from typing import Any
 from alertreview.access.site import PersonView, SiteService
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.application import Services, services_for
-from alertreview.exports.past_exports import PastExport
+from alertreview.exports.exports import PastExport
 from alertreview.reports.signing import Signature
 from alertreview.review.models import DraftView
 from alertreview.rights import Service

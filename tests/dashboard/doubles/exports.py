@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from alertreview.exports.exports import Exports
-from alertreview.exports.past_exports import PastExport
+from alertreview.exports.exports import Exports, PastExport
 from alertreview.reports.service import ReportService
 from alertreview.reports.signing import Signature
 from alertreview.rights import Service
