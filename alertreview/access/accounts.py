@@ -9,7 +9,7 @@ from typing import Any
 from alertreview.access.passwords import code_hash, new_code
 from alertreview.access.sessions import IDLE, holds
 from alertreview.access.sign_in import fold
-from alertreview.rights import Action, Service, requires
+from alertreview.rights import Action, Service, operator_only, requires
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Role, SignInSource
 from db.rows import AccountRow, PersonRow
@@ -83,7 +83,7 @@ class AccountService(Service):
         with self._database.read() as uow:
             return uow.units.all()
 
-    @requires(Action.MANAGE_PEOPLE)
+    @operator_only
     def find(self, login: str) -> AccountView:
         """Return a person by login, whatever the source, or by name.
 

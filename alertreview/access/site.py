@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from alertreview.rights import Action, Service, requires
+from alertreview.rights import Action, Service, operator_only, requires
 from core.errors import NotFoundError
 from core.vocabulary import Role
 
@@ -37,7 +37,7 @@ class SiteService(Service):
                 if person.active
             )
 
-    @requires(Action.SEE_STUDIES)
+    @operator_only
     def person_named(self, name: str) -> PersonView:
         """Return an active person by name.
 

@@ -67,6 +67,8 @@ class BlindedCase:
     """Idempotency key of this showing of the form."""
     is_judged: bool = False
     """The reader has an answer that stands; changing it needs a reason. False again once it was taken back."""
+    gives_feedback: bool = False
+    """The study is for training: the reference answer is shown once the reader has judged the case."""
 
 
 @dataclass(frozen=True)

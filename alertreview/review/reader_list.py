@@ -200,6 +200,7 @@ def blinded_case(
         version_seen=current.version if current else 0,
         form_key=uuid.uuid4().hex,
         is_judged=current is not None and current.answer is not None,
+        gives_feedback=reading.terms.is_calibration,
     )
 
 

@@ -24,6 +24,7 @@ from alertreview.studies.models import (
     history_of,
     states_of_cases,
 )
+from alertreview.studies.results import repeats
 from alertreview.studies.studies import ANSWER_TEXTS, StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.studies.selection import SelectionDesign
@@ -315,7 +316,8 @@ class StudyDesk(Service):
         """
         if self._is_blinded(slug, person_id):
             raise RefusedError("How readers agree with themselves is shown once your own cases are judged.")
-        pairs = self._studies.repeats(slug)
+        with self._database.read() as uow:
+            pairs = repeats(uow, slug)
         n_pairs = Counter(first.reader_code for first, _ in pairs)
         n_same = Counter(first.reader_code for first, again in pairs if first.answer is again.answer)
         return tuple(SelfAgreement(code, n_pairs[code], n_same[code]) for code in sorted(n_pairs))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from alertreview.rights import Action, Service, requires
+from alertreview.rights import Action, Service, operator_only, requires
 from alertreview.studies import results
 from alertreview.studies.models import CaseForReport, ChosenCase, StudyProgress, StudyView, Vote, study_view
 from core.errors import InvalidInputError, RefusedError
@@ -22,7 +22,7 @@ _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 class StudyService(Service):
     """Use cases of coordinators and researchers."""
 
-    @requires(Action.MANAGE_STUDIES, all_units=True)
+    @operator_only
     def create_study(
         self,
         slug: str,
@@ -41,7 +41,7 @@ class StudyService(Service):
         is_open_panel: bool = False,
         actor: str = COMMAND_LINE,
     ) -> StudyView:
-        """Make a study as a draft, from cases that somebody chose; `add_cases` adds more until it opens.
+        """Make a study as a draft, from cases that somebody chose.
 
         Parameters
         ----------
@@ -95,49 +95,6 @@ class StudyService(Service):
             uow.commit()
         return view
 
-    @requires(Action.MANAGE_STUDIES, all_units=True)
-    def add_cases(self, slug: str, cases: Sequence[ChosenCase], *, actor: str = COMMAND_LINE) -> int:
-        """Add cases to a draft; gives their number.
-
-        Raises
-        ------
-        RefusedError
-            If the study was opened: then its cases are frozen.
-        """
-        with self._database.write() as uow:
-            study = _draft(uow, slug)
-            n_cases = _add_cases(uow, study, uow.runs.get(study.run_id).snapshot_id, cases)
-            uow.audit.append(self._clock(), actor, "cases added", f"study {slug}", {"cases": n_cases})
-            uow.commit()
-        return n_cases
-
-    @requires(Action.MANAGE_STUDIES, unit_of="slug")
-    def revise_rubric(
-        self,
-        slug: str,
-        *,
-        question: str,
-        guidelines: str,
-        answer_texts: Mapping[Answer, str],
-        actor: str = COMMAND_LINE,
-    ) -> int:
-        """Return a draft a new rubric version and return its number; former versions stay readable.
-
-        Raises
-        ------
-        RefusedError
-            If the study was opened: then its rubric is frozen.
-        """
-        now = self._clock()
-        with self._database.write() as uow:
-            study = _draft(uow, slug)
-            version = study.rubric_version + 1
-            uow.studies.add_rubric(_rubric(study.id, version, question, guidelines, answer_texts, now))
-            details = {"before": study.rubric_version, "after": version}
-            uow.audit.append(now, actor, "rubric revised", f"study {slug}", details)
-            uow.commit()
-        return version
-
     @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def add_readers(self, slug: str, person_ids: Sequence[int], *, actor: str = COMMAND_LINE) -> None:
         """Let people take slots of a study; those who may already stay as they are.
@@ -173,7 +130,11 @@ class StudyService(Service):
             If the study is no draft, has no case, or fewer readers than a case has slots.
         """
         with self._database.write() as uow:
-            study = _draft(uow, slug)
+            study = uow.studies.by_slug(slug)
+            if study.status is not StudyStatus.DRAFT:
+                raise RefusedError(
+                    f"Study '{slug}' was opened: its run, cases, rubric and seed are frozen. Make a new study."
+                )
             n_readers = len(uow.studies.readers(study.id))
             if not uow.cases.in_study(study.id):
                 raise RefusedError(f"Study '{slug}' has no case. Choose cases before opening it.")
@@ -238,7 +199,7 @@ class StudyService(Service):
         with self._database.read() as uow:
             return study_view(uow, uow.studies.by_slug(slug))
 
-    @requires(Action.MANAGE_STUDIES, unit_of="slug")
+    @operator_only
     def votes(self, slug: str) -> tuple[Vote, ...]:
         """Return the current judgments of a study, by case and reader, without hidden repeats.
 
@@ -250,13 +211,7 @@ class StudyService(Service):
         with self._database.read() as uow:
             return results.votes(uow, slug)
 
-    @requires(Action.MANAGE_STUDIES, unit_of="slug")
-    def repeats(self, slug: str) -> tuple[tuple[Vote, Vote], ...]:
-        """Return pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
-        with self._database.read() as uow:
-            return results.repeats(uow, slug)
-
-    @requires(Action.MANAGE_STUDIES, unit_of="slug")
+    @operator_only
     def case_rows(self, slug: str) -> tuple[CaseForReport, ...]:
         """Return the cases of a study with how they were chosen and what scorers say, without hidden repeats.
 
@@ -308,13 +263,6 @@ def _published(uow: UnitOfWork, run_id: int) -> RunRow:
     return run
 
 
-def _draft(uow: UnitOfWork, slug: str) -> StudyRow:
-    study = uow.studies.by_slug(slug)
-    if study.status is not StudyStatus.DRAFT:
-        raise RefusedError(f"Study '{slug}' was opened: its run, cases, rubric and seed are frozen. Make a new study.")
-    return study
-
-
 def _rubric(
     study_id: int, version: int, question: str, guidelines: str, answer_texts: Mapping[Answer, str], now: datetime
 ) -> RubricRow:
@@ -339,9 +287,8 @@ def _add_cases(uow: UnitOfWork, study: StudyRow, snapshot_id: int, chosen: Seque
     tasks = {task.task_key: task for task in uow.snapshots.tasks(snapshot_id)}
     instances = uow.snapshots.instances_at(snapshot_id, [case.row_index for case in chosen])
     new = [_new_case(case, instances.get(case.row_index), tasks.get(case.task_key)) for case in chosen]
-    known = uow.cases.in_study(study.id)
-    _check_distinct([(case.instance_id, case.task_id, case.repeat_number) for case in [*known, *new]])
-    case_ids = uow.cases.add(study.id, len(known) + 1, new, study.n_slots)
+    _check_distinct([(case.instance_id, case.task_id, case.repeat_number) for case in new])
+    case_ids = uow.cases.add(study.id, 1, new, study.n_slots)
     uow.cases.add_scores(
         CaseScoreRow(case_id, scorer, says.score, says.scaled_score, says.soft_label, says.support)
         for case_id, case in zip(case_ids, chosen, strict=True)

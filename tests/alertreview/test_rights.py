@@ -1,6 +1,7 @@
 """Every use case has a rule, the whole matrix holds at the services, and nobody acts as somebody else."""
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -27,6 +28,7 @@ from alertreview.settings import Settings
 from core.errors import NotFoundError, RefusedError, SignedOutError
 from core.vocabulary import Answer, Decision, Role, TriageState
 from db.database import Database
+from tests.support.documents import ROOT
 from tests.support.sign_in_desk import SignInDesk
 from tests.support.stored_site import StoredSite
 
@@ -41,7 +43,10 @@ EXPECTED = {
     Role.ADMINISTRATOR: "see_runs see_studies manage_people see_audit operate",
 }
 """The matrix once more, written by hand."""
-FOR_OPERATORS = {"audit_trail.export", "exports.labels", "exports.study"}
+FOR_OPERATORS = {
+    "accounts.find", "audit_trail.export", "exports.labels", "exports.study", "site.person_named", "studies.case_rows",
+    "studies.create_study", "studies.votes",
+}  # fmt: skip
 ANY = WorklistFilters()
 NO_UNIT_TO_CHECK = {
     "exports.past", "panels.next_alert", "reports.signatures", "review.is_blinded", "review.my_judgments",
@@ -151,6 +156,13 @@ def test_the_visitor_of_a_demonstration_may_do_all_but_hand_out_accounts(rules: 
 def test_every_public_method_that_a_page_can_reach_has_a_rule(whole: Application, rules: dict[str, Rule]) -> None:
     assert sorted(set(use_cases(whole)) - set(rules)) == [], "put @requires(...) or @operator_only on each"
     assert {path for path, rule in rules.items() if rule.operator_only} == FOR_OPERATORS
+
+
+def test_what_no_page_asks_for_is_for_operators_alone(rules: dict[str, Rule]) -> None:
+    pages = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "dashboard").rglob("*.py"))
+    for path, rule in rules.items():
+        _, name = path.split(".")
+        assert rule.operator_only or re.search(rf"\.{name}\b", pages), f"no page asks for '{path}': @operator_only"
 
 
 def test_every_use_case_that_reads_a_case_an_alert_or_a_whole_study_checks_its_unit(

@@ -163,16 +163,17 @@ def _advance(showing: Showing, case_id: int) -> None:
 
 def _feedback(showing: Showing, case_id: int) -> str:
     """Say after a training case what the panel answered; a study that counts says nothing."""
-    study, _ = attempt(lambda app: app.studies.view(showing.slug))
-    if study is None or not study.is_calibration or showing.saved is None or showing.saved.case_id != case_id:
+    case, saved = showing.case, showing.saved
+    if case is None or not case.gives_feedback or saved is None or saved.case_id != case_id:
         return ""
+    study, _ = attempt(lambda app: app.studies.view(showing.slug))
     found, _ = attempt(lambda app: app.review.feedback(showing.slug, showing.person_id, case_id))
-    if found is None:
+    if study is None or found is None:
         return ""
     reference, comment = found
-    mine = study.answer_texts[showing.saved.answer]
+    mine = study.answer_texts[saved.answer]
     panel = study.answer_texts[reference]
-    same = "As the panel" if reference is showing.saved.answer else f"The panel answered: {panel}"
+    same = "As the panel" if reference is saved.answer else f"The panel answered: {panel}"
     return f"{same}. You answered: {mine}. {comment}".strip()
 
 

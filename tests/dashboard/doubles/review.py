@@ -133,6 +133,7 @@ class FakeReview(Service):
             version_seen=votes[-1].version if votes else 0,
             form_key=f"form-{self.n_forms}",
             is_judged=bool(votes) and key not in self.app.taken_back,
+            gives_feedback=self.app.training,
         )
 
     def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
