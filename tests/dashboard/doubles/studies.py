@@ -159,6 +159,7 @@ class FakeStudies(Service):
 
 
 @guarded_as(RunComparisons)
+@dataclass
 class FakeRunComparisons(Service):
     """Two lists of which one alert entered the first."""
 
