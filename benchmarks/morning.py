@@ -17,8 +17,10 @@ from threadpoolctl import threadpool_limits
 
 from alertreview.scoring.resume import StoredEvidence
 from benchmarks.scoring import simulate
-from core.scoring.all_tasks import ScoringParameters, score_tasks
-from core.scoring.new_instances import KEPT_ARRAYS, LearnedPast, new_evidence, prepare_new_instances
+from core.scoring.all_tasks import score_tasks
+from core.scoring.new_instances import STORED_ARRAYS, StoredPast, prepare_new_instances
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import new_evidence
 from core.scoring.scores import score_by_scale
 
 
@@ -42,7 +44,7 @@ def learn(X, is_flag, Y, patients, options, folder):
 
     Returns
     -------
-    learned : LearnedPast
+    learned : StoredPast
     scales : dict of int to dict
         By task.
     """
@@ -65,9 +67,9 @@ def learn(X, is_flag, Y, patients, options, folder):
     kept = StoredEvidence(folder)
     for task in scored:
         evidence = scored.evidence[task]
-        kept[task] = {name: array for name, array in evidence.items() if name.startswith(KEPT_ARRAYS)}
+        kept[task] = {name: array for name, array in evidence.items() if name.startswith(STORED_ARRAYS)}
     prepared = scored.prepared
-    learned = LearnedPast(prepared.standardizer, prepared.kept_features, prepared.kept_weights, parameters)
+    learned = StoredPast(prepared.standardizer, prepared.kept_features, prepared.kept_weights, parameters)
     return learned, {task: scored.scores(task, options.scorer).scale for task in scored}
 
 

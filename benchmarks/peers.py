@@ -22,8 +22,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.scoring import simulate
 from core.evaluation import rank_auc
 from core.graph.backbone import sample_balanced_nodes
-from core.scoring.all_tasks import ScoringParameters, score_tasks
-from core.scoring.evidence import prepare_instances, weighted_task_features
+from core.scoring.all_tasks import score_tasks
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import prepare_instances, weighted_task_rows
 
 FLIPPED_SHARE = 0.03
 PAST_SHARE = 0.6
@@ -149,8 +150,7 @@ def measure(data, names):
         recent,
         ScoringParameters(),
     )
-    features, _ = weighted_task_features(prepared, 0)
-    features = features.astype(np.float64)
+    features = weighted_task_rows(prepared, 0).dense().astype(np.float64)
     y = np.where(seen[np.r_[past, recent]], 1.0, -1.0)
     n_past = len(past)
     scores = {f"SoftHAD, 200 nodes, {n} graph{'s' * (n > 1)}": timed(softhad, data, n) for n in (1, 3)}

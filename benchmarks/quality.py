@@ -25,10 +25,11 @@ from tqdm import tqdm
 from alertreview.records.importing import build_cohort
 from core.cohort.tasks import order_groups
 from core.evaluation import rank_auc
-from core.scoring.all_tasks import SCORERS, ScoringParameters, score_tasks
+from core.scoring.all_tasks import score_tasks
 from core.scoring.calibration import calibrate
 from core.scoring.logistic import fit_ridge_logistic
-from core.scoring.parameters import BASELINE_SCORERS, RETROSPECTIVE_SCORERS, SOFTHAD_PAPER
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import COMPARISONS, SCORERS, SOFTHAD_PAPER
 
 FLIPPED_SHARE = 0.03
 MATCHED_SHARE = 0.05
@@ -150,7 +151,7 @@ def measure_fold(records, kind, options, seed, fold):
             patients=records.patients,
             past=past,
             recent=recent,
-            scorers=(*SCORERS, *RETROSPECTIVE_SCORERS, *options.peers),
+            scorers=(*(key for key in SCORERS if key not in COMPARISONS), *options.peers),
             parameters=ScoringParameters(n_nodes=options.nodes, n_graphs=options.graphs),
             seed=seed,
             n_jobs=1,
@@ -168,7 +169,7 @@ def measure_fold(records, kind, options, seed, fold):
     for scorer in scored.scorers:
         found = [scored.scores(task, scorer) for task in tasks]
         rows[scorer] = np.column_stack([one.scaled_score for one in found])
-        if scorer == SOFTHAD_PAPER:
+        if scorer == SOFTHAD_PAPER.key:
             rows[f"{scorer}, unscaled"] = np.column_stack([one.score for one in found])
     measured = {name: figures(scores, flips, decisions) for name, scores in rows.items()}
     return measured, time.process_time() - started
@@ -224,12 +225,12 @@ def parse(arguments=None):
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--graphs", type=int, default=3)
     parser.add_argument(
-        "--peers", nargs="*", default=None, choices=BASELINE_SCORERS, help="peers to measure beside; without names: all"
+        "--peers", nargs="*", default=None, choices=COMPARISONS, help="peers to measure beside; without names: all"
     )
     parser.add_argument("--keep", type=Path, default=None, help="folder for the figures of each fold, to go on from")
     parser.add_argument("--jobs", type=int, default=2, help="folds side by side, each in a process with one thread")
     options = parser.parse_args(arguments)
-    options.peers = () if options.peers is None else tuple(options.peers) or BASELINE_SCORERS
+    options.peers = () if options.peers is None else tuple(options.peers) or COMPARISONS
     return options
 
 

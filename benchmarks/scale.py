@@ -16,7 +16,8 @@ from alertreview.records.snapshots import read_snapshot
 from alertreview.scoring.score_site import score_fold
 from alertreview.scoring.splits import choose_split, fold_of_row, rows_of_fold
 from benchmarks.scoring import PAST_SHARE, simulate
-from core.scoring.all_tasks import ScoringParameters, score_tasks
+from core.scoring.all_tasks import score_tasks
+from core.scoring.parameters import ScoringParameters
 
 MODEST = {"instances": 6_000, "features": 1_500, "tasks": 16, "nodes": 200}
 FACTORS = (1, 2, 4)

@@ -26,8 +26,10 @@ from threadpoolctl import threadpool_limits
 
 from alertreview.scoring.publish import ScoredImport, assemble_tasks, write_run
 from alertreview.scoring.resume import StoredEvidence
-from core.scoring.all_tasks import SCORERS, ScoringParameters, score_tasks
-from core.scoring.evidence import prepare_instances
+from core.scoring.all_tasks import score_tasks
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import prepare_instances
+from core.scoring.scorers import NEW_INSTANCE_SCORERS
 from core.vocabulary import Kind, Split
 from db.database import Database
 from db.rows import NewInstance, NewRun, NewSnapshot, NewTask
@@ -98,7 +100,7 @@ def parse(arguments):
     parser.add_argument("--nodes", type=int, default=200, help="nodes of a graph")
     parser.add_argument("--graphs", type=int, default=1, help="graphs averaged")
     parser.add_argument("--kept", type=int, default=200, help="features kept per task")
-    parser.add_argument("--scorers", nargs="+", default=["softhad"], choices=SCORERS)
+    parser.add_argument("--scorers", nargs="+", default=["softhad"], choices=NEW_INSTANCE_SCORERS)
     parser.add_argument("--jobs", type=int, default=2, help="workers")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)

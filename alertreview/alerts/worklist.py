@@ -15,10 +15,9 @@ from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
 from alertreview.alerts.withheld import JUDGE_FIRST, show_score
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram, RunView
-from alertreview.scoring.scorers import is_retrospective
 from alertreview.settings import Clock
 from core.errors import RefusedError
-from core.scoring.parameters import DAY_ADJUSTED, PAIR, SOFTHAD
+from core.scoring.scorers import is_retrospective, times_support
 from core.vocabulary import Decision
 from db.database import Database
 from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
@@ -29,8 +28,6 @@ HIDDEN = "not shown"
 """Stands for a patient who may lie in a unit that is not the reader's."""
 CACHED_BUDGET_ENDS = 512
 CACHED_CHOICES = 16
-TIMES_SUPPORT = frozenset({SOFTHAD, PAIR, DAY_ADJUSTED})
-"""Scorers whose score is a disagreement multiplied by the support."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +180,7 @@ class Worklist(Service):
             record_after=explanation.record_after,
             previous_alert_id=previous,
             next_alert_id=following,
-            disagreement=row.score / row.support if record.scorer in TIMES_SUPPORT and row.support > 0 else None,
+            disagreement=row.score / row.support if times_support(record.scorer) and row.support > 0 else None,
             lowest_scaled_score=end.lowest_scaled_score,
         )
 

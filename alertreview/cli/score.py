@@ -82,17 +82,17 @@ def score(
     from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database
     from alertreview.scoring.resume import ScoringRequest
-    from alertreview.scoring.scorers import list_named_scorers
+    from core.scoring.scorers import SCORERS, SOFTHAD, describe_scorer
 
     if list_scorers:
-        for name, meaning in list_named_scorers():
-            click.echo(f"{name:21} {meaning}")
+        for name in SCORERS:
+            click.echo(f"{name:21} {describe_scorer(name)}")
         return
     given = [name for name in LEARNING_OPTIONS if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     _check_from_run(from_run, since, given)
     settings = load_settings(home, database)
     request = ScoringRequest(
-        scorers=scorers or ("softhad",),
+        scorers=scorers or (SOFTHAD.key,),
         split=split,
         since=since,
         n_nodes=nodes,

@@ -10,6 +10,7 @@ import pandas as pd
 from alertreview.records.snapshots import Snapshot
 from alertreview.studies.models import CaseForReport
 from alertreview.studies.studies import StudyService
+from core.scoring.scorers import label_of_scorer
 from core.statistics.alert_rate import BUDGETS, Budget
 from core.studies.make_report import StudyInput
 from core.vocabulary import OPEN_PANEL, READING, Decision, StudyStatus
@@ -17,19 +18,6 @@ from db.database import Database
 from db.rows import JudgmentVersion, RunRow, StudyRow
 from db.unit_of_work import UnitOfWork
 
-SCORER_LABELS = {
-    "softhad": "SoftHAD",
-    "softhad-paper": "SoftHAD as in the paper",
-    "logistic": "Logistic regression",
-    "pair": "SoftHAD and logistic regression",
-    "day-adjusted": "Day-adjusted",
-    "weighted-knn": "Weighted k-NN",
-    "svm": "SVM",
-    "one-class-svm": "One-class SVM",
-    "qda": "QDA",
-    "neighbour-difference": "k-NN distance difference",
-    "self-confidence": "Self-confidence",
-}
 AGE_BANDS = (18, 40, 60, 80)
 
 
@@ -74,7 +62,7 @@ def gather_study(
                 for case in cases
             ]
         ),
-        scorer_labels={name: SCORER_LABELS.get(name, name) for name in (run.scorer, *run.scorers)},
+        scorer_labels={name: label_of_scorer(name) for name in (run.scorer, *run.scorers)},
         strata=[(str(name), int(size), int(chosen)) for name, size, chosen in design.get("strata", [])],
         n_instances=run.n_recent,
         n_candidates=design.get("n_candidates"),

@@ -21,8 +21,9 @@ from alertreview.settings import Progress, Settings
 from alertreview.studies.models import CaseForReport
 from alertreview.studies.results import case_rows, majority_labels
 from core.errors import InvalidInputError, NotFoundError, RefusedError
-from core.scoring.all_tasks import N_TOP, ScoringParameters, Sensitivity, SensitivityPoint, Varied, share_in_common
-from core.scoring.parameters import SOFTHAD, SOFTHAD_PAPER
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import SOFTHAD, SOFTHAD_PAPER
+from core.scoring.sensitivity import N_TOP, Sensitivity, SensitivityPoint, Varied, share_in_common
 from core.statistics.estimate import Estimate, not_computable
 from core.statistics.weighted_auc import patient_jackknife
 from core.studies.report import from_plain, to_plain
@@ -33,7 +34,7 @@ from db.unit_of_work import UnitOfWork
 
 SIZES = (50, 100, 200, 400)
 REGULARIZERS = (0.0, 0.01, 0.1, 1.0, 10.0)
-SCORERS = (SOFTHAD, SOFTHAD_PAPER)
+SCORERS = (SOFTHAD.key, SOFTHAD_PAPER.key)
 """Whose graphs have nodes and a regulariser."""
 Decided = tuple[int, int, Decision]
 """Row of the instance, column of the task, decision."""

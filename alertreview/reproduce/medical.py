@@ -14,8 +14,8 @@ from core.cohort.cohort import Cohort
 from core.graph.backbone import SampledNodes, sample_balanced_nodes
 from core.graph.similarity import group_codes
 from core.scaling import ScoreScaler
-from core.scoring.evidence import PreparedInstances, prepare_instances, weighted_task_features
 from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import PreparedInstances, prepare_instances, weighted_task_rows
 from core.scoring.task_graph import NOBODY, build_task_graph, extend
 from core.simulation.hospital import load_truth, simulate_cohort, write_meds
 from core.simulation.study import RELEVANT_FROM, SimulatedPanel, simulate_votes
@@ -97,7 +97,7 @@ class TaskData:
 
 def task_data(prepared: PreparedInstances, task: int) -> TaskData:
     """Collect what methods need of one task."""
-    features, _ = weighted_task_features(prepared, task)
+    features = weighted_task_rows(prepared, task).dense()
     positive = np.concatenate((prepared.past_positive(task), prepared.recent_positive(task)))
     return TaskData(np.ascontiguousarray(features, dtype=np.float32), np.where(positive, 1.0, -1.0), prepared.n_past)
 

@@ -21,8 +21,9 @@ from alertreview.scoring.splits import LEARNED_FROM, LEFT_OUT, FoldOfRow
 from alertreview.scoring.stored_past import Learned, feature_keys, open_learned
 from alertreview.settings import Progress, Settings
 from core.errors import InvalidInputError, NotFoundError
-from core.scoring.all_tasks import ScoringParameters
-from core.scoring.new_instances import NEW_INSTANCE_SCORERS, NewInstances, new_evidence, prepare_new_instances
+from core.scoring.new_instances import NewInstances, prepare_new_instances
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import NEW_INSTANCE_SCORERS, new_evidence
 from core.scoring.scores import ScaledScores, score_by_scale
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned

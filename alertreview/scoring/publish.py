@@ -15,7 +15,7 @@ from alertreview.scoring.splits import FoldOfRow
 from alertreview.settings import Settings
 from core.errors import NotFoundError
 from core.events.stays import HOURS_IN_WINDOW
-from core.scoring.all_tasks import ScoredTasks, TaskScores
+from core.scoring.scores import ScoredTasks, TaskScores
 from db.database import Database
 from db.maintenance.bulk import store_alerts, store_task_results
 from db.rows import NewAlert, NewRun, NewTaskResult, RunRow, SnapshotRow, TaskRow
@@ -169,7 +169,7 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
         if task.column_index in part.evidence
     }
     if not by_fold:
-        reason = next(part.not_scored[task.column_index].reason for part in scored)
+        reason = next(part.not_scored[task.column_index] for part in scored)
         return NewTaskResult(task_id=task.id, scorer=scorer, reason=reason, n_past=0, n_past_positive=0)
     fold_of_recent = folds[folds >= 0]
     score = _join(by_fold, fold_of_recent, "score")

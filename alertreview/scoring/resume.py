@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from alertreview import __version__
 from alertreview.files import arrays_of
 from alertreview.scoring.splits import FoldOfRow
-from core.scoring.all_tasks import ScoringParameters
-from core.scoring.evidence import Evidence
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import Evidence
 
 
 class ArraysInFile(Mapping[str, NDArray[Any]]):

@@ -15,12 +15,14 @@ from alertreview import __version__
 from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import ScoredImport, WrittenRun, assemble_tasks, last_import, write_run
 from alertreview.scoring.resume import ScoringCheckpoint, ScoringRequest
-from alertreview.scoring.scorers import is_retrospective
 from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, keep_learned
 from alertreview.settings import Progress, Settings
 from core.errors import InvalidInputError
-from core.scoring.all_tasks import ScoredTasks, ScoringParameters, Workers, score_tasks
+from core.scoring.all_tasks import Workers, score_tasks
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import is_retrospective
+from core.scoring.scores import ScoredTasks
 from core.vocabulary import Decision, Kind, Split
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned

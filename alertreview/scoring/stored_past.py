@@ -15,8 +15,9 @@ from alertreview.files import arrays_of, sync
 from alertreview.records.snapshots import Snapshot
 from core.errors import SourceError
 from core.features import SparseStandardizer
-from core.scoring.all_tasks import ScoredTasks, ScoringParameters
-from core.scoring.new_instances import KEPT_ARRAYS, LearnedPast
+from core.scoring.new_instances import STORED_ARRAYS, StoredPast
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scores import ScoredTasks
 
 RUNS_KEPT = 3
 """Folders kept of the newest runs; older runs stay listed, but nothing new can be scored against them."""
@@ -30,7 +31,7 @@ class Learned:
     Parameters
     ----------
     folder : Path
-    past : LearnedPast
+    past : StoredPast
     feature_keys, task_keys : arrays of str
         Which feature and which task a column is.
     past_patients : array of str of shape (n_past,)
@@ -39,7 +40,7 @@ class Learned:
     """
 
     folder: Path
-    past: LearnedPast
+    past: StoredPast
     feature_keys: NDArray[Any]
     task_keys: NDArray[Any]
     past_patients: NDArray[Any]
@@ -103,7 +104,7 @@ def keep_learned(
     try:
         for task in scored:
             evidence = scored.evidence[task]
-            kept: Any = {array: evidence[array] for array in evidence if array.startswith(KEPT_ARRAYS)}
+            kept: Any = {array: evidence[array] for array in evidence if array.startswith(STORED_ARRAYS)}
             np.savez(temporary / f"{task}.npz", **kept)
         shared: Any = _shared(snapshot, past, scored, exclude_patients)
         np.savez_compressed(temporary / _SHARED, **shared)
@@ -153,7 +154,7 @@ def open_learned(folder: Path, parameters: ScoringParameters) -> Learned:
             parameters.clip, shared["center"], shared["scale"], shared["is_elapsed"]
         )
         patients = shared["past_patients"] if shared["exclude_patients"] else None
-        past = LearnedPast(standardizer, shared["kept_features"], shared["kept_weights"], parameters, patients)
+        past = StoredPast(standardizer, shared["kept_features"], shared["kept_weights"], parameters, patients)
         return Learned(
             folder, past, shared["feature_keys"], shared["task_keys"], shared["past_patients"], shared["past_times"]
         )

@@ -1,10 +1,9 @@
-"""Scores of many tasks at once: evidence task by task (parallel, resumable), then one calibration over all tasks."""
+"""Score many tasks at once: evidence task by task (parallel, resumable), then one calibration over all tasks."""
 
 import os
-from collections.abc import Callable, Collection, Hashable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -15,14 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from core.errors import InvalidInputError, TaskNotScorableError
 from core.graph.similarity import group_codes
-from core.scoring.baseline_evidence import baseline_evidence
-from core.scoring.evidence import DayContext, Evidence, PreparedInstances, prepare_instances, task_evidence
-from core.scoring.parameters import ALL_SCORERS, DAY_ADJUSTED, SCORERS, SOFTHAD, ScoringParameters
-from core.scoring.scores import NotScored, ScoredTasks, TaskScores, calibrate_tasks
-from core.statistics.estimate import Estimate
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import DayContext, Evidence, PreparedInstances, TaskData, prepare_instances
+from core.scoring.scorers import SCORERS, SOFTHAD, is_retrospective, task_evidence
+from core.scoring.scores import ScoredTasks, calibrate_tasks
 from core.validation import IntArray, Matrix
 
-__all__ = ["SCORERS", "NotScored", "ScoredTasks", "ScoringParameters", "TaskScores", "score_tasks"]
 Workers: TypeAlias = Callable[[PreparedInstances], AbstractContextManager[object]]
 """Given what all tasks share, makes the context in which joblib runs them."""
 
@@ -35,7 +32,7 @@ def score_tasks(
     patients: ArrayLike,
     past: ArrayLike,
     recent: ArrayLike,
-    scorers: Sequence[str] = (SOFTHAD,),
+    scorers: Sequence[str] = (SOFTHAD.key,),
     parameters: ScoringParameters | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -64,9 +61,8 @@ def score_tasks(
         Codes or names of patients.
     past, recent : int arrays
         Rows learned from and rows scored; they share none.
-    scorers : sequence of {"softhad", "softhad-paper", "logistic", "pair", "day-adjusted"} or baselines
-        "day-adjusted" also looks at how many other labs and drugs were decided in the window: for looking back only.
-        Baselines are in `core.scoring.parameters.BASELINE_SCORERS`.
+    scorers : sequence of str
+        Of `core.scoring.scorers.SCORERS`.
     parameters : ScoringParameters, optional
     seed : int
         Nodes of a task are drawn from (seed, task, graph).
@@ -86,8 +82,8 @@ def score_tasks(
     task_names : sequence of str, optional
         Names for reasons and errors.
     kinds, order_groups : sequences of str of length n_tasks, optional
-        `core.vocabulary.Kind` and order group ("" = alone) of each task; "day-adjusted" needs them. A task's own
-        group is hidden from it.
+        `core.vocabulary.Kind` and order group ("" = alone) of each task; retrospective scorers need them. A task's own
+        group is hidden from them.
     is_elapsed : bool array of shape (n_features,), optional
         True for hours since something happened, where what is not stored means never.
 
@@ -106,7 +102,7 @@ def score_tasks(
     """
     parameters = parameters or ScoringParameters()
     chosen = _check_scorers(scorers)
-    day = DayContext.needed(kinds, order_groups, Y.shape[1]) if DAY_ADJUSTED in chosen else None
+    day = DayContext.needed(kinds, order_groups, Y.shape[1]) if any(map(is_retrospective, chosen)) else None
     groups, past_rows, recent_rows = _check_rows(X, Y, patients, past, recent, exclude_same_patient)
     flags = np.asarray(is_flag, dtype=bool)
     elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)
@@ -130,7 +126,7 @@ def score_tasks(
             for task, found, reason in parallel(work):
                 if reason:
                     text = f"Task '{names[task]}' cannot be scored: {reason}. Leave the task out."
-                    not_scored[task] = NotScored(text)
+                    not_scored[task] = text
                 else:
                     evidence[task] = found
                     finished.add(task)
@@ -150,9 +146,9 @@ def _names(task_names: Sequence[str] | None, n_tasks: int) -> list[str]:
 
 
 def _check_scorers(scorers: Sequence[str]) -> tuple[str, ...]:
-    unknown = [scorer for scorer in scorers if scorer not in ALL_SCORERS]
+    unknown = [scorer for scorer in scorers if scorer not in SCORERS]
     if unknown or not scorers or isinstance(scorers, str):
-        raise InvalidInputError(f"Unknown scorers {list(scorers)!r}; choose one or more of {', '.join(ALL_SCORERS)}.")
+        raise InvalidInputError(f"Unknown scorers {list(scorers)!r}; choose one or more of {', '.join(SCORERS)}.")
     return tuple(dict.fromkeys(scorers))
 
 
@@ -180,8 +176,8 @@ def _check_rows(
 
 def _too_few_decisions(
     prepared: PreparedInstances, parameters: ScoringParameters, names: Sequence[str]
-) -> dict[int, NotScored]:
-    reasons: dict[int, NotScored] = {}
+) -> dict[int, str]:
+    reasons: dict[int, str] = {}
     for task in range(prepared.n_tasks):
         n_positive = int(prepared.past_positive(task).sum())
         n_negative = prepared.n_past - n_positive
@@ -191,7 +187,7 @@ def _too_few_decisions(
         ):
             needed = getattr(parameters, option)
             if found < needed:
-                reasons[task] = NotScored(
+                reasons[task] = (
                     f"Task '{names[task]}' has {found} {word} past instances; at least {needed} are needed. "
                     f"Lower {option} or leave the task out."
                 )
@@ -211,11 +207,9 @@ def _evidence_or_reason(
     if os.getpid() != parent:
         _use_one_thread()
     try:
-        evidence = task_evidence(prepared, task, parameters, scorers, seed)
-        evidence.update(baseline_evidence(prepared, task, parameters, scorers, seed))
+        return task, task_evidence(TaskData(prepared, task, parameters, seed), scorers), ""
     except TaskNotScorableError as problem:
         return task, {}, str(problem)
-    return task, evidence, ""
 
 
 @cache
@@ -226,85 +220,3 @@ def _use_one_thread() -> None:
     undo each other's limits, if these ended with a task.
     """
     threadpool_limits(1)
-
-
-N_TOP = 50
-"""Length of the top of each list that is compared, as in the paper."""
-
-
-class Varied(StrEnum):
-    """What is changed while everything else stays as in the run."""
-
-    GRAPH_SIZE = "graph size"
-    """Nodes of a backbone graph."""
-    REGULARIZATION = "regularisation"
-    """gamma_g, the edge of every node to a sink with label 0."""
-
-
-@dataclass(frozen=True)
-class SensitivityPoint:
-    """One setting.
-
-    Parameters
-    ----------
-    varied : Varied
-    setting : float
-        Nodes, or gamma_g.
-    scorer : str
-    shared : float
-        Share of the run's first alerts that are among the first at this setting as well, in [0, 1].
-    auc : Estimate
-        Of the scaled scores against the judged study of the run; "not computable" without one.
-    """
-
-    varied: Varied
-    setting: float
-    scorer: str
-    shared: float
-    auc: Estimate
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """The curves of a run.
-
-    Parameters
-    ----------
-    points : tuple of SensitivityPoint
-        By scorer, what is varied, and setting.
-    n_top : int
-        Alerts of each list that `shared` compares.
-    seed : int
-        Of the nodes: another one than the run's, so that what is shared at the run's own setting tells what another
-        draw of nodes changes by itself.
-    study : str
-        Title of the judged study; empty without one.
-    n_nodes, regularization : float
-        The run's own setting.
-    """
-
-    points: tuple[SensitivityPoint, ...]
-    n_top: int
-    seed: int
-    study: str
-    n_nodes: float
-    regularization: float
-
-
-def share_in_common(first: Collection[Hashable], second: Collection[Hashable]) -> float:
-    """Share of the members of a list that stand in another list as well, in [0, 1].
-
-    Raises
-    ------
-    InvalidInputError
-        If the first list is empty: nothing can be shared then.
-
-    Examples
-    --------
-    >>> share_in_common(["a", "b", "c", "d"], ["d", "e", "a"])
-    0.5
-    """
-    if not first:
-        raise InvalidInputError("The list to compare with is empty. Score the run first, then compare.")
-    known = set(second)
-    return sum(member in known for member in first) / len(first)

@@ -1,29 +1,9 @@
-"""The parameters of a scoring run over many tasks, and the names of its scorers."""
+"""The parameters of a scoring run over many tasks."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from core.errors import InvalidInputError
 from core.graph.similarity import LengthScale, check_length_scale
-
-SOFTHAD: Final = "softhad"
-SOFTHAD_PAPER: Final = "softhad-paper"
-LOGISTIC: Final = "logistic"
-PAIR: Final = "pair"
-DAY_ADJUSTED: Final = "day-adjusted"
-SCORERS: Final = (SOFTHAD, SOFTHAD_PAPER, LOGISTIC, PAIR)
-"""Named scorers that look at the state alone; see docs/method.md for what each is good for."""
-RETROSPECTIVE_SCORERS: Final = (DAY_ADJUSTED,)
-"""Scorers that also look at the other decisions of the window, and so work only once it is over."""
-WEIGHTED_KNN: Final = "weighted-knn"
-SVM: Final = "svm"
-ONE_CLASS_SVM: Final = "one-class-svm"
-QDA: Final = "qda"
-NEIGHBOUR_DIFFERENCE: Final = "neighbour-difference"
-SELF_CONFIDENCE: Final = "self-confidence"
-BASELINE_SCORERS: Final = (WEIGHTED_KNN, SVM, ONE_CLASS_SVM, QDA, NEIGHBOUR_DIFFERENCE, SELF_CONFIDENCE)
-"""Other methods on the same instances and features, for comparison; see `core.scoring.baseline_evidence`."""
-ALL_SCORERS: Final = SCORERS + RETROSPECTIVE_SCORERS + BASELINE_SCORERS
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""Scores of a run's tasks, put together from the evidence and from what makes tasks comparable."""
+"""Scores of a run's tasks, from their evidence and the calibration that makes tasks comparable."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,28 +9,13 @@ from scipy import sparse
 
 from core.errors import NotFoundError
 from core.scaling import ScoreScaler
-from core.scoring.calibration import Calibration, calibrate, soft_label_evidence
-from core.scoring.evidence import Evidence, PreparedInstances
-from core.scoring.parameters import BASELINE_SCORERS, DAY_ADJUSTED, LOGISTIC, PAIR, SOFTHAD, ScoringParameters
+from core.scoring.calibration import Calibration, calibrate
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import Evidence, PreparedInstances
+from core.scoring.scorers import SCORERS, Part
 from core.validation import FloatArray
 
 FloatVector = NDArray[np.float32]
-
-CALIBRATED: Final = (SOFTHAD, LOGISTIC, DAY_ADJUSTED)
-"""Kinds of evidence that become a probability; the scorers made of them are comparable between tasks as they are."""
-
-
-@dataclass(frozen=True)
-class NotScored:
-    """A task that could not be scored; the run goes on without it.
-
-    Parameters
-    ----------
-    reason : str
-        Which task, which rule, which value, what to do.
-    """
-
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -84,20 +68,20 @@ class ScoredTasks:
     ----------
     tasks : tuple of int
         Columns of Y that were scored, ascending.
-    not_scored : dict of int to NotScored
-        The other columns with their reasons.
+    not_scored : dict of int to str
+        The other columns with the reason: which task, which rule, which value, what to do.
     scorers : tuple of str
     parameters : ScoringParameters
     seed : int
     calibrations : dict of str to Calibration
-        By evidence ("softhad", "logistic", "day-adjusted"); position = place of the task in `tasks`.
+        By key of `core.scoring.scorers.Part`; position = place of the task in `tasks`.
     evidence : mapping of int to arrays
         First stage by task.
     prepared : PreparedInstances
     """
 
     tasks: tuple[int, ...]
-    not_scored: dict[int, NotScored]
+    not_scored: dict[int, str]
     scorers: tuple[str, ...]
     parameters: ScoringParameters
     seed: int
@@ -116,12 +100,11 @@ class ScoredTasks:
         if scorer not in self.scorers:
             raise NotFoundError(f"This run has no scorer {scorer!r}; it has {', '.join(self.scorers)}.")
         if task not in self.tasks:
-            reason = self.not_scored.get(task)
-            raise NotFoundError(reason.reason if reason else f"Task {task} is not among the tasks of this run.")
-        return _put_together(self, task, scorer)
+            raise NotFoundError(self.not_scored.get(task, f"Task {task} is not among the tasks of this run."))
+        return _scores_of_task(self, task, scorer)
 
     def without_features(self) -> "ScoredTasks":
-        """Drop the feature matrix to free memory; scores no longer need it."""
+        """Drop the standardised features, the largest part, which scores no longer need."""
         nothing = sparse.csc_array((0, 0), dtype=np.float32)
         return replace(self, prepared=replace(self.prepared, columns=nothing))
 
@@ -146,23 +129,14 @@ def calibrate_tasks(
     def positive(place: int) -> FloatArray:
         return prepared.past_positive(tasks[place]).astype(np.float64)
 
-    needed = {part for scorer in scorers for part in parts_of(scorer)}
     calibrations: dict[str, Calibration] = {}
-    for name in CALIBRATED:
-        if name in needed:
+    for part in dict.fromkeys(part for scorer in scorers for part in SCORERS[scorer].parts):
 
-            def past(place: int, name: str = name) -> FloatArray:
-                return _evidence_values(evidence[tasks[place]], name, prepared.n_past)
+        def past(place: int, part: Part = part) -> FloatArray:
+            return part.values(evidence[tasks[place]][part.array][: prepared.n_past])
 
-            calibrations[name] = calibrate(past, positive, len(tasks), n_jobs)
+        calibrations[part.key] = calibrate(past, positive, len(tasks), n_jobs)
     return calibrations
-
-
-def parts_of(scorer: str) -> tuple[str, ...]:
-    """Return the calibrated evidence whose log odds a scorer averages; none for scorers that are min-max scaled."""
-    if scorer == PAIR:
-        return (SOFTHAD, LOGISTIC)
-    return (scorer,) if scorer in CALIBRATED else ()
 
 
 @dataclass(frozen=True)
@@ -180,16 +154,16 @@ def score_by_scale(evidence: Evidence, y: FloatArray, scorer: str, scale: Mappin
     Parameters
     ----------
     evidence : mapping of str to arrays of shape (n,)
-        As from `core.scoring.evidence`.
+        As from `core.scoring.scorers.task_evidence`.
     y : float array of shape (n,)
         Decisions, -1 or +1.
     scorer : str
     scale : mapping
         As in `TaskScores`.
     """
-    parts = parts_of(scorer)
-    if not parts:
-        score, soft_label = _raw_scores(evidence, y, scorer)
+    registered = SCORERS[scorer]
+    if not registered.parts:
+        score, soft_label = registered.raw_scores(evidence, y)
         scaler = ScoreScaler()
         scaler.low_, scaler.high_ = scale["low"], scale["high"]
         scaled = scaler.transform(score) if len(score) else score
@@ -197,41 +171,32 @@ def score_by_scale(evidence: Evidence, y: FloatArray, scorer: str, scale: Mappin
             soft_label = y * (1 - 2 * np.clip(scaled, 0.0, 1.0))
         return ScaledScores(score, scaled, soft_label)
     log_odds = np.zeros(len(y))
-    for part in parts:
-        suffix = f"_{part}" if len(parts) > 1 else ""
-        centred = _evidence_values(evidence, part) - scale[f"center{suffix}"]
+    for part in registered.parts:
+        suffix = _suffix(scorer, part)
+        centred = part.values(evidence[part.array]) - scale[f"center{suffix}"]
         log_odds += scale[f"intercept{suffix}"] + scale[f"slope{suffix}"] * centred
-    log_odds /= len(parts)
+    log_odds /= len(registered.parts)
     score = 1.0 / (1.0 + np.exp(y * log_odds))
-    if scorer != LOGISTIC:
+    if registered.times_support:
         score *= evidence["support"]
-    expected = evidence["left_out_soft_label"].astype(np.float64) if scorer == SOFTHAD else np.tanh(log_odds / 2)
+    array = registered.soft_label
+    expected = evidence[array].astype(np.float64) if array else np.tanh(log_odds / 2)
     return ScaledScores(score, score, expected)
 
 
-def _evidence_values(evidence: Evidence, name: str, n_first: int | None = None) -> FloatArray:
-    """Return the evidence of all instances, or of the first ones."""
-    if name == SOFTHAD:
-        return soft_label_evidence(evidence["left_out_soft_label"][:n_first])
-    return evidence["logistic_log_odds" if name == LOGISTIC else "day_adjusted_log_odds"][:n_first].astype(np.float64)
+def _suffix(scorer: str, part: Part) -> str:
+    """Return the end of the names of a part's numbers in a scale."""
+    return f"_{part.key}" if len(SCORERS[scorer].parts) > 1 else ""
 
 
-def _raw_scores(evidence: Evidence, y: FloatArray, scorer: str) -> tuple[FloatArray, FloatArray | None]:
-    """Return the scores before scaling, and the soft label of a scorer that has one."""
-    if scorer in BASELINE_SCORERS:
-        return evidence[f"{scorer}_score"].astype(np.float64), None
-    soft_label = evidence["paper_soft_label"].astype(np.float64)
-    return np.abs(soft_label - y), soft_label
-
-
-def _put_together(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:
+def _scores_of_task(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:
     prepared, evidence = scored.prepared, scored.evidence[task]
     n_past = prepared.n_past
     past_positive = prepared.past_positive(task)
     y = np.where(np.concatenate((past_positive, prepared.recent_positive(task))), 1.0, -1.0)
     scale = _scale(scored, task, scorer, evidence, y)
     found = score_by_scale(evidence, y, scorer, scale)
-    if not parts_of(scorer):
+    if not SCORERS[scorer].parts:
         recent = found.scaled_score[n_past:]
         scale |= {"n_below": float((recent < 0).sum()), "n_above": float((recent > 1).sum())}
     kept = prepared.kept_features[task]
@@ -252,16 +217,14 @@ def _put_together(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:
 
 
 def _scale(scored: ScoredTasks, task: int, scorer: str, evidence: Evidence, y: FloatArray) -> dict[str, float]:
-    """Return the numbers that make the scaled score, learned on the past."""
-    parts = parts_of(scorer)
-    if not parts:
-        scaler = ScoreScaler().fit(_raw_scores(evidence, y, scorer)[0][: scored.prepared.n_past])
+    """Numbers that make the scaled score, learned on the past."""
+    if not SCORERS[scorer].parts:
+        scaler = ScoreScaler().fit(SCORERS[scorer].raw_scores(evidence, y)[0][: scored.prepared.n_past])
         return {"low": scaler.low_, "high": scaler.high_}
     place = scored.tasks.index(task)
     scale: dict[str, float] = {}
-    for part in parts:
-        calibration = scored.calibrations[part]
-        suffix = f"_{part}" if len(parts) > 1 else ""
+    for part in SCORERS[scorer].parts:
+        calibration, suffix = scored.calibrations[part.key], _suffix(scorer, part)
         scale[f"center{suffix}"] = float(calibration.centers[place])
         scale[f"intercept{suffix}"] = float(calibration.intercepts[place])
         scale[f"slope{suffix}"] = float(calibration.slopes[place])

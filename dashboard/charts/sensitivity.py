@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from core.scoring.all_tasks import SensitivityPoint, Varied
+from core.scoring.sensitivity import SensitivityPoint, Varied
 from dashboard.charts.base import Chart, Json, axis, layout, line, note, safe
 from dashboard.charts.lines import NAME_HEIGHT, marked_line, names_above
 from dashboard.charts.palette import Palette

@@ -81,7 +81,7 @@ class ScoringRun(Base):
 
 
 class RunSensitivity(Base):
-    """How much a run's lists depend on graph size and regularisation; see `core.scoring.all_tasks`."""
+    """How much a run's lists depend on graph size and regularisation; see `core.scoring.sensitivity`."""
 
     __tablename__ = "run_sensitivity"
 

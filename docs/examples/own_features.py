@@ -54,7 +54,7 @@ def main() -> None:
     print("The most unusual decisions of all tasks; expected runs from -1 (surely not done) to 1 (surely done):")
     print(table.head(8).round(2).to_string(index=False))
     for task, reason in scored.not_scored.items():
-        print(f"{TASKS[task]}: {reason.reason}")
+        print(f"{TASKS[task]}: {reason}")
 
 
 if __name__ == "__main__":

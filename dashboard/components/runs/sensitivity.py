@@ -3,7 +3,7 @@
 import streamlit as st
 
 from alertreview.scoring.models import RunView
-from core.scoring.all_tasks import Varied
+from core.scoring.sensitivity import Varied
 from dashboard import texts
 from dashboard.charts.sensitivity import sensitivity_curves
 from dashboard.components import cards

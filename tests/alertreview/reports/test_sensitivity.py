@@ -11,7 +11,7 @@ from alertreview.cli.main import main
 from alertreview.reports import sensitivity
 from alertreview.reports.sensitivity import compute_sensitivity
 from core.errors import NotFoundError, RefusedError
-from core.scoring.all_tasks import Varied
+from core.scoring.sensitivity import Varied
 from core.vocabulary import Decision
 
 

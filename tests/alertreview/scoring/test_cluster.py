@@ -14,7 +14,9 @@ from scipy import sparse
 
 from alertreview.scoring.cluster import cluster_workers
 from core.errors import ClusterError, SettingsError
-from core.scoring.all_tasks import ScoredTasks, ScoringParameters, Workers, score_tasks
+from core.scoring.all_tasks import Workers, score_tasks
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scores import ScoredTasks
 
 ROOT = Path(__file__).resolve().parents[3]
 N_TASKS = 16

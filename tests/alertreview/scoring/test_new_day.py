@@ -22,8 +22,8 @@ from alertreview.scoring.score_site import ScoringOutcome, score_site
 from alertreview.scoring.stored_past import discard_old, open_learned
 from alertreview.settings import Settings, load_settings
 from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
-from core.scoring.all_tasks import ScoringParameters
-from core.scoring.new_instances import NEW_INSTANCE_SCORERS
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import NEW_INSTANCE_SCORERS
 from core.vocabulary import Decision
 from db.database import Database
 from db.rows import NewSnapshot, SnapshotRow

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from alertreview.scoring.publish import N_BINS, assemble_task
-from core.scoring.all_tasks import NotScored, ScoredTasks, ScoringParameters, TaskScores
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scores import ScoredTasks, TaskScores
 from core.vocabulary import Kind
 from db.rows import TaskRow
 
@@ -20,7 +21,7 @@ class Fold(ScoredTasks):
         object.__setattr__(self, "ready", scores)
         object.__setattr__(self, "past", past)
         object.__setattr__(self, "evidence", {} if scores is None else {0: {}})
-        object.__setattr__(self, "not_scored", {0: NotScored("Task 'Potassium' has 3 positive past instances.")})
+        object.__setattr__(self, "not_scored", {0: "Task 'Potassium' has 3 positive past instances."})
         object.__setattr__(self, "parameters", ScoringParameters())
 
     def scores(self, task: int, scorer: str) -> TaskScores:

@@ -11,10 +11,8 @@ from alertreview.scoring import publish
 from alertreview.scoring import score_site as module
 from alertreview.scoring.resume import ScoringRequest, StoredEvidence
 from alertreview.scoring.score_site import score_site
-from alertreview.scoring.scorers import describe_scorer, is_retrospective, list_named_scorers
 from alertreview.settings import Settings, load_settings
 from core.errors import InvalidInputError, NotFoundError, RefusedError
-from core.scoring.parameters import ALL_SCORERS, BASELINE_SCORERS
 from core.vocabulary import Decision, RunStatus
 from db.database import Database
 from db.rows import TaskResultRow
@@ -256,16 +254,6 @@ def test_memory_holds_one_task_of_evidence_at_a_time(
     monkeypatch.setattr(module, "score_tasks", spy)
     score_site(settings, own_database, REQUEST)
     assert isinstance(kept[0].evidence, StoredEvidence)  # type: ignore[attr-defined]
-
-
-def test_every_named_scorer_is_explained_and_marked_when_it_looks_back_or_only_compares() -> None:
-    meanings = dict(list_named_scorers())
-    assert set(meanings) == set(ALL_SCORERS)
-    assert all(meaning != name for name, meaning in meanings.items())
-    assert [name for name in meanings if is_retrospective(name)] == ["day-adjusted"]
-    assert meanings["day-adjusted"].endswith("[retrospective]")
-    assert all(meanings[name].endswith("[comparison]") for name in BASELINE_SCORERS)
-    assert describe_scorer("from a newer version") == "from a newer version"
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "01.02.2026"])

@@ -13,8 +13,10 @@ from core.evaluation import rank_auc
 from core.features import SparseStandardizer, wilcoxon_table
 from core.graph.backbone import sample_balanced_nodes
 from core.graph.similarity import knn_similarity
-from core.scoring.all_tasks import SCORERS, ScoringParameters, score_tasks
+from core.scoring.all_tasks import score_tasks
 from core.scoring.calibration import calibrate, soft_label_evidence
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import NEW_INSTANCE_SCORERS as SCORERS
 from core.softhad import solve_soft_labels
 
 SMALL = ScoringParameters(n_neighbors=10, n_nodes=40, n_graphs=2, n_features_kept=12, min_past_positives=5)
@@ -234,7 +236,7 @@ def test_tasks_do_not_move_each_other_s_evidence(cohort, scored):
 def test_a_task_with_too_few_decisions_is_listed_with_its_reason(scored):
     assert scored.tasks == (0, 1, 2, 3)
     assert len(scored) == 4
-    reason = scored.not_scored[4].reason
+    reason = scored.not_scored[4]
     assert "Task 'number 4' has 3 positive past instances; at least 5 are needed." in reason
     assert "Lower min_past_positives or leave the task out" in reason
     with pytest.raises(NotFoundError, match="3 positive past instances"):
@@ -245,13 +247,13 @@ def test_a_task_that_no_feature_tells_apart_is_listed_with_its_reason(cohort):
     strict = dataclasses.replace(SMALL, min_abs_z=99.0)
     scored = run(cohort, parameters=strict, task_names=["K+", "b", "c", "d", "e"], scorers=("softhad",))
     assert scored.tasks == ()
-    assert "Task 'K+' cannot be scored: no feature" in scored.not_scored[0].reason
+    assert "Task 'K+' cannot be scored: no feature" in scored.not_scored[0]
 
 
 def test_a_common_decision_needs_negatives(cohort):
     _X, Y, *_ = cohort
     scored = run(cohort, Y=np.hstack((Y[:, :2], np.ones((len(Y), 1), dtype=bool))), scorers=("softhad",))
-    assert "has 0 negative past instances" in scored.not_scored[2].reason
+    assert "has 0 negative past instances" in scored.not_scored[2]
 
 
 class Files(MutableMapping):

@@ -6,11 +6,11 @@ from scipy import sparse
 
 from core.evaluation import rank_auc
 from core.graph.backbone import sample_balanced_nodes
-from core.scoring import baseline_evidence as module
-from core.scoring.all_tasks import ScoringParameters, score_tasks
-from core.scoring.baseline_evidence import baseline_evidence
-from core.scoring.evidence import prepare_instances, weighted_task_features
-from core.scoring.parameters import BASELINE_SCORERS
+from core.scoring.all_tasks import score_tasks
+from core.scoring.baseline_evidence import cross_fitted_scores
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import TaskData, prepare_instances
+from core.scoring.scorers import COMPARISONS, SCORERS
 
 SMALL = ScoringParameters(
     n_neighbors=10, n_nodes=40, n_graphs=2, n_features_kept=8, min_past_positives=5, n_baseline_past=80
@@ -41,18 +41,19 @@ def prepare(cohort):
 
 @pytest.fixture(scope="module")
 def found(cohort):
-    return baseline_evidence(prepare(cohort), 0, SMALL, BASELINE_SCORERS, 1)
+    data = TaskData(prepare(cohort), 0, SMALL, 1)
+    return {name: scores for scorer in COMPARISONS for name, scores in SCORERS[scorer].evidence(data).items()}
 
 
 def test_every_baseline_gives_one_finite_score_for_each_instance(cohort, found):
     *_, past, recent = cohort
-    assert set(found) == {f"{scorer}_score" for scorer in BASELINE_SCORERS}
+    assert set(found) == {f"{scorer}_score" for scorer in COMPARISONS}
     for scores in found.values():
         assert scores.shape == (len(past) + len(recent),)
         assert np.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("scorer", BASELINE_SCORERS)
+@pytest.mark.parametrize("scorer", COMPARISONS)
 def test_where_one_patient_has_nearly_all_of_a_decision_every_instance_is_scored_all_the_same(cohort, scorer):
     X, _, patients, past, recent = cohort
     whose = np.argmax(np.bincount(patients[past]))
@@ -63,7 +64,7 @@ def test_where_one_patient_has_nearly_all_of_a_decision_every_instance_is_scored
         rare[others] = True
         assert rare[past].sum() >= SMALL.min_past_positives
         points = sparse.csr_matrix(X + 3 * rare, dtype=np.float32)
-        found = baseline_evidence(prepare((points, rare, patients, past, recent)), 0, SMALL, (scorer,), 1)
+        found = SCORERS[scorer].evidence(TaskData(prepare((points, rare, patients, past, recent)), 0, SMALL, 1))
         assert np.isfinite(found[f"{scorer}_score"]).all()
 
 
@@ -84,14 +85,14 @@ class Witness:
         return np.zeros(len(X))
 
 
-def test_a_past_instance_is_scored_by_what_was_fitted_without_its_patient(cohort, monkeypatch):
+def test_a_past_instance_is_scored_by_what_was_fitted_without_its_patient(cohort):
     *_, patients, past, _ = cohort
     prepared = prepare(cohort)
-    points = weighted_task_features(prepared, 0)[0].astype(np.float64)
+    data = TaskData(prepared, 0, SMALL, 1)
+    points = data.features.astype(np.float64)
     patient_of = {row.tobytes(): patient for row, patient in zip(points, prepared.groups, strict=True)}
     seen = []
-    monkeypatch.setattr(module, "_methods", lambda _: {"svm": lambda rows: Witness(patient_of, seen)})
-    baseline_evidence(prepared, 0, SMALL, ("svm",), 1)
+    cross_fitted_scores("score", lambda *_: Witness(patient_of, seen), data)
     assert sorted(patient for _, scored in seen for patient in scored) == sorted(prepared.groups)
     assert all(learned.isdisjoint(scored) for learned, scored in seen)
     assert all(learned <= set(patients[past]) for learned, _ in seen)
@@ -100,7 +101,7 @@ def test_a_past_instance_is_scored_by_what_was_fitted_without_its_patient(cohort
 def test_weighted_neighbours_vote_on_the_nodes_of_the_graphs(cohort, found):
     *_, past, recent = cohort
     prepared = prepare(cohort)
-    points = weighted_task_features(prepared, 0)[0].astype(float)
+    points = TaskData(prepared, 0, SMALL, 1).features.astype(float)
     y = np.where(prepared.past_positive(0), 1.0, -1.0)
     expected = np.zeros(len(recent))
     for number in range(SMALL.n_graphs):
@@ -129,11 +130,11 @@ def test_baselines_in_a_run_are_min_max_scaled_on_the_past_and_find_flipped_deci
         patients=patients,
         past=past,
         recent=recent,
-        scorers=("softhad", *BASELINE_SCORERS),
+        scorers=("softhad", *COMPARISONS),
         parameters=SMALL,
         seed=1,
     )
-    for scorer in BASELINE_SCORERS:
+    for scorer in COMPARISONS:
         scores = scored.scores(0, scorer)
         low, high = scores.past_score.min(), scores.past_score.max()
         np.testing.assert_allclose(scores.scaled_score, (scores.score - low) / (high - low), atol=1e-5)
@@ -142,7 +143,3 @@ def test_baselines_in_a_run_are_min_max_scaled_on_the_past_and_find_flipped_deci
         y = np.where((Y ^ flipped[:, None])[recent, 0], 1.0, -1.0)
         np.testing.assert_allclose(scores.soft_label * y, 1 - 2 * np.clip(scores.scaled_score, 0, 1), atol=1e-5)
         np.testing.assert_allclose(scores.support, scored.scores(0, "softhad").support, rtol=1e-5, atol=1e-6)
-
-
-def test_nothing_is_fitted_when_no_baseline_is_asked_for(cohort):
-    assert baseline_evidence(prepare(cohort), 0, SMALL, ("softhad", "pair"), 1) == {}

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from core.errors import InvalidInputError
-from core.scoring.evidence import DayContext
+from core.scoring.prepared import DayContext
 
 KINDS = ["LAB_ORDER", "LAB_ORDER", "LAB_ORDER", "MEDICATION", "MEDICATION"]
 GROUPS = ["panel", "panel", "", "", ""]

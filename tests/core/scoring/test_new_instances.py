@@ -1,4 +1,4 @@
-"""New instances against a kept past: the scores of a whole run with the same past, whoever else is new."""
+"""New instances against a stored past: the scores of a whole run with the same past, whoever else is new."""
 
 import dataclasses
 import io
@@ -8,14 +8,14 @@ import pytest
 from scipy import sparse
 
 from core.graph.backbone import sample_balanced_nodes
-from core.scoring.all_tasks import ScoringParameters, score_tasks
+from core.scoring.all_tasks import score_tasks
 from core.scoring.new_instances import (
-    KEPT_ARRAYS,
-    NEW_INSTANCE_SCORERS,
-    LearnedPast,
-    new_evidence,
+    STORED_ARRAYS,
+    StoredPast,
     prepare_new_instances,
 )
+from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import NEW_INSTANCE_SCORERS, new_evidence
 from core.scoring.scores import score_by_scale
 from core.scoring.stored_past import pack_graphs, unpack_graphs, unpack_points
 from core.scoring.task_graph import build_task_graph
@@ -56,31 +56,31 @@ def whole_run(cohort, recent, *, exclude, parameters=SMALL, keep_graphs=False):
     )
 
 
-def kept_of(scored, task):
-    """The arrays that are kept, through a file."""
+def stored_of(scored, task):
+    """The arrays that are stored, through a file."""
     file = io.BytesIO()
-    np.savez(file, **{name: a for name, a in scored.evidence[task].items() if name.startswith(KEPT_ARRAYS)})
+    np.savez(file, **{name: a for name, a in scored.evidence[task].items() if name.startswith(STORED_ARRAYS)})
     file.seek(0)
     with np.load(file, allow_pickle=False) as stored:
         return dict(stored)
 
 
-def learned_from(cohort, scored, *, exclude):
+def stored_past(cohort, scored, *, exclude):
     patients = cohort[4].astype(str)
     prepared = scored.prepared
     past = patients[:N_PAST] if exclude else None
-    return LearnedPast(prepared.standardizer, prepared.kept_features, prepared.kept_weights, scored.parameters, past)
+    return StoredPast(prepared.standardizer, prepared.kept_features, prepared.kept_weights, scored.parameters, past)
 
 
 def score_new(cohort, base, rows, *, exclude):
     """Scaled scores of new rows by task and scorer."""
     X, Y, *_, patients = cohort
     new = prepare_new_instances(
-        learned_from(cohort, base, exclude=exclude), X[rows], sparse.csc_matrix(Y[rows]), patients.astype(str)[rows]
+        stored_past(cohort, base, exclude=exclude), X[rows], sparse.csc_matrix(Y[rows]), patients.astype(str)[rows]
     )
     scores = {}
     for task in base:
-        evidence = new_evidence(new, task, kept_of(base, task), NEW_INSTANCE_SCORERS)
+        evidence = new_evidence(new, task, stored_of(base, task), NEW_INSTANCE_SCORERS)
         y = np.where(Y[rows, task], 1.0, -1.0)
         for scorer in NEW_INSTANCE_SCORERS:
             scores[task, scorer] = score_by_scale(evidence, y, scorer, base.scores(task, scorer).scale)

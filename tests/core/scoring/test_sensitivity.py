@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import InvalidInputError
-from core.scoring.all_tasks import Sensitivity, SensitivityPoint, Varied, share_in_common
+from core.scoring.sensitivity import Sensitivity, SensitivityPoint, Varied, share_in_common
 from core.statistics.estimate import Estimate, not_computable
 from core.studies.report import from_plain, to_plain
 

@@ -10,7 +10,7 @@ from alertreview.reports.sensitivity import SensitivityCurves, StoredSensitivity
 from alertreview.rights import Service
 from alertreview.scoring.models import Histogram
 from core.errors import NotFoundError
-from core.scoring.all_tasks import Sensitivity, SensitivityPoint, Varied
+from core.scoring.sensitivity import Sensitivity, SensitivityPoint, Varied
 from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import Decision, Kind, TriageState
 from tests.dashboard.doubles.sign_in import guarded_as

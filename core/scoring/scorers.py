@@ -1,0 +1,271 @@
+"""The named scorers, each registered once: its words, its evidence, and how evidence becomes a score.
+
+To add a scorer, add an entry to `SCORERS`, with a function of its evidence where no present one gives it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.baselines import (
+    Detector,
+    NeighbourDistanceDifference,
+    OneClassSupportVectors,
+    QuadraticDiscriminant,
+    SelfConfidence,
+    SupportVectors,
+)
+from core.scoring.baseline_evidence import cross_fitted_scores, weighted_neighbour_scores
+from core.scoring.calibration import soft_label_evidence
+from core.scoring.evidence import day_evidence, graph_evidence, logistic_evidence, paper_evidence
+from core.scoring.new_instances import (
+    NewInstances,
+    NewTaskData,
+    new_graph_evidence,
+    new_logistic_evidence,
+    new_paper_evidence,
+)
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import Evidence, TaskData
+from core.validation import FloatArray
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+_QDA_REGULARIZATION: Final = 0.1
+"""Share of the identity in each covariance: 200 features and a few hundred instances leave it singular without."""
+_NEIGHBOURS_OF_A_CLASS: Final = 20
+
+
+def _as_it_is(log_odds: NDArray[Any]) -> FloatArray:
+    return log_odds.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Evidence that a logistic line over the past turns into the log odds of "taken".
+
+    Parameters
+    ----------
+    key : str
+        Name of its calibration in stored scales.
+    array : str
+        Name of its array of evidence.
+    values : callable
+        What the line is fitted to, of the array.
+    """
+
+    key: str
+    array: str
+    values: Callable[[NDArray[Any]], FloatArray] = _as_it_is
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A named way to score every instance of every task; higher = more unusual.
+
+    A scorer with `parts` is calibrated: its score is the probability of the other decision from their mean log odds,
+    and is comparable between tasks as it is. One without is min-max scaled on the past.
+
+    Parameters
+    ----------
+    key : str
+        Name on the command line, in tables and in files.
+    label : str
+        Name in reports.
+    description : str
+        What it does, in a line.
+    evidence : callable
+        Computes its arrays for one task, beside those of the graphs, which every scorer gets.
+    new_evidence : callable, optional
+        The same for new instances against a stored past; without it they cannot be scored.
+    parts : tuple of Part
+    times_support : bool
+        Whether the probability is multiplied by the support.
+    soft_label : str
+        Array of the expected decision l; without it l is made from the score.
+    raw : str
+        Array of the score before min-max scaling; without it that is |l - y|.
+    is_retrospective : bool
+        Whether it also looks at the other decisions of the window: its list looks back and cannot warn.
+    is_comparison : bool
+        Whether it is another method on the same instances and features, for comparison.
+    """
+
+    key: str
+    label: str
+    description: str
+    evidence: Callable[[TaskData], Arrays]
+    new_evidence: Callable[[NewTaskData], Arrays] | None = None
+    parts: tuple[Part, ...] = ()
+    times_support: bool = False
+    soft_label: str = ""
+    raw: str = ""
+    is_retrospective: bool = False
+    is_comparison: bool = False
+
+    def raw_scores(self, evidence: Evidence, y: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return scores before min-max scaling, and the soft label where there is one."""
+        if self.raw:
+            return evidence[self.raw].astype(np.float64), None
+        soft_label = evidence[self.soft_label].astype(np.float64)
+        return np.abs(soft_label - y), soft_label
+
+
+def _comparison(key: str, label: str, description: str, make: Callable[[ScoringParameters, int], Detector]) -> Scorer:
+    array = f"{key}_score"
+    evidence = partial(cross_fitted_scores, array, make)
+    return Scorer(key, label, description, evidence, raw=array, is_comparison=True)
+
+
+_GRAPH = Part("softhad", "left_out_soft_label", soft_label_evidence)
+_LOGISTIC = Part("logistic", "logistic_log_odds")
+SOFTHAD: Final = Scorer(
+    "softhad",
+    "SoftHAD",
+    "support x calibrated probability of the other decision, by the graph (default)",
+    graph_evidence,
+    new_graph_evidence,
+    parts=(_GRAPH,),
+    times_support=True,
+    soft_label="left_out_soft_label",
+)
+SOFTHAD_PAPER: Final = Scorer(
+    "softhad-paper",
+    "SoftHAD as in the paper",
+    "|l* - y| as in the paper, min-max scaled on the past",
+    paper_evidence,
+    new_paper_evidence,
+    soft_label="paper_soft_label",
+)
+_REGISTERED: Final = (
+    SOFTHAD,
+    SOFTHAD_PAPER,
+    Scorer(
+        "logistic",
+        "Logistic regression",
+        "calibrated probability of the other decision, by logistic regression",
+        logistic_evidence,
+        new_logistic_evidence,
+        parts=(_LOGISTIC,),
+    ),
+    Scorer(
+        "pair",
+        "SoftHAD and logistic regression",
+        "support x probability from the mean log-odds of softhad and logistic regression",
+        logistic_evidence,
+        new_logistic_evidence,
+        parts=(_GRAPH, _LOGISTIC),
+        times_support=True,
+    ),
+    Scorer(
+        "day-adjusted",
+        "Day-adjusted",
+        "support x probability by logistic regression on the state and how busy the day was",
+        day_evidence,
+        parts=(Part("day-adjusted", "day_adjusted_log_odds"),),
+        times_support=True,
+        is_retrospective=True,
+    ),
+    Scorer(
+        "weighted-knn",
+        "Weighted k-NN",
+        "weighted vote of the nearest nodes of the same graph",
+        partial(weighted_neighbour_scores, "weighted-knn_score"),
+        raw="weighted-knn_score",
+        is_comparison=True,
+    ),
+    _comparison(
+        "svm", "SVM", "support vector machine, Gaussian kernel: distance on the wrong side", lambda *_: SupportVectors()
+    ),
+    _comparison(
+        "one-class-svm",
+        "One-class SVM",
+        "one-class support vector machine of the own decision: distance outside",
+        lambda *_: OneClassSupportVectors(),
+    ),
+    _comparison(
+        "qda",
+        "QDA",
+        "quadratic discriminant analysis: probability of the other decision",
+        lambda *_: QuadraticDiscriminant(regularization=_QDA_REGULARIZATION),
+    ),
+    _comparison(
+        "neighbour-difference",
+        "k-NN distance difference",
+        "distance to the nearest of the own decision less that to the other's",
+        lambda *_: NeighbourDistanceDifference(n_neighbors=_NEIGHBOURS_OF_A_CLASS),
+    ),
+    _comparison(
+        "self-confidence",
+        "Self-confidence",
+        "probability of the other decision, cross-validated and cleaned",
+        lambda parameters, n: SelfConfidence(C=parameters.logistic_strength / n),
+    ),
+)
+SCORERS: Final = {scorer.key: scorer for scorer in _REGISTERED}
+"""All scorers by key."""
+NEW_INSTANCE_SCORERS: Final = tuple(scorer.key for scorer in _REGISTERED if scorer.new_evidence is not None)
+"""Keys of the scorers that can score new instances against a stored past: those of the state alone."""
+COMPARISONS: Final = tuple(scorer.key for scorer in _REGISTERED if scorer.is_comparison)
+"""Keys of the comparison methods."""
+
+
+def is_retrospective(key: str) -> bool:
+    """Return whether a scorer, perhaps one of another version, needs the whole decision window to be over."""
+    return key in SCORERS and SCORERS[key].is_retrospective
+
+
+def times_support(key: str) -> bool:
+    """Return whether the score of a scorer, perhaps one of another version, is a disagreement times the support."""
+    return key in SCORERS and SCORERS[key].times_support
+
+
+def describe_scorer(key: str) -> str:
+    """Return what a scorer does, in a line; the key of one that this version does not know."""
+    scorer = SCORERS.get(key)
+    if scorer is None:
+        return key
+    mark = " [retrospective]" if scorer.is_retrospective else " [comparison]" if scorer.is_comparison else ""
+    return scorer.description + mark
+
+
+def label_of_scorer(key: str) -> str:
+    """Return the name of a scorer in reports; the key of one that this version does not know."""
+    return SCORERS[key].label if key in SCORERS else key
+
+
+def task_evidence(data: TaskData, scorers: Iterable[str]) -> Arrays:
+    """Return the evidence of one task that `scorers` need; each function runs once."""
+    evidence: Arrays = {}
+    for function in dict.fromkeys((graph_evidence, *(SCORERS[key].evidence for key in scorers))):
+        evidence |= function(data)
+    return evidence
+
+
+def new_evidence(new: NewInstances, task: int, stored: Mapping[str, NDArray[Any]], scorers: Iterable[str]) -> Arrays:
+    """Return the evidence of new instances of one task; each by itself, whoever else is new.
+
+    Parameters
+    ----------
+    new : NewInstances
+    task : int
+        Column of the run's tasks.
+    stored : mapping of str to arrays
+        `core.scoring.new_instances.STORED_ARRAYS` of the run's evidence, with graphs.
+    scorers : iterable of str
+        Of `NEW_INSTANCE_SCORERS`.
+
+    Returns
+    -------
+    dict of str to float32 arrays of shape (n_new,)
+        Names as from `task_evidence`; to about 1e-7 what a run with the same past gives.
+    """
+    data = NewTaskData(new, task, stored)
+    wanted = (SCORERS[key].new_evidence for key in scorers)
+    evidence: Arrays = {}
+    for function in dict.fromkeys((new_graph_evidence, *(function for function in wanted if function))):
+        evidence |= function(data)
+    return evidence

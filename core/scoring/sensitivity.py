@@ -1,0 +1,89 @@
+"""Sensitivity of a run to graph size and regularisation: what its curves are made of."""
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.errors import InvalidInputError
+from core.statistics.estimate import Estimate
+
+N_TOP = 50
+"""Length of the top of each list that is compared, as in the paper."""
+
+
+class Varied(StrEnum):
+    """What is changed while everything else stays as in the run."""
+
+    GRAPH_SIZE = "graph size"
+    """Nodes of a backbone graph."""
+    REGULARIZATION = "regularisation"
+    """gamma_g, the edge of every node to a sink with label 0."""
+
+
+@dataclass(frozen=True)
+class SensitivityPoint:
+    """One setting.
+
+    Parameters
+    ----------
+    varied : Varied
+    setting : float
+        Nodes, or gamma_g.
+    scorer : str
+    shared : float
+        Share of the run's first alerts that are among the first at this setting as well, in [0, 1].
+    auc : Estimate
+        Of the scaled scores against the judged study of the run; "not computable" without one.
+    """
+
+    varied: Varied
+    setting: float
+    scorer: str
+    shared: float
+    auc: Estimate
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The curves of a run.
+
+    Parameters
+    ----------
+    points : tuple of SensitivityPoint
+        By scorer, what is varied, and setting.
+    n_top : int
+        Alerts of each list that `shared` compares.
+    seed : int
+        Of the nodes: another one than the run's, so that what is shared at the run's own setting tells what another
+        draw of nodes changes by itself.
+    study : str
+        Title of the judged study; empty without one.
+    n_nodes, regularization : float
+        The run's own setting.
+    """
+
+    points: tuple[SensitivityPoint, ...]
+    n_top: int
+    seed: int
+    study: str
+    n_nodes: float
+    regularization: float
+
+
+def share_in_common(first: Collection[Hashable], second: Collection[Hashable]) -> float:
+    """Return the share of the members of a list that are in another list as well, in [0, 1].
+
+    Raises
+    ------
+    InvalidInputError
+        If the first list is empty: nothing can be shared then.
+
+    Examples
+    --------
+    >>> share_in_common(["a", "b", "c", "d"], ["d", "e", "a"])
+    0.5
+    """
+    if not first:
+        raise InvalidInputError("The list to compare with is empty. Score the run first, then compare.")
+    known = set(second)
+    return sum(member in known for member in first) / len(first)
