@@ -1,6 +1,5 @@
 """Start the dashboard's server with every protecting setting: on this machine, or behind a TLS proxy."""
 
-import os
 import socket
 import sys
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 from alertreview.configuration import WebSettings
 from alertreview.settings import load_web_settings
 from core.errors import SettingsError
-from dashboard.context import DATABASE_VARIABLE, HOME_VARIABLE
 from dashboard.gate.gate import OPEN_ADDRESS, SETTINGS, allowed_hosts
 
 APP = Path(__file__).resolve().parent / "app.py"
@@ -47,40 +45,17 @@ def settings(
     return {**options, "server.address": address, "server.port": port, "server.headless": not open_browser}
 
 
-def serve(
-    home: Path | None = None,
-    database: str | None = None,
-    *,
-    port: int = DEFAULT_PORT,
-    address: str | None = None,
-    open_browser: bool = False,
-) -> None:
-    """Serve the dashboard of a site until stopped.
-
-    Parameters
-    ----------
-    home : Path or None
-        Home folder of the site; None keeps ALERTREVIEW_HOME.
-    database : str or None
-        Database URL; None keeps ALERTREVIEW_DATABASE or the home's own database.
-    port, open_browser
-        As in `settings`.
-    address : str or None
-        As in `settings`; None takes ALERTREVIEW_ADDRESS, or this machine's.
+def serve(*, port: int = DEFAULT_PORT, open_browser: bool = False) -> None:
+    """Serve the dashboard of the site in ALERTREVIEW_HOME until stopped; parameters as those of `settings`.
 
     Raises
     ------
     core.errors.SettingsError
-        If the address is open without TLS, or the port is out of range or taken.
+        If a setting cannot be used, the address is open without TLS, or the port is out of range or taken.
     """
-    if home is not None:
-        os.environ[HOME_VARIABLE] = str(home)
-    if database is not None:
-        os.environ[DATABASE_VARIABLE] = database
     web = load_web_settings()
-    address = address or web.address
-    options = settings(port, address=address, open_browser=open_browser, web=web)
-    _check_port_is_free(address, port)
+    options = settings(port, address=web.address, open_browser=open_browser, web=web)
+    _check_port_is_free(web.address, port)
     from streamlit import config
     from streamlit.web import bootstrap
 

@@ -1,4 +1,4 @@
-"""How the command line talks: progress with time left, figures for people, and one line for an error."""
+"""Terminal side of the commands: progress bars, the technical log, signals, and starting the dashboard."""
 
 import logging
 import os
@@ -16,10 +16,19 @@ from tqdm import tqdm
 import alertreview
 from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, Progress, Settings
 
+EXIT_INTERRUPTED = 130
+"""Exit code of a shell for Ctrl+C."""
+EXIT_TERMINATED = 143
+"""Exit code of a shell for SIGTERM."""
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; like KeyboardInterrupt, it is not an error to be handled on the way."""
+
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Yield a callback (done, total) that draws a bar with the time left, or nothing without a terminal."""
+    """Yield a callback (done, total) that draws a bar with the time left; it draws nothing without a terminal."""
     bar = tqdm(desc=title, unit="", disable=None, leave=False, dynamic_ncols=True, file=sys.stderr)
 
     def report(done: int, total: int) -> None:
@@ -34,7 +43,7 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 
 def write_technical_log(log_file: Path, error: BaseException) -> None:
-    """Append where an unexpected error came from; the message itself may hold patient data and is left out."""
+    """Append kind and stack of an unexpected error, without its message, which may hold patient data."""
     logger = logging.getLogger("alertreview.technical")
     handler = logging.FileHandler(log_file, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
@@ -54,42 +63,30 @@ def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None)
     Parameters
     ----------
     settings : Settings
-        The site to show.
     port : int
         Port on the loopback address.
     open_browser : bool or None
-        None opens a browser window when the machine has a display.
+        None opens a browser window if the machine has a display.
     """
-    environment = dict(os.environ)
-    environment[HOME_VARIABLE] = str(settings.home)
-    environment[DATABASE_VARIABLE] = settings.database_url
-    # The packages stand beside each other wherever they are installed; a folder named `dashboard` in the
-    # current directory must not win over ours (-P), so their common parent goes on the path by name.
+    # A folder named `dashboard` in the current directory must not shadow ours, hence -P and the parent of our packages.
     parent = str(Path(alertreview.__file__).resolve().parent.parent)
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [parent, environment.get("PYTHONPATH")]))
+    environment = {
+        **os.environ,
+        HOME_VARIABLE: str(settings.home),
+        DATABASE_VARIABLE: settings.database_url,
+        "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")])),
+    }
     if open_browser is None:
         open_browser = sys.platform in {"darwin", "win32"} or bool(
             os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
         )
-    arguments = [sys.executable, "-P", "-m", "dashboard", "--port", str(port)]
-    if open_browser:
-        arguments.append("--browser")
+    arguments = [sys.executable, "-P", "-m", "dashboard", "--port", str(port), *(["--browser"] if open_browser else [])]
     sys.stdout.flush()
     os.execve(sys.executable, arguments, environment)  # noqa: S606 - our own interpreter with our own module
 
 
-EXIT_INTERRUPTED = 130
-"""What a shell reports for a program that Ctrl+C ended."""
-EXIT_TERMINATED = 143
-"""What a shell reports for a program that SIGTERM ended."""
-
-
-class Terminated(BaseException):
-    """The program was told to stop; like KeyboardInterrupt it is no error that anybody should handle on the way."""
-
-
 def stop_in_order() -> None:
-    """Raise Terminated at SIGTERM from now on; whoever had the signal ignored or handled before keeps it so."""
+    """Raise Terminated at SIGTERM from now on, unless the signal is ignored or handled already."""
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
 

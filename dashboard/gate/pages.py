@@ -1,4 +1,4 @@
-"""The sign-in pages: plain HTML without a script, because a page behind the gate cannot draw them."""
+"""The sign-in pages: plain HTML without a script, served before Streamlit is reached."""
 
 from html import escape
 from pathlib import Path
@@ -10,7 +10,7 @@ THEME = Path(__file__).resolve().parents[1] / "theme"
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-{head}<title>{title} · alertreview</title><link rel="stylesheet" href="{base}/login/style.css">
+{head}<title>{title} · alertreview</title><link rel="stylesheet" href="{base}/login/login.css">
 <link rel="icon" href="{base}/login/favicon.svg"></head>
 <body><main><img class="logo" src="{base}/login/logo.svg" alt="alertreview">
 <h1>{title}</h1>{message}{body}</main></body></html>
@@ -26,7 +26,7 @@ same command.</p>"""
 def page(
     title: str, body: str, *, base: str, error: str = "", notice: str = "", status: int = 200, head: str = ""
 ) -> HTMLResponse:
-    """Draw a page; texts are escaped here, `body` is markup of this module."""
+    """Return a page; texts are escaped here, `body` is markup of this module."""
     message = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
     message += f'<p class="notice" role="status">{escape(notice)}</p>' if notice else ""
     return HTMLResponse(
@@ -37,7 +37,7 @@ def page(
 def field(
     label: str, name: str, *, kind: str = "text", complete: str = "off", value: str = "", focus: bool = False
 ) -> str:
-    """Draw a labelled field."""
+    """Return a labelled field."""
     return (
         f'<label for="{name}">{escape(label)}</label><input id="{name}" name="{name}" type="{kind}" required '
         f'autocomplete="{complete}" value="{escape(value)}" maxlength="400" spellcheck="false" '
@@ -46,7 +46,7 @@ def field(
 
 
 def form(action: str, key: str, fields: str, button: str, *, target: str = "", quiet: bool = False) -> str:
-    """Draw a form tied to this browser by its key."""
+    """Return a form tied to this browser by its key."""
     return (
         f'<form method="post" action="{escape(action)}"><input type="hidden" name="form_key" value="{escape(key)}">'
         f'<input type="hidden" name="next" value="{escape(target)}">{fields}'
@@ -55,7 +55,7 @@ def form(action: str, key: str, fields: str, button: str, *, target: str = "", q
 
 
 def login_body(key: str, target: str, *, base: str, login: str = "", oidc: bool = False, accounts: bool = True) -> str:
-    """Draw the ways in."""
+    """Return the form for login and password, with links to the other ways in."""
     if not accounts:
         return NO_ACCOUNTS.format(base=escape(base))
     fields = field("Login", "login", complete="username", value=login, focus=not login)
@@ -69,7 +69,7 @@ def login_body(key: str, target: str, *, base: str, login: str = "", oidc: bool 
 
 
 def code_body(key: str, target: str, *, base: str, login: str = "") -> str:
-    """Draw the form for a one-time code and a first password."""
+    """Return the form for a one-time code and a first password."""
     fields = field("Login", "login", complete="username", value=login, focus=True)
     fields += field("One-time code", "code", complete="one-time-code")
     fields += field("New password, at least 12 characters", "password", kind="password", complete="new-password")
@@ -78,7 +78,7 @@ def code_body(key: str, target: str, *, base: str, login: str = "") -> str:
 
 
 def password_body(key: str, *, base: str) -> str:
-    """Draw the form for another password."""
+    """Return the form to change the password."""
     fields = field("Password now", "old", kind="password", complete="current-password", focus=True)
     fields += field("New password, at least 12 characters", "password", kind="password", complete="new-password")
     fields += field("New password once more", "again", kind="password", complete="new-password")
@@ -86,14 +86,14 @@ def password_body(key: str, *, base: str) -> str:
 
 
 def confirm_body(key: str, target: str, name: str, *, base: str) -> str:
-    """Draw the form for fresh credentials."""
+    """Return the form to confirm credentials."""
     fields = field("Password", "password", kind="password", complete="current-password", focus=True)
     words = f"<p>A signature takes fresh credentials. Is it you, {escape(name)}?</p>"
     return words + form(f"{base}/confirm", key, fields, "Confirm", target=target)
 
 
 def logout_body(key: str, name: str, *, base: str) -> str:
-    """Draw the ways out."""
+    """Return the forms to sign out here or everywhere."""
     return (
         f"<p>You are signed in as {escape(name)}.</p>"
         + form(f"{base}/logout", key, "", "Sign out")
@@ -103,51 +103,6 @@ def logout_body(key: str, name: str, *, base: str) -> str:
 
 
 def go_on(target: str, title: str, *, base: str) -> HTMLResponse:
-    """Draw a page that goes on by itself: a step on this site, after which the browser sends the session's cookie."""
+    """Return a page that opens another one from this site, so that the browser sends the session's cookie."""
     head = f'<meta http-equiv="refresh" content="0;url={escape(target)}">'
     return page(title, f'<p><a href="{escape(target)}">Go on</a></p>', base=base, head=head)
-
-
-STYLE = """
-:root{color-scheme:light dark;--text:#0B1418;--back:#FFF;--soft:#F3F6F7;--line:#D5DDE1;--main:#0B6B6B;--on:#FFF;
---bad:#9C1F18}
-@media(prefers-color-scheme:dark){:root{--text:#E3EAED;--back:#10181C;--soft:#182228;--line:#2F3D45;--main:#5CC4BE;
---on:#10181C;--bad:#F2938C}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif}
-main{max-width:24rem;margin:12vh auto 0;padding:0 1.25rem}
-.logo{height:28px}
-h1{font-size:1.4rem;font-weight:600;margin:1.5rem 0 1rem}
-label{display:block;margin:.9rem 0 .25rem}
-input{width:100%;padding:.55rem .65rem;font:inherit;color:inherit;background:var(--soft);border:1px solid var(--line);
-border-radius:4px}
-input:focus,button:focus,a:focus{outline:2px solid var(--main);outline-offset:1px}
-button,.button{display:block;width:100%;margin-top:1.1rem;padding:.6rem;font:inherit;font-weight:600;text-align:center;
-color:var(--on);background:var(--main);border:1px solid var(--main);border-radius:4px;cursor:pointer;
-text-decoration:none}
-button.quiet{color:var(--main);background:none}
-a{color:var(--main)}
-pre{padding:.75rem;background:var(--soft);border:1px solid var(--line);border-radius:4px;white-space:pre-wrap}
-.error{color:var(--bad);border-left:3px solid var(--bad);padding-left:.6rem}
-.notice{border-left:3px solid var(--main);padding-left:.6rem}
-.more{margin-top:1.2rem}
-"""
-
-WATCH = """// Empties the page when its session has ended, so that the next person at this machine sees nothing of it.
-(() => {
-  const base = new URL(".", document.currentScript.src).pathname.replace(/login\\/$/, "");
-  const look = async () => {
-    try {
-      const answer = await fetch(base + "session", { cache: "no-store", redirect: "manual" });
-      if (answer.status === 401) {
-        document.documentElement.replaceChildren();
-        location.replace(base + "login?next=" + encodeURIComponent(location.pathname + location.search));
-      }
-    } catch { /* the server is away: nothing to say */ }
-  };
-  setInterval(look, 5000);
-  addEventListener("focus", look);
-  addEventListener("pageshow", look);
-  document.addEventListener("visibilitychange", look);
-})();
-"""

@@ -23,7 +23,12 @@ CHECKS_AT_ONCE = 2
 FLOW_COOKIE = "alertreview_oidc"
 HEALTH_PATHS = frozenset({"/health", "/ready"})
 SIGN_IN_PATHS = frozenset({"/login", "/logout", "/password", "/confirm", "/session"})
-THEME_FILES = {"logo.svg": "image/svg+xml", "favicon.svg": "image/svg+xml"}
+THEME_FILES = {
+    "logo.svg": "image/svg+xml",
+    "favicon.svg": "image/svg+xml",
+    "login.css": "text/css",
+    "watch.js": "text/javascript",
+}
 
 Form: TypeAlias = dict[str, str]
 Handler: TypeAlias = "Callable[[Visit, Application, Form], Response]"
@@ -59,8 +64,6 @@ class Routes:
                 self._form("/confirm", self.confirm),
                 Route("/login/oidc", self._shown(self.to_provider)),
                 Route("/login/oidc/callback", self._shown(self.from_provider)),
-                Route("/login/style.css", lambda _request: Response(pages.STYLE, media_type="text/css")),
-                Route("/login/watch.js", lambda _request: Response(pages.WATCH, media_type="text/javascript")),
                 Route("/login/{name}", theme_file),
                 Route("/session", self.session),
                 Route("/health", alive),
@@ -249,7 +252,7 @@ async def alive(_request: Request) -> Response:
 
 
 def theme_file(request: Request) -> Response:
-    """Return the logo or the icon."""
+    """Return a file of the sign-in pages."""
     name = request.path_params["name"]
     if name not in THEME_FILES:
         return PlainTextResponse("There is no such page.", 404)

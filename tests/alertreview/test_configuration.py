@@ -8,6 +8,7 @@ from alertreview.configuration import WebSettings, read_configuration
 from alertreview.settings import load_settings, load_web_settings
 from core.errors import SettingsError
 from dashboard import launch
+from tests.conftest import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -116,6 +117,17 @@ def test_the_file_says_the_same_as_the_variables(home: Path) -> None:
     assert web.oidc is not None
     assert (web.oidc.claim, web.oidc.client_secret) == ("email", "x" * 30)
     assert load_settings().database_url == f"sqlite:///{home}/other.db"
+
+
+def test_the_example_of_the_guide_sets_every_value_of_the_file(home: Path) -> None:
+    guide = (ROOT / "docs" / "administrators.md").read_text(encoding="utf-8")
+    (home / "alertreview.toml").write_text(guide.split("```toml\n")[1].split("```")[0])
+    found = read_configuration(home)
+    assert found.oidc is not None
+    assert found.proxy is not None
+    assert found.model_fields_set == set(type(found).model_fields)
+    assert found.proxy.model_fields_set == set(type(found.proxy).model_fields)
+    assert found.oidc.model_fields_set == set(type(found.oidc).model_fields)
 
 
 def test_options_precede_variables_precede_the_file_precedes_defaults(
