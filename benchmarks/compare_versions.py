@@ -56,7 +56,7 @@ def build(version, folder, real):
 
 def query(home, sql):
     """Return the rows of a query on the database of a site."""
-    with closing(sqlite3.connect(next(home.glob("*.sqlite*")))) as connection:
+    with closing(sqlite3.connect(home / "alertreview.db")) as connection:
         return connection.execute(sql).fetchall()
 
 
