@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from alertreview.reports.plot import Plot
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -44,9 +46,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """An SVG picture, which carries its own description, and its caption."""
+    """A figure and its caption."""
 
-    svg: str
+    plot: Plot
     caption: str
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from alertreview.reports.blocks import Block, Bullets, Cards, Document, Figure, Heading, Paragraph, Table
 from alertreview.reports.checklists import checklist_blocks
-from alertreview.reports.figures import alert_rate_figure, dot_figure, flow_figure, roc_figure
+from alertreview.reports.figures import agreement_of_readers, alert_rate, flow, roc
+from alertreview.reports.plot import Plot
 from alertreview.reports.signing import Signature, content_hash
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
@@ -77,6 +78,11 @@ def _card(figure: Estimate, *, percent: bool = False) -> tuple[str, str]:
     return value, interval.strip("()")
 
 
+def _figure(plot: Plot | None, caption: str) -> list[Block]:
+    """Return a figure, or nothing when it cannot be drawn; the table below it has the reason."""
+    return [Figure(plot, caption)] if plot else []
+
+
 def _limits(report: StudyReport) -> list[Block]:
     limits = tuple(warning for warning in report.warnings if warning != OPEN_PANEL_LIMIT)  # said above, first of all
     return [Heading("What limits these figures"), Bullets(limits)] if limits else []
@@ -85,7 +91,7 @@ def _limits(report: StudyReport) -> list[Block]:
 def _flow(report: StudyReport) -> list[Block]:
     blocks: list[Block] = [
         Heading("Cases"),
-        Figure(flow_figure(report.flow, hidden=hidden_count(report)), "From instances to decided cases."),
+        Figure(flow(report.flow, hidden=hidden_count(report)), "From instances to decided cases."),
     ]
     if report.strata:
         rows = tuple(
@@ -106,9 +112,6 @@ def _flow(report: StudyReport) -> list[Block]:
 
 def _auc(report: StudyReport) -> list[Block]:
     primary = report.primary
-    curves = [(s.label, s.auc_weighted, s.roc_weighted) for s in primary.scorers]
-    if not any(c[2].false_alert_fraction for c in curves):
-        curves = [(s.label, s.auc_naive, s.roc_naive) for s in primary.scorers]
     rows = tuple(
         (s.label, s.auc_naive.text(), s.auc_weighted.text(), s.auc_task_mean.text(), str(s.n), str(s.n_positive))
         for s in primary.scorers
@@ -129,7 +132,7 @@ def _auc(report: StudyReport) -> list[Block]:
     blocks: list[Block] = [
         Heading("How well cases are ranked"),
         Paragraph(f"{primary.title}. {_share_sentence(primary)}"),
-        Figure(roc_figure(curves), "ROC curves; the band around the first is a pointwise interval."),
+        *_figure(roc(primary, report.primary_scorer), "ROC curves; the band around the first is a pointwise interval."),
         Table("Naive and weighted, side by side.", header, rows, frozenset({4, 5})),
     ]
     if pairs:
@@ -158,7 +161,7 @@ def _rates(report: StudyReport) -> list[Block]:
         return []
     blocks: list[Block] = [
         Heading("How many alerts are relevant"),
-        Figure(alert_rate_figure(curves[0]), "True-alert rate by alert budget; the band is an interval."),
+        *_figure(alert_rate(curves[0], HEADLINE_BUDGET), "True-alert rate by alert budget; the band is an interval."),
     ]
     rows = tuple(row for curve in curves for row in _rate_rows(curve))
     header = ("Alerts", "Per patient-day", "True-alert rate", "Judged cases", "Alerts of the run", "Reading, min/day")
@@ -185,8 +188,6 @@ def _rate_rows(curve: AlertRateCurve) -> list[tuple[str, ...]]:
 
 def _agreement(report: StudyReport) -> list[Block]:
     found = report.agreement
-    pairs = [(f"{p.reader_a} – {p.reader_b}", p.cohen) for p in found.pairs]
-    dots = [("All readers (Fleiss κ)", found.positive.fleiss), *pairs]
     named = [("Relevant or not, all cases", found.positive), ("Usual, unusual or relevant, all cases", found.answers)]
     named += [(KIND_WORDS.get(f.name, f.name), f) for f in (*found.by_kind, *found.by_decision)]
     named += [(f"Task: {f.name}", f) for f in found.by_task]
@@ -197,10 +198,7 @@ def _agreement(report: StudyReport) -> list[Block]:
     )
     blocks: list[Block] = [
         Heading("How far readers agree"),
-        Figure(
-            dot_figure(dots, 0.2, "fair from here", low=-0.2, high=1.0),
-            "Fleiss κ of all, Cohen κ of pairs.",
-        ),
+        *_figure(agreement_of_readers(found), "Fleiss κ of all, Cohen κ of pairs."),
         Table("Agreement; no coefficient is to be read without the raw one.", header, rows, frozenset({5})),
     ]
     if pair_rows:

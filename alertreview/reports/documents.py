@@ -12,6 +12,7 @@ from pathlib import Path
 
 from alertreview.reports.blocks import Block, Bullets, Cards, Document, Figure, Heading, Paragraph, Table
 from alertreview.reports.content import report_document
+from alertreview.reports.plot import draw_svg
 from alertreview.reports.signing import Signature, canonical_json
 from core.errors import AlertReviewError
 from core.studies.report import StudyReport
@@ -71,7 +72,7 @@ def _block(block: Block) -> str:
         case Cards():
             return '<div class="cards">' + "".join(_card(*item) for item in block.items) + "</div>"
         case Figure():
-            return f"<figure>{block.svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
+            return f"<figure>{draw_svg(block.plot)}<figcaption>{escape(block.caption)}</figcaption></figure>"
         case Table():
             return _table(block)
 
@@ -135,13 +136,14 @@ def write_pdf(document: Document) -> bytes:
     return bytes(made)
 
 
-def _plain(part: object) -> dict[str, object]:
-    """Fields of a block or of the document, without the blocks inside."""
-    if not dataclasses.is_dataclass(part):
-        return {}
+def _plain(part: Block | Document) -> dict[str, object]:
+    """Return the fields of a block or of the document, without the blocks inside."""
     plain: dict[str, object] = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.name != "blocks"}
-    if isinstance(part, Table):
-        plain["numeric"] = sorted(part.numeric)
+    match part:
+        case Table():
+            plain["numeric"] = sorted(part.numeric)
+        case Figure():
+            plain |= {"plot": None, "svg": draw_svg(part.plot)}
     return plain
 
 

@@ -1,251 +1,352 @@
-"""Figures of a report document as plain SVG: no script, no outside reference, the same bytes for the same report."""
+"""The figures of a study's report and of a run's sensitivity, each described once for page, HTML and PDF."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Mapping, Sequence
 
-from core.statistics.estimate import Estimate, RocCurve
-from core.studies.report import AlertRateCurve, FlowDiagram
+from alertreview.reports.plot import (
+    Anchor,
+    Axis,
+    Band,
+    Box,
+    Curve,
+    Dots,
+    Key,
+    Mark,
+    Plot,
+    Segment,
+    Stroke,
+    Tone,
+    Words,
+    shorten,
+)
+from core.scoring.sensitivity import SensitivityPoint, Varied
+from core.statistics.estimate import BudgetPoint, Estimate
+from core.studies.report import AgreementReport, AlertRateCurve, FlowDiagram, ReaderReport, ResultSet
 
-ACCENT, STRONG, MUTED, AXIS, GRID, TEXT = "#0B6B6B", "#63747E", "#55646E", "#B9C4CA", "#E9EEF0", "#0B1418"
-FONT = "'Source Sans 3','Source Sans Pro','Libertinus Serif',system-ui,sans-serif"
-
-"""Stands where a number would give the others' answers away; a zero would be a false statement."""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A plotting area in pixels, and the ranges of its axes."""
-
-    left: float
-    top: float
-    width: float
-    height: float
-    x_from: float
-    x_to: float
-    y_from: float = 0.0
-    y_to: float = 1.0
-
-    def x(self, value: float) -> float:
-        """Pixel of an abscissa."""
-        return self.left + self.width * (value - self.x_from) / (self.x_to - self.x_from)
-
-    def y(self, value: float) -> float:
-        """Pixel of an ordinate."""
-        return self.top + self.height * (self.y_to - value) / (self.y_to - self.y_from)
-
-
-def svg(width: int, height: int, alt: str, parts: Sequence[str]) -> str:
-    """Wrap drawn parts into an SVG picture that says what it shows."""
-    words = escape(alt, quote=True)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{words}" font-family="{FONT}" font-size="12"><title>{words}</title>'
-        f"{''.join(parts)}</svg>"
-    )
+TENTHS = tuple((tick / 10, f"{tick / 10:.1f}") for tick in range(0, 11, 2))
+PERCENTS = tuple((tick / 10, f"{10 * tick}%") for tick in range(0, 11, 2))
+DOTTED = Stroke(Tone.MUTED, 1, "dot")
+STROKES = (
+    Stroke(Tone.ACCENT, 2.5),
+    Stroke(Tone.STRONG, 1.8, "dash"),
+    Stroke(Tone.STRONG, 1.8, "dot"),
+    Stroke(Tone.STRONG, 1.8, "dashdot"),
+    Stroke(Tone.ATTENTION, 1.8),
+    Stroke(Tone.ATTENTION, 1.8, "dash"),
+    Stroke(Tone.ATTENTION, 1.8, "dot"),
+)
+"""Of the lines of a figure, the most important one first; a figure shows no more lines than these."""
 
 
-def text(
-    x: float, y: float, words: str, *, anchor: str = "start", colour: str = MUTED, size: float = 12, bold: bool = False
-) -> str:
-    """Write one line of text at a point."""
-    weight = ' font-weight="600"' if bold else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" font-size="{size:g}"{weight}>'
-        f"{escape(words)}</text>"
-    )
-
-
-def line(x1: float, y1: float, x2: float, y2: float, *, colour: str = AXIS, width: float = 1, dash: str = "") -> str:
-    """Draw a straight line."""
-    pattern = f' stroke-dasharray="{dash}"' if dash else ""
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
-        f'stroke-width="{width:g}"{pattern}/>'
-    )
-
-
-def curve(points: Sequence[tuple[float, float]], *, colour: str, width: float = 2.5, dash: str = "") -> str:
-    """Draw a line through points."""
-    pattern = f' stroke-dasharray="{dash}"' if dash else ""
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width:g}"{pattern}/>'
-
-
-def area(points: Sequence[tuple[float, float]]) -> str:
-    """Fill a band in the accent colour."""
-    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polygon points="{path}" fill="{ACCENT}" fill-opacity="0.14"/>'
-
-
-def roc_figure(curves: Sequence[tuple[str, Estimate, RocCurve]]) -> str:
-    """ROC curves on a square; the first with its band.
+def roc(result: ResultSet, primary: str, *, most: int = len(STROKES)) -> Plot | None:
+    """Return the ROC curves of the primary scorer, with its band, and of the best others.
 
     Parameters
     ----------
-    curves : sequence of (name, AUC, curve)
-        Those without a curve are left out of the drawing and named with their reason.
+    result : ResultSet
+        Its weighted curves; the unweighted ones when no weighted curve can be computed.
+    primary : str
+        Key of the primary scorer.
+    most : int
+        How many curves fit into the figure.
+
+    Returns
+    -------
+    Plot or None
+        None when there is no curve.
     """
-    frame = Frame(52, 14, 320, 320, 0.0, 1.0)
-    parts = [line(frame.x(t), frame.y(0), frame.x(t), frame.y(1), colour=GRID) for t in _TENTHS]
-    parts += [line(frame.x(0), frame.y(t), frame.x(1), frame.y(t), colour=GRID) for t in _TENTHS]
-    parts += [text(frame.x(t), frame.y(0) + 18, f"{t:.1f}", anchor="middle") for t in _TENTHS]
-    parts += [text(frame.x(0) - 8, frame.y(t) + 4, f"{t:.1f}", anchor="end") for t in _TENTHS]
-    parts.append(text(frame.x(0.5), frame.y(0) + 38, "False-alert fraction (1 − specificity)", anchor="middle"))
-    parts.append(_upright(14, frame.y(0.5), "Relevant cases found (sensitivity)"))
-    parts.append(line(frame.x(0), frame.y(0), frame.x(1), frame.y(1), dash="2 3"))
-    drawn = [c for c in curves if c[2].false_alert_fraction]
-    for position, (_, _, found) in reversed(list(enumerate(drawn))):
-        first = position == 0
-        if first and found.band_at:
-            upper = [(frame.x(x), frame.y(y)) for x, y in zip(found.band_at, found.band_high, strict=True)]
-            lower = [(frame.x(x), frame.y(y)) for x, y in zip(found.band_at, found.band_low, strict=True)]
-            parts.append(area(upper + lower[::-1]))
-        corners = zip(found.false_alert_fraction, found.found_fraction, strict=True)
-        points = [(frame.x(x), frame.y(y)) for x, y in corners]
-        style = {"colour": ACCENT} if first else {"colour": STRONG, "dash": _DASHES[(position - 1) % len(_DASHES)]}
-        parts.append(curve(points, width=2.5 if first else 1.5, **style))
-    parts += _key(curves, 392.0, frame.top + 12)
-    names = "; ".join(f"{name} {auc.text()}" for name, auc, _ in curves)
-    return svg(660, 392, f"ROC curves, band around the first. AUC: {names}. Chance 0.50.", parts)
-
-
-_TENTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-_DASHES = ("7 4", "2 3", "9 3 2 3", "4 2")
-
-
-def _key(curves: Sequence[tuple[str, Estimate, RocCurve]], x: float, y: float) -> list[str]:
-    parts, drawn = [], 0
-    for name, auc, found in curves:
-        colour, dash = MUTED, ""
-        if found.false_alert_fraction:
-            colour, dash = (ACCENT, "") if drawn == 0 else (STRONG, _DASHES[(drawn - 1) % len(_DASHES)])
-            parts.append(line(x, y - 4, x + 24, y - 4, colour=colour, width=2, dash=dash))
-            drawn += 1
-        parts.append(text(x + 32, y, shorten(name, 32), colour=colour, bold=colour == ACCENT))
-        parts.append(text(x + 32, y + 15, shorten(auc.text(), 40), size=11))
-        y += 38
-    return [*parts, text(x + 32, y, "Chance, dotted: 0.50", size=11)]
-
-
-def shorten(words: str, most: int) -> str:
-    """Cut a text that would run out of its place."""
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
-
-
-def _upright(x: float, y: float, words: str) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" fill="{MUTED}" font-size="12" '
-        f'transform="rotate(-90 {x:.1f} {y:.1f})">{escape(words)}</text>'
+    weighted = any(s.roc_weighted.found_fraction for s in result.scorers)
+    curves = [
+        (s.scorer == primary, s.label, *((s.auc_weighted, s.roc_weighted) if weighted else (s.auc_naive, s.roc_naive)))
+        for s in result.scorers
+    ]
+    curves = [curve for curve in curves if curve[-1].found_fraction]
+    curves.sort(key=lambda curve: (not curve[0], -(curve[2].value or 0.0)))
+    shown = list(zip(curves[:most], STROKES, strict=False))
+    if not shown:
+        return None
+    marks: list[Mark] = [Segment((0, 0), (1, 1), DOTTED)]
+    first = curves[0][-1]
+    marks.append(Band(tuple(zip(first.band_at, first.band_low, first.band_high, strict=True))))
+    for (*_, found), stroke in reversed(shown):
+        points = tuple(zip(found.false_alert_fraction, found.found_fraction, strict=True))
+        marks.append(Curve(points, stroke, hover=tuple(f"finds {y:.0%} at {x:.0%} false alerts" for x, y in points)))
+    which = "" if weighted else " without weights"
+    names = "; ".join(f"{shorten(label, 40)} AUC {auc.text()}" for (_, label, auc, _), _ in shown)
+    key = [Key(shorten(label, 32), shorten(auc.text(), 40), stroke) for (_, label, auc, _), stroke in shown]
+    return Plot(
+        tuple(marks),
+        f"ROC curves{which}, 95% interval as a band around the first. {names}; chance 0.50.",
+        Axis(0, 1, "False-alert fraction (1 − specificity)", TENTHS, grid=True),
+        Axis(0, 1, "Relevant cases found (sensitivity)", TENTHS, grid=True),
+        height=310,
+        square=True,
+        key=(*key, Key("Chance", "0.50", DOTTED)),
     )
 
 
-def alert_rate_figure(found: AlertRateCurve) -> str:
-    """True-alert rate over alert budgets on a logarithmic axis, with intervals and the share among all candidates."""
-    points = [p for p in found.points if p.rate.value is not None]
+def nearest_budget(points: Sequence[BudgetPoint], chosen: float) -> BudgetPoint:
+    """Return the point of a curve whose budget is nearest to the chosen one."""
+    return min(points, key=lambda point: abs(point.alerts_per_patient_day - chosen))
+
+
+def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
+    """Return the true-alert rate over alert budgets, with its band and the budget nearest to the chosen one.
+
+    None when no budget has a rate.
+    """
+    points = [point for point in curve.points if point.rate.value is not None and point.alerts_per_patient_day > 0]
     if not points:
-        return svg(660, 40, f"No true-alert rate: {found.reason or 'no judged case is inside any budget'}.", [])
-    ends = [math.log10(p.alerts_per_patient_day) for p in points]
-    pad = 0.08 * (max(ends) - min(ends)) or 0.3
-    frame = Frame(58, 14, 580, 250, min(ends) - pad, max(ends) + pad)
-    parts = [line(frame.left, frame.y(t), frame.left + frame.width, frame.y(t), colour=GRID) for t in _TENTHS]
-    parts += [text(frame.left - 8, frame.y(t) + 4, f"{100 * t:.0f}%", anchor="end") for t in _TENTHS]
-    parts += [
-        text(frame.x(at), frame.y(0) + 18, f"{p.alerts_per_patient_day:g}", anchor="middle")
-        for at, p in zip(ends, points, strict=True)
+        return None
+    places = [(math.log10(point.alerts_per_patient_day), point.rate.value or 0.0) for point in points]
+    said = [f"{point.rate.text(percent=True)} at {point.alerts_per_patient_day:g}" for point in points]
+    start, end = places[0][0], places[-1][0]
+    pad = 0.06 * (end - start) or 0.3
+    here = points.index(nearest_budget(points, chosen))
+    (x, rate), late = places[here], places[here][0] > start + 0.4 * (end - start)
+    band = [
+        (x, point.rate.low, point.rate.high)
+        for (x, _), point in zip(places, points, strict=True)
+        if point.rate.low is not None and point.rate.high is not None
     ]
-    middle = frame.left + frame.width / 2
-    parts.append(text(middle, frame.y(0) + 38, "Alert budget (alerts per patient-day, log scale)", anchor="middle"))
-    parts.append(_upright(14, frame.y(0.5), "True-alert rate"))
-    banded = [(frame.x(at), p.rate) for at, p in zip(ends, points, strict=True) if p.rate.has_interval]
-    parts.append(
-        area(
-            [(x, frame.y(r.high or 0.0)) for x, r in banded] + [(x, frame.y(r.low or 0.0)) for x, r in banded[::-1]],
-        )
+    marks: list[Mark] = [
+        Band(tuple(band)),
+        Segment((x, 0), (x, rate), DOTTED),
+        Curve(tuple(places), STROKES[0], dots=6, hover=tuple(f"{words} alerts per patient-day" for words in said)),
+        Dots((places[here],), size=11, ring=True),
+        # Rates mostly fall, so that there is room below on the left and above on the right.
+        Words(
+            places[here],
+            said[here],
+            Tone.ACCENT,
+            Anchor.END if late else Anchor.START,
+            bold=True,
+            shift=(-9 if late else 9, -18 if late or rate > 0.8 else 12),
+        ),
+    ]
+    share = curve.positive_share.value
+    if share is not None:
+        marks.append(Segment((start - pad, share), (end + pad, share), DOTTED))
+        words = f"share of relevant among all candidates, {share:.0%}"
+        at, anchor = (start - pad, Anchor.START) if late else (end + pad, Anchor.END)
+        marks.append(Words((at, share), words, anchor=anchor, shift=(0, 5)))
+    ticks = [(x, f"{point.alerts_per_patient_day:g}") for (x, _), point in zip(places, points, strict=True)]
+    return Plot(
+        tuple(marks),
+        f"True-alert rate by alerts per patient-day, 95% interval as a band: {'; '.join(said)}.",
+        Axis(
+            start - pad,
+            end + pad,
+            "Alert budget (alerts per patient-day, log scale)",
+            tuple(ticks[:: 1 + len(ticks) // 9]),
+        ),
+        Axis(0, 1.04, "True-alert rate", PERCENTS, grid=True),
+        height=250,
     )
-    if found.positive_share.value is not None:
-        level = frame.y(found.positive_share.value)
-        parts.append(line(frame.left, level, frame.left + frame.width, level, colour=STRONG, dash="2 3"))
-        share = f"share of relevant cases among all candidates, {100 * found.positive_share.value:.0f}%"
-        parts.append(text(frame.left + frame.width, level + 15, share, anchor="end", size=11))
-    parts.append(
-        curve([(frame.x(at), frame.y(p.rate.value or 0.0)) for at, p in zip(ends, points, strict=True)], colour=ACCENT)
+
+
+def auc_of_methods(result: ResultSet, primary: str) -> Plot | None:
+    """Return the AUC of every method on the same cases; None when none can be computed."""
+    rows = {s.label: s.auc_weighted for s in sorted(result.scorers, key=lambda s: s.scorer != primary)}
+    return _intervals("AUC of methods", rows, 0.5, "chance")
+
+
+def auc_by_reader(readers: Sequence[ReaderReport], primary: str) -> Plot | None:
+    """Return the AUC of the primary method when one reader alone gives the labels."""
+    rows = {_reader(r.reader): r.auc_against[primary] for r in readers if primary in r.auc_against}
+    return _intervals("AUC by reader", rows, 0.5, "chance", first_stands_out=False)
+
+
+def agreement_of_readers(agreement: AgreementReport) -> Plot | None:
+    """Return how far all readers and each pair agree on what is relevant, beyond chance."""
+    pairs = {f"{_reader(p.reader_a)} – {_reader(p.reader_b)}": p.cohen for p in agreement.pairs}
+    rows = {"All readers (Fleiss κ)": agreement.positive.fleiss, **pairs}
+    return _intervals("Agreement of readers, kappa", rows, 0.2, "fair from here")
+
+
+def _reader(code: str) -> str:
+    return code.replace("-", " ").capitalize()
+
+
+def _intervals(
+    what: str, rows: Mapping[str, Estimate], reference: float, word: str, *, first_stands_out: bool = True
+) -> Plot | None:
+    """Return estimates under each other with their intervals and a reference line; what has no value is left out."""
+    shown = [(name, found, found.value) for name, found in rows.items() if found.value is not None]
+    if not shown:
+        return None
+    ends = [end for _, e, _ in shown for end in (e.value, e.low, e.high) if end is not None]
+    low, high = min(*ends, reference), max(*ends, reference)
+    pad = 0.06 * (high - low) or 0.05
+    top = len(shown) - 0.4
+    marks: list[Mark] = [
+        Segment((reference, -0.6), (reference, top), DOTTED),
+        Words((reference, top), word, anchor=Anchor.MIDDLE, shift=(0, 5)),
+    ]
+    for place, (name, found, value) in enumerate(shown):
+        y = float(len(shown) - 1 - place)
+        tone = Tone.ACCENT if first_stands_out and name == next(iter(rows)) else Tone.STRONG
+        if found.low is not None and found.high is not None:
+            marks.append(Segment((found.low, y), (found.high, y), Stroke(tone, 2)))
+        marks.append(Dots(((value, y),), tone, 10))
+    places = range(len(shown))[::-1]
+    return Plot(
+        tuple(marks),
+        f"{what} with 95% intervals: {'; '.join(f'{shorten(name, 40)} {found.text()}' for name, found, _ in shown)}.",
+        Axis(low - pad, high + pad, ticks=_tenths(low, high)),
+        Axis(
+            -0.6,
+            top,
+            ticks=tuple((y, shorten(name, 28)) for y, (name, _, _) in zip(places, shown, strict=True)),
+            line=False,
+        ),
+        height=30 * len(shown),
+        values=tuple((y, found.text()) for y, (_, found, _) in zip(places, shown, strict=True)),
     )
-    parts += [_dot(frame.x(at), frame.y(p.rate.value or 0.0)) for at, p in zip(ends, points, strict=True)]
-    said = "; ".join(f"{p.rate.text(percent=True)} at {p.alerts_per_patient_day:g}" for p in points)
-    return svg(660, 322, f"True-alert rate by alerts per patient-day: {said}.", parts)
 
 
-def _dot(x: float, y: float, colour: str = ACCENT) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
+def _tenths(low: float, high: float, most: int = 6) -> tuple[tuple[float, str], ...]:
+    """Return whole tenths inside a range, or every second or fifth where they are too many."""
+    for step in (1, 2, 5):
+        first, last = math.ceil(10 * low / step - 1e-9), math.floor(10 * high / step + 1e-9)
+        if last - first < most:
+            break
+    return tuple((step * n / 10, f"{step * n / 10:.1f}") for n in range(first, last + 1))
 
 
-def dot_figure(rows: Sequence[tuple[str, Estimate]], reference: float, word: str, *, low: float, high: float) -> str:
-    """Intervals of several figures under each other, with a reference line.
+FLOW_ROW, FLOW_BOX, FLOW_LINE = 50.0, 32.0, 18.0
+
+
+def flow(found: FlowDiagram, *, hidden: str = "") -> Plot:
+    """Return the way from instances to decided cases, with what was left out below.
 
     Parameters
     ----------
-    rows : sequence of (name, figure)
-        The first one in the accent colour.
-    reference : float
-        Where the dotted line stands.
-    word : str
-        What it means.
-    low, high : float
-        Range of the axis.
+    found : FlowDiagram
+    hidden : str
+        Words in the place of the decided cases, while a reader may not know how many they are.
     """
-    frame = Frame(190, 26, 300, 30.0 * len(rows), low, high)
-    bottom = frame.top + frame.height
-    parts = [
-        line(frame.x(reference), frame.top - 4, frame.x(reference), bottom, colour=MUTED, dash="3 3"),
-        text(frame.x(reference), frame.top - 10, word, anchor="middle", size=11),
-        line(frame.left, bottom, frame.left + frame.width, bottom),
-    ]
-    steps = 5
-    ticks = [low + i * (high - low) / steps for i in range(steps + 1)]
-    parts += [text(frame.x(t), bottom + 16, f"{t:.1f}", anchor="middle", size=11) for t in ticks]
-    for position, (name, figure) in enumerate(rows):
-        y, colour = frame.top + 30.0 * position + 15, ACCENT if position == 0 else STRONG
-        parts.append(text(178, y + 4, shorten(name, 28), anchor="end", colour=TEXT))
-        if figure.value is None:
-            parts.append(text(frame.left + 6, y + 4, shorten(figure.reason, 74), size=11))
-            continue
-        if figure.low is not None and figure.high is not None:
-            ends = (min(max(e, low), high) for e in (figure.low, figure.high))
-            parts.append(line(frame.x(next(ends)), y, frame.x(next(ends)), y, colour=colour, width=2))
-        parts.append(_dot(frame.x(min(max(figure.value, low), high)), y, colour))
-        parts.append(text(652, y + 4, figure.text(), anchor="end", colour=colour, bold=position == 0))
-    said = "; ".join(f"{name}: {figure.text()}" for name, figure in rows)
-    return svg(660, int(bottom + 28), f"{said}. Dotted: {word} {reference:g}.", parts)
-
-
-def flow_figure(flow: FlowDiagram, *, hidden: str = "") -> str:
-    """From instances to decided cases, with what was left out on the right; `hidden` stands for a hidden number."""
     steps = [
-        ("patient-state instances", flow.n_instances),
-        ("candidates (order groups once)", flow.n_candidates),
-        ("cases chosen", flow.n_chosen),
-        ("cases with a judgment", flow.n_judged),
-        ("cases with all judgments", flow.n_complete),
+        ("patient-state instances", found.n_instances),
+        ("candidates (order groups once)", found.n_candidates),
+        ("cases chosen", found.n_chosen),
+        ("cases with a judgment", found.n_judged),
+        ("cases with all judgments", found.n_complete),
     ]
     shown = [(words, f"{n:,}") for words, n in steps if n is not None]
-    shown.append(("cases decided by majority", hidden or f"{flow.n_decided:,}"))
-    parts = []
-    for position, (words, n) in enumerate(shown):
-        y = 8.0 + 52 * position
-        parts.append(f'<rect x="8" y="{y:.1f}" width="300" height="34" fill="none" stroke="{AXIS}" rx="4"/>')
-        parts.append(text(24, y + 22, n, colour=TEXT, bold=True))
+    shown.append(("cases decided by majority", hidden or f"{found.n_decided:,}"))
+    reasons = [f"left out: {n} {why}" for why, n in sorted(found.left_out.items())]
+    height = FLOW_ROW * len(shown) - (FLOW_ROW - FLOW_BOX) + FLOW_LINE * len(reasons)
+    marks: list[Mark] = []
+    for place, (words, n) in enumerate(shown):
+        top = height - FLOW_ROW * place
+        if place:
+            marks.append(Segment((0.5, top + FLOW_ROW - FLOW_BOX), (0.5, top), Stroke(Tone.STRONG, 1.5), arrow=True))
+        marks.append(Box((0, top), (1, top - FLOW_BOX)))
+        marks.append(Words((0.04, top - 21), n, Tone.TEXT, bold=True))
         if n != hidden:
-            parts.append(text(298, y + 22, words, anchor="end"))
-        if position + 1 < len(shown):
-            parts.append(line(158, y + 34, 158, y + 46, colour=STRONG, width=1.5))
-            parts.append(f'<path d="M154 {y + 45:.1f}L158 {y + 52:.1f}L162 {y + 45:.1f}Z" fill="{STRONG}"/>')
-    y = 8.0 + 52 * (len(shown) - 1) + 22
-    reasons = [f"{n} {why}" for why, n in sorted(flow.left_out.items())]
-    for position, words in enumerate(reasons):
-        parts.append(
-            text(330, y + 16 * (position - (len(reasons) - 1) / 2), shorten(f"left out: {words}", 50), size=11)
-        )
+            marks.append(Words((0.96, top - 21), words, anchor=Anchor.END))
+    for place, words in enumerate(reversed(reasons)):
+        marks.append(Words((0, FLOW_LINE * place), shorten(words, 50)))
     said = ", ".join(f"{words}: {n}" if n == hidden else f"{n} {words}" for words, n in shown)
-    return svg(660, int(52 * len(shown) + 8 + 8 * max(0, len(reasons) - 2)), f"Flow: {said}.", parts)
+    return Plot(
+        tuple(marks),
+        f"Flow: {'; '.join([said, *reasons])}.",
+        Axis(0, 1, line=False),
+        Axis(0, height, line=False),
+        height=int(height),
+        width=320,
+    )
+
+
+SETTINGS = {Varied.GRAPH_SIZE: "nodes in the graph", Varied.REGULARIZATION: "regulariser γ_g"}
+
+
+def sensitivity(points: Sequence[SensitivityPoint], varied: Varied, own: float, *, auc: bool) -> Plot | None:
+    """Return what a parameter of the graph changes, one line for each scorer; None when no point has an AUC.
+
+    Parameters
+    ----------
+    points : sequence of SensitivityPoint
+        Of all scorers and settings.
+    varied : Varied
+        The parameter.
+    own : float
+        The run's own setting, which is marked.
+    auc : bool
+        Whether the AUC on judged cases is drawn; else the share of the run's first alerts that is found again.
+    """
+    shown = [point for point in points if point.varied is varied]
+    if not shown or (auc and all(point.auc.value is None for point in shown)):
+        return None
+    settings = sorted({point.setting for point in shown})
+    curves: dict[str, list[Estimate]] = {}
+    for point in sorted(shown, key=lambda point: point.setting):
+        curves.setdefault(point.scorer, []).append(point.auc if auc else Estimate(point.shared))
+    return settings_curves(
+        [f"{setting:g}" for setting in settings],
+        curves,
+        SETTINGS[varied],
+        "AUC on judged cases" if auc else "Found again",
+        own=settings.index(own) if own in settings else None,
+        percent=not auc,
+    )
+
+
+def settings_curves(
+    settings: Sequence[str],
+    curves: Mapping[str, Sequence[Estimate]],
+    x_title: str,
+    y_title: str,
+    *,
+    own: int | None = None,
+    percent: bool = False,
+    bars: str = "95% intervals",
+) -> Plot:
+    """Return one line for each method over equally spaced settings.
+
+    Parameters
+    ----------
+    settings : sequence of str
+        Left to right.
+    curves : mapping of str to sequence of Estimate
+        By method one value for each setting; what cannot be computed leaves a gap.
+    x_title, y_title : str
+    own : int or None
+        Place of the setting of the run itself, marked by a dotted line.
+    percent : bool
+        Whether values are shares.
+    bars : str
+        What the bars are.
+    """
+    marks: list[Mark] = []
+    if own is not None:
+        marks += [Segment((own, 0), (own, 1.04), DOTTED), Words((own, 0), "this run", shift=(4, 6))]
+    shown = list(zip(curves.items(), STROKES, strict=False))
+    for number, ((name, found), stroke) in enumerate(shown):
+        # Beside each other, so that their bars can be told apart.
+        shift = 0.05 * (number - (len(shown) - 1) / 2)
+        there = [(place + shift, e, e.value) for place, e in enumerate(found) if e.value is not None]
+        marks.append(
+            Curve(
+                tuple((x, value) for x, _, value in there),
+                stroke,
+                dots=7,
+                low=tuple(value if e.low is None else e.low for _, e, value in there),
+                high=tuple(value if e.high is None else e.high for _, e, value in there),
+                hover=tuple(f"{shorten(name, 40)}: {e.text(percent=percent)}" for _, e, _ in there),
+            )
+        )
+    said = (
+        f"{name}: {'; '.join(f'{e.text(percent=percent)} at {at}' for at, e in zip(settings, found, strict=True))}."
+        for name, found in curves.items()
+    )
+    said_bars = f"; bars are {bars}" if any(e.has_interval for found in curves.values() for e in found) else ""
+    return Plot(
+        tuple(marks),
+        f"{y_title} by {x_title}{said_bars}. {' '.join(said)}",
+        Axis(-0.4, len(settings) - 0.6, x_title, tuple(enumerate(settings))),
+        Axis(0, 1.04, y_title, PERCENTS if percent else TENTHS, grid=True),
+        height=200,
+        key=tuple(Key(shorten(name, 32), "", stroke) for (name, _), stroke in shown),
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alertreview.reports.blocks import Figure
-from alertreview.reproduce.figures import spread_curves
+from alertreview.reports.figures import settings_curves
 from alertreview.reproduce.medical import (
     N_NODES,
     MedicalStudy,
@@ -25,6 +25,7 @@ from alertreview.settings import Progress
 from core.evaluation import rank_auc
 from core.scoring.calibration import calibrate, soft_label_evidence
 from core.scoring.task_graph import build_task_graph, extend
+from core.statistics.estimate import Estimate
 from core.validation import FloatArray
 
 SIZES: Final = (50, 100, 200, 400)
@@ -169,10 +170,10 @@ def _figure(rows: Sequence[Row], methods: Mapping[str, str], ticks: Sequence[flo
     for method, shown in methods.items():
         for scaled, word in ((False, "unscaled"), (True, "scaled")):
             found = [np.array(_of(rows, method, tick, scaled, "auc")) for tick in ticks]
-            curves[f"{shown}, {word}"] = [
-                (float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0) for values in found
-            ]
-    drawing = spread_curves([f"{tick:g}" for tick in ticks], curves, x_title, "AUC on the judged cases")
+            ends = [(a.mean(), a.std(ddof=1) if len(a) > 1 else 0.0) for a in found]
+            curves[f"{shown}, {word}"] = [Estimate(float(m), float(m - sd), float(m + sd)) for m, sd in ends]
+    names = [f"{tick:g}" for tick in ticks]
+    drawing = settings_curves(names, curves, x_title, "AUC on the judged cases", bars="one standard deviation")
     return Figure(drawing, f"AUC by {x_title}; bars are one standard deviation over runs.")
 
 

@@ -6,6 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.access.site import PersonView
+from alertreview.reports import figures
+from alertreview.reports.plot import Plot
 from alertreview.reports.signing import content_hash
 from alertreview.rights import Action
 from core.statistics.estimate import Estimate
@@ -13,7 +15,7 @@ from core.studies.make_report import hidden_count
 from core.studies.report import AlertRateCurve, ResultSet, StudyReport
 from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT
 from dashboard import texts
-from dashboard.charts.report import DotRow, alert_rate, dots, left_out_sentence, nearest_budget, roc
+from dashboard.charts.plot import chart
 from dashboard.components import cards
 from dashboard.components.acting import confirm_link, looking_as
 from dashboard.components.studies import planner
@@ -188,7 +190,7 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
     scorer = result.scorer(report.primary_scorer)
     curve = _curve(result)
     rates = [p for p in curve.points if p.rate.value is not None] if curve else []
-    point = nearest_budget(rates, CHOSEN_BUDGET) if rates else None
+    point = figures.nearest_budget(rates, CHOSEN_BUDGET) if rates else None
     return (
         texts.estimate_tile(
             "AUC, design-weighted",
@@ -202,7 +204,7 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
             percentage=True,
         ),
         texts.estimate_tile(
-            "Agreement, Fleiss κ", report.agreement.answers.fleiss, f"raw {report.agreement.answers.raw.text()}"
+            "Agreement, Fleiss κ", report.agreement.positive.fleiss, f"raw {report.agreement.positive.raw.text()}"
         ),
         texts.estimate_tile("Highest AUC one can show", _ceiling(report), "given how far readers disagree"),
     )
@@ -217,8 +219,7 @@ def _ceiling(report: StudyReport) -> Estimate:
 def _curves(report: StudyReport, result: ResultSet) -> None:
     left, right = st.columns([5, 7])
     with left, cards.card("ROC", "band = 95% interval, patients resampled", height="stretch"):
-        chart = roc(result.scorers, report.primary_scorer, colours())
-        cards.figure(chart, "roc", colours(), otherwise=_roc_reason(report, result))
+        _figure(figures.roc(result, report.primary_scorer, most=2), "roc", otherwise=_roc_reason(report, result))
     with right, cards.card("True-alert rate by alert budget", "band = 95% interval", height="stretch"):
         names = [curve.name for curve in result.alert_rates]
         if not names:
@@ -239,8 +240,8 @@ def _curves(report: StudyReport, result: ResultSet) -> None:
                 or names[0]
             )
         curve = _curve(result, name)
-        chart = alert_rate(curve, CHOSEN_BUDGET, colours()) if curve else None
-        cards.figure(chart, "alert-rate", colours(), otherwise=curve.reason if curve else "")
+        if curve:
+            _figure(figures.alert_rate(curve, CHOSEN_BUDGET), "alert-rate", otherwise=curve.reason)
 
 
 def _roc_reason(report: StudyReport, result: ResultSet) -> str:
@@ -250,56 +251,29 @@ def _roc_reason(report: StudyReport, result: ResultSet) -> str:
 
 def _comparisons(report: StudyReport, result: ResultSet) -> None:
     left, right = st.columns([5, 7])
+    primary = report.primary_scorer
     with left, cards.card("Methods", "AUC on the same cases", height="stretch"):
-        rows = [DotRow(s.label, s.auc_weighted, s.scorer == report.primary_scorer) for s in result.scorers]
-        chart = dots(rows, colours(), what="AUC of methods", reference=0.5, reference_word="chance", narrow=is_phone())
-        cards.figure(chart, "methods", colours(), otherwise="No AUC could be computed.")
+        _figure(figures.auc_of_methods(result, primary), "methods", otherwise="No AUC could be computed.")
     with right, cards.card("Agreement of readers", "Fleiss κ of all, Cohen κ of pairs", height="stretch"):
-        figures = report.agreement
-        rows = [DotRow("All readers", figures.answers.fleiss, ours=True)]
-        rows += [DotRow(f"{_reader(p.reader_a)} – {_reader(p.reader_b)}", p.cohen) for p in figures.pairs]
-        chart = dots(
-            rows,
-            colours(),
-            what="Agreement of readers, kappa",
-            reference=0.2,
-            reference_word="fair from here",
-            narrow=is_phone(),
-        )
-        cards.figure(chart, "agreement", colours(), otherwise=figures.answers.fleiss.reason)
+        plot = figures.agreement_of_readers(report.agreement)
+        _figure(plot, "agreement", otherwise=report.agreement.positive.fleiss.reason)
     if report.readers:
         with cards.card("Readers against the scores", "AUC when one reader alone gives the labels"):
-            rows = [
-                DotRow(_reader(r.reader), r.auc_against[report.primary_scorer])
-                for r in report.readers
-                if report.primary_scorer in r.auc_against
-            ]
-            chart = dots(
-                rows, colours(), what="AUC by reader", reference=0.5, reference_word="chance", narrow=is_phone()
-            )
-            cards.figure(chart, "readers", colours(), otherwise="No reader judged cases of both kinds.")
+            plot = figures.auc_by_reader(report.readers, primary)
+            _figure(plot, "readers", otherwise="No reader judged cases of both kinds.")
 
 
-def _reader(code: str) -> str:
-    return code.replace("-", " ").capitalize()
+def _figure(plot: Plot | None, name: str, *, otherwise: str) -> None:
+    cards.figure(chart(plot, colours(), narrow=is_phone()), name, colours(), otherwise=otherwise)
 
 
 def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
     """Draw how many cases were used and list those that were left out."""
-    flow = report.flow
-    steps = [
-        ("Instances scored", flow.n_instances),
-        ("Candidates", flow.n_candidates),
-        ("Chosen as cases", flow.n_chosen),
-        ("Judged at least once", flow.n_judged),
-        ("Complete", flow.n_complete),
-    ]
     left, right = st.columns([5, 7])
     with left, cards.card("From instances to labels", height="stretch"):
-        shown = {name: f"{count:,}" for name, count in steps if count is not None}
-        cards.facts(shown | {"Decided": hidden_count(report) or f"{flow.n_decided:,}"})
+        _figure(figures.flow(report.flow, hidden=hidden_count(report)), "flow", otherwise="")
         if not report.hidden:
-            left_out = left_out_sentence(result.left_out) or "none"
+            left_out = ", ".join(f"{n:,} {texts.shorten(why)}" for why, n in result.left_out.items() if n) or "none"
             used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."
             st.markdown(f":small[{cards.muted(texts.plain(f'{used} Left out: {left_out}.', 300))}]")
     with right, cards.card("Strata of the selection", height="stretch"):

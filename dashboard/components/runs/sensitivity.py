@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from alertreview.reports import figures
 from alertreview.scoring.models import RunView
 from core.scoring.sensitivity import Varied
 from dashboard import texts
-from dashboard.charts.sensitivity import sensitivity_curves
+from dashboard.charts.plot import chart
 from dashboard.components import cards
 from dashboard.context import application, colours
 
@@ -31,9 +32,9 @@ def sensitivity_card(run: RunView) -> None:
             for varied in Varied:
                 for auc in (False, True):
                     name = f"sensitivity-{varied.name}-{'auc' if auc else 'shared'}"
-                    chart = sensitivity_curves(curves.points, varied, colours(), auc=auc, own=own[varied])
-                    if chart is not None:
-                        cards.figure(chart, name, colours())
+                    plot = figures.sensitivity(curves.points, varied, own[varied], auc=auc)
+                    if plot is not None:
+                        cards.figure(chart(plot, colours()), name, colours())
         judged = (
             f"AUC with 95% interval on the judged cases of _{texts.plain(curves.study, 60)}_." if curves.study else ""
         )

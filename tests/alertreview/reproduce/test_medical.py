@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from alertreview.reports.figures import settings_curves
+from alertreview.reports.plot import draw_svg
 from alertreview.reproduce import sensitivity
-from alertreview.reproduce.figures import marked_histogram, spread_curves, top_panels
+from alertreview.reproduce.figures import marked_histogram, top_panels
 from alertreview.reproduce.medical import MedicalStudy, TaskData, neighbour_scores, set_up, soft_labels, task_data
 from alertreview.reproduce.paper import quiet_graphs
 from alertreview.reproduce.scaling import TaskRange, task_ranges, turned_pairs
@@ -12,6 +14,7 @@ from alertreview.reproduce.sensitivity import one_run, overlap
 from core.baselines import WeightedNeighbours
 from core.graph.similarity import knn_similarity
 from core.softhad import solve_soft_labels
+from core.statistics.estimate import Estimate
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +117,10 @@ def test_the_most_unusual_omission_is_marked(study: MedicalStudy) -> None:
 def test_figures_say_in_words_what_they_show() -> None:
     X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.5]])
     tops = {"true score": np.array([0, 1]), "a & b": np.array([1, 2])}
-    drawing = top_panels(X, np.array([1.0, -1.0, 1.0]), tops, "D3")
+    drawing = draw_svg(top_panels(X, np.array([1.0, -1.0, 1.0]), tops, "D3"))
     assert 'aria-label="D3: the 2 most unusual points' in drawing
     assert "a &amp; b shares 1" in drawing
-    curves = spread_curves(["1", "2"], {"SoftHAD": [(0.7, 0.01), (0.8, 0.02)]}, "nodes", "AUC")
-    assert "SoftHAD: 0.70 at 1, 0.80 at 2" in curves
+    curves = settings_curves(["1", "2"], {"SoftHAD": [Estimate(0.7, 0.69, 0.71), Estimate(0.8)]}, "nodes", "AUC")
+    assert "SoftHAD: 0.70 (0.69–0.71) at 1; 0.80 at 2." in curves.alt
     histogram = marked_histogram(np.array([0.1, 0.9]), 0.61, "Task", "soft label")
-    assert "the arrow points to 0.61" in histogram
+    assert "the arrow points to 0.61" in draw_svg(histogram)

@@ -12,14 +12,15 @@ from plotly.io import to_json
 from plotly.tools import return_figure_from_figure_or_data
 
 from alertreview.alerts.models import AlertDetail
+from alertreview.reports import figures, plot
 from alertreview.scoring.models import Histogram
 from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import CaseState, Decision, Kind
 from dashboard.charts import bars as charts_bars
-from dashboard.charts import report as charts_report
 from dashboard.charts.base import Chart
 from dashboard.charts.histogram import histogram
 from dashboard.charts.palette import DARK, LIGHT, Palette, palette
+from dashboard.charts.plot import chart as plotly_chart
 from dashboard.charts.raw_figure import RawFigure
 from dashboard.charts.timeline import DESKTOP, PHONE, timeline
 from tests.dashboard.doubles.application import FakeApplication
@@ -31,6 +32,11 @@ MODES = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.fixture
 def detail() -> AlertDetail:
     return FakeApplication().worklist.alert(1000)
+
+
+REPORT = FakeApplication().reports.report("ward-2025")
+PRIMARY = REPORT.primary
+SCORER = PRIMARY.scorers[0]
 
 
 def annotations(chart: Chart) -> list[dict]:
@@ -46,20 +52,27 @@ def of_histogram(detail: AlertDetail, colours: Palette = LIGHT, **more: object) 
 @MODES
 def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: AlertDetail, colours: Palette) -> None:
     report = FakeApplication().reports.report("ward-2025")
-    result = report.primary
-    rows = [charts_report.DotRow(s.label, s.auc_weighted, s.scorer == "softhad") for s in result.scorers]
-    figures = [
+    described = [
+        figures.roc(report.primary, "softhad"),
+        figures.alert_rate(report.primary.alert_rates[0], 0.25),
+        figures.auc_of_methods(report.primary, "softhad"),
+        figures.agreement_of_readers(report.agreement),
+        figures.auc_by_reader(report.readers, "softhad"),
+        figures.flow(report.flow),
+        figures.settings_curves(
+            ["1", "2"], {"A": [Estimate(0.7, 0.6, 0.8), not_computable("no case")]}, "x", "y", own=1
+        ),
+    ]
+    charts = [
         of_histogram(detail, colours, budget=0.6),
         timeline(detail.timeline, detail.row.decision, detail.row.kind, colours),
         timeline(detail.timeline, Decision.COMMISSION, Kind.MEDICATION, colours, size=PHONE),
         charts_bars.alerts_by_unit([("Medical ICU", 8, 1)], colours),
         charts_bars.case_states({CaseState.MAJORITY: 3, CaseState.OPEN: 1}, colours),
         charts_bars.features(detail.near_features, colours),
-        charts_report.roc(result.scorers, "softhad", colours),
-        charts_report.alert_rate(result.alert_rates[0], 0.25, colours),
-        charts_report.dots(rows, colours, what="AUC", reference=0.5, reference_word="chance"),
+        *(plotly_chart(plot, colours, narrow=narrow) for plot in described for narrow in (False, True)),
     ]
-    for chart in figures:
+    for chart in charts:
         assert chart is not None
         built = go.Figure(chart.figure)  # raises for an unknown property
         as_it_is = return_figure_from_figure_or_data(RawFigure(chart.figure), validate_figure=True)
@@ -225,50 +238,40 @@ def test_no_tag_from_a_name_reaches_a_figure() -> None:
         assert len(text) < 20_000
 
 
-def test_a_figure_that_cannot_be_computed_is_none_and_never_nan() -> None:
-    none = not_computable("no positive case")
-    report = FakeApplication().reports.report("ward-2025")
-    scorer = replace(report.primary.scorers[0], auc_weighted=none)
-    empty = replace(
-        scorer.roc_weighted, false_alert_fraction=(), found_fraction=(), band_at=(), reason="no positive case"
-    )
-    assert charts_report.roc([replace(scorer, roc_weighted=empty)], "softhad", LIGHT) is None
-    assert charts_report.dots([charts_report.DotRow("SoftHAD", none)], LIGHT, what="AUC", reference=0.5) is None
-    curve = replace(report.primary.alert_rates[0], points=())
-    assert charts_report.alert_rate(curve, 0.25, LIGHT) is None
+def interval_plot(**rows: Estimate) -> plot.Plot | None:
+    scorers = [replace(SCORER, scorer=name, label=name, auc_weighted=found) for name, found in rows.items()]
+    return figures.auc_of_methods(replace(PRIMARY, scorers=tuple(scorers)), "A")
 
 
 def test_a_value_without_interval_is_drawn_without_one() -> None:
-    rows = [charts_report.DotRow("A", Estimate(0.7)), charts_report.DotRow("B", Estimate(0.6, 0.5, 0.7))]
-    chart = charts_report.dots(rows, LIGHT, what="AUC", reference=None)
+    chart = plotly_chart(interval_plot(A=Estimate(0.7), B=Estimate(0.6, 0.5, 0.7)), LIGHT)
     assert chart is not None
-    assert len([s for s in chart.figure["layout"]["shapes"] if s["type"] == "line"]) == 1
+    assert len([s for s in chart.figure["layout"]["shapes"] if s["y0"] == s["y1"]]) == 1
 
 
 def test_on_a_phone_values_stand_under_the_names_where_they_cover_no_dot() -> None:
-    rows = [charts_report.DotRow("SoftHAD", Estimate(0.98, 0.95, 0.99), ours=True)]
-    wide, narrow = (
-        charts_report.dots(rows, LIGHT, what="AUC", reference=0.5, reference_word="chance", narrow=one)
-        for one in (False, True)
-    )
+    found = Estimate(0.98, 0.95, 0.99)
+    wide, narrow = (plotly_chart(interval_plot(A=found), LIGHT, narrow=one) for one in (False, True))
     assert wide is not None
     assert narrow is not None
-    value = rows[0].estimate.text()
-    assert [value in a["text"] for a in annotations(wide)] == [True, False]
+    assert [found.text() in a["text"] for a in annotations(wide)] == [False, True]
     assert [a["text"] for a in annotations(narrow)] == ["chance"]
-    assert narrow.figure["layout"]["yaxis"]["ticktext"] == [f"SoftHAD<br>{value}"]
+    assert narrow.figure["layout"]["yaxis"]["ticktext"] == [f"A<br>{found.text()}"]
     assert narrow.alt == wide.alt
 
 
 def test_the_roc_is_square_and_names_its_curves() -> None:
-    report = FakeApplication().reports.report("ward-2025")
-    chart = charts_report.roc(report.primary.scorers, "softhad", LIGHT)
+    chart = plotly_chart(figures.roc(PRIMARY, "softhad"), LIGHT)
     assert chart is not None
     assert chart.figure["layout"]["yaxis"]["scaleanchor"] == "x"
     text = " ".join(a["text"] for a in annotations(chart))
     assert "<b>SoftHAD</b>" in text
     assert "dashed" in text
     assert "Chance" in text
+
+
+def test_page_and_document_have_the_same_colours() -> None:
+    assert {tone: getattr(LIGHT, tone) for tone in plot.Tone} == plot.LIGHT
 
 
 def test_an_unknown_mode_is_light() -> None:

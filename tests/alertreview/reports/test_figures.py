@@ -1,0 +1,121 @@
+"""Figures as they are described, and their SVG."""
+
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from alertreview.reports import figures
+from alertreview.reports.plot import Axis, Curve, Plot, Stroke, Words, draw_svg
+from core.simulation.study import simulate_study
+from core.statistics.estimate import Estimate, not_computable
+from core.studies.make_report import study_report
+from core.studies.report import FlowDiagram, StudyReport
+from core.studies.selection import SelectionDesign
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def report() -> StudyReport:
+    return study_report(simulate_study(seed=5, n_patients=20, n_per_patient=20, design=SelectionDesign(n_cases=60)))
+
+
+def drawn(plot: Plot | None) -> ET.Element:
+    assert plot is not None
+    return ET.fromstring(draw_svg(plot))
+
+
+def words(picture: ET.Element) -> list[str]:
+    return [text.text or "" for text in picture.iter(f"{SVG}text")]
+
+
+def every_figure(report: StudyReport) -> list[Plot]:
+    primary = report.primary
+    made = [
+        figures.roc(primary, report.primary_scorer),
+        figures.alert_rate(primary.alert_rates[0], 0.25),
+        figures.auc_of_methods(primary, report.primary_scorer),
+        figures.agreement_of_readers(report.agreement),
+        figures.auc_by_reader(report.readers, report.primary_scorer),
+        figures.flow(report.flow),
+    ]
+    return [plot for plot in made if plot is not None]
+
+
+def test_every_figure_of_a_report_is_drawn_inside_its_frame_and_says_what_it_shows(report: StudyReport) -> None:
+    assert len(every_figure(report)) == 6
+    for plot in every_figure(report):
+        picture = drawn(plot)
+        width, height = float(picture.attrib["width"]), float(picture.attrib["height"])
+        for text in picture.iter(f"{SVG}text"):
+            assert 0 <= float(text.attrib["x"]) <= width
+            assert 0 <= float(text.attrib["y"]) <= height
+        for line in picture.iter(f"{SVG}polyline"):
+            for point in line.attrib["points"].split():
+                x, y = map(float, point.split(","))
+                assert -1 <= x <= width
+                assert -1 <= y <= height
+        assert picture.attrib["aria-label"] == plot.alt == picture.findtext(f"{SVG}title")
+        assert plot.alt.endswith(".")
+        assert draw_svg(plot) == draw_svg(plot)
+
+
+def test_the_primary_curve_comes_first_and_then_the_best(report: StudyReport) -> None:
+    first = report.primary.scorers[0]
+    scorers = tuple(
+        replace(first, scorer=name, label=name, auc_weighted=Estimate(auc))
+        for name, auc in (("weak", 0.6), ("ours", 0.7), ("strong", 0.8))
+    )
+    plot = figures.roc(replace(report.primary, scorers=scorers), "ours", most=2)
+    assert plot is not None
+    assert [key.name for key in plot.key] == ["ours", "strong", "Chance"]
+
+
+def test_curves_without_weights_are_said_to_be_so(report: StudyReport) -> None:
+    first = report.primary.scorers[0]
+    empty = replace(first.roc_weighted, false_alert_fraction=(), found_fraction=(), reason="no weights")
+    plot = figures.roc(replace(report.primary, scorers=(replace(first, roc_weighted=empty),)), first.scorer)
+    assert plot is not None
+    assert "without weights" in plot.alt
+    assert first.auc_naive.text() in plot.alt
+
+
+def test_what_cannot_be_computed_is_no_figure(report: StudyReport) -> None:
+    none = not_computable("no positive case")
+    first = report.primary.scorers[0]
+    empty = replace(first.roc_weighted, false_alert_fraction=(), found_fraction=(), band_at=())
+    nothing = replace(
+        report.primary,
+        scorers=(replace(first, auc_weighted=none, auc_naive=none, roc_weighted=empty, roc_naive=empty),),
+    )
+    assert figures.roc(nothing, first.scorer) is None
+    assert figures.auc_of_methods(nothing, first.scorer) is None
+    assert figures.alert_rate(replace(report.primary.alert_rates[0], points=()), 0.25) is None
+
+
+def test_a_hidden_number_of_decided_cases_stays_hidden() -> None:
+    flow = FlowDiagram(100, 5000, 60, 50, 40, 37)
+    plot = figures.flow(flow, hidden="hidden until it is locked")
+    assert "37" not in " ".join(words(drawn(plot))) + plot.alt
+    assert "decided" in figures.flow(flow).alt
+
+
+def test_a_hostile_name_is_text() -> None:
+    name = "<script>alert(1)</script>\"'&"
+    picture = drawn(figures.settings_curves(["1", name], {name: [Estimate(0.7)] * 2}, name, name))
+    assert {part.tag for part in picture.iter()} <= {
+        f"{SVG}{tag}" for tag in ("svg", "title", "text", "polyline", "path")
+    }
+    assert name in words(picture)
+
+
+def test_a_value_is_drawn_where_its_axis_says() -> None:
+    axis = Axis(0, 1, ticks=((0, "0"), (1, "1")))
+    marks = (Curve(((0, 0), (1, 1)), Stroke(width=3)), Words((0, 1), "here", shift=(3, 4)))
+    picture = drawn(Plot(marks, "A line.", axis, axis, height=100, width=200))
+    curve = next(line for line in picture.iter(f"{SVG}polyline") if line.attrib["stroke-width"] == "3")
+    (x0, y0), (x1, y1) = (tuple(map(float, point.split(","))) for point in curve.attrib["points"].split())
+    assert (round(x1 - x0), round(y0 - y1)) == (200, 100)
+    text = next(text for text in picture.iter(f"{SVG}text") if text.text == "here")
+    assert (round(float(text.attrib["x"]) - x0), round(y1 - float(text.attrib["y"]))) == (3, 4)
