@@ -102,7 +102,7 @@ def test_the_runs_page_draws_stored_curves_or_names_the_command(open_page: OpenP
     curves = [alt for alt in alts(page) if "regulariser" in alt or "nodes in the graph" in alt]
     assert len(curves) == 4
     assert "Found again by nodes in the graph. softhad: 60% at 50; 65% at 200." in curves
-    assert "AUC on judged cases by regulariser γ_g. softhad: 0 0.70 (0.60–0.90)" in "".join(curves)
+    assert "regulariser γ_g; bars are 95% intervals. softhad: 0.70 (0.60–0.90) at 0" in "".join(curves)
     assert len([alt for alt in alts(page) if "oldest first" in alt]) == 3
     double = FakeApplication()
     double.sensitivity.is_judged = False
