@@ -13,8 +13,10 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 from core.errors import NotFoundError, RefusedError
-from core.vocabulary import Role, SignInSource
+from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource
 from db.database import Database
+
+_NO_SESSION = SessionId(0)
 
 
 class Action(StrEnum):
@@ -83,11 +85,11 @@ class Actor:
         The visitor of a demonstration: simulated patients, this machine only, no password.
     """
 
-    person_id: int
+    person_id: PersonId
     name: str
     role: Role
     units: frozenset[str] | None = None
-    session_id: int = 0
+    session_id: SessionId = _NO_SESSION
     source: SignInSource | None = None
     confirmed_at: datetime | None = None
     login: str = ""
@@ -156,10 +158,10 @@ class Caller(Protocol):
     def spend_confirmation(self, actor: Actor) -> None:
         """Spend the fresh credentials of an actor for one act, or refuse."""
 
-    def unit_of_alert(self, alert_id: int) -> str:
+    def unit_of_alert(self, alert_id: AlertId) -> str:
         """Return the unit of an alert; raise NotFoundError if there is no such alert."""
 
-    def unit_of_case(self, case_id: int) -> str | None:
+    def unit_of_case(self, case_id: CaseId) -> str | None:
         """Return the unit of a case; None if there is no such case."""
 
     def units_of_study(self, slug: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from alertreview.settings import load_settings
 from core.vocabulary import Decision
 from db.database import Database
 from db.maintenance.bulk import store_alerts, store_task_results
-from db.rows import InstanceRow, NewAlert, NewInstance, NewRun, NewTask, NewTaskResult, TaskRow
+from db.models import UNSAVED, Alert, Instance, ScoringRun, Task
 
 FIRST_DAY = datetime(2025, 11, 1, 7, 0, tzinfo=UTC)
 DAYS = 365
@@ -50,41 +50,34 @@ def _put_large_run(database: Database, n_alerts: int, n_instances: int) -> None:
         folds = uow.runs.fold_of_row(demo.id)
         results = [uow.runs.task_result(demo.id, task.id) for task in tasks]
     n_instances = max(n_instances, 2 * len(real))
-    new = replace(small, content_hash="b" * 64)
-    fields = {name: getattr(new, name) for name in type(new).__mro__[1].__dataclass_fields__}
+    new = replace(small, id=UNSAVED, content_hash="b" * 64)
     with database.write() as uow:
-        snapshot = uow.snapshots.add(
-            type(new).__mro__[1](**fields), _instances(real, n_instances), [_new_task(task) for task in tasks]
-        )
+        new_tasks = [replace(task, id=UNSAVED) for task in tasks]
+        snapshot = uow.snapshots.add(new, _instances(real, n_instances), new_tasks)
         all_folds = np.full(n_instances, -2, dtype=np.int16)
         all_folds[: len(folds)] = folds
-        run = NewRun(
+        run = ScoringRun(
             snapshot_id=snapshot.id,
             scorer=demo.scorer,
             parameters=demo.parameters,
             seed=1,
             code_version=demo.code_version,
             split=demo.split,
-            fold_of_row=all_folds,
             n_past=demo.n_past,
             n_recent=n_instances - demo.n_past,
             n_patient_days=n_instances - demo.n_past,
             created_at=datetime.now(UTC),
         )
-        run_id = uow.runs.start(run)
+        run_id = uow.runs.start(run, all_folds)
         uow.commit()
     with database.read() as uow:
         stored, stored_tasks = uow.snapshots.instances(snapshot.id), uow.snapshots.tasks(snapshot.id)
     by_key = {task.task_key: task.id for task in stored_tasks}
     keys = {task.id: task.task_key for task in tasks}
-    names = NewTaskResult.__dataclass_fields__
     store_task_results(
         database,
         run_id,
-        [
-            NewTaskResult(**{n: getattr(row, n) for n in names} | {"task_id": by_key[keys[row.task_id]]})
-            for row in results
-        ],
+        [replace(result, task_id=by_key[keys[result.task_id]]) for result in results],
     )
     recent = [stored[row] for row in np.flatnonzero(folds >= 0)]
     store_alerts(database, run_id, _alerts(stored, recent, stored_tasks, demo.scorer, n_alerts))
@@ -93,14 +86,14 @@ def _put_large_run(database: Database, n_alerts: int, n_instances: int) -> None:
         uow.commit()
 
 
-def _instances(real: list[InstanceRow], n_instances: int) -> Iterator[NewInstance]:
+def _instances(real: list[Instance], n_instances: int) -> Iterator[Instance]:
     units = sorted({one.unit for one in real})
     for row in range(n_instances):
         if row < len(real):
-            yield NewInstance(**{name: getattr(real[row], name) for name in NewInstance.__dataclass_fields__})
+            yield replace(real[row], id=UNSAVED)
             continue
         stay = row // 5
-        yield NewInstance(
+        yield Instance(
             row_index=row,
             patient_id=f"BENCH-{stay // 2:06d}",
             stay_id=stay,
@@ -113,13 +106,9 @@ def _instances(real: list[InstanceRow], n_instances: int) -> Iterator[NewInstanc
         )
 
 
-def _new_task(task: TaskRow) -> NewTask:
-    return NewTask(**{name: getattr(task, name) for name in NewTask.__dataclass_fields__})
-
-
 def _alerts(
-    stored: list[InstanceRow], recent: list[InstanceRow], tasks: list[TaskRow], scorer: str, n_alerts: int
-) -> Iterator[NewAlert]:
+    stored: list[Instance], recent: list[Instance], tasks: list[Task], scorer: str, n_alerts: int
+) -> Iterator[Alert]:
     """Draw each list's alerts: first those with records, then any, each decision at most once."""
     chance = random.Random(1)
     each = n_alerts // 2
@@ -138,7 +127,7 @@ def _alerts(
         for rank, (instance, task) in enumerate([*first, *others][:each], start=1):
             where, what = stored[instance], tasks[2 * task + side]
             scaled = 1 - 0.7 * (rank / each) ** 0.5
-            yield NewAlert(
+            yield Alert(
                 task_id=what.id,
                 instance_id=where.id,
                 scorer=scorer,

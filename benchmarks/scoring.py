@@ -32,7 +32,7 @@ from core.scoring.prepared import prepare_instances
 from core.scoring.scorers import NEW_INSTANCE_SCORERS
 from core.vocabulary import Kind, Split
 from db.database import Database
-from db.rows import NewInstance, NewRun, NewSnapshot, NewTask
+from db.models import CohortSnapshot, Instance, ScoringRun, Task
 
 N_STATES = 24
 DENSITY = 0.048
@@ -204,12 +204,35 @@ def prepare_site(folder, Y, patients):
     database = Database(f"sqlite:///{folder / 'site.sqlite'}")
     database.upgrade()
     now = datetime.now(UTC)
-    stored = NewSnapshot("0" * 64, "none", "csv", "none", "UTC", False, True, {}, now)
+    stored = CohortSnapshot(
+        content_hash="0" * 64,
+        folder="none",
+        source_format="csv",
+        mapping_name="none",
+        site_timezone="UTC",
+        calendar_is_shifted=False,
+        simulated=True,
+        import_summary={},
+        created_at=now,
+    )
     instances = (
-        NewInstance(row, f"p{patient}", int(patient), now, 1, "ward", 60.0, "F", 24.0)
+        Instance(
+            row_index=row,
+            patient_id=f"p{patient}",
+            stay_id=int(patient),
+            snapshot_at=now,
+            day_of_stay=1,
+            unit="ward",
+            age_years=60.0,
+            sex="F",
+            window_hours=24.0,
+        )
         for row, patient in enumerate(patients)
     )
-    tasks = [NewTask(t, f"LAB_ORDER/{t}", f"Lab {t}", Kind.LAB_ORDER, "") for t in range(Y.shape[1])]
+    tasks = [
+        Task(column_index=t, task_key=f"LAB_ORDER/{t}", name=f"Lab {t}", kind=Kind.LAB_ORDER, order_group="")
+        for t in range(Y.shape[1])
+    ]
     with database.write() as uow:
         row = uow.snapshots.add(stored, instances, tasks)
         uow.commit()
@@ -263,7 +286,7 @@ def run(data, folds, site, database, folder, options):
     ).without_features()
     watch.lap("tasks calibrated together")
     n_recent = int((folds >= 0).sum())
-    new_run = NewRun(
+    new_run = ScoringRun(
         snapshot_id=site.stored.id,
         scorer=options.scorers[0],
         scorers={name: {} for name in options.scorers[1:]},
@@ -271,14 +294,13 @@ def run(data, folds, site, database, folder, options):
         seed=options.seed,
         code_version="benchmark",
         split=Split.TIME,
-        fold_of_row=folds,
         n_past=len(folds) - n_recent,
         n_recent=n_recent,
         n_patient_days=n_recent,
         created_at=datetime.now(UTC),
     )
     with database.scoring_job():
-        write_run(database, site, new_run, timed_results(scored, folds, site, options, watch))
+        write_run(database, site, new_run, folds, timed_results(scored, folds, site, options, watch))
     watch.lap(PUBLISHED)
     return scored, watch
 

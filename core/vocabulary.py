@@ -2,6 +2,18 @@
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
+from typing import NewType
+
+AlertId = NewType("AlertId", int)
+CaseId = NewType("CaseId", int)
+InstanceId = NewType("InstanceId", int)
+JudgmentId = NewType("JudgmentId", int)
+PersonId = NewType("PersonId", int)
+RunId = NewType("RunId", int)
+SessionId = NewType("SessionId", int)
+SnapshotId = NewType("SnapshotId", int)
+StudyId = NewType("StudyId", int)
+TaskId = NewType("TaskId", int)
 
 
 class Kind(StrEnum):

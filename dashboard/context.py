@@ -14,7 +14,7 @@ import streamlit as st
 from alertreview.access.site import PersonView
 from alertreview.rights import Action, Actor, roles_that_may
 from core.errors import AlertReviewError
-from core.vocabulary import Role
+from core.vocabulary import PersonId, Role
 from dashboard.charts.palette import Palette, palette
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Acting:
     What it hides or shows is a courtesy: every use case asks the session again.
     """
 
-    person_id: int | None
+    person_id: PersonId | None
     may_triage: bool
 
 
@@ -247,7 +247,7 @@ def acting() -> Acting:
     return Acting(person.person_id if person else None, person is not None and me.may(Action.TRIAGE))
 
 
-def acting_id() -> int | None:
+def acting_id() -> PersonId | None:
     """Return the number of who is reading in this session; None when nobody may judge yet."""
     person = acting_person()
     return person.person_id if person else None
@@ -270,6 +270,6 @@ def looking_person() -> PersonView | None:
     return _chosen_of(people_who_look())
 
 
-def read_as(person_id: int) -> None:
+def read_as(person_id: PersonId) -> None:
     """Keep the choice of who is reading for this session."""
     st.session_state[_PERSON] = person_id

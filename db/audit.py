@@ -2,37 +2,23 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
 from core.errors import StoreError
 from db.connection.engine import canonical_json, take_turn_at_trail
 from db.models import AuditEvent
-from db.queries.reading import columns, run
+from db.models.base import make_records
+from db.queries.reading import Repository, select_records
 
 GENESIS = "0" * 64
 """What the first row names as the hash before it."""
 
 _LAST = sa.select(AuditEvent.sequence, AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
-_APPEND = sa.insert(AuditEvent)
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """One act as stored; `details` is canonical JSON text."""
-
-    sequence: int
-    at: datetime
-    actor: str
-    action: str
-    object: str
-    details: str
-    previous_hash: str
-    hash: str
+_ALL = select_records(AuditEvent).order_by(AuditEvent.sequence).execution_options(yield_per=5_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +40,8 @@ class ChainReport:
     problem: str
 
 
-class AuditTrail:
-    """The audit trail of the unit of work's connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+class AuditTrail(Repository):
+    """The audit trail."""
 
     def append(self, at: datetime, actor: str, action: str, thing: str, details: dict[str, Any]) -> None:
         """Add the row of an act; kept or lost together with the act.
@@ -79,26 +62,22 @@ class AuditTrail:
             Before, after, reason; values that JSON knows.
         """
         take_turn_at_trail(self._connection)
-        last = run(self._connection, _LAST).one_or_none()
-        sequence, previous_hash = (last.sequence + 1, last.hash) if last else (1, GENESIS)
-        text = canonical_json(details)
-        moment = at.astimezone(UTC).isoformat(timespec="microseconds")
-        run(
-            self._connection,
-            _APPEND,
-            sequence=sequence,
-            at=moment,
+        last = self._run(_LAST).one_or_none()
+        event = AuditEvent(
+            sequence=last.sequence + 1 if last else 1,
+            at=at.astimezone(UTC).isoformat(timespec="microseconds"),
             actor=actor,
             action=action,
             object=thing,
-            details=text,
-            previous_hash=previous_hash,
-            hash=_seal(sequence, moment, actor, action, thing, text, previous_hash),
+            details=canonical_json(details),
+            previous_hash=last.hash if last else GENESIS,
+            hash="",
         )
+        self._insert(replace(event, hash=_seal(event)))
 
     def latest(
         self, limit: int = 100, before: int | None = None, *, action: str = "", thing: str = "", actor: str = ""
-    ) -> list[AuditRow]:
+    ) -> list[AuditEvent]:
         """Return the newest rows, newest first.
 
         Parameters
@@ -110,7 +89,7 @@ class AuditTrail:
         action, thing, actor : str
             Only these; empty means all.
         """
-        statement = sa.select(*columns(AuditEvent, AuditRow)).order_by(AuditEvent.sequence.desc()).limit(limit)
+        statement = select_records(AuditEvent).order_by(AuditEvent.sequence.desc()).limit(limit)
         if before is not None:
             statement = statement.where(AuditEvent.sequence < before)
         if action:
@@ -119,27 +98,28 @@ class AuditTrail:
             statement = statement.where(AuditEvent.object == thing)
         if actor:
             statement = statement.where(AuditEvent.actor == actor)
-        rows = self._connection.execute(statement).mappings()
-        return [AuditRow(**{**row, "at": datetime.fromisoformat(row["at"])}) for row in rows]
+        return self._all(AuditEvent, statement)
 
     def actions(self) -> list[str]:
         """Return every kind of act there is, in alphabetical order."""
-        return sorted(self._connection.execute(sa.select(AuditEvent.action).distinct()).scalars())
+        return sorted(self._run(sa.select(AuditEvent.action).distinct()).scalars())
 
     def all(self) -> Iterator[dict[str, Any]]:
         """Yield every row as it is hashed, oldest first, few in memory at a time."""
-        statement = sa.select(AuditEvent.__table__).order_by(AuditEvent.sequence)
-        rows = self._connection.execute(statement.execution_options(yield_per=5_000))
-        return (dict(row) for row in rows.mappings())
+        return map(vars, self._stream())
+
+    def _stream(self) -> Iterator[AuditEvent]:
+        found = self._run(_ALL)
+        return make_records(AuditEvent, tuple(found.keys()), found)
 
     def count(self) -> int:
         """Return the number of rows; they are numbered without gaps."""
-        return self._connection.execute(sa.select(sa.func.max(AuditEvent.sequence))).scalar_one_or_none() or 0
+        return self._run(sa.select(sa.func.max(AuditEvent.sequence))).scalar_one_or_none() or 0
 
     def head(self) -> str:
         """Return the hash of the last row."""
         statement = sa.select(AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
-        return self._connection.execute(statement).scalar_one_or_none() or GENESIS
+        return self._run(statement).scalar_one_or_none() or GENESIS
 
     def verify(self, known_head: str | None = None) -> ChainReport:
         """Check every row against the one before: an edited, inserted, removed or swapped row is found.
@@ -149,19 +129,16 @@ class AuditTrail:
         known_head : str or None
             A head printed earlier; it must still be one of the hashes, or the tail was cut.
         """
-        statement = sa.select(AuditEvent.__table__).order_by(AuditEvent.sequence)
         previous, expected, met_known_head = GENESIS, 0, known_head in (None, GENESIS)
-        for sequence, at, actor, action, thing, details, previous_hash, found in self._connection.execute(
-            statement.execution_options(yield_per=5_000)
-        ):
+        for event in self._stream():
             expected += 1
-            if sequence != expected:
+            if event.sequence != expected:
                 return ChainReport(expected, previous, f"Row {expected} of the audit trail is missing.")
-            sealed = _seal(sequence, at, actor, action, thing, details, previous)
-            if previous_hash != previous or found != sealed:
-                return ChainReport(expected, previous, f"Row {sequence} of the audit trail was changed or put in.")
-            previous = found
-            met_known_head = met_known_head or found == known_head
+            if event.previous_hash != previous or event.hash != _seal(event):
+                problem = f"Row {event.sequence} of the audit trail was changed or put in."
+                return ChainReport(expected, previous, problem)
+            previous = event.hash
+            met_known_head = met_known_head or previous == known_head
         problem = "" if met_known_head else "The end of the audit trail was cut: the head printed earlier is gone."
         return ChainReport(expected, previous, problem)
 
@@ -181,11 +158,7 @@ class AuditTrail:
         return report
 
 
-def _seal(sequence: int, at: str, actor: str, action: str, thing: str, details: str, previous_hash: str) -> str:
+def _seal(event: AuditEvent) -> str:
     """Hash all fields, texts with their lengths, so that no shifting of text between fields gives the same hash."""
-    return hashlib.sha256(
-        (
-            f"{sequence}:{at}:{len(actor)}:{actor}{len(action)}:{action}{len(thing)}:{thing}"
-            f"{len(details)}:{details}{previous_hash}"
-        ).encode()
-    ).hexdigest()
+    texts = "".join(f"{len(text)}:{text}" for text in (event.actor, event.action, event.object, event.details))
+    return hashlib.sha256(f"{event.sequence}:{event.at}:{texts}{event.previous_hash}".encode()).hexdigest()

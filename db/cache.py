@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from cachetools import LRUCache
 
-from db.rows import RunRow
+from db.models import ScoringRun
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ def cached(caches: Caches | None, kind: str, key: object, compute: Callable[[], 
     return compute() if caches is None else caches[kind].get(key, compute)
 
 
-def cached_of_run(caches: Caches | None, kind: str, run: RunRow, key: object, compute: Callable[[], T]) -> T:
+def cached_of_run(caches: Caches | None, kind: str, run: ScoringRun, key: object, compute: Callable[[], T]) -> T:
     """Return a cached answer about a run; compute it while the run is not published."""
     return cached(None if run.published_at is None else caches, kind, (run.id, run.published_at, key), compute)
 

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 from sqlalchemy.engine import Engine
 
 from core.errors import RefusedError, StoreError
+from core.vocabulary import CaseId
 from db import schema
 from db.cache import shared_caches
 from db.connection.engine import open_engine, parse_url, sqlite_file
@@ -76,7 +77,7 @@ class Database:
         """Begin a unit of work that sees one state of the database and can change nothing."""
         return UnitOfWork(self._engine, readonly=True, caches=self._caches)
 
-    def write(self, *, exclusive: bool = True, lasting: bool = True, case_id: int | None = None) -> UnitOfWork:
+    def write(self, *, exclusive: bool = True, lasting: bool = True, case_id: CaseId | None = None) -> UnitOfWork:
         """Begin a unit of work that is kept by `UnitOfWork.commit` and otherwise leaves no trace.
 
         Parameters

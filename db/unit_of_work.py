@@ -72,24 +72,24 @@ class UnitOfWork:
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
-        self.snapshots = Snapshots(connection, self._caches)
-        self.runs = Runs(connection, self._caches)
-        self.alerts = Alerts(connection, self._caches)
-        self.people = People(connection)
-        self.studies = Studies(connection)
-        self.cases = Cases(connection)
-        self.slots = Slots(connection)
-        self.drafts = Drafts(connection)
-        self.judgments = Judgments(connection)
-        self.adjudications = Adjudications(connection)
-        self.signatures = Signatures(connection)
-        self.triage = TriageBook(connection)
-        self.saved_views = SavedViews(connection)
-        self.accounts = Accounts(connection)
-        self.sessions = Sessions(connection)
-        self.units = Units(connection)
-        self.audit = AuditTrail(connection)
+        self._connection, caches = connection, self._caches
+        self.snapshots = Snapshots(connection, caches)
+        self.runs = Runs(connection, caches)
+        self.alerts = Alerts(connection, caches)
+        self.people = People(connection, caches)
+        self.studies = Studies(connection, caches)
+        self.cases = Cases(connection, caches)
+        self.slots = Slots(connection, caches)
+        self.drafts = Drafts(connection, caches)
+        self.judgments = Judgments(connection, caches)
+        self.adjudications = Adjudications(connection, caches)
+        self.signatures = Signatures(connection, caches)
+        self.triage = TriageBook(connection, caches)
+        self.saved_views = SavedViews(connection, caches)
+        self.accounts = Accounts(connection, caches)
+        self.sessions = Sessions(connection, caches)
+        self.units = Units(connection, caches)
+        self.audit = AuditTrail(connection, caches)
 
     def __enter__(self) -> Self:
         if self._writers is not None:

@@ -11,8 +11,8 @@ from alertreview.access.sessions import IDLE, holds
 from alertreview.access.sign_in import fold
 from alertreview.rights import Action, Service, operator_only, requires
 from core.errors import InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import Role, SignInSource
-from db.rows import AccountRow, PersonRow
+from core.vocabulary import PersonId, Role, SessionId, SignInSource
+from db.models import Account, Person
 from db.unit_of_work import UnitOfWork
 
 CODE_LASTS = timedelta(hours=24)
@@ -25,7 +25,7 @@ FAILURES = ("sign-in failed", "account locked")
 class AccountView:
     """A person; `login` is empty without an account, `units` is None for all units."""
 
-    person_id: int
+    person_id: PersonId
     name: str
     role: Role
     active: bool
@@ -42,8 +42,8 @@ class AccountView:
 class SessionView:
     """An open session."""
 
-    session_id: int
-    person_id: int
+    session_id: SessionId
+    person_id: PersonId
     name: str
     source: SignInSource
     since: datetime
@@ -147,7 +147,7 @@ class AccountService(Service):
             elif uow.accounts.get(person.id) is None:
                 self._change(uow, person, actor, role=role, active=True)
             uow.accounts.add(
-                AccountRow(
+                Account(
                     person_id=person.id,
                     source=source,
                     login=login,
@@ -166,7 +166,7 @@ class AccountService(Service):
         return code
 
     @requires(Action.MANAGE_PEOPLE)
-    def reset(self, whom_id: int, *, actor: str = COMMAND_LINE) -> str:
+    def reset(self, whom_id: PersonId, *, actor: str = COMMAND_LINE) -> str:
         """Return a new one-time code; the password becomes invalid, the lock is lifted, every session ends.
 
         Raises
@@ -186,7 +186,7 @@ class AccountService(Service):
         return code
 
     @requires(Action.MANAGE_PEOPLE)
-    def set_role(self, whom_id: int, role: Role, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
+    def set_role(self, whom_id: PersonId, role: Role, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
         """Change the role of a person, from the next action on.
 
         Raises
@@ -200,7 +200,7 @@ class AccountService(Service):
             uow.commit()
 
     @requires(Action.MANAGE_PEOPLE)
-    def set_active(self, whom_id: int, active: bool, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
+    def set_active(self, whom_id: PersonId, active: bool, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
         """Deactivate a person, which ends every session at once, or reactivate; nobody is ever deleted.
 
         Raises
@@ -216,7 +216,7 @@ class AccountService(Service):
             uow.commit()
 
     @requires(Action.MANAGE_PEOPLE)
-    def set_units(self, whom_id: int, units: Collection[str] | None, *, actor: str = COMMAND_LINE) -> None:
+    def set_units(self, whom_id: PersonId, units: Collection[str] | None, *, actor: str = COMMAND_LINE) -> None:
         """Limit a person to units, None for all of them, from the next action on."""
         with self._database.write() as uow:
             uow.people.get(whom_id)
@@ -249,7 +249,7 @@ class AccountService(Service):
             )
 
     @requires(Action.MANAGE_PEOPLE)
-    def end_sessions(self, whom_id: int, *, actor: str = COMMAND_LINE) -> int:
+    def end_sessions(self, whom_id: PersonId, *, actor: str = COMMAND_LINE) -> int:
         """End every session of a person and return their number."""
         now = self._clock()
         with self._database.write() as uow:
@@ -267,12 +267,12 @@ class AccountService(Service):
             rows = [row for action in FAILURES for row in uow.audit.latest(limit, action=action)]
         rows.sort(key=lambda row: row.sequence, reverse=True)
         return tuple(
-            SignInFailure(row.at, row.action, names.get(row.object, row.object), _way(row.details))
+            SignInFailure(row.moment, row.action, names.get(row.object, row.object), _way(row.details))
             for row in rows[:limit]
         )
 
     def _change(
-        self, uow: UnitOfWork, person: PersonRow, actor: str, *, role: Role, active: bool, reason: str = ""
+        self, uow: UnitOfWork, person: Person, actor: str, *, role: Role, active: bool, reason: str = ""
     ) -> None:
         if (person.role, person.active) == (role, active):
             return
@@ -306,9 +306,7 @@ def _way(details: str) -> str:
     return str(json.loads(details).get("way", ""))
 
 
-def _view(
-    uow: UnitOfWork, person: PersonRow, account: AccountRow | None, now: datetime, n_sessions: int
-) -> AccountView:
+def _view(uow: UnitOfWork, person: Person, account: Account | None, now: datetime, n_sessions: int) -> AccountView:
     units = uow.units.of_person(person.id)
     return AccountView(
         person_id=person.id,

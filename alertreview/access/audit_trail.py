@@ -12,7 +12,8 @@ from alertreview.exports.schema import excel_text
 from alertreview.files import replacing
 from alertreview.rights import Action, Service, operator_only, requires
 from core.errors import InvalidInputError
-from db.audit import AuditRow, ChainReport
+from db.audit import ChainReport
+from db.models import AuditEvent
 
 _FIELDS = ("sequence", "at", "actor", "action", "object", "details", "previous_hash", "hash")
 
@@ -145,10 +146,10 @@ class AuditTrailService(Service):
         return report
 
 
-def _entry(row: AuditRow, names: dict[str, str]) -> AuditEntry:
+def _entry(row: AuditEvent, names: dict[str, str]) -> AuditEntry:
     return AuditEntry(
         row.sequence,
-        row.at,
+        row.moment,
         row.actor,
         names.get(row.actor, ""),
         row.action,

@@ -2,6 +2,7 @@
 
 from alertreview.access.sessions import SessionService
 from alertreview.rights import Actor
+from core.vocabulary import AlertId, CaseId
 from db.database import Database
 
 
@@ -31,12 +32,12 @@ class SessionCaller:
         """Spend the fresh credentials of an actor for one act, or refuse."""
         self._sessions.use_confirmation(actor)
 
-    def unit_of_alert(self, alert_id: int) -> str:
+    def unit_of_alert(self, alert_id: AlertId) -> str:
         """Return the unit of an alert."""
         with self._database.read() as uow:
             return uow.units.of_alert(alert_id)
 
-    def unit_of_case(self, case_id: int) -> str | None:
+    def unit_of_case(self, case_id: CaseId) -> str | None:
         """Return the unit of a case; None if there is no such case."""
         with self._database.read() as uow:
             return uow.units.of_case(case_id)

@@ -19,7 +19,7 @@ from alertreview.access.passwords import same_secret
 from alertreview.access.sign_in import SignIn
 from alertreview.configuration import OidcSettings, is_loopback
 from core.errors import ProviderUnavailableError, RefusedError
-from core.vocabulary import SignInSource
+from core.vocabulary import SessionId, SignInSource
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 """Key pairs only: with a shared key, whoever can check a signature could also make one."""
@@ -57,7 +57,7 @@ class Provider:
         self._settings = settings
         self._sign_in = sign_in
 
-    def begin(self, target: str, callback: str, confirms: int | None = None) -> tuple[str, str]:
+    def begin(self, target: str, callback: str, confirms: SessionId | None = None) -> tuple[str, str]:
         """Start a flow.
 
         Parameters

@@ -7,9 +7,9 @@ from alertreview.access.passwords import new_token, secret_hash
 from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
-from core.vocabulary import Role, SignInSource
+from core.vocabulary import PersonId, Role, SessionId, SignInSource
 from db.database import Database
-from db.rows import NewSession, PersonRow, SessionRow
+from db.models import Person, SignInSession
 from db.unit_of_work import UnitOfWork
 
 IDLE = timedelta(minutes=15)
@@ -23,7 +23,7 @@ NOTED_EVERY = timedelta(seconds=30)
 CLOCK_SLACK = timedelta(minutes=5)
 """A session last seen further in the future than this was seen by a wrong clock: it ends."""
 BROWSER_LENGTH = 120
-DEMONSTRATION = Actor(person_id=0, name="Demonstration", role=Role.VIEWER, is_demo=True)
+DEMONSTRATION = Actor(person_id=PersonId(0), name="Demonstration", role=Role.VIEWER, is_demo=True)
 
 logger = logging.getLogger("alertreview.access.sign_in")
 
@@ -115,7 +115,7 @@ class SessionService:
                 )
             uow.commit()
 
-    def _note(self, session_id: int, now: datetime) -> None:
+    def _note(self, session_id: SessionId, now: datetime) -> None:
         """Record an act; while the database cannot be written, pages still open until the session ends."""
         try:
             with self._database.write() as uow:
@@ -125,11 +125,11 @@ class SessionService:
             logger.warning("the last act of session %d could not be noted", session_id)
 
 
-def begin(uow: UnitOfWork, person: PersonRow, source: SignInSource, browser: str, now: datetime) -> str:
+def begin(uow: UnitOfWork, person: Person, source: SignInSource, browser: str, now: datetime) -> str:
     """Begin a session with its audit row inside a unit of work and return the token for the cookie."""
     token = new_token()
     number = uow.sessions.begin(
-        NewSession(
+        SignInSession(
             token_hash=secret_hash(token),
             person_id=person.id,
             source=source,
@@ -143,7 +143,7 @@ def begin(uow: UnitOfWork, person: PersonRow, source: SignInSource, browser: str
     return token
 
 
-def holds(row: SessionRow, now: datetime) -> bool:
+def holds(row: SignInSession, now: datetime) -> bool:
     """Return whether a session is still open."""
     if row.ended_at is not None or row.last_seen_at > now + CLOCK_SLACK:
         return False
@@ -160,7 +160,7 @@ def readable(browser: str) -> str:
     return "".join(character for character in browser if character.isprintable())[:BROWSER_LENGTH]
 
 
-def _actor(uow: UnitOfWork, row: SessionRow) -> Actor | None:
+def _actor(uow: UnitOfWork, row: SignInSession) -> Actor | None:
     person = uow.people.get(row.person_id)
     account = uow.accounts.get(person.id)
     if not person.active:

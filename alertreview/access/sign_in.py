@@ -8,9 +8,9 @@ from alertreview.access.sessions import begin, holds
 from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import RefusedError, SignedOutError
-from core.vocabulary import SignInSource
+from core.vocabulary import PersonId, SessionId, SignInSource
 from db.database import Database
-from db.rows import AccountRow, FlowRow, PersonRow
+from db.models import Account, Person, SignInFlow
 from db.unit_of_work import UnitOfWork
 
 MOST_FAILURES = 5
@@ -142,7 +142,7 @@ class SignIn:
             _confirm(uow, actor.session_id, person.id, self._clock())
             uow.commit()
 
-    def confirm_vouched(self, session_id: int, source: SignInSource, login: str) -> None:
+    def confirm_vouched(self, session_id: SessionId, source: SignInSource, login: str) -> None:
         """Confirm the credentials of a session that an identity provider has just asked for.
 
         Raises
@@ -161,12 +161,12 @@ class SignIn:
             _confirm(uow, session_id, account.person_id, now)
             uow.commit()
 
-    def keep_flow(self, state: str, nonce: str, verifier: str, target: str, confirms: int | None) -> None:
+    def keep_flow(self, state: str, nonce: str, verifier: str, target: str, confirms: SessionId | None) -> None:
         """Store a flow for when the browser comes back from the identity provider."""
         now = self._clock()
         with self._database.write() as uow:
             uow.sessions.keep_flow(
-                FlowRow(
+                SignInFlow(
                     state_hash=secret_hash(state),
                     nonce=nonce,
                     code_verifier=verifier,
@@ -178,14 +178,14 @@ class SignIn:
             )
             uow.commit()
 
-    def take_flow(self, state: str) -> FlowRow | None:
+    def take_flow(self, state: str) -> SignInFlow | None:
         """Return and delete a flow; None if it is unknown, used or too old."""
         with self._database.write() as uow:
             found = uow.sessions.take_flow(secret_hash(state), since=self._clock() - FLOW_LASTS)
             uow.commit()
         return found
 
-    def require_credentials(self, person_id: int, ask: Callable[[], str]) -> None:
+    def require_credentials(self, person_id: PersonId, ask: Callable[[], str]) -> None:
         """Require the password of a person who acts at the command line, once the site has accounts.
 
         Parameters
@@ -214,14 +214,14 @@ class SignIn:
             uow.audit.append(self._clock(), thing, "credentials confirmed", "command line", {})
             uow.commit()
 
-    def _own(self, actor: Actor) -> AccountRow:
+    def _own(self, actor: Actor) -> Account:
         with self._database.read() as uow:
             account = uow.accounts.get(actor.person_id)
         if account is None or account.source is not SignInSource.LOCAL:
             raise RefusedError("You have no password here: you sign in at your hospital's sign-in page.")
         return account
 
-    def _checked(self, login: str, password: str) -> PersonRow:
+    def _checked(self, login: str, password: str) -> Person:
         """Return the person of a login and password, after the same work whatever is wrong."""
         account, is_open = self._attempt(login)
         stored = account.password_hash if account is not None and is_open else None
@@ -235,12 +235,12 @@ class SignIn:
             uow.commit()
         raise RefusedError(WRONG)
 
-    def _attempt(self, login: str) -> tuple[AccountRow | None, bool]:
+    def _attempt(self, login: str) -> tuple[Account | None, bool]:
         """Count an attempt before anything is compared, so that of many at once no more than five are checked.
 
         Returns
         -------
-        account : AccountRow or None
+        account : Account or None
         is_open : bool
             Whether the attempt may be checked.
         """
@@ -263,16 +263,16 @@ def fold(login: str) -> str:
     return "".join(character for character in login.strip().casefold() if character.isprintable())
 
 
-def _confirm(uow: UnitOfWork, session_id: int, person_id: int, now: datetime) -> None:
+def _confirm(uow: UnitOfWork, session_id: SessionId, person_id: PersonId, now: datetime) -> None:
     uow.sessions.confirm(session_id, now)
     uow.audit.append(now, f"person {person_id}", "credentials confirmed", f"session {session_id}", {})
 
 
-def _code_holds(account: AccountRow, now: datetime) -> bool:
+def _code_holds(account: Account, now: datetime) -> bool:
     return account.code_expires_at is not None and account.code_expires_at > now
 
 
-def _note_failure(uow: UnitOfWork, now: datetime, account: AccountRow | None, way: str) -> None:
+def _note_failure(uow: UnitOfWork, now: datetime, account: Account | None, way: str) -> None:
     """Write a failed sign-in to the audit trail, without the login, which may be a password typed there."""
     thing = "unknown account" if account is None else f"person {account.person_id}"
     uow.audit.append(now, "sign-in", "sign-in failed", thing, {"way": way})

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from alertreview.rights import Action, Service, operator_only, requires
 from core.errors import NotFoundError
-from core.vocabulary import Role
+from core.vocabulary import PersonId, Role
 
 
 @dataclass(frozen=True)
 class PersonView:
     """Somebody who may use the dashboard."""
 
-    person_id: int
+    person_id: PersonId
     name: str
     role: Role
     simulated: bool

@@ -18,9 +18,9 @@ from alertreview.studies.results import case_rows, majority_labels, progress
 from core.errors import NotFoundError, RefusedError
 from core.statistics.alert_rate import weighted_share
 from core.statistics.estimate import Estimate
-from core.vocabulary import Decision, StudyStatus
+from core.vocabulary import AlertId, Decision, PersonId, RunId, StudyStatus
 from db.database import Database
-from db.rows import AlertFilters, RunRow, StudyRow
+from db.models import AlertFilters, ScoringRun, Study
 from db.unit_of_work import UnitOfWork
 
 
@@ -36,7 +36,7 @@ class ExpectedRate:
     """Title of the study."""
 
 
-def judged_study(uow: UnitOfWork, run_id: int) -> StudyRow | None:
+def judged_study(uow: UnitOfWork, run_id: RunId) -> Study | None:
     """Return the newest blinded study of a run whose judging is over: locked, or every case complete.
 
     As long as a case is open its readers must not learn results, so an open study gives none. An open panel never
@@ -51,15 +51,15 @@ def judged_study(uow: UnitOfWork, run_id: int) -> StudyRow | None:
     return None
 
 
-def expected_rate(uow: UnitOfWork, run: RunRow, study: StudyRow, filters: WorklistFilters) -> ExpectedRate:
+def expected_rate(uow: UnitOfWork, run: ScoringRun, study: Study, filters: WorklistFilters) -> ExpectedRate:
     """Compute the true-alert rate inside the budget of the filters.
 
     Parameters
     ----------
     uow : UnitOfWork
-    run : RunRow
+    run : ScoringRun
         That the study chose its cases from.
-    study : StudyRow
+    study : Study
         Judged.
     filters : WorklistFilters
         Their decision, budget and scorer count; others would leave too few judged cases to say anything.
@@ -74,7 +74,7 @@ def expected_rate(uow: UnitOfWork, run: RunRow, study: StudyRow, filters: Workli
     return ExpectedRate(rate, rate.n, study.title)
 
 
-def _thresholds(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, float]:
+def _thresholds(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, float]:
     """Scaled score at which the budget ends in each list."""
     ranks = ranks_at_budget(uow, run, filters)
     found = {}
@@ -91,7 +91,7 @@ def _thresholds(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[
     return found
 
 
-def _inside(case: CaseForReport, run: RunRow, filters: WorklistFilters, thresholds: dict[Decision, float]) -> bool:
+def _inside(case: CaseForReport, run: ScoringRun, filters: WorklistFilters, thresholds: dict[Decision, float]) -> bool:
     said = case.scores.get(filters.scorer or run.scorer)
     return (
         said is not None
@@ -115,7 +115,7 @@ class AlertLists(Service):
         self._explanations = explanations
 
     @requires(Action.TRIAGE)
-    def targets(self, filters: WorklistFilters) -> dict[int, int]:
+    def targets(self, filters: WorklistFilters) -> dict[AlertId, int]:
         """Return all alerts that the filters let through, for one act on all of them.
 
         Returns
@@ -145,7 +145,7 @@ class AlertLists(Service):
             return {alert_id: standing[key].version if key in standing else 0 for alert_id, key in keys.items()}
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
-    def line(self, alert_id: int, filters: WorklistFilters) -> WorklistLine:
+    def line(self, alert_id: AlertId, filters: WorklistFilters) -> WorklistLine:
         """Return the line of an alert, whether the filters let it through or not; then it is the alert alone.
 
         Raises
@@ -167,7 +167,7 @@ class AlertLists(Service):
             return lines_in_words(uow, [line], listed.grouping, zone, now)[0]
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
-    def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
+    def past_instance(self, alert_id: AlertId, position: int, person_id: PersonId | None = None) -> Timeline:
         """Return the time line of one of the nearest past instances that an alert page lists.
 
         Parameters

@@ -16,7 +16,7 @@ from core.graph.explain import nearest_past
 from core.vocabulary import Split
 from db.cache import Cache
 from db.database import Database
-from db.rows import AlertRecord, RunRow, TaskPast
+from db.models import ListedAlert, ScoringRun, TaskPast
 
 N_NEIGHBOURS = 75
 N_NEIGHBOURS_SHOWN = 6
@@ -33,7 +33,7 @@ class Past:
 
     Parameters
     ----------
-    run : RunRow
+    run : ScoringRun
         The alert's run.
     result : TaskPast
         What the alert's scorer learned of its task.
@@ -41,7 +41,7 @@ class Past:
         How the run parted the instances.
     """
 
-    run: RunRow
+    run: ScoringRun
     result: TaskPast
     folds: FoldOfRow
 
@@ -131,14 +131,14 @@ class Explanations:
         """Return the patients of the import with a content hash to the blinded review."""
         return self._review_views(content_hash)
 
-    def explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
+    def explain(self, content_hash: str, record: ListedAlert, past: Past) -> Explanation:
         """Explain one alert.
 
         Parameters
         ----------
         content_hash : str
             Of the import that the run scored.
-        record : AlertRecord
+        record : ListedAlert
             The alert.
         past : Past
             What it was compared with.
@@ -146,11 +146,11 @@ class Explanations:
         # A published run and its import never change, so neither does what stands behind an alert of it.
         return self._explanations.get((content_hash, record.id), lambda: self._explain(content_hash, record, past))
 
-    def nearest(self, content_hash: str, record: AlertRecord, past: Past) -> Nearest:
+    def nearest(self, content_hash: str, record: ListedAlert, past: Past) -> Nearest:
         """Return the past instances most similar to an alert's; parameters as those of `explain`."""
         return self._nearest.get((content_hash, record.id), lambda: _nearest(self._open(content_hash), record, past))
 
-    def _explain(self, content_hash: str, record: AlertRecord, past: Past) -> Explanation:
+    def _explain(self, content_hash: str, record: ListedAlert, past: Past) -> Explanation:
         views = self._open(content_hash)
         nearest = self.nearest(content_hash, record, past)
         columns, _ = _task_features(past.result)
@@ -170,7 +170,7 @@ class Explanations:
             record_after=views.record_after(record.row_index, record.task_key),
         )
 
-    def past_timeline(self, content_hash: str, record: AlertRecord, past: Past, position: int) -> Timeline | None:
+    def past_timeline(self, content_hash: str, record: ListedAlert, past: Past, position: int) -> Timeline | None:
         """Return the time line of a past instance that `explain` shows; None for a position that it has not."""
         views = self._open(content_hash)
         rows = self.nearest(content_hash, record, past).rows
@@ -199,7 +199,7 @@ class Explanations:
         return ReviewPatientViews(views, related)
 
 
-def _nearest(views: SnapshotViews, record: AlertRecord, past: Past) -> Nearest:
+def _nearest(views: SnapshotViews, record: ListedAlert, past: Past) -> Nearest:
     rows = _past_rows(views.snapshot, record, past)
     columns, weights = _task_features(past.result)
     chosen = views.feature_columns[:, columns].tocsr()
@@ -221,7 +221,7 @@ def _nearest(views: SnapshotViews, record: AlertRecord, past: Past) -> Nearest:
     return Nearest(nearest, found.similarities[order], decided, found.feature_shares)
 
 
-def _past_rows(snapshot: Snapshot, record: AlertRecord, compared: Past) -> npt.NDArray[np.int64]:
+def _past_rows(snapshot: Snapshot, record: ListedAlert, compared: Past) -> npt.NDArray[np.int64]:
     """Rows that the alert was compared with; where patients are parted, never other days of the same patient."""
     past, _ = rows_of_fold(compared.folds, int(compared.folds[record.row_index]))
     if compared.run.split is Split.TIME:

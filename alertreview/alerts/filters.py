@@ -10,9 +10,9 @@ from alertreview.alerts.lines import Line, lines_after
 from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder
 from core.errors import InvalidInputError
-from core.vocabulary import Decision, TriageState
+from core.vocabulary import AlertId, Decision, PersonId, TriageState
 from db.cache import Cache
-from db.rows import AlertFilters, RunRow
+from db.models import AlertFilters, ScoringRun
 from db.unit_of_work import UnitOfWork
 
 NO_FILTERS = frozenset({"run_id", "scorer", "within", "reader", "grouping", "order"})
@@ -20,7 +20,7 @@ NO_FILTERS = frozenset({"run_id", "scorer", "within", "reader", "grouping", "ord
 
 
 def restriction_of(
-    uow: UnitOfWork, run: RunRow, filters: WorklistFilters, zone: ZoneInfo, now: datetime
+    uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters, zone: ZoneInfo, now: datetime
 ) -> AlertFilters:
     """Translate filters; the budget is counted before any other filter, on what the lists offer.
 
@@ -53,7 +53,7 @@ def restriction_of(
     )
 
 
-def withheld_alerts(uow: UnitOfWork, run: RunRow, reader: int | None) -> list[int]:
+def withheld_alerts(uow: UnitOfWork, run: ScoringRun, reader: PersonId | None) -> list[AlertId]:
     """Return the alerts of a run that a reader must not meet in any list: the decisions still to be judged blindly.
 
     Left out whole, not blanked: the place of a row in a list by rank tells its score as well.
@@ -71,7 +71,7 @@ def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, Worklist
             yield field.name, replace(filters, **{field.name: blank})
 
 
-def ranks_at_budget(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+def ranks_at_budget(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, int]:
     """Rank at which the budget ends in each list; a list that is shorter than the budget is not in it."""
     if math.isinf(filters.alerts_per_patient_day):
         return {}
@@ -89,7 +89,7 @@ def ranks_at_budget(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> d
     return {decision: rank for decision, rank in ranks.items() if rank is not None}
 
 
-def _last_ranks(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+def _last_ranks(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, int]:
     """Lowest rank shown: where the budget ends, or the lower end of the scores if that comes first."""
     ranks = ranks_at_budget(uow, run, filters)
     if filters.lowest_score is None:
@@ -101,7 +101,7 @@ def _last_ranks(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[
     return {decision: min(rank, ranks.get(decision, rank)) for decision, rank in at_score.items()}
 
 
-def _first_ranks(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+def _first_ranks(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, int]:
     """Highest rank shown: the first one that scores no more than the upper end of the scores."""
     if filters.highest_score is None:
         return {}
@@ -143,7 +143,7 @@ class WorklistPages:
     def get(
         self,
         uow: UnitOfWork,
-        run: RunRow,
+        run: ScoringRun,
         grouping: Grouping,
         order: ListOrder,
         after: str | None,
@@ -154,7 +154,7 @@ class WorklistPages:
 
         Parameters
         ----------
-        run : RunRow
+        run : ScoringRun
             A published one.
         restriction : AlertFilters
             With `triage` and `now`.

@@ -10,12 +10,13 @@ from alertreview.alerts.triage import standing_of
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageStatus
 from alertreview.alerts.words import headline, line_words
 from core.errors import NotFoundError
+from core.vocabulary import RunId
+from db.models import AlertFilters, DecisionKey, ListedAlert, ScoringRun
+from db.queries.reading import in_parts
 from db.repositories.alert_cursors import cursor_of, day_cursor_of
-from db.repositories.alerts import ROWS_AT_ONCE
-from db.rows import AlertFilters, AlertRecord, DecisionKey, RunRow
 from db.unit_of_work import UnitOfWork
 
-Line: TypeAlias = tuple[AlertRecord, ...]
+Line: TypeAlias = tuple[ListedAlert, ...]
 """The alerts of a line in the order of the list; the first one gives the line its place."""
 GroupKey: TypeAlias = tuple[object, ...]
 WALKED_PER_LINE = 3
@@ -24,7 +25,7 @@ WALKED_PER_LINE = 3
 
 def lines_after(
     uow: UnitOfWork,
-    run_id: int,
+    run_id: RunId,
     grouping: Grouping,
     order: ListOrder,
     after: str | None,
@@ -53,7 +54,7 @@ def lines_after(
 
     Returns
     -------
-    lines : list of tuple of AlertRecord
+    lines : list of tuple of ListedAlert
     next_cursor : str or None
     """
     page_of = uow.alerts.page_by_day if order is ListOrder.NEWEST else uow.alerts.page
@@ -77,7 +78,7 @@ def lines_after(
 
 
 def members_of(
-    uow: UnitOfWork, run_id: int, grouping: Grouping, order: ListOrder, alert: AlertRecord, restriction: AlertFilters
+    uow: UnitOfWork, run_id: RunId, grouping: Grouping, order: ListOrder, alert: ListedAlert, restriction: AlertFilters
 ) -> Line:
     """Return the line that an alert belongs to, the alert alone if the restriction does not let it through."""
     groups = _groups(uow, run_id, grouping, order, (alert,), restriction)
@@ -87,10 +88,10 @@ def members_of(
 
 def _begun_by(
     uow: UnitOfWork,
-    run_id: int,
+    run_id: RunId,
     grouping: Grouping,
     order: ListOrder,
-    rows: Sequence[AlertRecord],
+    rows: Sequence[ListedAlert],
     restriction: AlertFilters,
 ) -> list[Line]:
     """Lines whose first alert is among these rows."""
@@ -101,35 +102,35 @@ def _begun_by(
 
 def _groups(
     uow: UnitOfWork,
-    run_id: int,
+    run_id: RunId,
     grouping: Grouping,
     order: ListOrder,
-    rows: Sequence[AlertRecord],
+    rows: Sequence[ListedAlert],
     restriction: AlertFilters,
 ) -> dict[GroupKey, Line]:
     """All members of the lines that these rows belong to, in the order of the list."""
     wanted = {_key(grouping, row) for row in rows}
-    members: list[AlertRecord] = []
+    members: list[ListedAlert] = []
     if grouping is Grouping.EPISODE:
         members = uow.alerts.of_stays(run_id, {(row.patient_id, row.stay_id) for row in rows}, **restriction)
     elif grouping is Grouping.ORDER_GROUP:
         grouped = sorted({(row.instance_id, row.decision, row.order_group) for row in rows if row.order_group})
-        for start in range(0, len(grouped), ROWS_AT_ONCE):
-            members += uow.alerts.of_groups(run_id, grouped[start : start + ROWS_AT_ONCE], **restriction)
+        for some in in_parts(grouped):
+            members += uow.alerts.of_groups(run_id, some, **restriction)
     elif grouping is not Grouping.ALERT:
         ids = sorted({row.instance_id for row in rows})
-        for start in range(0, len(ids), ROWS_AT_ONCE):
-            members += uow.alerts.of_instances(run_id, ids[start : start + ROWS_AT_ONCE], **restriction)
+        for instance_ids in in_parts(ids):
+            members += uow.alerts.of_instances(run_id, instance_ids, **restriction)
     place = _place(order)
     known = {row.id: row for row in (*rows, *members)}
-    groups: dict[GroupKey, list[AlertRecord]] = {}
+    groups: dict[GroupKey, list[ListedAlert]] = {}
     for member in sorted(known.values(), key=place):
         if (key := _key(grouping, member)) in wanted:
             groups.setdefault(key, []).append(member)
     return {key: tuple(line) for key, line in groups.items()}
 
 
-def _key(grouping: Grouping, alert: AlertRecord) -> GroupKey:
+def _key(grouping: Grouping, alert: ListedAlert) -> GroupKey:
     if grouping is Grouping.ORDER_GROUP and alert.order_group:
         return alert.instance_id, alert.decision, alert.order_group
     if grouping is Grouping.PATIENT_DAY:
@@ -139,14 +140,14 @@ def _key(grouping: Grouping, alert: AlertRecord) -> GroupKey:
     return (alert.id, "alone")
 
 
-def _place(order: ListOrder) -> Callable[[AlertRecord], tuple[float, int, str]]:
+def _place(order: ListOrder) -> Callable[[ListedAlert], tuple[float, int, str]]:
     """Where an alert stands in the list."""
     if order is ListOrder.NEWEST:
         return lambda alert: (-alert.snapshot_at.timestamp(), alert.rank, alert.decision.value)
     return lambda alert: (0.0, alert.rank, alert.decision.value)
 
 
-def find_run(uow: UnitOfWork, run_id: int | None) -> RunRow | None:
+def find_run(uow: UnitOfWork, run_id: RunId | None) -> ScoringRun | None:
     """Return a published run, the latest without a number; None when nothing is published yet.
 
     Raises
@@ -162,7 +163,7 @@ def find_run(uow: UnitOfWork, run_id: int | None) -> RunRow | None:
     raise NotFoundError(f"There is no published scoring run {run_id}. The link may come from another site.")
 
 
-def decision_of(record: AlertRecord) -> DecisionKey:
+def decision_of(record: ListedAlert) -> DecisionKey:
     """Name the decision that an alert is about."""
     return DecisionKey(record.patient_id, record.snapshot_at, record.task_key)
 
@@ -181,7 +182,7 @@ def lines_in_words(
     return tuple(lines)
 
 
-def _alert_row(record: AlertRecord, zone: ZoneInfo, standing: TriageStatus) -> AlertRow:
+def _alert_row(record: ListedAlert, zone: ZoneInfo, standing: TriageStatus) -> AlertRow:
     return AlertRow(
         alert_id=record.id,
         rank=record.rank,

@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice, TriageStatus
 from alertreview.scoring.models import Histogram, RunView
-from core.vocabulary import Decision, Kind
+from core.vocabulary import AlertId, Decision, Kind, PersonId, RunId
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class WorklistFilters:
     None or an empty text means no restriction.
     """
 
-    run_id: int | None = None
+    run_id: RunId | None = None
     decision: Decision | None = None
     """None takes turns by rank between omissions and commissions."""
     kind: Kind | None = None
@@ -35,7 +35,7 @@ class WorklistFilters:
     """Whose lists: one of `RunView.scorers`; the run's first when empty."""
     within: tuple[str, ...] | None = None
     """Units that the person may see, None for all; set by the application, never read from an address."""
-    reader: int | None = None
+    reader: PersonId | None = None
     """Whose cases still to be judged are left out, None for nobody's; who is signed in, never read from an address."""
     triage: TriageChoice = TriageChoice.ANY
     first_day: date | None = None
@@ -56,7 +56,7 @@ class WorklistFilters:
 class AlertRow:
     """One line of the worklist."""
 
-    alert_id: int
+    alert_id: AlertId
     rank: int
     """1 = most unusual, within its decision (omission or commission) of the run."""
     task_key: str
@@ -200,8 +200,8 @@ class AlertDetail:
     """(feature name, share of the similarity in [0, 1]), largest first."""
     record_after: tuple[str, ...]
     """Sentences: what the record shows in the 72 h after the snapshot."""
-    previous_alert_id: int | None = None
-    next_alert_id: int | None = None
+    previous_alert_id: AlertId | None = None
+    next_alert_id: AlertId | None = None
     disagreement: float | None = None
     """What the score is before it is multiplied by the support; None for scorers that do not multiply."""
     lowest_scaled_score: float | None = None

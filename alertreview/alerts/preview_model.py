@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 
 from alertreview.scoring.models import Histogram
+from core.vocabulary import RunId
 
 
 @dataclass(frozen=True)
 class AlertPreview:
     """What the card beside the worklist shows of an alert, on top of its row; nothing of it needs a time line."""
 
-    run_id: int
+    run_id: RunId
     day_of_stay: int
     scaled_histogram: Histogram
     n_neighbours: int

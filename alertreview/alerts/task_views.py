@@ -22,9 +22,9 @@ from alertreview.studies.results import case_rows, majority_labels
 from core.errors import NotFoundError, SourceError
 from core.statistics.estimate import Estimate, not_computable
 from core.statistics.weighted_auc import patient_jackknife
-from core.vocabulary import Decision, Kind, TriageState
+from core.vocabulary import Decision, Kind, RunId, TriageState
 from db.database import Database
-from db.rows import AlertFilters, RunRow, TaskRow
+from db.models import AlertFilters, ScoringRun, Task
 from db.unit_of_work import UnitOfWork
 
 
@@ -97,7 +97,7 @@ class JudgedTask:
 class RunPoint:
     """One stored run in a figure over runs."""
 
-    run_id: int
+    run_id: RunId
     published_at: datetime
     """In the site's zone."""
     n_scored: int
@@ -137,7 +137,7 @@ class TaskPages(Service):
         self._task_point = lru_cache(maxsize=CACHED_POINTS)(self._read_task_point)
 
     @requires(Action.SEE_ALERTS)
-    def choices(self, run_id: int, scorer: str = "") -> tuple[TaskChoice, ...]:
+    def choices(self, run_id: RunId, scorer: str = "") -> tuple[TaskChoice, ...]:
         """Return every task that a published run has looked at, by name.
 
         Raises
@@ -253,7 +253,7 @@ class TaskPages(Service):
                     points.append(replace(point, n_alerts=self._n_alerts(uow, run, asked)))
         return tuple(points)
 
-    def _read_task_point(self, run_id: int, filters: WorklistFilters) -> RunPoint | None:
+    def _read_task_point(self, run_id: RunId, filters: WorklistFilters) -> RunPoint | None:
         """Read what of a run and a task never changes."""
         with self._database.read() as uow:
             run = uow.runs.get(run_id)
@@ -275,13 +275,13 @@ class TaskPages(Service):
             else {name: float(np.quantile(scaled, share)) for name, share in QUANTILES.items()},
         )
 
-    def _n_alerts(self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, int]:
+    def _n_alerts(self, uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, int]:
         zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
         restriction = restriction_of(uow, run, filters, zone, self._clock())
         of_decision: dict[Decision, AlertFilters] = {one: {**restriction, "decision": one} for one in Decision}
         return {one: uow.alerts.count(run.id, **asked) for one, asked in of_decision.items()}
 
-    def _run_point(self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> RunPoint:
+    def _run_point(self, uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> RunPoint:
         zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
         shares = self._shares(run.id)
         results = [row for row in uow.runs.task_results(run.id, filters.scorer) if row.n_past]
@@ -295,7 +295,7 @@ class TaskPages(Service):
             scores={f"{one.value}s": score for one, score in _thresholds(uow, run, filters).items()},
         )
 
-    def _read_shares(self, run_id: int) -> Shares | None:
+    def _read_shares(self, run_id: RunId) -> Shares | None:
         """Count the decisions of a run's recent instances, all tasks at once; None when the import is gone."""
         with self._database.read() as uow:
             run = uow.runs.get(run_id)
@@ -313,14 +313,14 @@ class TaskPages(Service):
         return {task.task_key: float(share[task.column_index]) for task in tasks}
 
 
-def _published(uow: UnitOfWork, run_id: int | None) -> RunRow:
+def _published(uow: UnitOfWork, run_id: RunId | None) -> ScoringRun:
     run = find_run(uow, run_id)
     if run is None:
         raise NotFoundError("Nothing is published yet. Import records and score them.")
     return run
 
 
-def _task(uow: UnitOfWork, run: RunRow, task_key: str) -> TaskRow:
+def _task(uow: UnitOfWork, run: ScoringRun, task_key: str) -> Task:
     task = uow.snapshots.task(run.snapshot_id, task_key)
     if task is None:
         raise NotFoundError(
@@ -329,7 +329,7 @@ def _task(uow: UnitOfWork, run: RunRow, task_key: str) -> TaskRow:
     return task
 
 
-def _of_the_task(filters: WorklistFilters, run: RunRow) -> WorklistFilters:
+def _of_the_task(filters: WorklistFilters, run: ScoringRun) -> WorklistFilters:
     """Keep of some filters what names the task, the budget, and what must stay hidden."""
     return WorklistFilters(
         run_id=run.id,
@@ -343,7 +343,7 @@ def _of_the_task(filters: WorklistFilters, run: RunRow) -> WorklistFilters:
     )
 
 
-def _thresholds(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[Decision, float]:
+def _thresholds(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, float]:
     """Scaled score at which the budget ends in each list of the run, whatever the task."""
     found = {}
     for decision, rank in ranks_at_budget(uow, run, filters).items():
@@ -355,7 +355,7 @@ def _thresholds(uow: UnitOfWork, run: RunRow, filters: WorklistFilters) -> dict[
     return found
 
 
-def _triage(uow: UnitOfWork, run: RunRow, restriction: AlertFilters) -> dict[TriageState, int]:
+def _triage(uow: UnitOfWork, run: ScoringRun, restriction: AlertFilters) -> dict[TriageState, int]:
     at_state: dict[TriageState, AlertFilters] = {state: {**restriction, "triage": (state,)} for state in TriageState}
     return {state: uow.alerts.count(run.id, **asked) for state, asked in at_state.items()}
 

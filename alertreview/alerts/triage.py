@@ -10,8 +10,8 @@ from alertreview.alerts.triage_models import NoteEntry, TriageDone, TriageEntry,
 from alertreview.alerts.withheld import refuse_withheld
 from alertreview.rights import Action, Service, requires
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
-from core.vocabulary import TriageState
-from db.rows import DecisionKey, NewNote, NewTriageAct, TriageActRow, TriageRow
+from core.vocabulary import AlertId, PersonId, TriageState
+from db.models import DecisionKey, SignedAct, Triage, TriageAct, TriageNote
 from db.unit_of_work import UnitOfWork
 
 MOST_AT_ONCE = 1_000
@@ -37,7 +37,7 @@ class Wanted:
     snoozed_until: datetime | None
 
 
-def standing_of(row: TriageRow | None, now: datetime, zone: ZoneInfo) -> TriageStatus:
+def standing_of(row: Triage | None, now: datetime, zone: ZoneInfo) -> TriageStatus:
     """Say where a decision stands at a moment: a snooze that is over stands at "new"."""
     if row is None:
         return TriageStatus()
@@ -59,8 +59,8 @@ class TriageService(Service):
     @requires(Action.TRIAGE, unit_of="targets")
     def act(
         self,
-        person_id: int,
-        targets: Mapping[int, int],
+        person_id: PersonId,
+        targets: Mapping[AlertId, int],
         state: TriageState,
         *,
         form_key: str,
@@ -111,7 +111,7 @@ class TriageService(Service):
         return self._read_back(form_key, state, len(targets))
 
     @requires(Action.TRIAGE)
-    def undo(self, person_id: int, form_key: str) -> TriageDone:
+    def undo(self, person_id: PersonId, form_key: str) -> TriageDone:
         """Take an act of one's own back; what somebody has moved on since stays as it is.
 
         Raises
@@ -136,7 +136,7 @@ class TriageService(Service):
         return self._read_back(undo_key, None, len(done))
 
     @requires(Action.TRIAGE, unit_of="alert_id")
-    def add_note(self, person_id: int, alert_id: int, text: str, *, form_key: str) -> None:
+    def add_note(self, person_id: PersonId, alert_id: AlertId, text: str, *, form_key: str) -> None:
         """Add a note for everybody who can open the alert; the same form twice is one note.
 
         Raises
@@ -156,7 +156,7 @@ class TriageService(Service):
             if uow.triage.note_of_form(form_key) is not None:
                 return
             uow.triage.add_note(
-                NewNote(**key._asdict(), text=text, person_id=person_id, written_at=now, form_key=form_key)
+                TriageNote(**key._asdict(), text=text, person_id=person_id, written_at=now, form_key=form_key)
             )
             uow.audit.append(now, f"person {person_id}", "note added", f"alert {alert_id}", {"characters": len(text)})
             uow.commit()
@@ -165,7 +165,7 @@ class TriageService(Service):
                 raise StoreError("The note is not in the database after saving. It is NOT saved; please try again.")
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
-    def story(self, alert_id: int, person_id: int | None = None) -> TriageStory:
+    def story(self, alert_id: AlertId, person_id: PersonId | None = None) -> TriageStory:
         """Return everything the ward has done with and said about the decision of an alert.
 
         Parameters
@@ -234,8 +234,8 @@ def _check_text(text: str, what: str, longest: int) -> None:
 
 
 def _acts(
-    uow: UnitOfWork, targets: Mapping[int, int], wanted: Wanted, person_id: int, form_key: str, now: datetime
-) -> list[NewTriageAct]:
+    uow: UnitOfWork, targets: Mapping[AlertId, int], wanted: Wanted, person_id: PersonId, form_key: str, now: datetime
+) -> list[TriageAct]:
     keys = uow.alerts.keys(list(targets))
     standing = uow.triage.standing(list(keys.values()))
     changed = [
@@ -256,15 +256,15 @@ def _acts(
     return acts
 
 
-def _moves(row: TriageRow | None, state: TriageState) -> bool:
+def _moves(row: Triage | None, state: TriageState) -> bool:
     """Whether a state is another one than where a decision stands; a snooze can always be given another end."""
     return state is TriageState.SNOOZED or state is not (row.state if row else TriageState.NEW)
 
 
 def _act(
-    key: DecisionKey, row: TriageRow | None, wanted: Wanted, person_id: int, form_key: str, now: datetime
-) -> NewTriageAct:
-    return NewTriageAct(
+    key: DecisionKey, row: Triage | None, wanted: Wanted, person_id: PersonId, form_key: str, now: datetime
+) -> TriageAct:
+    return TriageAct(
         **key._asdict(),
         version=row.version + 1 if row else 1,
         former_state=row.state if row else TriageState.NEW,
@@ -277,7 +277,7 @@ def _act(
     )
 
 
-def _undoing(uow: UnitOfWork, done: Sequence[TriageActRow], form_key: str, now: datetime) -> list[NewTriageAct]:
+def _undoing(uow: UnitOfWork, done: Sequence[SignedAct], form_key: str, now: datetime) -> list[TriageAct]:
     """Make the acts that lead back to where the decisions stood, for those that nobody has moved on since."""
     standing = uow.triage.standing([act.key for act in done])
     acts = []
@@ -305,11 +305,11 @@ def _changed_words(uow: UnitOfWork, changed: Sequence[DecisionKey], n_targets: i
     )
 
 
-def _key(uow: UnitOfWork, alert_id: int) -> DecisionKey:
+def _key(uow: UnitOfWork, alert_id: AlertId) -> DecisionKey:
     return uow.alerts.keys([alert_id])[alert_id]
 
 
-def _entry(act: TriageActRow, zone: ZoneInfo) -> TriageEntry:
+def _entry(act: SignedAct, zone: ZoneInfo) -> TriageEntry:
     return TriageEntry(
         person=act.person_name,
         acted_at=act.acted_at.astimezone(zone),
@@ -321,12 +321,12 @@ def _entry(act: TriageActRow, zone: ZoneInfo) -> TriageEntry:
     )
 
 
-def _thing(targets: Mapping[int, int]) -> str:
+def _thing(targets: Mapping[AlertId, int]) -> str:
     """Name what was acted on, for the audit trail; never a patient."""
     return f"alert {next(iter(targets))}" if len(targets) == 1 else f"{len(targets)} alerts"
 
 
-def _audited(acts: Sequence[NewTriageAct], targets: Mapping[int, int]) -> dict[str, object]:
+def _audited(acts: Sequence[TriageAct], targets: Mapping[AlertId, int]) -> dict[str, object]:
     """Return what the audit trail keeps of an act; the reason stays with the act, it may speak of the patient."""
     return {
         "n_alerts": len(acts),

@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from alertreview.rights import Action, Service, requires
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import TriageState
-from db.rows import NewSavedView
+from core.vocabulary import PersonId, TriageState
+from db.models import SavedView
 
 
 class TriageChoice(StrEnum):
@@ -135,7 +135,7 @@ class SavedViewService(Service):
     """Keeps named filters of the worklist."""
 
     @requires(Action.SEE_ALERTS)
-    def offered_to(self, person_id: int) -> tuple[SavedViewEntry, ...]:
+    def offered_to(self, person_id: PersonId) -> tuple[SavedViewEntry, ...]:
         """Return a person's own views and those that others share, by name."""
         with self._database.read() as uow:
             return tuple(
@@ -147,7 +147,7 @@ class SavedViewService(Service):
 
     @requires(Action.SEE_ALERTS)
     def save(
-        self, person_id: int, name: str, address: dict[str, str], *, shared: bool = False, replace: bool = False
+        self, person_id: PersonId, name: str, address: dict[str, str], *, shared: bool = False, replace: bool = False
     ) -> None:
         """Keep filters under a name.
 
@@ -183,9 +183,7 @@ class SavedViewService(Service):
             former = uow.saved_views.named(person_id, name)
             if former is not None and not replace:
                 raise ConflictError(f"You have a view named '{name}'. Choose another name, or replace it.")
-            uow.saved_views.put(
-                NewSavedView(owner_id=person_id, name=name, is_shared=shared, address=kept, saved_at=now)
-            )
+            uow.saved_views.put(SavedView(owner_id=person_id, name=name, is_shared=shared, address=kept, saved_at=now))
             details = {
                 "before": former and {"shared": former.is_shared, "address": former.address},
                 "after": {"shared": shared, "address": kept},
@@ -194,7 +192,7 @@ class SavedViewService(Service):
             uow.commit()
 
     @requires(Action.SEE_ALERTS)
-    def delete(self, person_id: int, name: str) -> None:
+    def delete(self, person_id: PersonId, name: str) -> None:
         """Delete a view of one's own.
 
         Raises

@@ -18,9 +18,9 @@ from alertreview.scoring.models import Histogram, RunView
 from alertreview.settings import Clock
 from core.errors import RefusedError
 from core.scoring.scorers import is_retrospective, times_support
-from core.vocabulary import Decision
+from core.vocabulary import AlertId, Decision, PersonId, RunId
 from db.database import Database
-from db.rows import AlertFilters, AlertRecord, RunRow, SnapshotRow
+from db.models import AlertFilters, CohortSnapshot, ListedAlert, ScoringRun
 from db.unit_of_work import UnitOfWork
 
 ANY = WorklistFilters()
@@ -61,7 +61,7 @@ class Worklist(Service):
             return tuple(_run_view(run, uow.snapshots.get(run.snapshot_id)) for run in uow.runs.published())
 
     @requires(Action.SEE_RUNS)
-    def run(self, run_id: int | None = None) -> RunView | None:
+    def run(self, run_id: RunId | None = None) -> RunView | None:
         """Return a published run, the latest without a number; None when nothing is published yet.
 
         Raises
@@ -74,7 +74,9 @@ class Worklist(Service):
             return None if run is None else _run_view(run, uow.snapshots.get(run.snapshot_id))
 
     @requires(Action.SEE_ALERTS)
-    def filter_choices(self, run_id: int, scorer: str = "", *, within: Collection[str] | None = None) -> FilterChoices:
+    def filter_choices(
+        self, run_id: RunId, scorer: str = "", *, within: Collection[str] | None = None
+    ) -> FilterChoices:
         """Return the units (only those `within`, if given) and tasks among the alerts of a run, its days and scores."""
         with self._database.read() as uow:
             if uow.runs.published_run(run_id) is None:
@@ -126,7 +128,9 @@ class Worklist(Service):
             )
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
-    def alert(self, alert_id: int, filters: WorklistFilters = ANY, person_id: int | None = None) -> AlertDetail:
+    def alert(
+        self, alert_id: AlertId, filters: WorklistFilters = ANY, person_id: PersonId | None = None
+    ) -> AlertDetail:
         """Return everything that the alert page shows.
 
         Parameters
@@ -185,7 +189,7 @@ class Worklist(Service):
         )
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
-    def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
+    def preview(self, alert_id: AlertId, person_id: PersonId | None = None) -> AlertPreview:
         """Return the preview of an alert beside the worklist; parameters, errors and mark are those of `alert`."""
         self._show_score(person_id, alert_id)
         with self._database.read() as uow:
@@ -199,11 +203,11 @@ class Worklist(Service):
             n_neighbours_decided=int(nearest.decided.sum()),
         )
 
-    def _show_score(self, person_id: int | None, alert_id: int) -> None:
+    def _show_score(self, person_id: PersonId | None, alert_id: AlertId) -> None:
         if person_id is not None and not show_score(self._database, self._clock, person_id, alert_id):
             raise RefusedError(JUDGE_FIRST)
 
-    def _count_budget_end(self, run_id: int, filters: WorklistFilters, withheld: tuple[int, ...]) -> BudgetEnd:
+    def _count_budget_end(self, run_id: RunId, filters: WorklistFilters, withheld: tuple[AlertId, ...]) -> BudgetEnd:
         now = self._clock()
         with self._database.read() as uow:
             run = uow.runs.get(run_id)
@@ -213,7 +217,7 @@ class Worklist(Service):
                 uow.alerts.count(run_id, **restriction), uow.alerts.lowest_scaled_score(run_id, **restriction)
             )
 
-    def _read_choices(self, run_id: int, scorer: str) -> FilterChoices:
+    def _read_choices(self, run_id: RunId, scorer: str) -> FilterChoices:
         with self._database.read() as uow:
             run = uow.runs.get(run_id)
             zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
@@ -235,7 +239,7 @@ class Worklist(Service):
         )
 
     def _hidden_by(
-        self, uow: UnitOfWork, run: RunRow, filters: WorklistFilters, zone: ZoneInfo, now: datetime
+        self, uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters, zone: ZoneInfo, now: datetime
     ) -> dict[str, int]:
         """For each filter in use: how many alerts would be seen without it."""
         hidden = {}
@@ -245,7 +249,7 @@ class Worklist(Service):
             hidden[name] = end.n_alerts - uow.alerts.count_hidden_by_triage(run.id, **restriction)
         return hidden
 
-    def _end_without_withheld(self, run: RunRow, filters: WorklistFilters, restriction: AlertFilters) -> BudgetEnd:
+    def _end_without_withheld(self, run: ScoringRun, filters: WorklistFilters, restriction: AlertFilters) -> BudgetEnd:
         """Say where the budget ends for the reader of the filters; the cache knows no reader, only what is withheld.
 
         An alert that is withheld is left out of the count and of the lowest score: it might be that alert's own.
@@ -253,7 +257,7 @@ class Worklist(Service):
         return self._budget_end(run.id, _whatever_was_done(filters, run), tuple(sorted(restriction["without"])))
 
 
-def _behind(uow: UnitOfWork, alert_id: int) -> tuple[AlertRecord, RunRow, SnapshotRow, Past]:
+def _behind(uow: UnitOfWork, alert_id: AlertId) -> tuple[ListedAlert, ScoringRun, CohortSnapshot, Past]:
     """Return an alert, its run and import, and what it was compared with."""
     record = uow.alerts.get(alert_id)
     run = uow.runs.get(record.run_id)
@@ -261,7 +265,7 @@ def _behind(uow: UnitOfWork, alert_id: int) -> tuple[AlertRecord, RunRow, Snapsh
     return record, run, uow.snapshots.get(run.snapshot_id), Past(run, result, uow.runs.cached_folds(run))
 
 
-def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters:
+def _whatever_was_done(filters: WorklistFilters, run: ScoringRun) -> WorklistFilters:
     """Leave out what changes while a run does not, and what only arranges the list."""
     return replace(
         filters,
@@ -273,7 +277,7 @@ def _whatever_was_done(filters: WorklistFilters, run: RunRow) -> WorklistFilters
     )
 
 
-def _run_view(run: RunRow, snapshot: SnapshotRow) -> RunView:
+def _run_view(run: ScoringRun, snapshot: CohortSnapshot) -> RunView:
     floors = [floor for floor in (run.floor_omission, run.floor_commission) if floor is not None]
     published_at: datetime = run.published_at or run.created_at
     return RunView(

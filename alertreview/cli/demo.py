@@ -25,7 +25,7 @@ from core.statistics.consensus import majority_label
 from core.studies.selection import SelectionDesign
 from core.vocabulary import Answer, Certainty, Role, StudyStatus
 from db.database import Database
-from db.rows import PersonRow, RunRow
+from db.models import Person, ScoringRun
 
 STUDY = "demo"
 TITLE = "Demonstration panel"
@@ -105,7 +105,7 @@ def _import_and_score(settings: Settings, database: Database, source: Path) -> I
         yield _planted_auc(database, snapshot, run, source)
 
 
-def _planted_auc(database: Database, snapshot: Snapshot, run: RunRow, source: Path) -> str:
+def _planted_auc(database: Database, snapshot: Snapshot, run: ScoringRun, source: Path) -> str:
     """Say how well the planted decisions are found, with the rarity of the tasks alone beside it."""
     _, planted = load_truth(source, snapshot.cohort)
     with database.read() as uow:
@@ -142,7 +142,7 @@ def _build_study(application: Application, database: Database, source: Path, siz
     )
 
 
-def _people(database: Database) -> dict[str, PersonRow]:
+def _people(database: Database) -> dict[str, Person]:
     wanted = [(name, Role.REVIEWER, True) for name in READERS] + [
         (VISITOR, Role.REVIEWER, False),
         (RESEARCHER, Role.RESEARCHER, False),
@@ -204,9 +204,7 @@ def truth_of_cases(
     return cases, relevant, [float(true_score[place]) for place in rows]
 
 
-def _vote(
-    application: Application, database: Database, source: Path, people: dict[str, PersonRow], size: DemoSize
-) -> int:
+def _vote(application: Application, database: Database, source: Path, people: dict[str, Person], size: DemoSize) -> int:
     """Let the simulated readers judge; building again adds nothing."""
     cases, relevant, true_score = truth_of_cases(application, source, STUDY)
     answered = _simulate_votes(relevant, true_score, size)

@@ -8,6 +8,7 @@ import click
 
 from alertreview.cli.options import log_the_unforeseen, site_options
 from alertreview.settings import load_settings
+from core.vocabulary import RunId
 
 if TYPE_CHECKING:
     from alertreview.reproduce.paper import Options, Results
@@ -110,7 +111,7 @@ def scaling(runs: int, out: Path, jobs: int, seed: int) -> None:
 @click.option("--run", "run_id", type=click.IntRange(1), help="Number of a published run (default: the newest).")
 @click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
 @site_options
-def sensitivity_of_run(run_id: int | None, jobs: int | None, home: Path | None, database: str | None) -> None:
+def sensitivity_of_run(run_id: RunId | None, jobs: int | None, home: Path | None, database: str | None) -> None:
     """Score a run's import anew at other graph sizes and regularisers, and keep the curves for the Runs page.
 
     At each setting: the share of the run's first 50 omissions and 50 commissions that are found again, and the AUC on

@@ -9,7 +9,7 @@ from alertreview.studies.case_selection import choose_study_cases
 from alertreview.studies.models import StudyView
 from core.errors import InvalidInputError, NotFoundError
 from core.studies.selection import SelectionDesign
-from core.vocabulary import Role
+from core.vocabulary import PersonId, Role
 
 
 def set_up_study(
@@ -79,7 +79,7 @@ def set_up_study(
     return application.studies.view(slug)
 
 
-def people_named(application: Application, names: Sequence[str]) -> list[int]:
+def people_named(application: Application, names: Sequence[str]) -> list[PersonId]:
     """Return the numbers of people by name; whoever is not known becomes a reviewer."""
     with application.database.write() as uow:
         numbers = []

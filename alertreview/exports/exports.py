@@ -45,10 +45,9 @@ from core.statistics.consensus import majority_label
 from core.studies.make_report import study_report
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
-from core.vocabulary import CaseState
-from db.audit import AuditRow
+from core.vocabulary import CaseId, CaseState, PersonId
 from db.database import Database
-from db.rows import RunRow, StudyRow
+from db.models import AuditEvent, ScoringRun, Study
 
 TABLE_OF_LAYOUT = {"long": "judgments", "wide": "labels"}
 MEDS = "meds"
@@ -98,7 +97,7 @@ class Exports(Service):
         clock: Clock,
         scratch: Path,
         signatures: Callable[[str, StudyReport], Iterable[Signature]],
-        is_blinded: Callable[[str, int | None], bool],
+        is_blinded: Callable[[str, PersonId | None], bool],
     ) -> None:
         super().__init__(database, clock)
         self._studies = studies
@@ -108,7 +107,9 @@ class Exports(Service):
         self._is_blinded = is_blinded
 
     @requires(Action.EXPORT, unit_of="slug")
-    def preview(self, slug: str, output_format: str, layout: str, *, person_id: int | None = None) -> ExportPreview:
+    def preview(
+        self, slug: str, output_format: str, layout: str, *, person_id: PersonId | None = None
+    ) -> ExportPreview:
         """Count the rows that a download would hold, by where their cases stand; nothing is written.
 
         Raises
@@ -127,7 +128,7 @@ class Exports(Service):
         if output_format == MEDS:
             arrays = prepare(study)
             decided = ~np.isnan(majority_label(arrays.answers).label)
-            of_rows = [int(case_id) for case_id in arrays.column("case_id")[decided]]
+            of_rows = [CaseId(int(case_id)) for case_id in arrays.column("case_id")[decided]]
         else:
             of_rows = (study.votes if layout == "long" else study.cases)["case_id"].tolist()
         counted = Counter(state_of[case_id] for case_id in of_rows)
@@ -188,7 +189,7 @@ class Exports(Service):
         layout: str,
         *,
         states: Collection[CaseState] = (),
-        person_id: int | None = None,
+        person_id: PersonId | None = None,
     ) -> tuple[str, bytes]:
         """Return name and bytes of the file that `labels` writes, for a download; MEDS labels come as a zip.
 
@@ -245,7 +246,9 @@ class Exports(Service):
         return files
 
     @requires(Action.EXPORT, unit_of="slug")
-    def study_download(self, slug: str, formats: Sequence[str], *, person_id: int | None = None) -> tuple[str, bytes]:
+    def study_download(
+        self, slug: str, formats: Sequence[str], *, person_id: PersonId | None = None
+    ) -> tuple[str, bytes]:
         """Return everything for a paper as one zip: all tables, dictionary, manifest, report and checksums.
 
         Parameters
@@ -285,7 +288,7 @@ class Exports(Service):
             rows = uow.audit.latest(limit, action=EXPORTED, thing=f"study {slug}")
         return tuple(_past_export(row, slug) for row in rows)
 
-    def _refuse_blinded(self, slug: str, person_id: int | None) -> None:
+    def _refuse_blinded(self, slug: str, person_id: PersonId | None) -> None:
         if self._is_blinded(slug, person_id):
             raise RefusedError(
                 f"Study '{slug}' is open and you are its reader: an export would show the others' answers. "
@@ -411,7 +414,7 @@ class Exports(Service):
             uow.commit()
 
 
-def _actor(person_id: int | None) -> str:
+def _actor(person_id: PersonId | None) -> str:
     """Name who downloads in the audit trail."""
     return "dashboard" if person_id is None else f"person {person_id}"
 
@@ -436,7 +439,7 @@ def _scratch_beside(out: Path) -> Iterator[Path]:
         raise SourceError(f"{out}: cannot be written ({error.strerror}). Name another file.") from error
 
 
-def _origin(study: StudyRow, run: RunRow, content_hash: str, audit_head: str) -> dict[str, str]:
+def _origin(study: Study, run: ScoringRun, content_hash: str, audit_head: str) -> dict[str, str]:
     return {
         "code_version": __version__,
         "data_hash": content_hash,
@@ -453,12 +456,12 @@ def _subject(patient_id: str) -> str:
     return str(int(digits)) if digits.isdigit() else digits
 
 
-def _past_export(row: AuditRow, slug: str) -> PastExport:
+def _past_export(row: AuditEvent, slug: str) -> PastExport:
     details = json.loads(row.details)
     formats = details.get("formats") or [details.get("format", "")]
     n_rows = details.get("rows")
     return PastExport(
-        exported_at=row.at,
+        exported_at=row.moment,
         actor=row.actor,
         study_slug=slug,
         what=", ".join(str(part) for part in (details.get("what", "labels"), details.get("layout"), *formats) if part),

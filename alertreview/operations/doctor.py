@@ -180,8 +180,9 @@ def _audit(database: Database, now: datetime) -> Iterator[Finding]:
         report = uow.audit.require_whole()
         last = next(iter(uow.audit.latest(1)), None)
     yield Finding(Level.GOOD, "audit trail", f"{report.n_events} rows, whole, head {report.head[:16]}")
-    if last is not None and last.at > now + CLOCKS_MAY_DIFFER:
-        text = f"The last act is dated {last.at:%Y-%m-%d %H:%M:%S} UTC, in the future. Set the clock of this machine."
+    if last is not None and last.moment > now + CLOCKS_MAY_DIFFER:
+        dated = f"{last.moment:%Y-%m-%d %H:%M:%S} UTC"
+        text = f"The last act is dated {dated}, in the future. Set the clock of this machine."
         yield Finding(Level.PROBLEM, "clock", text)
 
 

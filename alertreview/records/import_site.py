@@ -25,7 +25,7 @@ from core.events.parts import gathered
 from core.events.stream import EventKind, of_kind
 from core.vocabulary import Kind
 from db.database import Database
-from db.rows import NewInstance, NewSnapshot, NewTask
+from db.models import CohortSnapshot, Instance, Task
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def import_records(
         if uow.snapshots.by_hash(snapshot.content_hash) is not None:
             return ImportOutcome(folder, report, unchanged=True)
         uow.snapshots.add(
-            NewSnapshot(
+            CohortSnapshot(
                 content_hash=snapshot.content_hash,
                 folder=folder.name,
                 source_format=source_format,
@@ -228,12 +228,12 @@ def _last_folder(database: Database) -> str:
     return last.folder
 
 
-def _instances(snapshot: Snapshot) -> Iterator[NewInstance]:
+def _instances(snapshot: Snapshot) -> Iterator[Instance]:
     zone = ZoneInfo(snapshot.site_timezone)
     table = snapshot.instances
     for first in range(0, len(table), _ROWS_AT_ONCE):
         for i, row in enumerate(table.iloc[first : first + _ROWS_AT_ONCE].to_dict("records")):
-            yield NewInstance(
+            yield Instance(
                 row_index=first + i,
                 patient_id=str(row["patient_id"]),
                 stay_id=int(row["stay_id"]),
@@ -246,9 +246,9 @@ def _instances(snapshot: Snapshot) -> Iterator[NewInstance]:
             )
 
 
-def _tasks(snapshot: Snapshot) -> list[NewTask]:
+def _tasks(snapshot: Snapshot) -> list[Task]:
     return [
-        NewTask(
+        Task(
             column_index=column,
             task_key=str(row["task_key"]),
             name=str(row["name"]),

@@ -13,9 +13,9 @@ from alertreview.studies.studies import StudyService
 from core.scoring.scorers import label_of_scorer
 from core.statistics.alert_rate import BUDGETS, Budget
 from core.studies.make_report import StudyInput
-from core.vocabulary import OPEN_PANEL, READING, Decision, StudyStatus
+from core.vocabulary import OPEN_PANEL, READING, CaseId, Decision, StudyId, StudyStatus
 from db.database import Database
-from db.rows import JudgmentVersion, RunRow, StudyRow
+from db.models import Judgment, ScoringRun, Study
 from db.unit_of_work import UnitOfWork
 
 AGE_BANDS = (18, 40, 60, 80)
@@ -72,7 +72,7 @@ def gather_study(
     )
 
 
-def standing_versions(uow: UnitOfWork, study_id: int, case_ids: set[int]) -> list[tuple[str, JudgmentVersion]]:
+def standing_versions(uow: UnitOfWork, study_id: StudyId, case_ids: set[CaseId]) -> list[tuple[str, Judgment]]:
     """Return every version of every judgment that stands, with its reader's code; who took an answer back has none.
 
     Parameters
@@ -159,7 +159,7 @@ def age_band(age_years: float | None) -> str:
     return f"{AGE_BANDS[-1]} and over"
 
 
-def _budgets(uow: UnitOfWork, run: RunRow) -> dict[str, list[Budget]]:
+def _budgets(uow: UnitOfWork, run: ScoringRun) -> dict[str, list[Budget]]:
     """Where each alert budget ends in the run, for each list; a budget beyond the stored alerts is left out."""
     found: dict[str, list[Budget]] = {}
     for decision in Decision:
@@ -176,7 +176,7 @@ def _budgets(uow: UnitOfWork, run: RunRow) -> dict[str, list[Budget]]:
     return found
 
 
-def _design_texts(study: StudyRow, run: RunRow) -> dict[str, str]:
+def _design_texts(study: Study, run: ScoringRun) -> dict[str, str]:
     texts = {
         "scoring run": str(run.id),
         "scorer": run.scorer,

@@ -27,9 +27,9 @@ from core.scoring.sensitivity import N_TOP, Sensitivity, SensitivityPoint, Varie
 from core.statistics.estimate import Estimate, not_computable
 from core.statistics.weighted_auc import patient_jackknife
 from core.studies.report import from_plain, to_plain
-from core.vocabulary import Decision
+from core.vocabulary import Decision, RunId
 from db.database import Database
-from db.rows import RunRow, TaskRow
+from db.models import ScoringRun, Task
 from db.unit_of_work import UnitOfWork
 
 SIZES = (50, 100, 200, 400)
@@ -44,9 +44,9 @@ Decided = tuple[int, int, Decision]
 class RunToVary:
     """Everything that stays while one parameter is changed."""
 
-    run: RunRow
+    run: ScoringRun
     snapshot: Snapshot
-    tasks: list[TaskRow]
+    tasks: list[Task]
     folds: FoldOfRow
     parameters: ScoringParameters
     scorers: tuple[str, ...]
@@ -60,7 +60,7 @@ class RunToVary:
 def compute_sensitivity(
     settings: Settings,
     database: Database,
-    run_id: int | None = None,
+    run_id: RunId | None = None,
     *,
     sizes: Sequence[int] = SIZES,
     regularizers: Sequence[float] = REGULARIZERS,
@@ -120,7 +120,7 @@ def compute_sensitivity(
     return varied.run.id, found
 
 
-def _open(settings: Settings, uow: UnitOfWork, run_id: int | None) -> RunToVary:
+def _open(settings: Settings, uow: UnitOfWork, run_id: RunId | None) -> RunToVary:
     run = find_run(uow, run_id)
     if run is None:
         raise NotFoundError("Nothing is published yet. Import records and score them.")
@@ -166,7 +166,7 @@ def _parameters(stored: dict[str, Any]) -> ScoringParameters:
     return ScoringParameters(**{name: value for name, value in stored.items() if name in known})
 
 
-def _judged(uow: UnitOfWork, run: RunRow) -> tuple[list[CaseForReport], npt.NDArray[np.float64], str]:
+def _judged(uow: UnitOfWork, run: ScoringRun) -> tuple[list[CaseForReport], npt.NDArray[np.float64], str]:
     """Return cases and majority labels of the newest study of the run whose judging is over."""
     study = judged_study(uow, run.id)
     if study is None:
@@ -252,7 +252,7 @@ class SensitivityCurves(Service):
     """Reads curves."""
 
     @requires(Action.SEE_RUNS)
-    def of_run(self, run_id: int) -> StoredSensitivity | None:
+    def of_run(self, run_id: RunId) -> StoredSensitivity | None:
         """Return the curves of a published run, None when none are stored.
 
         Raises

@@ -13,10 +13,10 @@ from alertreview.studies.studies import StudyService
 from core.errors import ConflictError, InvalidInputError, RefusedError
 from core.studies.make_report import blinded_report, study_report
 from core.studies.report import StudyReport
-from core.vocabulary import StudyStatus
+from core.vocabulary import PersonId, StudyStatus
 from db.cache import Cache
 from db.database import Database
-from db.rows import NewSignature, SignatureRow, StudyRow
+from db.models import ReportSignature, Study
 from db.unit_of_work import UnitOfWork
 
 CACHED_REPORTS = 8
@@ -42,7 +42,7 @@ class ReportService(Service):
         database: Database,
         studies: StudyService,
         open_snapshot: Callable[[str], Snapshot],
-        is_blinded: Callable[[str, int | None], bool],
+        is_blinded: Callable[[str, PersonId | None], bool],
         clock: Clock,
     ) -> None:
         super().__init__(database, clock)
@@ -52,7 +52,7 @@ class ReportService(Service):
         self._cache: Cache[StudyReport] = Cache(CACHED_REPORTS)
 
     @requires(Action.SEE_RESULTS, unit_of="slug")
-    def report(self, slug: str, person_id: int | None = None) -> StudyReport:
+    def report(self, slug: str, person_id: PersonId | None = None) -> StudyReport:
         """Return the report of a study from the judgments as they stand.
 
         Parameters
@@ -87,7 +87,7 @@ class ReportService(Service):
         return render_report(report, ReportFormat(output_format), signatures)
 
     @requires(Action.SIGN, unit_of="slug", fresh=True)
-    def sign(self, slug: str, person_id: int, meaning: str, *, seen_hash: str | None = None) -> Signature:
+    def sign(self, slug: str, person_id: PersonId, meaning: str, *, seen_hash: str | None = None) -> Signature:
         """Sign the report of a locked study as it stands; signatures under another content are superseded.
 
         Parameters
@@ -187,7 +187,7 @@ class ReportService(Service):
                 len(uow.cases.in_study(study.id)),
             )
 
-    def _append(self, uow: UnitOfWork, slug: str, person_id: int, meaning: str, seal: str) -> Signature:
+    def _append(self, uow: UnitOfWork, slug: str, person_id: PersonId, meaning: str, seal: str) -> Signature:
         now = self._clock()
         study, person = uow.studies.by_slug(slug), uow.people.get(person_id)
         if any(
@@ -199,7 +199,7 @@ class ReportService(Service):
             )
         n_superseded = uow.signatures.supersede(study.id, now, but_hash=seal)
         uow.signatures.append(
-            NewSignature(
+            ReportSignature(
                 study_id=study.id,
                 signer_id=person_id,
                 signer_name=person.name,
@@ -224,16 +224,16 @@ def _checked_meaning(meaning: str) -> str:
     return words
 
 
-def _require_able(uow: UnitOfWork, slug: str, person_id: int) -> None:
+def _require_able(uow: UnitOfWork, slug: str, person_id: PersonId) -> None:
     if uow.studies.by_slug(slug).status is not StudyStatus.LOCKED:
         raise RefusedError(f"Study '{slug}' is not locked; its report may still change. Lock the study, then sign.")
     if not uow.people.get(person_id).active:
         raise RefusedError(f"Person {person_id} was deactivated and cannot sign. Choose somebody else.")
 
 
-def _signature(row: SignatureRow, zone: ZoneInfo, *, superseded: bool) -> Signature:
+def _signature(row: ReportSignature, zone: ZoneInfo, *, superseded: bool) -> Signature:
     return Signature(row.signer_name, row.meaning, row.signed_at.astimezone(zone), row.content_hash, superseded)
 
 
-def _site_zone(uow: UnitOfWork, study: StudyRow) -> ZoneInfo:
+def _site_zone(uow: UnitOfWork, study: Study) -> ZoneInfo:
     return ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)

@@ -14,9 +14,9 @@ from alertreview.rights import Action, Service, requires, roles_that_may
 from alertreview.settings import Clock
 from alertreview.studies.models import state_of_case, states_of_cases
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
-from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus
+from core.vocabulary import Answer, CaseId, CaseState, Certainty, Decision, Kind, PersonId, StudyStatus
 from db.database import Database
-from db.rows import AdjudicationRow, StudyRow, VoteRow
+from db.models import Adjudication, CastVote, Study
 from db.unit_of_work import UnitOfWork
 
 UNDECIDED = frozenset({CaseState.DISPUTED, CaseState.UNDETERMINED})
@@ -37,7 +37,7 @@ class AdjudicationCase:
     """A case as the adjudicator sees it: no score, no names."""
 
     study_slug: str
-    case_id: int
+    case_id: CaseId
     case_number: int
     task_name: str
     kind: Kind
@@ -65,7 +65,7 @@ class AdjudicationService(Service):
         self._open_patient_views = open_patient_views
 
     @requires(Action.ADJUDICATE, unit_of="slug")
-    def disagreements(self, slug: str, person_id: int) -> tuple[int, ...]:
+    def disagreements(self, slug: str, person_id: PersonId) -> tuple[CaseId, ...]:
         """Return the numbers of the cases that wait for this person: complete, undecided, and never read by him.
 
         Raises
@@ -80,7 +80,7 @@ class AdjudicationService(Service):
             return tuple(case_id for case_id in undecided if not uow.adjudications.was_reader(case_id, person_id))
 
     @requires(Action.ADJUDICATE, unit_of="case_id")
-    def case(self, slug: str, person_id: int, case_id: int) -> AdjudicationCase:
+    def case(self, slug: str, person_id: PersonId, case_id: CaseId) -> AdjudicationCase:
         """Return a case with its votes as A, B, C.
 
         Raises
@@ -117,15 +117,15 @@ class AdjudicationService(Service):
     def adjudicate(
         self,
         slug: str,
-        person_id: int,
-        case_id: int,
+        person_id: PersonId,
+        case_id: CaseId,
         *,
         answer: Answer | None,
         comment: str = "",
         reason: str = "",
         version_seen: int,
         form_key: str,
-    ) -> AdjudicationRow:
+    ) -> Adjudication:
         """Save the consensus on a case, apart from the votes, and read it back; the same form is saved once.
 
         Raises
@@ -146,7 +146,7 @@ class AdjudicationService(Service):
             if uow.adjudications.by_form_key(form_key) is None:
                 study = _require_adjudicator(uow, slug, person_id)
                 _require_undecided(uow, study, case_id, person_id)
-                new = AdjudicationRow(
+                new = Adjudication(
                     case_id=case_id,
                     version=version_seen + 1,
                     adjudicator_id=person_id,
@@ -167,7 +167,7 @@ class AdjudicationService(Service):
         return stored
 
 
-def _require_adjudicator(uow: UnitOfWork, slug: str, person_id: int) -> StudyRow:
+def _require_adjudicator(uow: UnitOfWork, slug: str, person_id: PersonId) -> Study:
     person = uow.people.get(person_id)
     roles = roles_that_may(Action.ADJUDICATE)
     if not person.active or person.role not in roles:
@@ -176,7 +176,7 @@ def _require_adjudicator(uow: UnitOfWork, slug: str, person_id: int) -> StudyRow
     return uow.studies.by_slug(slug)
 
 
-def _require_undecided(uow: UnitOfWork, study: StudyRow, case_id: int, person_id: int) -> None:
+def _require_undecided(uow: UnitOfWork, study: Study, case_id: CaseId, person_id: PersonId) -> None:
     if not uow.cases.belongs(study.id, case_id):
         raise no_case(study.slug, case_id)
     if study.status is StudyStatus.LOCKED:
@@ -189,7 +189,7 @@ def _require_undecided(uow: UnitOfWork, study: StudyRow, case_id: int, person_id
         raise RefusedError(f"Case {case_id} needs no adjudication: {words}.")
 
 
-def _append(uow: UnitOfWork, slug: str, new: AdjudicationRow) -> None:
+def _append(uow: UnitOfWork, slug: str, new: Adjudication) -> None:
     current = uow.adjudications.current(new.case_id)
     if new.version != (current.version if current else 0) + 1:
         raise ConflictError(f"Case {new.case_id} was adjudicated meanwhile. Reload it and look at both answers.")
@@ -203,10 +203,10 @@ def _append(uow: UnitOfWork, slug: str, new: AdjudicationRow) -> None:
     )
 
 
-def _lettered(votes: Sequence[VoteRow], order_seed: int) -> tuple[LetteredVote, ...]:
+def _lettered(votes: Sequence[CastVote], order_seed: int) -> tuple[LetteredVote, ...]:
     """Shuffle the votes of a case the same way each time, and another way in the next case."""
 
-    def draw(vote: VoteRow) -> bytes:
+    def draw(vote: CastVote) -> bytes:
         return hashlib.sha256(f"{order_seed}/letters/{vote.case_id}/{vote.reviewer_id}".encode()).digest()
 
     return tuple(

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from alertreview.review.models import SavedJudgment
 from alertreview.review.rules import check_comment, no_place, require_judgeable, require_seen, was_saved
 from core.errors import InvalidInputError, RefusedError, StoreError
-from core.vocabulary import Answer, Certainty
+from core.vocabulary import Answer, CaseId, Certainty, PersonId
 from db.database import Database
-from db.rows import DraftRow, FormState, JudgmentVersion, NewJudgment
+from db.models import Draft, FormState, Judgment
 from db.unit_of_work import UnitOfWork
 
 
@@ -19,8 +19,8 @@ class JudgmentForm:
     """Which showing of which case an act belongs to."""
 
     slug: str
-    person_id: int
-    case_id: int
+    person_id: PersonId
+    case_id: CaseId
     version_seen: int
     form_key: str
 
@@ -69,7 +69,16 @@ def take_back(database: Database, now: datetime, form: JudgmentForm) -> None:
         former = next(iter(uow.judgments.history(form.case_id, form.person_id)[1:]), None)
         back = _taking_back(current, former, form.form_key, now)
         _keep(uow, form.slug, back, current, "judgment taken back")
-        uow.drafts.put(form.case_id, form.person_id, DraftRow(current.answer, current.certainty, current.comment), now)
+        uow.drafts.put(
+            Draft(
+                case_id=form.case_id,
+                reviewer_id=form.person_id,
+                answer=current.answer,
+                certainty=current.certainty,
+                comment=current.comment,
+                written_at=now,
+            )
+        )
         if back.answer is None:
             uow.slots.renew(form.case_id, form.person_id, until=now + timedelta(hours=terms.hold_hours))
         uow.commit()
@@ -105,7 +114,7 @@ def append_judgment(
     require_seen(current, form.case_id, form.version_seen)
     if current is not None and current.answer is not None and not given.reason.strip():
         raise RefusedError("This case has a saved answer. Say why it changes, then save.")
-    new = NewJudgment(
+    new = Judgment(
         case_id=form.case_id,
         reviewer_id=form.person_id,
         version=form.version_seen + 1,
@@ -122,7 +131,7 @@ def append_judgment(
     _keep(uow, form.slug, new, current, "judgment saved")
 
 
-def _keep(uow: UnitOfWork, slug: str, new: NewJudgment, current: JudgmentVersion | None, action: str) -> None:
+def _keep(uow: UnitOfWork, slug: str, new: Judgment, current: Judgment | None, action: str) -> None:
     """Append a version and its audit row, if the reader holds a slot of the case: one row must change, or nothing."""
     if not uow.slots.settle(new.case_id, new.reviewer_id):
         raise no_place(new.case_id)
@@ -136,9 +145,9 @@ def _keep(uow: UnitOfWork, slug: str, new: NewJudgment, current: JudgmentVersion
     )
 
 
-def _taking_back(current: JudgmentVersion, former: JudgmentVersion | None, form_key: str, now: datetime) -> NewJudgment:
+def _taking_back(current: Judgment, former: Judgment | None, form_key: str, now: datetime) -> Judgment:
     """Make the version that takes the current one back: the one before counts again, or none."""
-    return NewJudgment(
+    return Judgment(
         case_id=current.case_id,
         reviewer_id=current.reviewer_id,
         version=current.version + 1,
@@ -154,7 +163,7 @@ def _taking_back(current: JudgmentVersion, former: JudgmentVersion | None, form_
     )
 
 
-def _audited(judgment: NewJudgment | None) -> dict[str, object] | None:
+def _audited(judgment: Judgment | None) -> dict[str, object] | None:
     """Return what the audit trail keeps of a version; comments stay in the judgments, they may speak of the patient."""
     if judgment is None:
         return None
@@ -184,8 +193,8 @@ def _read_back(database: Database, form: JudgmentForm, *, already_saved: bool) -
 class OutsideVote:
     """One reader's answer to one case, given elsewhere."""
 
-    person_id: int
-    case_id: int
+    person_id: PersonId
+    case_id: CaseId
     answer: Answer
     certainty: Certainty | None = None
     comment: str = ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from alertreview.alerts.models import LastValue, Timeline
-from core.vocabulary import Answer, Certainty, Decision, Kind, SlotState
+from core.vocabulary import Answer, CaseId, Certainty, Decision, Kind, SlotState
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class BlindedCase:
     """A case as a blinded reviewer sees it: it has no field for score, rank, stratum or anybody else's answer."""
 
     study_slug: str
-    case_id: int
+    case_id: CaseId
     case_label: str
     """ "A17": the reviewer's own numbering."""
     position: int
@@ -75,7 +75,7 @@ class BlindedCase:
 class SavedJudgment:
     """What was read back from the database after the commit."""
 
-    case_id: int
+    case_id: CaseId
     version: int
     answer: Answer
     saved_at: datetime
@@ -88,7 +88,7 @@ class JudgmentRow:
     """One of a reviewer's own current judgments."""
 
     study_slug: str
-    case_id: int
+    case_id: CaseId
     case_label: str
     decision_words: str
     answer: Answer

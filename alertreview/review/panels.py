@@ -13,8 +13,8 @@ from alertreview.review.reader_list import ReaderList
 from alertreview.review.rules import require_open, require_reader, within_units
 from alertreview.rights import Action, Service, requires
 from core.errors import RefusedError
-from core.vocabulary import Answer, Certainty
-from db.rows import DecisionKey, DraftRow, PanelPlace
+from core.vocabulary import AlertId, Answer, CaseId, Certainty, PersonId
+from db.models import DecisionKey, DraftAnswer, PanelPlace
 from db.unit_of_work import UnitOfWork
 
 
@@ -24,7 +24,7 @@ class PanelCase:
 
     study_slug: str
     study_title: str
-    case_id: int
+    case_id: CaseId
     question: str
     answer_texts: dict[Answer, str]
     answer: Answer | None
@@ -47,7 +47,7 @@ class PanelService(Service):
     """What the alert page asks about open panels."""
 
     @requires(Action.JUDGE, unit_of="alert_id")
-    def cases(self, alert_id: int, person_id: int) -> tuple[PanelCase, ...]:
+    def cases(self, alert_id: AlertId, person_id: PersonId) -> tuple[PanelCase, ...]:
         """Return the cases that the decision of an alert is in open panels of a reader, newest study first.
 
         Only cases in which the reader has a place or can get one; looking takes none. Nothing while the reader has
@@ -67,14 +67,14 @@ class PanelService(Service):
         """
         with self._database.read() as uow:
             decision = uow.alerts.keys([alert_id])[alert_id]
-            if uow.cases.awaits_judgment_of(person_id, *decision):
+            if uow.cases.awaits_judgment_of(person_id, decision):
                 return ()
             return tuple(
                 _panel_case(uow, place, person_id) for place in uow.cases.in_panels(person_id, decision, self._clock())
             )
 
     @requires(Action.JUDGE)
-    def next_alert(self, slug: str, person_id: int, after_case_id: int | None = None) -> int | None:
+    def next_alert(self, slug: str, person_id: PersonId, after_case_id: CaseId | None = None) -> AlertId | None:
         """Return the alert on the next case of an open panel that a reader has still to judge; it takes no place.
 
         Cases below the floor of their run have no alert, and a decision that the reader has still to judge blindly
@@ -121,11 +121,11 @@ class PanelService(Service):
         return None
 
 
-def _panel_case(uow: UnitOfWork, place: PanelPlace, person_id: int) -> PanelCase:
+def _panel_case(uow: UnitOfWork, place: PanelPlace, person_id: PersonId) -> PanelCase:
     """Put together what a reader is shown of a case, from own rows alone."""
     rubric = uow.studies.rubric(place.study_id)
     current = uow.judgments.current(place.case_id, person_id)
-    draft = uow.drafts.get(place.case_id, person_id) or DraftRow(None, None, "")
+    draft = uow.drafts.get(place.case_id, person_id) or DraftAnswer(None, None, "")
     stands = current if current is not None and current.answer is not None else None
     return PanelCase(
         study_slug=place.slug,

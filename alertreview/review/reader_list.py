@@ -17,8 +17,8 @@ from alertreview.alerts.patient import PatientViews
 from alertreview.alerts.words import sentence
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView
 from core.errors import StoreError
-from core.vocabulary import SlotState
-from db.rows import BlindedRow, DraftRow, JudgmentVersion, OwnAnswer, ReaderSlotRow, ReadingTerms, ShownRow
+from core.vocabulary import CaseId, PersonId, SlotState
+from db.models import BlindedRow, DraftAnswer, Judgment, OwnAnswer, ReaderSlot, ReadingTerms, ShownCase
 
 JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
 
@@ -38,7 +38,7 @@ class ReaderList:
         Whether free slots may be taken: the study is open.
     """
 
-    def __init__(self, places: Sequence[ReaderSlotRow], order_seed: int, person_id: int, *, takes_new: bool) -> None:
+    def __init__(self, places: Sequence[ReaderSlot], order_seed: int, person_id: PersonId, *, takes_new: bool) -> None:
         self._ordered = _repeats_after_originals(
             sorted(places, key=lambda place: _draw(order_seed, person_id, place.case_id))
         )
@@ -47,32 +47,32 @@ class ReaderList:
         """Cases that are or may become this reader's, in order."""
 
     @cached_property
-    def _number(self) -> dict[int, int]:
+    def _number(self) -> dict[CaseId, int]:
         return {place.case_id: number for number, place in enumerate(self._ordered, start=1)}
 
     @cached_property
-    def _by_case(self) -> dict[int, ReaderSlotRow]:
+    def _by_case(self) -> dict[CaseId, ReaderSlot]:
         return {place.case_id: place for place in self._ordered}
 
-    def number(self, case_id: int) -> int:
+    def number(self, case_id: CaseId) -> int:
         """Return the reader's own number of a case, which never changes."""
         return self._number[case_id]
 
-    def position(self, case_id: int) -> int:
+    def position(self, case_id: CaseId) -> int:
         """Return the place of a case among those that are or may become the reader's, from 1; 0 when it is none."""
         return next((at for at, place in enumerate(self.mine, start=1) if place.case_id == case_id), 0)
 
-    def find(self, case_id: int) -> ReaderSlotRow | None:
+    def find(self, case_id: CaseId) -> ReaderSlot | None:
         """Return the reader's place in a case, None when the study has no such case."""
         return self._by_case.get(case_id)
 
-    def may_claim(self, place: ReaderSlotRow) -> bool:
+    def may_claim(self, place: ReaderSlot) -> bool:
         """Return whether a slot is to be had; a repeat only once its original is judged."""
         if not self._takes_new or not place.has_room:
             return False
         return place.original_id is None or self._by_case[place.original_id].state in JUDGED
 
-    def candidates(self, after_case_id: int | None) -> Iterator[ReaderSlotRow]:
+    def candidates(self, after_case_id: CaseId | None) -> Iterator[ReaderSlot]:
         """Yield the cases to judge next: those that follow, then from the beginning, put-off ones last."""
         start = self.position(after_case_id) if after_case_id is not None else 0
         put_off = []
@@ -85,12 +85,12 @@ class ReaderList:
                 yield place
         yield from put_off
 
-    def before(self, case_id: int | None) -> Iterator[ReaderSlotRow]:
+    def before(self, case_id: CaseId | None) -> Iterator[ReaderSlot]:
         """Yield the reader's own cases that come before one, nearest first; all of them from the end for None."""
         end = self.position(case_id) - 1 if case_id is not None else len(self.mine)
         return (place for place in reversed(self.mine[: max(end, 0)]) if place.holds_slot)
 
-    def counts(self, lapses: Mapping[int, datetime]) -> QueueView:
+    def counts(self, lapses: Mapping[CaseId, datetime]) -> QueueView:
         """Count the reader's cases; the states add up to the whole.
 
         Parameters
@@ -112,7 +112,7 @@ class ReaderList:
             next_release_at=min(held, default=None),
         )
 
-    def _is_mine(self, place: ReaderSlotRow) -> bool:
+    def _is_mine(self, place: ReaderSlot) -> bool:
         if place.holds_slot:
             return True
         if not self._takes_new or not place.has_room:
@@ -126,11 +126,11 @@ def nothing_assigned() -> QueueView:
 
 
 @lru_cache(maxsize=100_000)
-def _draw(order_seed: int, person_id: int, case_id: int) -> bytes:
+def _draw(order_seed: int, person_id: PersonId, case_id: CaseId) -> bytes:
     return hashlib.sha256(f"{order_seed}/{person_id}/{case_id}".encode()).digest()
 
 
-def _repeats_after_originals(drawn: list[ReaderSlotRow]) -> list[ReaderSlotRow]:
+def _repeats_after_originals(drawn: list[ReaderSlot]) -> list[ReaderSlot]:
     """Let a repeat that was drawn before its original change places with it; both places stay random."""
     if not any(place.repeat_number for place in drawn):
         return drawn
@@ -153,7 +153,7 @@ class Reading:
     terms: ReadingTerms
     cases: ReaderList
 
-    def label(self, case_id: int) -> str:
+    def label(self, case_id: CaseId) -> str:
         """Return the reader's own name of a case: the reader's letter (A, B, ... Z, AA, ...) and the case's number."""
         letters, number = "", self.terms.number
         while number > 0:
@@ -164,7 +164,7 @@ class Reading:
 
 def blinded_case(
     reading: Reading,
-    shown: ShownRow,
+    shown: ShownCase,
     patients: PatientViews,
 ) -> BlindedCase:
     """Put together what a blinded reader sees of a case.
@@ -173,7 +173,7 @@ def blinded_case(
     ----------
     reading : Reading
         The reader at the study.
-    shown : ShownRow
+    shown : ShownCase
         All that may be known of the case, and the reader's own answer and draft.
     patients : PatientViews
         Of the import that the case was chosen from.
@@ -204,7 +204,7 @@ def blinded_case(
     )
 
 
-def own_row(reading: Reading, case: BlindedRow, judgment: JudgmentVersion) -> JudgmentRow:
+def own_row(reading: Reading, case: BlindedRow, judgment: Judgment) -> JudgmentRow:
     """Put together one of a reader's own current judgments."""
     if judgment.answer is None:
         raise StoreError(f"The current judgment of case {case.case_id} has no answer.")
@@ -221,7 +221,7 @@ def own_row(reading: Reading, case: BlindedRow, judgment: JudgmentVersion) -> Ju
     )
 
 
-def _draft_view(draft: DraftRow | None, current: OwnAnswer | None) -> DraftView:
+def _draft_view(draft: DraftAnswer | None, current: OwnAnswer | None) -> DraftView:
     """Show the draft, else the saved answer, else nothing: nothing is preselected."""
     shown = draft or current
     return DraftView(shown.answer, shown.certainty, shown.comment) if shown else DraftView(None, None, "")

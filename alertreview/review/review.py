@@ -21,9 +21,9 @@ from alertreview.review.rules import (
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from core.errors import NotFoundError, RefusedError
-from core.vocabulary import Answer, Certainty, StudyStatus
+from core.vocabulary import Answer, CaseId, Certainty, PersonId, StudyStatus
 from db.database import Database
-from db.rows import DraftRow, ReaderSlotRow, ReadingTerms, ShownRow
+from db.models import Draft, ReaderSlot, ReadingTerms, ShownCase
 from db.unit_of_work import UnitOfWork
 
 
@@ -41,7 +41,7 @@ class ReviewService(Service):
         self._open_patient_views = open_patient_views
 
     @requires(Action.SEE_STUDIES)
-    def queue(self, slug: str, person_id: int) -> QueueView:
+    def queue(self, slug: str, person_id: PersonId) -> QueueView:
         """Count a reader's cases; all zero and `is_reader` false for somebody whom no coordinator has made a reader."""
         with self._database.read() as uow:
             terms = uow.studies.reader_at(slug, person_id)
@@ -52,7 +52,7 @@ class ReviewService(Service):
 
     @requires(Action.JUDGE)
     def next_case(
-        self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False
+        self, slug: str, person_id: PersonId, after_case_id: CaseId | None = None, *, backwards: bool = False
     ) -> BlindedCase | None:
         """Return the case to read next, and hold it for this reader.
 
@@ -91,7 +91,7 @@ class ReviewService(Service):
         return None if held is None else self._show(reading, held, shown)
 
     @requires(Action.JUDGE, unit_of="case_id")
-    def case(self, slug: str, person_id: int, case_id: int) -> BlindedCase:
+    def case(self, slug: str, person_id: PersonId, case_id: CaseId) -> BlindedCase:
         """Return one case that is or may become this reader's, and hold it.
 
         Raises
@@ -113,7 +113,7 @@ class ReviewService(Service):
         return self._show(reading, case_id, shown)
 
     @requires(Action.JUDGE, unit_of="case_id")
-    def save_draft(self, slug: str, person_id: int, case_id: int, draft: DraftView) -> None:
+    def save_draft(self, slug: str, person_id: PersonId, case_id: CaseId, draft: DraftView) -> None:
         """Keep what a reader has chosen and typed, and hold the case longer.
 
         Raises
@@ -127,14 +127,14 @@ class ReviewService(Service):
             terms = require_reader(uow, slug, person_id)
             require_open(terms)
             require_case(uow, terms, case_id)
-            uow.drafts.put(case_id, person_id, DraftRow(draft.answer, draft.certainty, draft.comment), now)
+            uow.drafts.put(Draft(case_id=case_id, reviewer_id=person_id, **vars(draft), written_at=now))
             has_place = _is_judged(uow, case_id, person_id) or _hold(uow, terms, case_id, now)
             uow.commit()
         if not has_place:
             raise RefusedError(f"{taken(case_id)} What you typed is kept.")
 
     @requires(Action.JUDGE, unit_of="case_id")
-    def mark_later(self, slug: str, person_id: int, case_id: int) -> None:
+    def mark_later(self, slug: str, person_id: PersonId, case_id: CaseId) -> None:
         """Put a case off; it comes again when no other is left.
 
         Raises
@@ -158,8 +158,8 @@ class ReviewService(Service):
     def submit_judgment(
         self,
         slug: str,
-        person_id: int,
-        case_id: int,
+        person_id: PersonId,
+        case_id: CaseId,
         *,
         answer: Answer | None,
         certainty: Certainty | None = None,
@@ -209,7 +209,7 @@ class ReviewService(Service):
         return judging.save(self._database, self._clock(), form, given)
 
     @requires(Action.JUDGE, unit_of="case_id")
-    def undo(self, slug: str, person_id: int, case_id: int, *, version_seen: int, form_key: str) -> BlindedCase:
+    def undo(self, slug: str, person_id: PersonId, case_id: CaseId, *, version_seen: int, form_key: str) -> BlindedCase:
         """Take back the version saved last: the one before counts again, or none; the choice comes back as a draft.
 
         Nothing is deleted: taking back is a version of its own.
@@ -226,7 +226,7 @@ class ReviewService(Service):
         return self.case(slug, person_id, case_id)
 
     @requires(Action.SEE_STUDIES)
-    def my_judgments(self, person_id: int, slug: str | None = None) -> tuple[JudgmentRow, ...]:
+    def my_judgments(self, person_id: PersonId, slug: str | None = None) -> tuple[JudgmentRow, ...]:
         """Return a reader's own current judgments, newest first.
 
         Parameters
@@ -250,7 +250,7 @@ class ReviewService(Service):
         return tuple(sorted(rows, key=lambda row: row.saved_at, reverse=True))
 
     @requires(Action.JUDGE, unit_of="case_id")
-    def feedback(self, slug: str, person_id: int, case_id: int) -> tuple[Answer, str] | None:
+    def feedback(self, slug: str, person_id: PersonId, case_id: CaseId) -> tuple[Answer, str] | None:
         """Return the reference answer and comment of a calibration case that the reader has judged; None without one.
 
         Raises
@@ -268,7 +268,7 @@ class ReviewService(Service):
             return uow.cases.reference(case_id)
 
     @requires(Action.SEE_STUDIES)
-    def is_blinded(self, slug: str, person_id: int | None) -> bool:
+    def is_blinded(self, slug: str, person_id: PersonId | None) -> bool:
         """Return whether results of a study are still hidden from a person; never from None, the command line.
 
         They are hidden from the reader of an open study who has cases left; a case that others hold counts as left,
@@ -291,7 +291,7 @@ class ReviewService(Service):
             return queue.is_reader
         return queue.is_reader and queue.n_left + queue.n_held_by_others > 0
 
-    def _hold_first(self, terms: ReadingTerms, candidates: list[ReaderSlotRow]) -> int | None:
+    def _hold_first(self, terms: ReadingTerms, candidates: list[ReaderSlot]) -> CaseId | None:
         """Hold the first case that is still to be had; writes only when something changes."""
         now = self._clock()
         first = candidates[0]
@@ -305,7 +305,7 @@ class ReviewService(Service):
                     return place.case_id
         return None
 
-    def _show(self, reading: Reading, case_id: int, shown: ShownRow) -> BlindedCase:
+    def _show(self, reading: Reading, case_id: CaseId, shown: ShownCase) -> BlindedCase:
         """Put together what a blinded reader sees; the query behind it knows no score and no other reader."""
         if shown.case.case_id != case_id:
             with self._database.read() as uow:
@@ -318,7 +318,7 @@ class ReviewService(Service):
         return Reading(terms, ReaderList(places, terms.order_seed, terms.person_id, takes_new=takes_new))
 
 
-def _shown(uow: UnitOfWork, reading: Reading, case_id: int) -> ShownRow:
+def _shown(uow: UnitOfWork, reading: Reading, case_id: CaseId) -> ShownCase:
     """Read what a reader is shown of a case."""
     shown = uow.cases.shown(reading.terms.study_id, case_id, reading.terms.person_id)
     if shown is None:
@@ -326,26 +326,26 @@ def _shown(uow: UnitOfWork, reading: Reading, case_id: int) -> ShownRow:
     return shown
 
 
-def _is_judged(uow: UnitOfWork, case_id: int, person_id: int) -> bool:
+def _is_judged(uow: UnitOfWork, case_id: CaseId, person_id: PersonId) -> bool:
     current = uow.judgments.current(case_id, person_id)
     return current is not None and current.answer is not None
 
 
-def _is_safe(terms: ReadingTerms, place: ReaderSlotRow, now: datetime) -> bool:
+def _is_safe(terms: ReadingTerms, place: ReaderSlot, now: datetime) -> bool:
     """Return whether a slot stays its reader's for some time without being held anew."""
     if terms.status is not StudyStatus.OPEN or place.held_until is None:
         return True
     return place.held_until > now + timedelta(hours=1)
 
 
-def _may_open(uow: UnitOfWork, terms: ReadingTerms, place: ReaderSlotRow, now: datetime) -> bool:
+def _may_open(uow: UnitOfWork, terms: ReadingTerms, place: ReaderSlot, now: datetime) -> bool:
     """Hold a case, if it can be had; a place of his own is enough for a reader once the study takes nothing new."""
     if _hold(uow, terms, place.case_id, now):
         return True
     return place.holds_slot and uow.studies.by_slug(terms.slug).status is not StudyStatus.OPEN
 
 
-def _hold(uow: UnitOfWork, terms: ReadingTerms, case_id: int, now: datetime) -> bool:
+def _hold(uow: UnitOfWork, terms: ReadingTerms, case_id: CaseId, now: datetime) -> bool:
     """Renew the reader's hold of a case, or take a free slot; False when there is none."""
     until = now + timedelta(hours=terms.hold_hours)
     return uow.slots.hold(terms.study_id, case_id, terms.person_id, now=now, until=until)

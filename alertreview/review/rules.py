@@ -1,15 +1,15 @@
 """Rules that every act of a reader keeps: a reader of an open study, a case of it, and the version that was seen."""
 
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import StudyStatus
+from core.vocabulary import CaseId, PersonId, StudyStatus
+from db.models import FormState, Judgment, ReaderSlot, ReadingTerms
 from db.repositories.studies import no_study
-from db.rows import FormState, JudgmentVersion, ReaderSlotRow, ReadingTerms
 from db.unit_of_work import UnitOfWork
 
 LONGEST_COMMENT = 20_000
 
 
-def require_reader(uow: UnitOfWork, slug: str, person_id: int) -> ReadingTerms:
+def require_reader(uow: UnitOfWork, slug: str, person_id: PersonId) -> ReadingTerms:
     """Return somebody as a reader of a study.
 
     Raises
@@ -45,13 +45,13 @@ def require_open(study: ReadingTerms) -> None:
         raise RefusedError(f"Study '{study.slug}' is locked and takes no judgment. Its coordinator can reopen it.")
 
 
-def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: int) -> None:
+def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: CaseId) -> None:
     """Refuse a case that is not the study's."""
     if not uow.cases.belongs(study.study_id, case_id):
         raise no_case(study.slug, case_id)
 
 
-def require_judgeable(standing: FormState, slug: str, case_id: int) -> ReadingTerms:
+def require_judgeable(standing: FormState, slug: str, case_id: CaseId) -> ReadingTerms:
     """Return the reader's terms, if the reader may judge a case of a study now.
 
     Raises
@@ -70,7 +70,7 @@ def require_judgeable(standing: FormState, slug: str, case_id: int) -> ReadingTe
     return terms
 
 
-def require_seen(current: JudgmentVersion | None, case_id: int, version_seen: int) -> None:
+def require_seen(current: Judgment | None, case_id: CaseId, version_seen: int) -> None:
     """Refuse a form that showed another version than the reader's current one.
 
     Raises
@@ -86,7 +86,7 @@ def require_seen(current: JudgmentVersion | None, case_id: int, version_seen: in
         )
 
 
-def was_saved(standing: FormState, case_id: int, person_id: int) -> bool:
+def was_saved(standing: FormState, case_id: CaseId, person_id: PersonId) -> bool:
     """Return whether a form was saved before.
 
     Raises
@@ -111,24 +111,24 @@ def check_comment(comment: str) -> None:
         )
 
 
-def no_case(slug: str, case_id: int) -> NotFoundError:
+def no_case(slug: str, case_id: CaseId) -> NotFoundError:
     """Say that a study has no such case."""
     return NotFoundError(f"Study '{slug}' has no case {case_id}.")
 
 
-def taken(case_id: int) -> str:
+def taken(case_id: CaseId) -> str:
     """Say that others have all places of a case."""
     return f"Case {case_id} has no free place: other readers hold or have judged it. Go on with another case."
 
 
-def no_place(case_id: int) -> RefusedError:
+def no_place(case_id: CaseId) -> RefusedError:
     """Say that the reader has no place in a case."""
     return RefusedError(
         f"You hold no place in case {case_id} any more, so nothing was saved. Open the case again, or go on."
     )
 
 
-def within_units(uow: UnitOfWork, reader: ReadingTerms, places: list[ReaderSlotRow]) -> list[ReaderSlotRow]:
+def within_units(uow: UnitOfWork, reader: ReadingTerms, places: list[ReaderSlot]) -> list[ReaderSlot]:
     """Leave out the cases whose patients lie in units that a reader may not see.
 
     Parameters

@@ -7,12 +7,14 @@ cases, never of patients.
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from core.vocabulary import RunId
+
 
 @dataclass(frozen=True)
 class RunView:
     """One published scoring run, for the header of pages and the Runs page."""
 
-    run_id: int
+    run_id: RunId
     scorer: str
     published_at: datetime
     site_timezone: str
@@ -33,7 +35,7 @@ class RunView:
     """All scorers of the run, each with lists of its own; `scorer`, whose lists are shown first, is the first."""
     retrospective_scorers: tuple[str, ...] = ()
     """Those of them that also look at the other decisions of the window: they look back and cannot warn."""
-    base_run_id: int | None = None
+    base_run_id: RunId | None = None
     """The run whose stored past the instances were scored against; None for a run with a past of its own."""
 
 

@@ -27,8 +27,8 @@ from core.scoring.scorers import NEW_INSTANCE_SCORERS, new_evidence
 from core.scoring.scores import ScaledScores, score_by_scale
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned
-from db.rows import NewRun, NewTaskResult, RunRow, TaskRow
-from db.rows.scoring import Histograms, TaskSummary
+from db.models import ScoringRun, Task, TaskResult, TaskSummary
+from db.repositories.runs import Histograms
 
 LATEST = "latest"
 """Stands for the newest run that fits."""
@@ -38,7 +38,7 @@ LATEST = "latest"
 class BaseRun:
     """The run whose past is used, and what it said of its tasks."""
 
-    run: RunRow
+    run: ScoringRun
     learned: Learned
     summaries: dict[tuple[str, str], TaskSummary]
     """By task key and scorer."""
@@ -102,7 +102,7 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
     return base
 
 
-def _open(settings: Settings, database: Database, run: RunRow) -> BaseRun:
+def _open(settings: Settings, database: Database, run: ScoringRun) -> BaseRun:
     known = {field.name for field in fields(ScoringParameters)}
     parameters = ScoringParameters(**{name: value for name, value in run.parameters.items() if name in known})
     learned = open_learned(settings.learned / run.model_folder, parameters)
@@ -155,7 +155,7 @@ def score_new_instances(
     with database.scoring_job():
         discard_abandoned(database)
         results = _Results(site, base, rows, n_jobs, progress)
-        written = write_run(database, site, _new_run(site, base, folds, since), results)
+        written = write_run(database, site, _new_run(site, base, folds, since), folds, results)
     left_out = tuple(scorer for scorer in base.run.all_scorers if scorer not in base.scorers)
     against = StoredPast(base.run.id, f"{base.learned.past_end:%Y-%m-%d}", left_out)
     return outcome_of(site, written, started, against=against)
@@ -171,9 +171,9 @@ def _folds(snapshot: Snapshot, learned: Learned, since: pd.Timestamp) -> FoldOfR
     return np.asarray(folds, dtype=np.int16)
 
 
-def _new_run(site: ScoredImport, base: BaseRun, folds: FoldOfRow, since: pd.Timestamp) -> NewRun:
+def _new_run(site: ScoredImport, base: BaseRun, folds: FoldOfRow, since: pd.Timestamp) -> ScoringRun:
     n_recent = int((folds >= 0).sum())
-    return NewRun(
+    return ScoringRun(
         snapshot_id=site.stored.id,
         scorer=base.scorers[0],
         scorers={name: {} for name in base.scorers[1:]},
@@ -181,7 +181,6 @@ def _new_run(site: ScoredImport, base: BaseRun, folds: FoldOfRow, since: pd.Time
         seed=base.run.seed,
         code_version=__version__,
         split=base.run.split,
-        fold_of_row=folds,
         n_past=base.run.n_past,
         n_recent=n_recent,
         n_patient_days=n_recent,
@@ -213,7 +212,7 @@ class _Results:
         patients = snapshot.instances["patient_id"].to_numpy(dtype=np.str_)[rows]
         return prepare_new_instances(self._base.learned.past, X, Y, patients)
 
-    def __iter__(self) -> Iterator[NewTaskResult]:
+    def __iter__(self) -> Iterator[TaskResult]:
         with threadpool_limits(1):
             parallel = joblib.Parallel(n_jobs=self._n_jobs or -1, prefer="threads", return_as="generator")
             tasks = self._site.tasks
@@ -222,13 +221,13 @@ class _Results:
                     self._progress(done, len(tasks))
                 yield from found
 
-    def _of_task(self, task: TaskRow) -> list[NewTaskResult]:
+    def _of_task(self, task: Task) -> list[TaskResult]:
         base = self._base
         summaries = [base.summaries.get((task.task_key, scorer)) for scorer in base.scorers]
         reason = self._reason(task, summaries[0])
         if reason:
             return [
-                NewTaskResult(task_id=task.id, scorer=scorer, reason=reason, n_past=0, n_past_positive=0)
+                TaskResult(task_id=task.id, scorer=scorer, reason=reason, n_past=0, n_past_positive=0)
                 for scorer in base.scorers
             ]
         column = self._column_of[task.task_key]
@@ -242,20 +241,20 @@ class _Results:
             if summary is not None
         ]
 
-    def _reason(self, task: TaskRow, summary: TaskSummary | None) -> str:
+    def _reason(self, task: Task, summary: TaskSummary | None) -> str:
         if summary is None:
             return f"Task '{task.name}' is new since run {self._base.run.id}. Score anew to learn it."
         return summary.reason
 
     def _result(
-        self, task: TaskRow, column: int, summary: TaskSummary, evidence: Mapping[str, Any], scores: ScaledScores
-    ) -> NewTaskResult:
+        self, task: Task, column: int, summary: TaskSummary, evidence: Mapping[str, Any], scores: ScaledScores
+    ) -> TaskResult:
         past = self._base.learned.past
         kept = past.kept_features[column]
         kept = kept[kept >= 0]
         here = self._here[kept]
         raw, scaled = self._base.histograms[task.task_key, summary.scorer]
-        return NewTaskResult(
+        return TaskResult(
             task_id=task.id,
             scorer=summary.scorer,
             n_past=summary.n_past,

@@ -16,9 +16,10 @@ from alertreview.settings import Settings
 from core.errors import NotFoundError
 from core.events.stays import HOURS_IN_WINDOW
 from core.scoring.scores import ScoredTasks, TaskScores
+from core.vocabulary import InstanceId
 from db.database import Database
 from db.maintenance.bulk import store_alerts, store_task_results
-from db.rows import NewAlert, NewRun, NewTaskResult, RunRow, SnapshotRow, TaskRow
+from db.models import Alert, CohortSnapshot, ScoringRun, Task, TaskResult
 
 ALERTS_KEPT_PER_PATIENT_DAY = 2.0
 """One indexed row is stored for this many alerts of each decision; the scores of all others stay in the vectors."""
@@ -28,9 +29,9 @@ ALERTS_KEPT_PER_PATIENT_DAY = 2.0
 class ScoredImport:
     """The import whose decisions a run scores."""
 
-    stored: SnapshotRow
+    stored: CohortSnapshot
     snapshot: Snapshot
-    tasks: list[TaskRow]
+    tasks: list[Task]
     instance_ids: npt.NDArray[np.int64]
     """Numbers of the instances in the database, by row."""
 
@@ -39,7 +40,7 @@ class ScoredImport:
 class WrittenRun:
     """A published run and why some of its tasks were not scored."""
 
-    run: RunRow
+    run: ScoringRun
     reasons: dict[int, str]
     """By task column."""
 
@@ -61,7 +62,9 @@ def last_import(settings: Settings, database: Database) -> ScoredImport:
     return ScoredImport(stored, read_snapshot(settings.snapshots / stored.folder), tasks, instance_ids)
 
 
-def write_run(database: Database, scored: ScoredImport, run: NewRun, results: Iterable[NewTaskResult]) -> WrittenRun:
+def write_run(
+    database: Database, scored: ScoredImport, run: ScoringRun, folds: FoldOfRow, results: Iterable[TaskResult]
+) -> WrittenRun:
     """Store results as they come, then the lists of every scorer, and publish.
 
     Parameters
@@ -69,8 +72,10 @@ def write_run(database: Database, scored: ScoredImport, run: NewRun, results: It
     database : Database
         The caller holds the right to score.
     scored : ScoredImport
-    run : NewRun
-    results : iterable of NewTaskResult
+    run : ScoringRun
+    folds : ndarray of int16, shape (n_instances,)
+        As in `db.repositories.runs.Runs.start`.
+    results : iterable of TaskResult
         By ascending task column, for each all scorers; consumed once, one at a time.
 
     Returns
@@ -78,15 +83,15 @@ def write_run(database: Database, scored: ScoredImport, run: NewRun, results: It
     WrittenRun
     """
     with database.write() as uow:
-        run_id = uow.runs.start(run)
+        run_id = uow.runs.start(run, folds)
         uow.commit()
-    recent = np.flatnonzero(run.fold_of_row >= 0)
+    recent = np.flatnonzero(folds >= 0)
     n_kept = max(1, round(ALERTS_KEPT_PER_PATIENT_DAY * len(recent)))
     lists = {scorer: TopDecisions(n_kept) for scorer in (run.scorer, *run.scorers)}
     reasons: dict[int, str] = {}
     columns = {task.id: task.column_index for task in scored.tasks}
 
-    def ranked_on_the_way() -> Iterator[NewTaskResult]:
+    def ranked_on_the_way() -> Iterator[TaskResult]:
         for result in results:
             column = columns[result.task_id]
             if result.scaled_score is not None:
@@ -108,15 +113,15 @@ def write_run(database: Database, scored: ScoredImport, run: NewRun, results: It
     return WrittenRun(published, reasons)
 
 
-def _alerts(scored: ScoredImport, recent: npt.NDArray[np.int64], lists: dict[str, TopDecisions]) -> Iterator[NewAlert]:
+def _alerts(scored: ScoredImport, recent: npt.NDArray[np.int64], lists: dict[str, TopDecisions]) -> Iterator[Alert]:
     units = scored.snapshot.instances["unit"].to_numpy()
     window_hours = scored.snapshot.instances["window_hours"].to_numpy()
     for scorer, top in lists.items():
         for decision, place in top.places():
             task, row = scored.tasks[place.column], recent[place.position]
-            yield NewAlert(
+            yield Alert(
                 task_id=task.id,
-                instance_id=int(scored.instance_ids[row]),
+                instance_id=InstanceId(int(scored.instance_ids[row])),
                 rank=place.rank,
                 decision=decision,
                 kind=task.kind,
@@ -143,7 +148,7 @@ _ROUNDING = 1e-6
 Vector = npt.NDArray[np.float32]
 
 
-def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, scorer: str) -> NewTaskResult:
+def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: Task, scorer: str) -> TaskResult:
     """Join what the folds scored for one task.
 
     Parameters
@@ -152,14 +157,14 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
         By fold.
     folds : int16 array of shape (n_instances,)
         See `alertreview.scoring.splits`.
-    task : TaskRow
+    task : Task
         The task.
     scorer : str
         Named scorer.
 
     Returns
     -------
-    NewTaskResult
+    TaskResult
         Vectors run over the scored instances in row order, NaN where a fold could not score the task. With one fold the
         histograms count past and recent instances; in folds every instance is counted once, as it was scored.
     """
@@ -170,7 +175,7 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
     }
     if not by_fold:
         reason = next(part.not_scored[task.column_index] for part in scored)
-        return NewTaskResult(task_id=task.id, scorer=scorer, reason=reason, n_past=0, n_past_positive=0)
+        return TaskResult(task_id=task.id, scorer=scorer, reason=reason, n_past=0, n_past_positive=0)
     fold_of_recent = folds[folds >= 0]
     score = _join(by_fold, fold_of_recent, "score")
     scaled_score = _join(by_fold, fold_of_recent, "scaled_score")
@@ -178,7 +183,7 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
     raw = _with_past(score, only.past_score if only else None)
     scaled = _with_past(scaled_score, only.past_scaled_score if only else None)
     first = by_fold[min(by_fold)]
-    return NewTaskResult(
+    return TaskResult(
         task_id=task.id,
         scorer=scorer,
         n_past=first.n_past if only else max(part.n_past for part in by_fold.values()),
@@ -197,21 +202,21 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: TaskRow, sc
 
 
 def assemble_tasks(
-    scored: list[ScoredTasks], folds: FoldOfRow, tasks: Sequence[TaskRow], scorers: Sequence[str], n_jobs: int | None
-) -> Iterator[NewTaskResult]:
+    scored: list[ScoredTasks], folds: FoldOfRow, tasks: Sequence[Task], scorers: Sequence[str], n_jobs: int | None
+) -> Iterator[TaskResult]:
     """Join what the folds scored, task by task and for each by all scorers, a few in advance and in threads.
 
     Parameters
     ----------
     scored, folds
         See `assemble_task`.
-    tasks : sequence of TaskRow
+    tasks : sequence of Task
     scorers : sequence of str
     n_jobs : int or None
         Threads, by joblib's rules.
     """
     in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator", batch_size=1)
-    results: Iterator[NewTaskResult] = in_threads(
+    results: Iterator[TaskResult] = in_threads(
         joblib.delayed(assemble_task)(scored, folds, task, scorer) for task in tasks for scorer in scorers
     )
     return results

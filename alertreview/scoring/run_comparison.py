@@ -7,8 +7,8 @@ from scipy.stats import rankdata
 
 from alertreview.rights import Action, Service, requires
 from core.errors import InvalidInputError, RefusedError
-from core.vocabulary import Decision, Kind, RunStatus
-from db.rows import RankedAlert
+from core.vocabulary import AlertId, Decision, Kind, PersonId, RunId, RunStatus
+from db.models import RankedAlert
 
 MOST = 5_000
 
@@ -20,7 +20,7 @@ class MovedAlert:
     task_name: str
     kind: Kind
     decision: Decision
-    alert_id: int
+    alert_id: AlertId
     """In the newer run; in the older one when it has left the list."""
     rank_before: int | None
     """None when it entered."""
@@ -53,7 +53,7 @@ class RunComparisons(Service):
 
     @requires(Action.SEE_RUNS)
     def compare(
-        self, before_id: int, after_id: int, n_first: int = 100, person_id: int | None = None
+        self, before_id: RunId, after_id: RunId, n_first: int = 100, person_id: PersonId | None = None
     ) -> tuple[ListComparison, ...]:
         """Compare the first alerts of two published runs; patient, time and task say which are the same.
 
@@ -83,7 +83,7 @@ class RunComparisons(Service):
                     raise RefusedError(f"Scoring run {run_id} is not published, so it has no list to compare.")
             awaited = uow.cases.awaited_of(person_id) if person_id is not None else set()
 
-            def ranked(run_id: int, decision: Decision) -> list[RankedAlert]:
+            def ranked(run_id: RunId, decision: Decision) -> list[RankedAlert]:
                 return [one for one in uow.runs.ranked(run_id, decision, n_first) if _key(one) not in awaited]
 
             lists = {decision: (ranked(before_id, decision), ranked(after_id, decision)) for decision in Decision}

@@ -23,17 +23,17 @@ from core.scoring.all_tasks import Workers, score_tasks
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scorers import is_retrospective
 from core.scoring.scores import ScoredTasks
-from core.vocabulary import Decision, Kind, Split
+from core.vocabulary import Decision, Kind, RunId, Split
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned
-from db.rows import NewRun, NewTaskResult
+from db.models import ScoringRun, TaskResult
 
 
 @dataclass(frozen=True)
 class StoredPast:
     """The kept past of an earlier run, against which new instances were scored."""
 
-    run_id: int
+    run_id: RunId
     last_day: str
     left_out_scorers: tuple[str, ...]
     """Scorers of that run by which new instances cannot be scored."""
@@ -43,7 +43,7 @@ class StoredPast:
 class ScoringOutcome:
     """What a run came to."""
 
-    run_id: int
+    run_id: RunId
     scorer: str
     split: Split
     n_folds: int
@@ -161,7 +161,7 @@ def score_site(
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
         model_folder = _keep_learned(settings, site, folds, split, cache.name, scored)
         run = _new_run(site, request, split, parameters, folds, model_folder)
-        written = write_run(database, site, run, _results(site, folds, request, scored))
+        written = write_run(database, site, run, folds, _results(site, folds, request, scored))
         cache.discard()
         _discard_old(settings, database)
     return outcome_of(site, written, started, n_folds=len(scored))
@@ -276,10 +276,10 @@ def _new_run(
     parameters: ScoringParameters,
     folds: FoldOfRow,
     model_folder: str,
-) -> NewRun:
+) -> ScoringRun:
     n_recent = int((folds >= 0).sum())
     n_learned = int((folds != LEFT_OUT).sum())
-    return NewRun(
+    return ScoringRun(
         snapshot_id=site.stored.id,
         scorer=request.scorers[0],
         scorers={name: {} for name in request.scorers if name != request.scorers[0]},
@@ -287,7 +287,6 @@ def _new_run(
         seed=request.seed,
         code_version=__version__,
         split=split,
-        fold_of_row=folds,
         n_past=n_learned if split is Split.FOLDS else n_learned - n_recent,
         n_recent=n_recent,
         n_patient_days=n_recent,
@@ -298,7 +297,7 @@ def _new_run(
 
 def _results(
     site: ScoredImport, folds: FoldOfRow, request: ScoringRequest, scored: list[ScoredTasks]
-) -> Iterator[NewTaskResult]:
+) -> Iterator[TaskResult]:
     return assemble_tasks(scored, folds, site.tasks, tuple(dict.fromkeys(request.scorers)), request.n_jobs or -1)
 
 

@@ -14,14 +14,14 @@ from core.events.stays import HOURS_IN_WINDOW
 from core.studies.selection import Selection, SelectionDesign, candidate_rows, choose_cases
 from core.vocabulary import Decision
 from db.database import Database
-from db.rows import RunRow, TaskRow
+from db.models import ScoringRun, Task
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Every scored decision of a run; entries stand by task, then by recent instance."""
 
-    tasks: list[TaskRow]
+    tasks: list[Task]
     task: np.ndarray[Any, np.dtype[np.int64]]
     """Position in `tasks` of each candidate."""
     row: np.ndarray[Any, np.dtype[np.int64]]
@@ -53,7 +53,7 @@ class Candidates:
         )
 
 
-def read_candidates(database: Database, snapshot: Snapshot, run: RunRow, scorer: str | None = None) -> Candidates:
+def read_candidates(database: Database, snapshot: Snapshot, run: ScoringRun, scorer: str | None = None) -> Candidates:
     """Read every scored decision of a run from the stored vectors, those below the alerts' floor as well.
 
     Parameters
@@ -62,7 +62,7 @@ def read_candidates(database: Database, snapshot: Snapshot, run: RunRow, scorer:
         The site's database.
     snapshot : Snapshot
         The import that the run scored.
-    run : RunRow
+    run : ScoringRun
         Published.
     scorer : str or None
         Whose scaled scores; None for the run's first.
@@ -104,7 +104,7 @@ def read_candidates(database: Database, snapshot: Snapshot, run: RunRow, scorer:
 def choose_study_cases(
     database: Database,
     snapshot: Snapshot,
-    run: RunRow,
+    run: ScoringRun,
     design: SelectionDesign,
     preset: str,
     *,
@@ -119,7 +119,7 @@ def choose_study_cases(
         The site's database.
     snapshot : Snapshot
         The import that the run scored.
-    run : RunRow
+    run : ScoringRun
         Published.
     design : SelectionDesign
         How many, in which strata, with which seed.
@@ -149,7 +149,7 @@ def choose_study_cases(
 
 def cases_of(
     database: Database,
-    run: RunRow,
+    run: ScoringRun,
     candidates: Candidates,
     design: SelectionDesign,
     preset: str,
@@ -195,7 +195,7 @@ def _repeats(cases: list[ChosenCase], n_repeats: int, seed: int) -> Iterable[Cho
 
 
 def _group_codes(
-    tasks: list[TaskRow],
+    tasks: list[Task],
     task: np.ndarray[Any, np.dtype[np.int64]],
     row: np.ndarray[Any, np.dtype[np.int64]],
     taken: np.ndarray[Any, np.dtype[np.bool_]],
@@ -209,7 +209,7 @@ def _group_codes(
 
 
 def _scores(
-    database: Database, run: RunRow, candidates: Candidates, selection: Selection
+    database: Database, run: ScoringRun, candidates: Candidates, selection: Selection
 ) -> list[dict[str, ScorerSays]]:
     """Look up what every scorer of the run says of the chosen cases, one task at a time."""
     said: list[dict[str, ScorerSays]] = [{} for _ in selection.index]

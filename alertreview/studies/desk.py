@@ -28,22 +28,22 @@ from alertreview.studies.results import repeats
 from alertreview.studies.studies import ANSWER_TEXTS, StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.studies.selection import SelectionDesign
-from core.vocabulary import Answer, CaseState, StudyStatus
+from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus
 from db.database import Database
-from db.rows import CaseRow, RunRow, StudyRow
+from db.models import ListedCase, ScoringRun, Study
 from db.unit_of_work import UnitOfWork
 
 _DECIDED = frozenset({CaseState.MAJORITY, CaseState.ADJUDICATED})
 
 
-def training_cases(uow: UnitOfWork, source: StudyRow, n_cases: int, seed: int) -> list[ChosenCase]:
+def training_cases(uow: UnitOfWork, source: Study, n_cases: int, seed: int) -> list[ChosenCase]:
     """Choose training cases from the decided cases of a study, taking turns between its labels.
 
     Parameters
     ----------
     uow : UnitOfWork
         Open.
-    source : StudyRow
+    source : Study
         A locked study.
     n_cases : int
         Wanted; fewer when fewer are decided.
@@ -67,14 +67,14 @@ def training_cases(uow: UnitOfWork, source: StudyRow, n_cases: int, seed: int) -
     return [_training_case(cases[case_id], references[case_id]) for case_id in turns[:n_cases]]
 
 
-def _references(uow: UnitOfWork, source: StudyRow) -> dict[int, tuple[Answer, str]]:
+def _references(uow: UnitOfWork, source: Study) -> dict[CaseId, tuple[Answer, str]]:
     """Return label and a sentence on where it comes from, for each decided case."""
     states = states_of_cases(uow, source)
     adjudicated = {row.case_id: row for row in uow.adjudications.in_study(source.id)}
-    answers: dict[int, list[int]] = {}
+    answers: dict[CaseId, list[int]] = {}
     for vote in uow.judgments.votes(source.id):
         answers.setdefault(vote.case_id, []).append(int(vote.answer))
-    found: dict[int, tuple[Answer, str]] = {}
+    found: dict[CaseId, tuple[Answer, str]] = {}
     for case_id, state in states.items():
         if state not in _DECIDED:
             continue
@@ -90,7 +90,7 @@ def _references(uow: UnitOfWork, source: StudyRow) -> dict[int, tuple[Answer, st
     return {case_id: reference for case_id, reference in found.items() if reference[0].is_vote}
 
 
-def _training_case(case: CaseRow, reference: tuple[Answer, str]) -> ChosenCase:
+def _training_case(case: ListedCase, reference: tuple[Answer, str]) -> ChosenCase:
     return ChosenCase(
         row_index=case.row_index,
         task_key=case.task_key,
@@ -124,7 +124,7 @@ class StudyDesk(Service):
         database: Database,
         studies: StudyService,
         open_snapshot: Callable[[str], Snapshot],
-        is_blinded: Callable[[str, int | None], bool],
+        is_blinded: Callable[[str, PersonId | None], bool],
         clock: Clock,
     ) -> None:
         super().__init__(database, clock)
@@ -179,7 +179,7 @@ class StudyDesk(Service):
         title: str,
         plan: StudyPlan,
         rubric: Rubric,
-        reader_ids: Sequence[int],
+        reader_ids: Sequence[PersonId],
         *,
         is_open_panel: bool = False,
         actor: str = "command line",
@@ -240,7 +240,7 @@ class StudyDesk(Service):
         title: str,
         from_slug: str,
         n_cases: int,
-        reader_ids: Sequence[int],
+        reader_ids: Sequence[PersonId],
         *,
         seed: int = 1,
         actor: str = "command line",
@@ -306,7 +306,7 @@ class StudyDesk(Service):
             )
 
     @requires(Action.MANAGE_STUDIES, unit_of="slug")
-    def self_agreement(self, slug: str, person_id: int | None = None) -> tuple[SelfAgreement, ...]:
+    def self_agreement(self, slug: str, person_id: PersonId | None = None) -> tuple[SelfAgreement, ...]:
         """Count how often each reader answered a hidden repeat as the first time.
 
         Raises
@@ -322,19 +322,19 @@ class StudyDesk(Service):
         n_same = Counter(first.reader_code for first, again in pairs if first.answer is again.answer)
         return tuple(SelfAgreement(code, n_pairs[code], n_same[code]) for code in sorted(n_pairs))
 
-    def _with_readers(self, slug: str, reader_ids: Sequence[int], actor: str) -> StudyView:
+    def _with_readers(self, slug: str, reader_ids: Sequence[PersonId], actor: str) -> StudyView:
         if reader_ids:
             self._studies.add_readers(slug, reader_ids, actor=actor)
         return self._studies.view(slug)
 
-    def _run(self) -> RunRow:
+    def _run(self) -> ScoringRun:
         with self._database.read() as uow:
             run = uow.runs.latest_published()
         if run is None:
             raise NotFoundError("There are no scores to choose cases from. Score the site first (alertreview score).")
         return run
 
-    def _read_candidates(self, run_id: int, scorer: str) -> Candidates:
+    def _read_candidates(self, run_id: RunId, scorer: str) -> Candidates:
         with self._database.read() as uow:
             run = uow.runs.get(run_id)
             content_hash = uow.snapshots.get(run.snapshot_id).content_hash

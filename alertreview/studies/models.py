@@ -11,8 +11,19 @@ from zoneinfo import ZoneInfo
 
 from alertreview.scoring.models import Histogram
 from core.statistics.consensus import case_state
-from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus
-from db.rows import SlotRow, StudyRow
+from core.vocabulary import (
+    Answer,
+    CaseId,
+    CaseState,
+    Decision,
+    Kind,
+    PersonId,
+    RunId,
+    SlotState,
+    StudyId,
+    StudyStatus,
+)
+from db.models import Slot, Study
 from db.unit_of_work import UnitOfWork
 
 
@@ -20,7 +31,7 @@ from db.unit_of_work import UnitOfWork
 class StudyView:
     """A study on the Studies and Home pages."""
 
-    study_id: int
+    study_id: StudyId
     slug: str
     title: str
     status: StudyStatus
@@ -51,7 +62,7 @@ class ExportPreview:
         return sum(n for state, n in self.n_rows.items() if not states or state in states)
 
 
-def study_view(uow: UnitOfWork, study: StudyRow) -> StudyView:
+def study_view(uow: UnitOfWork, study: Study) -> StudyView:
     """Return a study with the states of its cases, which add up to their number; hidden repeats do not count."""
     rubric = uow.studies.rubric(study.id)
     states = states_of_cases(uow, study)
@@ -74,7 +85,7 @@ def study_view(uow: UnitOfWork, study: StudyRow) -> StudyView:
     )
 
 
-def states_of_cases(uow: UnitOfWork, study: StudyRow) -> dict[int, CaseState]:
+def states_of_cases(uow: UnitOfWork, study: Study) -> dict[CaseId, CaseState]:
     """Say for each case of a study where it stands; hidden repeats are left out."""
     adjudicated = {adjudication.case_id for adjudication in uow.adjudications.in_study(study.id)}
     slots = [slot for slot in uow.slots.of_study(study.id) if not slot.repeat_number]
@@ -84,7 +95,7 @@ def states_of_cases(uow: UnitOfWork, study: StudyRow) -> dict[int, CaseState]:
     }
 
 
-def state_of_case(slots: Sequence[SlotRow], *, adjudicated: bool) -> CaseState:
+def state_of_case(slots: Sequence[Slot], *, adjudicated: bool) -> CaseState:
     """Say where a case stands, from its slots."""
     answers = sorted(-1 if slot.answer is None else int(slot.answer) for slot in slots)
     return _state_of_answers(tuple(answers), adjudicated)
@@ -101,14 +112,14 @@ ACTIONS = ("study created", "rubric revised", "readers added", "study opened", "
 KEPT = 50
 
 
-def history_of(uow: UnitOfWork, study: StudyRow) -> tuple[str, ...]:
+def history_of(uow: UnitOfWork, study: Study) -> tuple[str, ...]:
     """Return one sentence for each act on a study, oldest first, with its reason; names of readers stay out of it."""
     zone = ZoneInfo(uow.snapshots.get(uow.runs.get(study.run_id).snapshot_id).site_timezone)
     rows = [row for action in ACTIONS for row in uow.audit.latest(KEPT, action=action, thing=f"study {study.slug}")]
     sentences = []
     for row in sorted(rows, key=lambda row: row.sequence):
         reason = str(json.loads(row.details).get("reason", "") or "")
-        when = f"{row.at.astimezone(zone):%Y-%m-%d %H:%M}"
+        when = f"{row.moment.astimezone(zone):%Y-%m-%d %H:%M}"
         sentences.append(f"{when}: {row.action} by {row.actor}" + (f", because: {reason}" if reason else ""))
     return tuple(sentences)
 
@@ -177,7 +188,7 @@ class StratumPreview:
 class PlanPreview:
     """What a plan would choose, before anything is stored."""
 
-    run_id: int
+    run_id: RunId
     scorer: str
     candidates: Histogram
     """Scaled scores of every decision that can be chosen."""
@@ -206,10 +217,10 @@ class StudyPaper:
     slug: str
     rubric: Rubric
     rubric_version: int
-    run_id: int
+    run_id: RunId
     order_seed: int
     design: dict[str, object]
-    reader_ids: tuple[int, ...]
+    reader_ids: tuple[PersonId, ...]
     n_repeats: int
     """Hidden second showings, which count nowhere but in the agreement of readers with themselves."""
     is_calibration: bool
@@ -258,32 +269,10 @@ class ChosenCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vote:
-    """A reader's current judgment of a case."""
-
-    case_id: int
-    case_number: int
-    repeat_number: int
-    reviewer_id: int
-    reader_code: str
-    """ "R1": stands for the name."""
-    version: int
-    answer: Answer
-    certainty: Certainty | None
-    comment: str
-    reason: str
-    judged_at: datetime
-    """In the site's zone."""
-    active_seconds: float | None
-    saw_score_before: bool
-    rubric_version: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class CaseForReport:
     """A case with how it was chosen, what scorers say and where it stands."""
 
-    case_id: int
+    case_id: CaseId
     case_number: int
     row_index: int
     patient_id: str
@@ -307,7 +296,7 @@ class CaseForReport:
 class ReaderProgress:
     """How far a reader has come; names and answers stay out of it."""
 
-    person_id: int
+    person_id: PersonId
     reader_code: str
     name: str
     states: dict[SlotState, int]

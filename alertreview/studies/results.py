@@ -7,22 +7,22 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from alertreview.studies.models import CaseForReport, ReaderProgress, ScorerSays, StudyProgress, Vote, states_of_cases
+from alertreview.studies.models import CaseForReport, ReaderProgress, ScorerSays, StudyProgress, states_of_cases
 from core.errors import RefusedError
 from core.statistics.consensus import majority_label
-from core.vocabulary import CaseState, SlotState
-from db.rows import CaseScoreRow, SlotRow, StudyRow, VoteRow
+from core.vocabulary import CaseId, CaseState, SlotState
+from db.models import CaseScore, CastVote, Slot, Study
 from db.unit_of_work import UnitOfWork
 
 
-def votes(uow: UnitOfWork, slug: str) -> tuple[Vote, ...]:
+def votes(uow: UnitOfWork, slug: str) -> tuple[CastVote, ...]:
     """Return the current judgments of a study, by case and reader, without hidden repeats."""
     study = _for_report(uow, slug)
     zone = _zone(uow, study)
-    return tuple(_vote(row, zone) for row in uow.judgments.votes(study.id) if not row.repeat_number)
+    return tuple(row.in_zone(zone) for row in uow.judgments.votes(study.id) if not row.repeat_number)
 
 
-def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[Vote, Vote], ...]:
+def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[CastVote, CastVote], ...]:
     """Return pairs of a reader's judgments of the same decision: the first showing and a hidden repeat."""
     study = _for_report(uow, slug)
     zone = _zone(uow, study)
@@ -30,7 +30,7 @@ def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[Vote, Vote], ...]:
     rows = uow.judgments.votes(study.id)
     first = {(row.reviewer_id, decision[row.case_id]): row for row in rows if not row.repeat_number}
     return tuple(
-        (_vote(first[row.reviewer_id, decision[row.case_id]], zone), _vote(row, zone))
+        (first[row.reviewer_id, decision[row.case_id]].in_zone(zone), row.in_zone(zone))
         for row in rows
         if row.repeat_number and (row.reviewer_id, decision[row.case_id]) in first
     )
@@ -70,7 +70,7 @@ def case_rows(uow: UnitOfWork, slug: str) -> tuple[CaseForReport, ...]:
 
 def majority_labels(uow: UnitOfWork, slug: str, cases: Sequence[CaseForReport]) -> npt.NDArray[np.float64]:
     """Return the majority label of some cases of a study: 1 relevant, 0 not, NaN undetermined."""
-    answers: dict[int, list[int]] = {case.case_id: [] for case in cases}
+    answers: dict[CaseId, list[int]] = {case.case_id: [] for case in cases}
     for vote in votes(uow, slug):
         if vote.case_id in answers:
             answers[vote.case_id].append(int(vote.answer))
@@ -103,45 +103,26 @@ def progress(uow: UnitOfWork, slug: str) -> StudyProgress:
     )
 
 
-def _for_report(uow: UnitOfWork, slug: str) -> StudyRow:
+def _for_report(uow: UnitOfWork, slug: str) -> Study:
     study = uow.studies.by_slug(slug)
     if study.is_calibration:
         raise RefusedError(f"Study '{slug}' is for calibration; its judgments never enter a report or an export.")
     return study
 
 
-def _zone(uow: UnitOfWork, study: StudyRow) -> ZoneInfo:
+def _zone(uow: UnitOfWork, study: Study) -> ZoneInfo:
     run = uow.runs.get(study.run_id)
     return ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
 
 
-def _vote(row: VoteRow, zone: ZoneInfo) -> Vote:
-    return Vote(
-        case_id=row.case_id,
-        case_number=row.case_number,
-        repeat_number=row.repeat_number,
-        reviewer_id=row.reviewer_id,
-        reader_code=f"R{row.reader_number}",
-        version=row.version,
-        answer=row.answer,
-        certainty=row.certainty,
-        comment=row.comment,
-        reason=row.reason,
-        judged_at=row.judged_at.astimezone(zone),
-        active_seconds=row.active_seconds,
-        saw_score_before=row.saw_score_before,
-        rubric_version=row.rubric_version,
-    )
-
-
-def _by_case(rows: Iterable[CaseScoreRow]) -> dict[int, dict[str, ScorerSays]]:
-    scores: dict[int, dict[str, ScorerSays]] = {}
+def _by_case(rows: Iterable[CaseScore]) -> dict[CaseId, dict[str, ScorerSays]]:
+    scores: dict[CaseId, dict[str, ScorerSays]] = {}
     for row in rows:
         says = ScorerSays(row.score, row.scaled_score, row.soft_label, row.support)
         scores.setdefault(row.case_id, {})[row.scorer] = says
     return scores
 
 
-def _count(slots: Iterable[SlotRow]) -> dict[SlotState, int]:
+def _count(slots: Iterable[Slot]) -> dict[SlotState, int]:
     counted = Counter(slot.state for slot in slots)
     return {state: counted[state] for state in SlotState}

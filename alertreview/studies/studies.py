@@ -7,10 +7,10 @@ from typing import Any
 
 from alertreview.rights import Action, Service, operator_only, requires
 from alertreview.studies import results
-from alertreview.studies.models import CaseForReport, ChosenCase, StudyProgress, StudyView, Vote, study_view
+from alertreview.studies.models import CaseForReport, ChosenCase, StudyProgress, StudyView, study_view
 from core.errors import InvalidInputError, RefusedError
-from core.vocabulary import Answer, RunStatus, StudyStatus
-from db.rows import CaseScoreRow, InstanceRow, NewCase, NewStudy, RubricRow, RunRow, StudyRow, TaskRow
+from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus
+from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, Rubric, ScoringRun, Study, StudyCase, Task
 from db.unit_of_work import UnitOfWork
 
 ANSWER_TEXTS = {answer: answer.text for answer in Answer}
@@ -27,7 +27,7 @@ class StudyService(Service):
         self,
         slug: str,
         title: str,
-        run_id: int,
+        run_id: RunId,
         cases: Sequence[ChosenCase],
         *,
         n_slots: int = 3,
@@ -72,7 +72,7 @@ class StudyService(Service):
         now = self._clock()
         with self._database.write() as uow:
             run = _published(uow, run_id)
-            new = NewStudy(
+            new = Study(
                 slug=slug,
                 title=title,
                 run_id=run_id,
@@ -96,7 +96,7 @@ class StudyService(Service):
         return view
 
     @requires(Action.MANAGE_STUDIES, unit_of="slug")
-    def add_readers(self, slug: str, person_ids: Sequence[int], *, actor: str = COMMAND_LINE) -> None:
+    def add_readers(self, slug: str, person_ids: Sequence[PersonId], *, actor: str = COMMAND_LINE) -> None:
         """Let people take slots of a study; those who may already stay as they are.
 
         Raises
@@ -200,7 +200,7 @@ class StudyService(Service):
             return study_view(uow, uow.studies.by_slug(slug))
 
     @operator_only
-    def votes(self, slug: str) -> tuple[Vote, ...]:
+    def votes(self, slug: str) -> tuple[CastVote, ...]:
         """Return the current judgments of a study, by case and reader, without hidden repeats.
 
         Raises
@@ -230,7 +230,7 @@ class StudyService(Service):
             return results.progress(uow, slug)
 
     def _set_status(
-        self, uow: UnitOfWork, study: StudyRow, status: StudyStatus, actor: str, action: str, reason: str
+        self, uow: UnitOfWork, study: Study, status: StudyStatus, actor: str, action: str, reason: str
     ) -> None:
         now = self._clock()
         uow.studies.set_status(
@@ -256,7 +256,7 @@ def _check_study(slug: str, title: str, n_slots: int, hold_hours: float) -> None
         raise InvalidInputError(f"Study '{slug}' holds cases for {hold_hours} h; a positive number is needed.")
 
 
-def _published(uow: UnitOfWork, run_id: int) -> RunRow:
+def _published(uow: UnitOfWork, run_id: RunId) -> ScoringRun:
     run = uow.runs.get(run_id)
     if run.status is not RunStatus.PUBLISHED:
         raise RefusedError(f"Scoring run {run_id} is {run.status}; a study needs a published run.")
@@ -264,12 +264,12 @@ def _published(uow: UnitOfWork, run_id: int) -> RunRow:
 
 
 def _rubric(
-    study_id: int, version: int, question: str, guidelines: str, answer_texts: Mapping[Answer, str], now: datetime
-) -> RubricRow:
+    study_id: StudyId, version: int, question: str, guidelines: str, answer_texts: Mapping[Answer, str], now: datetime
+) -> Rubric:
     if set(answer_texts) != set(Answer) or not all(text.strip() for text in answer_texts.values()):
         raise InvalidInputError(f"Every answer code, 0 to {max(Answer):d}, needs a text, and there are no others.")
     texts = {answer.key: answer_texts[answer] for answer in sorted(Answer)}
-    return RubricRow(
+    return Rubric(
         study_id=study_id,
         version=version,
         question=question,
@@ -279,7 +279,7 @@ def _rubric(
     )
 
 
-def _add_cases(uow: UnitOfWork, study: StudyRow, snapshot_id: int, chosen: Sequence[ChosenCase]) -> int:
+def _add_cases(uow: UnitOfWork, study: Study, snapshot_id: SnapshotId, chosen: Sequence[ChosenCase]) -> int:
     if study.is_open_panel and any(case.repeat_number for case in chosen):
         raise InvalidInputError(
             f"Study '{study.slug}' is an open panel, whose readers would know a case again: leave hidden repeats out."
@@ -290,17 +290,19 @@ def _add_cases(uow: UnitOfWork, study: StudyRow, snapshot_id: int, chosen: Seque
     _check_distinct([(case.instance_id, case.task_id, case.repeat_number) for case in new])
     case_ids = uow.cases.add(study.id, 1, new, study.n_slots)
     uow.cases.add_scores(
-        CaseScoreRow(case_id, scorer, says.score, says.scaled_score, says.soft_label, says.support)
+        CaseScore(case_id=case_id, scorer=scorer, **vars(says))
         for case_id, case in zip(case_ids, chosen, strict=True)
         for scorer, says in case.scores.items()
     )
     uow.cases.add_references(
-        {case_id: case.reference for case_id, case in zip(case_ids, chosen, strict=True) if case.reference}
+        ReferenceAnswer(case_id=case_id, answer=case.reference[0], comment=case.reference[1])
+        for case_id, case in zip(case_ids, chosen, strict=True)
+        if case.reference
     )
     return len(case_ids)
 
 
-def _new_case(case: ChosenCase, instance: InstanceRow | None, task: TaskRow | None) -> NewCase:
+def _new_case(case: ChosenCase, instance: Instance | None, task: Task | None) -> StudyCase:
     if instance is None:
         raise InvalidInputError(f"The import of the run has no instance in row {case.row_index}. Choose cases from it.")
     if task is None:
@@ -310,7 +312,7 @@ def _new_case(case: ChosenCase, instance: InstanceRow | None, task: TaskRow | No
             f"The case in row {case.row_index}, task '{case.task_key}', has inclusion probability "
             f"{case.inclusion_probability}; it must be above 0 and at most 1."
         )
-    return NewCase(
+    return StudyCase(
         instance_id=instance.id,
         task_id=task.id,
         patient_id=instance.patient_id,

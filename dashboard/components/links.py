@@ -1,6 +1,6 @@
 """What stands in the address of a page: numbers and fixed words only, never a patient or anything a person typed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import date
 from enum import StrEnum
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
-from core.vocabulary import Decision, Kind
+from core.vocabulary import Decision, Kind, RunId
 
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 """Alerts per patient-day that the slider offers."""
@@ -17,18 +17,19 @@ PAGE_DEFAULTS = WorklistFilters(triage=TriageChoice.OPEN, grouping=Grouping.ORDE
 """What the page shows when its address says nothing."""
 DEFAULT_BUDGET = PAGE_DEFAULTS.alerts_per_patient_day
 
+N = TypeVar("N", bound=int)
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
-def whole_number(text: str | None) -> int | None:
-    """Read an id from the address; None for anything that is not one."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
+def whole_number(text: str | None, kind: Callable[[int], N]) -> N | None:
+    """Return an id of a kind, such as `RunId`, from the text of an address; None for anything that is not one."""
+    return kind(int(text)) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
 def filters_from(
     params: Mapping[str, str],
     choices: FilterChoices,
-    run_id: int,
+    run_id: RunId,
     typed: str = "",
     *,
     patient: str = "",

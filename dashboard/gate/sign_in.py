@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from alertreview.configuration import WebSettings
 from core.errors import AlertReviewError, RefusedError, SignedOutError
-from core.vocabulary import SignInSource
+from core.vocabulary import SessionId, SignInSource
 from dashboard.gate import pages
 from dashboard.gate.visits import FORM_COOKIE, Visit, form_of, safe_target
 
@@ -227,7 +227,7 @@ class Routes:
         return response
 
     def _send_to_provider(
-        self, visit: Visit, site: "Application", target: str, confirms: int | None = None
+        self, visit: Visit, site: "Application", target: str, confirms: SessionId | None = None
     ) -> Response:
         from alertreview.access.oidc import Provider
 

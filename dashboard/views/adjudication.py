@@ -9,7 +9,7 @@ from alertreview.review.adjudication import AdjudicationCase
 from alertreview.rights import Action, roles_that_may
 from alertreview.studies.models import StudyView
 from core.errors import AlertReviewError
-from core.vocabulary import Answer, Kind
+from core.vocabulary import Answer, CaseId, Kind, PersonId
 from dashboard import texts
 from dashboard.charts.timeline import PHONE, REVIEW, timeline
 from dashboard.components import cards, links
@@ -48,7 +48,7 @@ def page() -> None:
         sentence = "No complete case is undecided, or you were a reader of those that are."
         _nothing("Nothing to settle", sentence, app.site.simulated, "")
         return
-    asked = links.whole_number(st.query_params.get("case"))
+    asked = links.whole_number(st.query_params.get("case"), CaseId)
     case = app.adjudication.case(slug, person.person_id, asked if asked in waiting else waiting[0])
     _case(study, case, person, waiting)
 
@@ -140,7 +140,7 @@ def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> No
         st.error(f"{texts.plain(error, 600)} Your choice and reason are kept here.", icon=":material/error:")
 
 
-def _settle(case: AdjudicationCase, person_id: int) -> None:
+def _settle(case: AdjudicationCase, person_id: PersonId) -> None:
     """Save once for each showing; on an error everything stays as it is."""
     form = st.session_state.setdefault(_FORM, {})
     form_key = form.setdefault((case.case_id, case.version_seen, person_id), uuid.uuid4().hex)

@@ -9,7 +9,7 @@ import streamlit as st
 from alertreview.access.accounts import AccountView
 from alertreview.rights import Action
 from core.errors import AlertReviewError
-from core.vocabulary import Role, SignInSource
+from core.vocabulary import PersonId, Role, SignInSource
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.context import application, signed_in
@@ -147,7 +147,7 @@ def _create_clicked() -> None:
     _say(act)
 
 
-def _save(whom_id: int) -> None:
+def _save(whom_id: PersonId) -> None:
     state = st.session_state
 
     def act() -> tuple[str, str]:
@@ -159,15 +159,15 @@ def _save(whom_id: int) -> None:
     _say(act)
 
 
-def _end(whom_id: int) -> None:
+def _end(whom_id: PersonId) -> None:
     _say(lambda: (f"{application().accounts.end_sessions(whom_id)} sessions ended.", ""))
 
 
-def _reset(whom_id: int) -> None:
+def _reset(whom_id: PersonId) -> None:
     _say(lambda: ("One-time code:", application().accounts.reset(whom_id)))
 
 
-def _activate(whom_id: int, active: bool) -> None:
+def _activate(whom_id: PersonId, active: bool) -> None:
     def act() -> tuple[str, str]:
         reason = st.session_state.get(f"admin_reason_{whom_id}", "")
         application().accounts.set_active(whom_id, active, reason=reason)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from alertreview.alerts.models import AlertDetail
 from core.errors import NotFoundError, RefusedError
-from core.vocabulary import Decision, Kind
+from core.vocabulary import AlertId, Decision, Kind
 from dashboard import texts
 from dashboard.charts.bars import features
 from dashboard.charts.histogram import histogram
@@ -33,7 +33,7 @@ def page() -> None:
         return
     me = acting()
     filters = filters_now(shown.run, app.worklist.filter_choices(shown.run.run_id, shown.scorer), me)
-    alert_id = links.whole_number(st.query_params.get("alert"))
+    alert_id = links.whole_number(st.query_params.get("alert"), AlertId)
     if alert_id is None:
         _no_alert("No alert is named in this address", "Open one from the worklist.")
         return
@@ -123,7 +123,7 @@ def _go_back() -> None:
     go(_WORKLIST, st.query_params.to_dict())
 
 
-def _open(alert_id: int) -> None:
+def _open(alert_id: AlertId) -> None:
     forget()
     st.query_params["alert"] = str(alert_id)
     for name in ("after", "page"):

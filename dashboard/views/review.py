@@ -6,7 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from alertreview.review.models import BlindedCase, QueueView
 from alertreview.studies.models import StudyView
-from core.vocabulary import Answer, StudyStatus
+from core.vocabulary import Answer, CaseId, StudyStatus
 from dashboard import texts
 from dashboard.charts.timeline import PHONE, REVIEW, timeline
 from dashboard.components import cards, links
@@ -58,7 +58,7 @@ def page() -> None:
             _bar(bar, place, study, Showing(slug, person.person_id, None), app.site.simulated)
             _finished(study, queue, Showing(slug, person.person_id, None))
         return
-    case_id = links.whole_number(st.query_params.get("case"))
+    case_id = links.whole_number(st.query_params.get("case"), CaseId)
     showing = session.current(slug, person.person_id, case_id, arrived=has_arrived())
     _bar(bar, place, study, showing, app.site.simulated)
     with head:

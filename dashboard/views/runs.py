@@ -7,6 +7,7 @@ import streamlit as st
 
 from alertreview.alerts.models import WorklistFilters
 from alertreview.scoring.models import RunView
+from core.vocabulary import RunId
 from dashboard import texts
 from dashboard.components import cards, links
 from dashboard.components.runs import compare
@@ -29,7 +30,7 @@ def page() -> None:
     if not runs:
         cards.nothing_published(app.site.simulated)
         return
-    run = app.worklist.run(links.whole_number(st.query_params.get("run"))) or runs[0]
+    run = app.worklist.run(links.whole_number(st.query_params.get("run"), RunId)) or runs[0]
     line = "A run is one scoring of all recent instances; readers only ever see finished ones."
     with cards.header("Scoring runs", line, simulated=app.site.simulated):
         if st.button("Worklist of this run", key="runs_worklist", icon=":material/format_list_numbered:"):

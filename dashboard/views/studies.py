@@ -6,7 +6,7 @@ import streamlit as st
 from alertreview.review.models import QueueView
 from alertreview.rights import Action
 from alertreview.studies.models import StudyView
-from core.vocabulary import OPEN_PANEL, CaseState, SlotState, StudyStatus
+from core.vocabulary import OPEN_PANEL, CaseState, PersonId, SlotState, StudyStatus
 from dashboard import texts
 from dashboard.charts.bars import case_states
 from dashboard.components import cards
@@ -94,7 +94,7 @@ def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> 
             st.switch_page("views/reports.py", query_params={"study": study.slug})
 
 
-def _to_alerts(slug: str, person_id: int) -> None:
+def _to_alerts(slug: str, person_id: PersonId) -> None:
     """Open the alert of the first case of an open panel that waits for somebody, or say why there is none."""
     with shown_errors():
         alert_id = application().panels.next_alert(slug, person_id)

@@ -10,7 +10,7 @@ from alertreview.rights import Action
 from alertreview.scoring.models import RunView
 from alertreview.studies.models import PRESETS, PlanPreview, Rubric, StudyPlan, StudyView
 from core.errors import AlertReviewError
-from core.vocabulary import Answer, Role, StudyStatus
+from core.vocabulary import Answer, PersonId, Role, StudyStatus
 from dashboard import texts
 from dashboard.charts.strata import strata
 from dashboard.components import cards
@@ -192,7 +192,7 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
     return preview
 
 
-def _readers(people: list[PersonView], n_slots: int) -> list[int]:
+def _readers(people: list[PersonView], n_slots: int) -> list[PersonId]:
     names = {person.person_id: texts.shorten(person.name, 40) for person in people}
     with cards.card(
         "Readers", f"each case goes to {texts.plural(n_slots, 'different reader')}, whoever opens it first"

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TypeVar
 
+from core.vocabulary import RunId
 from db.database import Database
+from db.models import Alert, TaskResult
 from db.repositories.runs import prepare_alerts, prepare_task_results
-from db.rows import NewAlert, NewTaskResult
 from db.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
@@ -116,8 +117,8 @@ def _wait(until: float) -> None:
     time.sleep(max(0.0, until - time.perf_counter()))
 
 
-def store_alerts(database: Database, run_id: int, alerts: Iterable[NewAlert]) -> int:
-    """Write the alerts of a running run; gives their number."""
+def store_alerts(database: Database, run_id: RunId, alerts: Iterable[Alert]) -> int:
+    """Write the alerts of a running run; return their number."""
     return in_chunks(
         database,
         alerts,
@@ -127,8 +128,8 @@ def store_alerts(database: Database, run_id: int, alerts: Iterable[NewAlert]) ->
     )
 
 
-def store_task_results(database: Database, run_id: int, results: Iterable[NewTaskResult]) -> int:
-    """Write the task results of a running run; gives their number."""
+def store_task_results(database: Database, run_id: RunId, results: Iterable[TaskResult]) -> int:
+    """Write the task results of a running run; return their number."""
     return in_chunks(
         database,
         results,

@@ -7,7 +7,7 @@ from alembic import context
 from alembic.autogenerate.api import AutogenContext
 
 from core.errors import SettingsError
-from db.models import Base
+from db.models import Record
 from db.models.types import AnswerCode, CompressedVector, UtcDateTime
 
 
@@ -29,7 +29,7 @@ def run() -> None:
         raise SettingsError("The steps of the schema are run by 'alertreview init', not by the alembic command.")
     context.configure(
         connection=connection,
-        target_metadata=Base.metadata,
+        target_metadata=Record.metadata,
         render_as_batch=True,
         transactional_ddl=True,
         compare_type=True,

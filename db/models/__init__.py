@@ -1,53 +1,105 @@
-"""All tables, split by subject; importing this package makes `Base.metadata` complete."""
+"""Tables and what is read of them, as frozen records; importing this package makes `Record.metadata` complete."""
 
 from db.models.audit import AuditEvent
-from db.models.base import Base
-from db.models.judgments import Adjudication, Judgment
+from db.models.base import UNSAVED, Record
+from db.models.judgments import Adjudication, CastVote, FormState, Judgment, OwnAnswer, SavedForm, ShownCase
 from db.models.people import Person
 from db.models.records import CohortSnapshot, Instance, Task
-from db.models.scoring import Alert, RunSensitivity, ScoringRun, TaskResult
+from db.models.scoring import (
+    Alert,
+    AlertFilters,
+    AlertPage,
+    ListedAlert,
+    RankedAlert,
+    RunSensitivity,
+    ScoringRun,
+    TaskPast,
+    TaskResult,
+    TaskSummary,
+)
 from db.models.sessions import Account, SignInFlow, SignInSession, UnitScope
 from db.models.signatures import ReportSignature
 from db.models.studies import (
     Assignment,
+    BlindedRow,
     CaseScore,
     Draft,
+    DraftAnswer,
+    ListedCase,
+    NamedReader,
+    PanelPlace,
+    ReaderSlot,
+    ReadingTerms,
     ReferenceAnswer,
     Rubric,
     ScoreSeen,
+    Slot,
     Study,
     StudyCase,
     StudyReader,
 )
-from db.models.triage import SavedView, Triage, TriageAct, TriageNote
+from db.models.triage import (
+    DecisionKey,
+    OwnedView,
+    SavedView,
+    SignedAct,
+    SignedNote,
+    Triage,
+    TriageAct,
+    TriageNote,
+)
 
 __all__ = [
+    "UNSAVED",
     "Account",
     "Adjudication",
     "Alert",
+    "AlertFilters",
+    "AlertPage",
     "Assignment",
     "AuditEvent",
-    "Base",
+    "BlindedRow",
     "CaseScore",
+    "CastVote",
     "CohortSnapshot",
+    "DecisionKey",
     "Draft",
+    "DraftAnswer",
+    "FormState",
     "Instance",
     "Judgment",
+    "ListedAlert",
+    "ListedCase",
+    "NamedReader",
+    "OwnAnswer",
+    "OwnedView",
+    "PanelPlace",
     "Person",
+    "RankedAlert",
+    "ReaderSlot",
+    "ReadingTerms",
+    "Record",
     "ReferenceAnswer",
     "ReportSignature",
     "Rubric",
     "RunSensitivity",
+    "SavedForm",
     "SavedView",
     "ScoreSeen",
     "ScoringRun",
+    "ShownCase",
     "SignInFlow",
     "SignInSession",
+    "SignedAct",
+    "SignedNote",
+    "Slot",
     "Study",
     "StudyCase",
     "StudyReader",
     "Task",
+    "TaskPast",
     "TaskResult",
+    "TaskSummary",
     "Triage",
     "TriageAct",
     "TriageNote",

@@ -1,19 +1,19 @@
 """Tables of what was judged: append-only versions of answers, and adjudications apart from them."""
 
 from datetime import datetime
+from typing import NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapped, mapped_column
 
-from core.vocabulary import Answer, Certainty
-from db.models.base import Base
-from db.models.types import AnswerCode, words
+from core.vocabulary import Answer, CaseId, Certainty, JudgmentId, PersonId
+from db.models.base import UNSAVED, Column, Record, column
+from db.models.studies import BlindedRow, DraftAnswer, ReadingTerms
 
 _KNOWN_CODE = f"answer BETWEEN {min(Answer):d} AND {max(Answer):d}"
 _WITH_REASON = ", ".join(answer.key for answer in Answer if answer.needs_reason)
 
 
-class Judgment(Base):
+class Judgment(Record):
     """One version of one reader's answer to a case; the highest version is the current one, nothing is ever changed.
 
     A version without answer takes the former ones back.
@@ -28,42 +28,99 @@ class Judgment(Base):
         sa.CheckConstraint(f"answer IS NULL OR answer NOT IN ({_WITH_REASON}) OR reason <> ''", name="reason_given"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    case_id: Mapped[int] = mapped_column(sa.ForeignKey("study_case.id"))
-    reviewer_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"))
-    version: Mapped[int]
-    answer: Mapped[Answer | None] = mapped_column(AnswerCode)
+    id: Column[JudgmentId] = column(primary_key=True, default=UNSAVED)
+    case_id: Column[CaseId] = column(sa.ForeignKey("study_case.id"))
+    reviewer_id: Column[PersonId] = column(sa.ForeignKey("person.id"))
+    version: Column[int]
+    answer: Column[Answer | None]
     """The answer; empty when the version takes the former ones back."""
-    certainty: Mapped[Certainty | None] = mapped_column(words(Certainty, "certainty"))
+    certainty: Column[Certainty | None]
     """How sure the reader was; empty when not said."""
-    comment: Mapped[str]
-    reason: Mapped[str]
+    comment: Column[str]
+    reason: Column[str]
     """Why the case cannot be judged, or why the answer was changed."""
-    form_key: Mapped[str] = mapped_column(unique=True)
-    judged_at: Mapped[datetime]
+    form_key: Column[str] = column(unique=True)
+    judged_at: Column[datetime]
     """When it was saved."""
-    active_seconds: Mapped[float | None]
+    active_seconds: Column[float | None]
     """Time for which the case was worked on, in seconds, without pauses."""
-    saw_score_before: Mapped[bool]
+    saw_score_before: Column[bool]
     """The reader had seen the score or the votes of this decision before."""
-    rubric_version: Mapped[int]
+    rubric_version: Column[int]
     """Version of the rubric that the reader saw."""
 
 
-class Adjudication(Base):
+class CastVote(Judgment):
+    """A reader's current judgment of a case, with the numbers that exports and reports name it by."""
+
+    answer: Column[Answer]
+    case_number: int
+    repeat_number: int
+    reader_number: int
+
+    @property
+    def reader_code(self) -> str:
+        """What stands for the reader's name."""
+        return f"R{self.reader_number}"
+
+
+class OwnAnswer(NamedTuple):
+    """A reader's own highest version of a case; without answer it takes the former ones back."""
+
+    version: int
+    answer: Answer | None
+    certainty: Certainty | None
+    comment: str
+
+
+class ShownCase(NamedTuple):
+    """What the review page shows of a case, and what its reader has answered or begun to."""
+
+    case: BlindedRow
+    current: OwnAnswer | None
+    draft: DraftAnswer | None
+
+
+class FormState(NamedTuple):
+    """What the database knows of a form that is sent: who may send it, and what was saved before."""
+
+    has_study: bool
+    terms: ReadingTerms | None
+    """None when there is no such study, or the person is no reader of it."""
+    has_case: bool
+    """Whether the case is one of the study's."""
+    current: Judgment | None
+    """The reader's own highest version of the case."""
+    saved_for: tuple[CaseId, PersonId] | None
+    """Case and reader of the version that this form was saved as; None when it was not."""
+    score_was_seen: bool
+    """The reader has seen the score or the votes of this decision."""
+
+
+class SavedForm(NamedTuple):
+    """What a form was saved as, and the time zone of the site that its case comes from."""
+
+    case_id: CaseId
+    version: int
+    answer: Answer | None
+    judged_at: datetime
+    site_timezone: str
+
+
+class Adjudication(Record):
     """One version of the consensus on a case, by somebody who never was a reader of it; never mixed with votes."""
 
     __tablename__ = "adjudication"
     __table_args__ = (sa.CheckConstraint(_KNOWN_CODE, name="answer_code"),)
 
-    case_id: Mapped[int] = mapped_column(sa.ForeignKey("study_case.id"), primary_key=True)
-    version: Mapped[int] = mapped_column(primary_key=True)
-    adjudicator_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
-    answer: Mapped[Answer] = mapped_column(AnswerCode)
+    case_id: Column[CaseId] = column(sa.ForeignKey("study_case.id"), primary_key=True)
+    version: Column[int] = column(primary_key=True)
+    adjudicator_id: Column[PersonId] = column(sa.ForeignKey("person.id"), index=True)
+    answer: Column[Answer]
     """The consensus."""
-    comment: Mapped[str]
-    reason: Mapped[str]
+    comment: Column[str]
+    reason: Column[str]
     """Why a former consensus was changed; empty for a first one."""
-    form_key: Mapped[str] = mapped_column(unique=True)
-    adjudicated_at: Mapped[datetime]
+    form_key: Column[str] = column(unique=True)
+    adjudicated_at: Column[datetime]
     """When it was saved."""

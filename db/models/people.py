@@ -3,26 +3,24 @@
 from datetime import datetime
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapped, mapped_column
 
-from core.vocabulary import Role
-from db.models.base import Base
-from db.models.types import words
+from core.vocabulary import PersonId, Role
+from db.models.base import UNSAVED, Column, Record, column
 
 
-class Person(Base):
+class Person(Record):
     """Somebody with a role; leaves by being deactivated, because judgments keep their reader."""
 
     __tablename__ = "person"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(unique=True)
+    id: Column[PersonId] = column(primary_key=True, default=UNSAVED)
+    name: Column[str] = column(unique=True)
     """Name for people; nobody has another's."""
-    role: Mapped[Role] = mapped_column(words(Role, "role"))
+    role: Column[Role]
     """What the person may do."""
-    simulated: Mapped[bool]
-    active: Mapped[bool]
+    simulated: Column[bool] = column(default=False)
+    active: Column[bool] = column(default=True)
     """False: may no longer sign in or judge."""
-    created_at: Mapped[datetime]
-    all_units: Mapped[bool] = mapped_column(server_default=sa.true())
+    created_at: Column[datetime]
+    all_units: Column[bool] = column(server_default=sa.true(), default=True)
     """False: only patients of the units in `UnitScope`; without a row there, of none."""

@@ -3,38 +3,36 @@
 from datetime import datetime
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapped, mapped_column
 
-from core.vocabulary import Kind
-from db.models.base import Base, JsonObject
-from db.models.types import words
+from core.vocabulary import InstanceId, Kind, SnapshotId, TaskId
+from db.models.base import UNSAVED, Column, JsonObject, Record, column
 
 
-class CohortSnapshot(Base):
+class CohortSnapshot(Record):
     """One import, never changed afterwards; its arrays lie in a folder named after the content hash."""
 
     __tablename__ = "cohort_snapshot"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    content_hash: Mapped[str] = mapped_column(unique=True)
+    id: Column[SnapshotId] = column(primary_key=True, default=UNSAVED)
+    content_hash: Column[str] = column(unique=True)
     """SHA-256 of everything imported, in hexadecimal digits; the same records give the same."""
-    folder: Mapped[str]
+    folder: Column[str]
     """Name of its folder below `snapshots` in the home."""
-    source_format: Mapped[str]
+    source_format: Column[str]
     """What was read: meds, omop or csv."""
-    mapping_name: Mapped[str]
+    mapping_name: Column[str]
     """Site mapping that said what the codes mean."""
-    site_timezone: Mapped[str]
+    site_timezone: Column[str]
     """IANA name of the zone in which instances are placed."""
-    calendar_is_shifted: Mapped[bool]
+    calendar_is_shifted: Column[bool]
     """Dates mean nothing between patients, as in de-identified records."""
-    simulated: Mapped[bool]
-    import_summary: Mapped[JsonObject]
+    simulated: Column[bool]
+    import_summary: Column[JsonObject]
     """The import report: counts of what was read and left out, never a patient."""
-    created_at: Mapped[datetime]
+    created_at: Column[datetime]
 
 
-class Instance(Base):
+class Instance(Record):
     """A patient at one 08:00 inside a stay; `row_index` is its row in the arrays of the snapshot."""
 
     __tablename__ = "instance"
@@ -44,27 +42,27 @@ class Instance(Base):
         sa.Index(None, "snapshot_id", "snapshot_at"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    snapshot_id: Mapped[int] = mapped_column(sa.ForeignKey("cohort_snapshot.id"))
-    row_index: Mapped[int]
+    id: Column[InstanceId] = column(primary_key=True, default=UNSAVED)
+    snapshot_id: Column[SnapshotId] = column(sa.ForeignKey("cohort_snapshot.id"), default=UNSAVED)
+    row_index: Column[int]
     """Its row in the arrays of the snapshot, from 0."""
-    patient_id: Mapped[str]
-    stay_id: Mapped[int]
+    patient_id: Column[str]
+    stay_id: Column[int]
     """Number of the stay within the snapshot."""
-    snapshot_at: Mapped[datetime]
-    day_of_stay: Mapped[int]
+    snapshot_at: Column[datetime]
+    day_of_stay: Column[int]
     """1 on the day of admission."""
-    unit: Mapped[str]
+    unit: Column[str]
     """Care unit at the instance; empty when the source names none."""
-    age_years: Mapped[float | None]
+    age_years: Column[float | None]
     """Age at the instance, in years."""
-    sex: Mapped[str]
+    sex: Column[str]
     """F, M, or None where the source says neither."""
-    window_hours: Mapped[float]
+    window_hours: Column[float]
     """Hours of the decision window: 24 unless discharge, death or the end of the data cut it."""
 
 
-class Task(Base):
+class Task(Record):
     """One lab order or medication; `column_index` is its column in the decisions of the snapshot."""
 
     __tablename__ = "task"
@@ -73,14 +71,14 @@ class Task(Base):
         sa.UniqueConstraint("snapshot_id", "task_key"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    snapshot_id: Mapped[int] = mapped_column(sa.ForeignKey("cohort_snapshot.id"))
-    column_index: Mapped[int]
+    id: Column[TaskId] = column(primary_key=True, default=UNSAVED)
+    snapshot_id: Column[SnapshotId] = column(sa.ForeignKey("cohort_snapshot.id"), default=UNSAVED)
+    column_index: Column[int]
     """Its column in the decisions of the snapshot, from 0."""
-    task_key: Mapped[str]
-    name: Mapped[str]
+    task_key: Column[str]
+    name: Column[str]
     """Name for people."""
-    kind: Mapped[Kind] = mapped_column(words(Kind, "kind"))
+    kind: Column[Kind]
     """Kind of act."""
-    order_group: Mapped[str]
+    order_group: Column[str]
     """Name of the tasks that are usually ordered together; empty when it stands alone."""

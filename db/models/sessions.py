@@ -3,14 +3,12 @@
 from datetime import datetime
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapped, mapped_column
 
-from core.vocabulary import SignInSource
-from db.models.base import Base
-from db.models.types import words
+from core.vocabulary import PersonId, SessionId, SignInSource
+from db.models.base import UNSAVED, Column, Record, column
 
 
-class Account(Base):
+class Account(Record):
     """How a person signs in: by a password of this site, or by a name that somebody else vouches for.
 
     `failures` counts attempts since the last success; an attempt is counted before its password is looked at, so that
@@ -25,74 +23,74 @@ class Account(Base):
         sa.CheckConstraint("(code_hash IS NULL) = (code_expires_at IS NULL)", name="code_expires"),
     )
 
-    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
-    source: Mapped[SignInSource] = mapped_column(words(SignInSource, "source"))
+    person_id: Column[PersonId] = column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
+    source: Column[SignInSource]
     """Who vouches for the person."""
-    login: Mapped[str]
+    login: Column[str]
     """Without difference between capital and small letters: stored case-folded."""
-    password_hash: Mapped[str | None]
+    password_hash: Column[str | None] = column(default=None)
     """Argon2id with its parameters and salt; None until the one-time code was used, and for outside sources."""
-    code_hash: Mapped[str | None]
+    code_hash: Column[str | None] = column(default=None)
     """Hash of the one-time code; empty when there is none."""
-    code_expires_at: Mapped[datetime | None]
+    code_expires_at: Column[datetime | None] = column(default=None)
     """Until when the one-time code is good."""
-    failures: Mapped[int]
+    failures: Column[int] = column(default=0)
     """Failed attempts since the last success."""
-    locked_until: Mapped[datetime | None]
+    locked_until: Column[datetime | None] = column(default=None)
     """Until when too many failures close the account."""
-    created_at: Mapped[datetime]
+    created_at: Column[datetime]
 
 
-class SignInSession(Base):
+class SignInSession(Record):
     """One browser that signed in; the token itself is only in its cookie."""
 
     __tablename__ = "sign_in_session"
     __table_args__ = (sa.CheckConstraint("length(token_hash) = 64", name="hash_length"),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    token_hash: Mapped[str] = mapped_column(unique=True)
+    id: Column[SessionId] = column(primary_key=True, default=UNSAVED)
+    token_hash: Column[str] = column(unique=True)
     """SHA-256 of the token, in hexadecimal digits."""
-    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
-    source: Mapped[SignInSource] = mapped_column(words(SignInSource, "source"))
+    person_id: Column[PersonId] = column(sa.ForeignKey("person.id"), index=True)
+    source: Column[SignInSource]
     """Who vouched for the person."""
-    created_at: Mapped[datetime]
-    last_seen_at: Mapped[datetime]
+    created_at: Column[datetime]
+    last_seen_at: Column[datetime]
     """Last act; the idle limit counts from here."""
-    expires_at: Mapped[datetime]
+    expires_at: Column[datetime]
     """However busy, a session ends then."""
-    confirmed_at: Mapped[datetime | None]
+    confirmed_at: Column[datetime | None] = column(default=None)
     """When fresh credentials were given for a signature; empty again once it is used."""
-    ended_at: Mapped[datetime | None]
+    ended_at: Column[datetime | None] = column(default=None)
     """When it ended; empty while it lasts."""
-    end_reason: Mapped[str]
+    end_reason: Column[str] = column(default="")
     """Why it ended."""
-    browser: Mapped[str]
+    browser: Column[str]
     """What the browser says it is, shortened, so that a person recognises her sessions."""
 
 
-class SignInFlow(Base):
+class SignInFlow(Record):
     """A browser that was sent to the identity provider and is expected back; used once."""
 
     __tablename__ = "sign_in_flow"
 
-    state_hash: Mapped[str] = mapped_column(primary_key=True)
+    state_hash: Column[str] = column(primary_key=True)
     """Hash of what the browser has to bring back."""
-    nonce: Mapped[str]
+    nonce: Column[str]
     """Number that the provider's answer has to repeat."""
-    code_verifier: Mapped[str]
+    code_verifier: Column[str]
     """Secret half of the proof that the same browser comes back (PKCE)."""
-    target: Mapped[str]
+    target: Column[str]
     """Page to open afterwards."""
-    confirms_session_id: Mapped[int | None] = mapped_column(sa.ForeignKey("sign_in_session.id"), index=True)
+    confirms_session_id: Column[SessionId | None] = column(sa.ForeignKey("sign_in_session.id"), index=True)
     """The session whose person gives fresh credentials, instead of beginning a new one."""
-    created_at: Mapped[datetime] = mapped_column(index=True)
+    created_at: Column[datetime] = column(index=True)
 
 
-class UnitScope(Base):
+class UnitScope(Record):
     """One unit whose patients a limited person may see."""
 
     __tablename__ = "unit_scope"
 
-    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
-    unit: Mapped[str] = mapped_column(primary_key=True)
+    person_id: Column[PersonId] = column(sa.ForeignKey("person.id"), primary_key=True, autoincrement=False)
+    unit: Column[str] = column(primary_key=True)
     """Name of the unit, as imported."""

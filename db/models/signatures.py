@@ -3,12 +3,12 @@
 from datetime import datetime
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapped, mapped_column
 
-from db.models.base import Base
+from core.vocabulary import PersonId, StudyId
+from db.models.base import UNSAVED, Column, Record, column
 
 
-class ReportSignature(Base):
+class ReportSignature(Record):
     """A person's signature under the report of a study, as the report stood then."""
 
     __tablename__ = "report_signature"
@@ -17,16 +17,16 @@ class ReportSignature(Base):
         sa.CheckConstraint("length(content_hash) = 64", name="hash_length"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    study_id: Mapped[int] = mapped_column(sa.ForeignKey("study.id"), index=True)
-    signer_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
-    signer_name: Mapped[str]
+    id: Column[int] = column(primary_key=True, default=UNSAVED)
+    study_id: Column[StudyId] = column(sa.ForeignKey("study.id"), index=True)
+    signer_id: Column[PersonId] = column(sa.ForeignKey("person.id"), index=True)
+    signer_name: Column[str]
     """As it was at signing."""
-    meaning: Mapped[str]
+    meaning: Column[str]
     """What the signature says, such as approval."""
-    signed_at: Mapped[datetime]
+    signed_at: Column[datetime]
     """When it was given."""
-    content_hash: Mapped[str]
+    content_hash: Column[str]
     """SHA-256 of the report's canonical JSON, in hexadecimal digits."""
-    superseded_at: Mapped[datetime | None]
+    superseded_at: Column[datetime | None] = column(default=None)
     """When the report changed or the study was reopened; empty while the signature holds."""

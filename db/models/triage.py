@@ -1,16 +1,25 @@
 """Tables of what the ward does with alerts: acts that only grow, where each decision stands, notes, saved views."""
 
 from datetime import datetime
+from typing import NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapped, mapped_column
 
-from core.vocabulary import TriageState
-from db.models.base import Base, JsonObject
-from db.models.types import BigId, words
+from core.vocabulary import PersonId, TriageState
+from db.models.base import UNSAVED, Column, JsonObject, Record, column
+from db.models.types import BigId
 
 
-class TriageAct(Base):
+class DecisionKey(NamedTuple):
+    """What triage is about: patient, instance time, task; it outlives runs and imports."""
+
+    patient_id: str
+    snapshot_at: datetime
+    """Aware."""
+    task_key: str
+
+
+class TriageAct(Record):
     """One act of triage, never changed: who moved which decision from what to what, when and why.
 
     A decision is patient, instance time and task, so that triage outlives the run whose alert it was done on.
@@ -26,27 +35,38 @@ class TriageAct(Base):
         sa.CheckConstraint("(state = 'snoozed') = (snoozed_until IS NOT NULL)", name="snooze_ends"),
     )
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    patient_id: Mapped[str]
-    snapshot_at: Mapped[datetime]
-    task_key: Mapped[str]
-    version: Mapped[int]
-    former_state: Mapped[TriageState] = mapped_column(words(TriageState, "former_state"))
+    id: Column[int] = column(BigId, primary_key=True, default=UNSAVED)
+    patient_id: Column[str]
+    snapshot_at: Column[datetime]
+    task_key: Column[str]
+    version: Column[int]
+    former_state: Column[TriageState]
     """State before the act."""
-    state: Mapped[TriageState] = mapped_column(words(TriageState, "state"))
+    state: Column[TriageState]
     """State after the act."""
-    snoozed_until: Mapped[datetime | None]
+    snoozed_until: Column[datetime | None]
     """When it comes back; empty unless snoozed."""
-    reason: Mapped[str]
+    reason: Column[str]
     """Why; needed for a dismissal."""
-    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"))
-    acted_at: Mapped[datetime]
+    person_id: Column[PersonId] = column(sa.ForeignKey("person.id"))
+    acted_at: Column[datetime]
     """When it was done."""
-    form_key: Mapped[str]
+    form_key: Column[str]
     """Shared by all decisions of one press: what makes a repeated press harmless and what an undo takes back."""
 
+    @property
+    def key(self) -> DecisionKey:
+        """The decision."""
+        return DecisionKey(self.patient_id, self.snapshot_at, self.task_key)
 
-class Triage(Base):
+
+class SignedAct(TriageAct):
+    """An act with the name of who did it."""
+
+    person_name: str
+
+
+class Triage(Record):
     """Where a decision stands: the last of its acts, kept beside them so that a list can be filtered by it.
 
     A decision without a row is new. Replaying the acts gives this table.
@@ -55,18 +75,23 @@ class Triage(Base):
     __tablename__ = "triage"
     __table_args__ = (sa.Index(None, "state"),)
 
-    patient_id: Mapped[str] = mapped_column(primary_key=True)
-    snapshot_at: Mapped[datetime] = mapped_column(primary_key=True)
-    task_key: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int]
-    state: Mapped[TriageState] = mapped_column(words(TriageState, "state"))
+    patient_id: Column[str] = column(primary_key=True)
+    snapshot_at: Column[datetime] = column(primary_key=True)
+    task_key: Column[str] = column(primary_key=True)
+    version: Column[int]
+    state: Column[TriageState]
     """What the ward did last."""
-    snoozed_until: Mapped[datetime | None]
+    snoozed_until: Column[datetime | None]
     """When it comes back; empty unless snoozed."""
-    act_id: Mapped[int] = mapped_column(sa.ForeignKey("triage_act.id"), index=True)
+    act_id: Column[int] = column(sa.ForeignKey("triage_act.id"), index=True)
+
+    @property
+    def key(self) -> DecisionKey:
+        """The decision."""
+        return DecisionKey(self.patient_id, self.snapshot_at, self.task_key)
 
 
-class TriageNote(Base):
+class TriageNote(Record):
     """A note on a decision for everybody who can open its alert; never changed."""
 
     __tablename__ = "triage_note"
@@ -75,19 +100,25 @@ class TriageNote(Base):
         sa.CheckConstraint("text <> ''", name="some_text"),
     )
 
-    id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    patient_id: Mapped[str]
-    snapshot_at: Mapped[datetime]
-    task_key: Mapped[str]
-    text: Mapped[str]
+    id: Column[int] = column(BigId, primary_key=True, default=UNSAVED)
+    patient_id: Column[str]
+    snapshot_at: Column[datetime]
+    task_key: Column[str]
+    text: Column[str]
     """The note."""
-    person_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"), index=True)
-    written_at: Mapped[datetime]
+    person_id: Column[PersonId] = column(sa.ForeignKey("person.id"), index=True)
+    written_at: Column[datetime]
     """When it was written."""
-    form_key: Mapped[str] = mapped_column(unique=True)
+    form_key: Column[str] = column(unique=True)
 
 
-class SavedView(Base):
+class SignedNote(TriageNote):
+    """A note with the name of who wrote it."""
+
+    person_name: str
+
+
+class SavedView(Record):
     """Filters of the worklist under a name, for one person or for all; holds no patient."""
 
     __tablename__ = "saved_view"
@@ -96,13 +127,19 @@ class SavedView(Base):
         sa.CheckConstraint("name <> ''", name="some_name"),
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    owner_id: Mapped[int] = mapped_column(sa.ForeignKey("person.id"))
-    name: Mapped[str]
+    id: Column[int] = column(primary_key=True, default=UNSAVED)
+    owner_id: Column[PersonId] = column(sa.ForeignKey("person.id"))
+    name: Column[str]
     """Name of the view, unique for its owner."""
-    is_shared: Mapped[bool] = mapped_column(index=True)
+    is_shared: Column[bool] = column(index=True)
     """Everybody may use it."""
-    address: Mapped[JsonObject]
+    address: Column[JsonObject]
     """Parameters of the worklist's address."""
-    saved_at: Mapped[datetime]
+    saved_at: Column[datetime]
     """When it was last saved."""
+
+
+class OwnedView(SavedView):
+    """A saved view with the name of its owner."""
+
+    owner_name: str

@@ -1,95 +1,100 @@
-"""Reads columns into plain rows by name."""
+"""What repositories share: the connection, and reading and inserting records.
 
-import dataclasses
-from collections.abc import Callable
-from functools import cache
-from operator import attrgetter
+Statements are for `sqlalchemy.engine.Connection`, past the machinery for objects. Those of busy paths are constants
+whose values are given at each run: putting a statement together takes several times as long as running it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import CursorResult, Delete, Executable, Select, Update
+from sqlalchemy import CursorResult, Delete, Executable, Select, Update, bindparam, insert, select
 from sqlalchemy.engine import Connection
-from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute
 
 from core.errors import NotFoundError
+from db.cache import Caches
+from db.models.base import Record, columns, make_records, stored_values
 
+R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 Query: TypeAlias = Select[*tuple[Any, ...]]
+ROWS_AT_ONCE = 500
+"""Values in one IN list: well below what any database takes."""
 SEEN = "seen"
 """Option of a reader's connection: what has been looked up on it already."""
 
 
-def columns(model: type[DeclarativeBase], row_type: type[Any]) -> list[InstrumentedAttribute[Any]]:
-    """Return the columns of a table that a row type asks for, in its order."""
-    return [getattr(model, field.name) for field in dataclasses.fields(row_type)]
+def given(name: str) -> Any:
+    """Return a value that is given when the statement runs, under a name that no column has: with `_`."""
+    return bindparam(f"{name}_")
 
 
-def run(connection: Connection, statement: Executable, **given: Any) -> CursorResult[*tuple[Any, ...]]:
-    """Run a statement on the connection of the unit of work, past the machinery for objects: only rows are read here.
-
-    Parameters
-    ----------
-    connection : Connection
-        Of the unit of work.
-    statement : executable
-        A query over columns, or a change.
-    **given : object
-        Values of its parameters.
-    """
-    return connection.execute(statement, given)
+def select_records(model: type[Record], row_type: type[Record] | None = None, *joined: Any) -> Query:
+    """Return a query for records of a table, or of a type with some of its columns and others that are joined."""
+    return select(*columns(model, row_type), *joined)
 
 
-def read_all(connection: Connection, row_type: type[T], statement: Query, **given: Any) -> list[T]:
-    """Run a query whose columns are named like the fields of the row type."""
-    return [row_type(**row) for row in run(connection, statement, **given).mappings()]
+def run(connection: Connection, statement: Executable, **values: Any) -> CursorResult[*tuple[Any, ...]]:
+    """Run a statement with the values of its parameters."""
+    return connection.execute(statement, values)
 
 
-def read_one(connection: Connection, row_type: type[T], statement: Query, **given: Any) -> T | None:
-    """Run a query for at most one row."""
-    row = run(connection, statement, **given).mappings().one_or_none()
-    return None if row is None else row_type(**row)
-
-
-def read_the(connection: Connection, row_type: type[T], statement: Query, missing: str, **given: Any) -> T:
-    """Run a query for the one row there has to be.
+class Repository:
+    """Records of one subject, on the connection of a unit of work.
 
     Parameters
     ----------
     connection : Connection
         Of the unit of work.
-    row_type : type
-        As in `read_one`.
-    statement : Query
-        Columns named like the fields of the row type.
-    missing : str
-        What to tell a person when there is no such row.
-    **given : object
-        Values of the statement's parameters.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such row.
+    caches : mapping of str to Cache, optional
+        Those that readers share; a writer has none.
     """
-    found = read_one(connection, row_type, statement, **given)
-    if found is None:
-        raise NotFoundError(missing)
-    return found
+
+    def __init__(self, connection: Connection, caches: Caches | None = None) -> None:
+        self._connection = connection
+        self._caches = caches
+
+    def _run(self, statement: Executable, **values: Any) -> CursorResult[*tuple[Any, ...]]:
+        return self._connection.execute(statement, values)
+
+    def _all(self, row_type: type[R], statement: Query, **values: Any) -> list[R]:
+        """Run a query whose columns are named like the fields of the record type."""
+        found = self._connection.execute(statement, values)
+        return list(make_records(row_type, tuple(found.keys()), found))
+
+    def _one(self, row_type: type[R], statement: Query, **values: Any) -> R | None:
+        """Run a query for at most one record; the first of several."""
+        return next(iter(self._all(row_type, statement, **values)), None)
+
+    def _the(self, row_type: type[R], statement: Query, missing: str, **values: Any) -> R:
+        """Run a query for the one record there has to be.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none; `missing` is its text.
+        """
+        found = self._one(row_type, statement, **values)
+        if found is None:
+            raise NotFoundError(missing)
+        return found
+
+    def _change(self, statement: Update | Delete, **values: Any) -> int:
+        """Run an update or delete and return the number of rows it met: what claims and saves are judged by."""
+        return self._connection.execute(statement, values).rowcount
+
+    def _insert(self, record: Record) -> Any:
+        """Insert a record and return its number."""
+        key: Any = self._connection.execute(insert(type(record)), stored_values(record)).inserted_primary_key
+        return key[0]
+
+    def _insert_all(self, records: Iterable[Record]) -> None:
+        """Insert records of one table."""
+        rows = [(type(record), stored_values(record)) for record in records]
+        if rows:
+            self._connection.execute(insert(rows[0][0]), [values for _, values in rows])
 
 
-def change(connection: Connection, statement: Update | Delete, **given: Any) -> int:
-    """Run an update or delete and give the number of rows it met, which is what claims and saves are judged by."""
-    return run(connection, statement, **given).rowcount
-
-
-def values(row: object) -> dict[str, Any]:
-    """Return the fields of a row as a dict, without copying arrays as `dataclasses.asdict` would."""
-    row_type: Any = type(row)
-    names, read = _fields(row_type)
-    return dict(zip(names, read(row), strict=True))
-
-
-@cache
-def _fields(row_type: Any) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    """Return the names of a row type's fields and what reads them at once: a scoring run has a million rows."""
-    names = tuple(field.name for field in dataclasses.fields(row_type))
-    return names, attrgetter(*names)
+def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield values in parts of `ROWS_AT_ONCE`."""
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        yield values[start : start + ROWS_AT_ONCE]

@@ -11,26 +11,26 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Integer,
-    Select,
     Update,
     and_,
     bindparam,
     case,
     exists,
     func,
-    literal,
     literal_column,
     null,
     or_,
     select,
+    type_coerce,
     update,
 )
-from sqlalchemy.orm import aliased
 
 from core.vocabulary import NO_VOTES, SlotState, StudyStatus
-from db.models import Assignment, CohortSnapshot, Draft, Instance, Judgment, Study, StudyCase, StudyReader
-from db.models.types import UtcDateTime
-from db.queries.json_rows import Packed
+from db.models import Assignment, CohortSnapshot, Draft, Instance, Judgment, ScoreSeen, Study, StudyCase, StudyReader
+from db.models.base import aliased
+from db.models.types import UtcDateTime, words
+from db.queries.json_rows import JsonRows
+from db.queries.reading import Query
 
 
 def is_current(judgment: Any) -> ColumnElement[bool]:
@@ -87,8 +87,8 @@ def hold_slot() -> Update:
 
 
 @cache
-def reader_places() -> Select[*tuple[Any, ...]]:
-    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``): four packed lists in one row.
+def reader_places() -> Query:
+    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``): four lists in JSON rows.
 
     In no order: the reader's own slots with state and end of hold; cases of which a slot is to be had; all cases;
     repeats with their original and number. Each is read from indexes as far as that goes, which together takes a third
@@ -98,7 +98,7 @@ def reader_places() -> Select[*tuple[Any, ...]]:
     person_id = bindparam("person_id", type_=Integer())
     of_study = StudyCase.study_id == bindparam("study_id", type_=Integer())
     own = (
-        select(Packed(Assignment.case_id, _state(judgment), Assignment.held_until))
+        select(JsonRows(Assignment.case_id, _state(judgment), Assignment.held_until))
         .join(StudyCase, StudyCase.id == Assignment.case_id)
         .outerjoin(judgment, _is_holders(judgment))
         .outerjoin(Draft, and_(Draft.case_id == Assignment.case_id, Draft.reviewer_id == Assignment.reviewer_id))
@@ -110,7 +110,7 @@ def reader_places() -> Select[*tuple[Any, ...]]:
         is_claimable(other, bindparam("now", type_=UtcDateTime())),
     )
     repeats = (
-        select(Packed(StudyCase.id, original.id, StudyCase.repeat_number))
+        select(JsonRows(StudyCase.id, original.id, StudyCase.repeat_number))
         .join(
             original,
             and_(
@@ -124,15 +124,15 @@ def reader_places() -> Select[*tuple[Any, ...]]:
     )
     return select(
         own.scalar_subquery(),
-        select(Packed(StudyCase.id)).where(of_study, to_be_had).scalar_subquery(),
-        select(Packed(StudyCase.id)).where(of_study).scalar_subquery(),
+        select(JsonRows(StudyCase.id)).where(of_study, to_be_had).scalar_subquery(),
+        select(JsonRows(StudyCase.id)).where(of_study).scalar_subquery(),
         repeats.scalar_subquery(),
     )
 
 
 @cache
-def holds_of_others() -> Select[*tuple[Any, ...]]:
-    """When the first hold of somebody else lapses (``study_id``, ``person_id``, ``now``), by case, packed."""
+def holds_of_others() -> Query:
+    """When the first hold of somebody else lapses (``study_id``, ``person_id``, ``now``), by case, as JSON rows."""
     first = (
         select(Assignment.case_id, func.min(Assignment.held_until).label("lapses"))
         .join(StudyCase, StudyCase.id == Assignment.case_id)
@@ -144,11 +144,11 @@ def holds_of_others() -> Select[*tuple[Any, ...]]:
         .group_by(Assignment.case_id)
         .subquery()
     )
-    return select(Packed(*first.c))
+    return select(JsonRows(*first.c))
 
 
 @cache
-def slots_with_state() -> Select[*tuple[Any, ...]]:
+def slots_with_state() -> Query:
     """Every slot of a study (``study_id``), or of one case of it (``case_id``, else null), with state and answer."""
     judgment = aliased(Judgment)
     case_id = bindparam("case_id", type_=Integer())
@@ -172,7 +172,7 @@ def slots_with_state() -> Select[*tuple[Any, ...]]:
 
 
 @cache
-def awaited_decisions() -> Select[*tuple[Any, ...]]:
+def awaited_decisions() -> Query:
     """Patient, time and task of the cases that somebody (``reader``) has still to judge blindly, in open studies.
 
     A case whose slots all have a judgment, by others, is no longer to be judged by him. Cases of open panels are none
@@ -200,13 +200,13 @@ def awaited_decisions() -> Select[*tuple[Any, ...]]:
 
 
 @cache
-def awaited_decision() -> Select[*tuple[Any, ...]]:
+def awaited_decision() -> Query:
     """One of `awaited_decisions` (``reader``, ``patient``, ``at``, ``task``); no row when it is none of them."""
-    return awaited_decisions().where(*_is_of_decision())
+    return awaited_decisions().where(is_of_decision(StudyCase))
 
 
 @cache
-def panel_places() -> Select[*tuple[Any, ...]]:
+def panel_places() -> Query:
     """Columns of `PanelPlace`: cases of a decision (``patient``, ``at``, ``task``) in open panels of a reader.
 
     Only those in which the reader (``reader``) has a slot or, at this time (``now``), can get one; newest study first.
@@ -224,37 +224,34 @@ def panel_places() -> Select[*tuple[Any, ...]]:
         .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == reader))
         .join(Instance, Instance.id == StudyCase.instance_id)
         .join(CohortSnapshot, CohortSnapshot.id == Instance.snapshot_id)
-        .where(Study.status == StudyStatus.OPEN, Study.is_open_panel, has_place, *_is_of_decision())
+        .where(Study.status == StudyStatus.OPEN, Study.is_open_panel, has_place, is_of_decision(StudyCase))
         .order_by(Study.id.desc())
     )
 
 
-def _is_of_decision() -> tuple[ColumnElement[bool], ...]:
-    """Conditions that a case is of one decision (``patient``, ``at``, ``task``)."""
-    return (
-        StudyCase.patient_id == bindparam("patient"),
-        StudyCase.snapshot_at == bindparam("at", type_=UtcDateTime()),
-        StudyCase.task_key == bindparam("task"),
+def is_of_decision(model: type[StudyCase | ScoreSeen]) -> ColumnElement[bool]:
+    """Condition that a row is of one decision (``patient``, ``at``, ``task``)."""
+    return and_(
+        model.patient_id == bindparam("patient"),
+        model.snapshot_at == bindparam("at", type_=UtcDateTime()),
+        model.task_key == bindparam("task"),
     )
 
 
-def _state(judgment: Any) -> ColumnElement[str]:
+def _state(judgment: Any) -> ColumnElement[Any]:
     """State of a slot, from the joined current judgment and draft of its holder.
 
     Every count on every page goes through this one expression, which is why they add up.
     """
     states = case(
-        (Assignment.reviewer_id.is_(None), literal(SlotState.FREE.value)),
-        (
-            judgment.answer.in_(NO_VOTES),
-            literal(SlotState.CANNOT_JUDGE.value),
-        ),
-        (judgment.answer.is_not(null()), literal(SlotState.SUBMITTED.value)),
-        (Assignment.put_off_at.is_not(None), literal(SlotState.LATER.value)),
-        (Draft.case_id.is_not(None), literal(SlotState.DRAFT.value)),
-        else_=literal(SlotState.OPENED.value),
+        (Assignment.reviewer_id.is_(None), SlotState.FREE.value),
+        (judgment.answer.in_(NO_VOTES), SlotState.CANNOT_JUDGE.value),
+        (judgment.answer.is_not(null()), SlotState.SUBMITTED.value),
+        (Assignment.put_off_at.is_not(None), SlotState.LATER.value),
+        (Draft.case_id.is_not(None), SlotState.DRAFT.value),
+        else_=SlotState.OPENED.value,
     )
-    return states.label("state")
+    return type_coerce(states, words(SlotState, "state")).label("state")
 
 
 def _is_holders(judgment: Any) -> ColumnElement[bool]:

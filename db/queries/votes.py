@@ -5,22 +5,15 @@ it. Names of values end in `_` where a column has the same name.
 """
 
 from functools import cache
-from typing import Any
 
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
-    Delete,
-    Select,
     Update,
     and_,
-    bindparam,
-    delete,
     literal_column,
     select,
     update,
 )
-from sqlalchemy.orm import aliased
 
 from db.models import (
     Assignment,
@@ -35,24 +28,11 @@ from db.models import (
     StudyReader,
     Task,
 )
-from db.queries.reading import columns
+from db.models.base import aliased, columns
+from db.queries.reading import Query, given
 from db.queries.slots import is_current
-from db.rows import JudgmentVersion, StudyRow
 
-Query = Select[*tuple[Any, ...]]
-
-
-_VERSION = columns(Judgment, JudgmentVersion)
-
-
-def _given(name: str) -> BindParameter[Any]:
-    return bindparam(f"{name}_")
-
-
-@cache
-def study_by_slug() -> Query:
-    """Study by its short name (``slug_``)."""
-    return select(*columns(Study, StudyRow)).where(Study.slug == _given("slug"))
+_VERSION = columns(Judgment)
 
 
 _TERMS = (
@@ -74,16 +54,16 @@ _TERMS = (
 @cache
 def reader_at_study() -> Query:
     """Study by its short name (``slug_``) with somebody as its reader (``person_id_``), null when he is none."""
-    return _with_reader(select(*_TERMS).select_from(Study)).where(Study.slug == _given("slug"))
+    return _with_reader(select(*_TERMS).select_from(Study)).where(Study.slug == given("slug"))
 
 
 def _with_reader(query: Query) -> Query:
-    is_reader = and_(StudyReader.study_id == Study.id, StudyReader.person_id == _given("person_id"))
+    is_reader = and_(StudyReader.study_id == Study.id, StudyReader.person_id == given("person_id"))
     return query.outerjoin(StudyReader, is_reader).outerjoin(Person, Person.id == StudyReader.person_id)
 
 
 @cache
-def form_standing() -> Query:
+def form_state() -> Query:
     """Everything that decides about a form (``slug_``, ``person_id_``, ``case_id_``, ``form_key_``): always one row.
 
     The terms of the reader, whether the study has the case, case and reader of what the form was saved as, whether the
@@ -91,7 +71,7 @@ def form_standing() -> Query:
     """
     nothing = select(literal_column("1").label("one")).subquery()
     current, same = aliased(Judgment), aliased(Judgment)
-    is_own = and_(current.case_id == _given("case_id"), current.reviewer_id == _given("person_id"), is_current(current))
+    is_own = and_(current.case_id == given("case_id"), current.reviewer_id == given("person_id"), is_current(current))
     return (
         _with_reader(
             select(
@@ -103,12 +83,12 @@ def form_standing() -> Query:
                 *(getattr(current, column.key).label(f"current_{column.key}") for column in _VERSION),
             )
             .select_from(nothing)
-            .outerjoin(Study, Study.slug == _given("slug"))
+            .outerjoin(Study, Study.slug == given("slug"))
         )
-        .outerjoin(StudyCase, and_(StudyCase.id == _given("case_id"), StudyCase.study_id == Study.id))
-        .outerjoin(ScoreSeen, and_(ScoreSeen.person_id == _given("person_id"), _is_of_case(ScoreSeen)))
+        .outerjoin(StudyCase, and_(StudyCase.id == given("case_id"), StudyCase.study_id == Study.id))
+        .outerjoin(ScoreSeen, and_(ScoreSeen.person_id == given("person_id"), _is_of_case(ScoreSeen)))
         .outerjoin(current, is_own)
-        .outerjoin(same, same.form_key == _given("form_key"))
+        .outerjoin(same, same.form_key == given("form_key"))
     )
 
 
@@ -128,39 +108,8 @@ def saved_form() -> Query:
         .join(StudyCase, StudyCase.id == Judgment.case_id)
         .join(Instance, Instance.id == StudyCase.instance_id)
         .join(CohortSnapshot, CohortSnapshot.id == Instance.snapshot_id)
-        .where(Judgment.form_key == _given("form_key"))
+        .where(Judgment.form_key == given("form_key"))
     )
-
-
-@cache
-def current_judgment() -> Query:
-    """Highest version of a reader's judgment (``case_id_``, ``reviewer_id_``)."""
-    return (
-        select(*columns(Judgment, JudgmentVersion))
-        .where(Judgment.case_id == _given("case_id"), Judgment.reviewer_id == _given("reviewer_id"))
-        .order_by(Judgment.version.desc())
-        .limit(1)
-    )
-
-
-@cache
-def draft_of_reader() -> Query:
-    """Draft of a case (``case_id_``, ``reviewer_id_``)."""
-    return select(Draft.answer, Draft.certainty, Draft.comment).where(
-        Draft.case_id == _given("case_id"), Draft.reviewer_id == _given("reviewer_id")
-    )
-
-
-@cache
-def drop_draft() -> Delete:
-    """Forget a draft (``case_id_``, ``reviewer_id_``)."""
-    return delete(Draft).where(Draft.case_id == _given("case_id"), Draft.reviewer_id == _given("reviewer_id"))
-
-
-@cache
-def case_of_study() -> Query:
-    """Case of a study (``case_id_``, ``study_id_``); no row when it is another's."""
-    return select(StudyCase.id).where(StudyCase.id == _given("case_id"), StudyCase.study_id == _given("study_id"))
 
 
 _BLINDED = (
@@ -187,7 +136,7 @@ def _of_study(query: Query) -> Query:
         query.join(Task, Task.id == StudyCase.task_id)
         .join(Instance, Instance.id == StudyCase.instance_id)
         .join(CohortSnapshot, CohortSnapshot.id == Instance.snapshot_id)
-        .where(StudyCase.study_id == _given("study_id"))
+        .where(StudyCase.study_id == given("study_id"))
     )
 
 
@@ -195,24 +144,24 @@ def _of_study(query: Query) -> Query:
 def blinded_cases(*, one: bool) -> Query:
     """Return what may be known of the cases of a study (``study_id_``), or of one (``case_id_``), while blinded."""
     statement = _of_study(select(*_BLINDED).select_from(StudyCase)).order_by(StudyCase.number)
-    return statement.where(StudyCase.id == _given("case_id")) if one else statement
+    return statement.where(StudyCase.id == given("case_id")) if one else statement
 
 
 @cache
 def shown_case() -> Query:
     """Return one blinded case (``study_id_``, ``case_id_``) with its reader's own answer and draft (``person_id_``).
 
-    Columns of `OwnAnswer`, then those of `DraftRow` after the draft's case, which is null without one, then the case.
+    Columns of `OwnAnswer`, the draft's case, which is null without one, columns of `DraftAnswer`, then the case.
     """
-    own = and_(Judgment.case_id == StudyCase.id, Judgment.reviewer_id == _given("person_id"), is_current(Judgment))
-    drafted = and_(Draft.case_id == StudyCase.id, Draft.reviewer_id == _given("person_id"))
+    own = and_(Judgment.case_id == StudyCase.id, Judgment.reviewer_id == given("person_id"), is_current(Judgment))
+    drafted = and_(Draft.case_id == StudyCase.id, Draft.reviewer_id == given("person_id"))
     columns_of_own = (Judgment.version, Judgment.answer, Judgment.certainty, Judgment.comment)
     columns_of_draft = (Draft.case_id.label("draft_of"), Draft.answer, Draft.certainty, Draft.comment)
     return (
         _of_study(select(*columns_of_own, *columns_of_draft, *_BLINDED).select_from(StudyCase))
         .outerjoin(Judgment, own)
         .outerjoin(Draft, drafted)
-        .where(StudyCase.id == _given("case_id"))
+        .where(StudyCase.id == given("case_id"))
     )
 
 
@@ -221,6 +170,6 @@ def change_own_slot(*changed: str) -> Update:
     """Change columns of a reader's slot (``case_id_``, ``reviewer_id_``, and each column with `_`)."""
     return (
         update(Assignment)
-        .where(Assignment.case_id == _given("case_id"), Assignment.reviewer_id == _given("reviewer_id"))
-        .values({name: _given(name) for name in changed})
+        .where(Assignment.case_id == given("case_id"), Assignment.reviewer_id == given("reviewer_id"))
+        .values({name: given(name) for name in changed})
     )

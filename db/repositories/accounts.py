@@ -2,28 +2,25 @@
 
 from datetime import datetime
 
-from sqlalchemy import func, insert, select, update
-from sqlalchemy.engine import Connection
+from sqlalchemy import func, select, update
 
 from core.errors import ConflictError
-from core.vocabulary import Role, SignInSource
+from core.vocabulary import PersonId, Role, SignInSource
 from db.models import Account, Person
-from db.queries.reading import change, columns, read_all, read_one, run, values
-from db.queries.runs import account_of_person, any_account
-from db.rows import AccountRow
+from db.queries.reading import Repository, given, select_records
+
+_ANY = select(Account.person_id).limit(1)
+_OF_PERSON = select_records(Account).where(Account.person_id == given("person_id"))
 
 
-class Accounts:
-    """Accounts of the unit of work's connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+class Accounts(Repository):
+    """Accounts of people."""
 
     def exist(self) -> bool:
         """Return whether anybody has an account."""
-        return run(self._connection, any_account()).first() is not None
+        return self._run(_ANY).first() is not None
 
-    def add(self, account: AccountRow) -> None:
+    def add(self, account: Account) -> None:
         """Add an account to a person without one.
 
         Raises
@@ -35,22 +32,21 @@ class Accounts:
             raise ConflictError(f"Person {account.person_id} has an account already. Reset it to give a new code.")
         if self.by_login(account.source, account.login) is not None:
             raise ConflictError(f"The login '{account.login}' is taken. Choose another with --login.")
-        self._connection.execute(insert(Account).values(values(account)))
+        self._insert(account)
 
-    def get(self, person_id: int) -> AccountRow | None:
+    def get(self, person_id: PersonId) -> Account | None:
         """Return a person's account, None without one."""
-        return read_one(self._connection, AccountRow, account_of_person(), person_id_=person_id)
+        return self._one(Account, _OF_PERSON, person_id_=person_id)
 
-    def by_login(self, source: SignInSource, login: str) -> AccountRow | None:
+    def by_login(self, source: SignInSource, login: str) -> Account | None:
         """Return the account with a login of a source, None when there is none."""
-        statement = select(*columns(Account, AccountRow)).where(Account.source == source, Account.login == login)
-        return read_one(self._connection, AccountRow, statement)
+        return self._one(Account, select_records(Account).where(Account.source == source, Account.login == login))
 
-    def all(self) -> list[AccountRow]:
+    def all(self) -> list[Account]:
         """Return every account in the order of people."""
-        return read_all(self._connection, AccountRow, select(*columns(Account, AccountRow)).order_by(Account.person_id))
+        return self._all(Account, select_records(Account).order_by(Account.person_id))
 
-    def count_attempt(self, person_id: int, *, most: int, locked_until: datetime) -> int:
+    def count_attempt(self, person_id: PersonId, *, most: int, locked_until: datetime) -> int:
         """Count an attempt before its password is looked at; the last one allowed locks the account.
 
         Returns
@@ -59,37 +55,31 @@ class Accounts:
             Attempts since the last success, this one included.
         """
         counted = update(Account).where(Account.person_id == person_id)
-        self._connection.execute(counted.values(failures=Account.failures + 1))
-        self._connection.execute(counted.where(Account.failures >= most).values(locked_until=locked_until))
-        return self._connection.execute(select(Account.failures).where(Account.person_id == person_id)).scalar_one()
+        self._run(counted.values(failures=Account.failures + 1))
+        self._run(counted.where(Account.failures >= most).values(locked_until=locked_until))
+        return int(self._run(select(Account.failures).where(Account.person_id == person_id)).scalar_one())
 
-    def forgive(self, person_id: int) -> None:
+    def forgive(self, person_id: PersonId) -> None:
         """Forget the attempts, after a success or when the lock has run out."""
-        self._change(person_id, failures=0, locked_until=None)
+        self._update(person_id, failures=0, locked_until=None)
 
-    def set_code(self, person_id: int, code_hash: str, expires_at: datetime) -> None:
-        """Return a one-time code; the password before it no longer opens anything."""
-        self._change(
-            person_id,
-            code_hash=code_hash,
-            code_expires_at=expires_at,
-            password_hash=None,
-            failures=0,
-            locked_until=None,
-        )
+    def set_code(self, person_id: PersonId, code_hash: str, expires_at: datetime) -> None:
+        """Set a one-time code; the password before it no longer opens anything."""
+        code = {"code_hash": code_hash, "code_expires_at": expires_at}
+        self._update(person_id, **code, password_hash=None, failures=0, locked_until=None)
 
-    def use_code(self, person_id: int, code_hash: str, password_hash: str) -> bool:
+    def use_code(self, person_id: PersonId, code_hash: str, password_hash: str) -> bool:
         """Spend a one-time code for a password; False when it was spent meanwhile."""
         statement = (
             update(Account)
             .where(Account.person_id == person_id, Account.code_hash == code_hash)
             .values(code_hash=None, code_expires_at=None, password_hash=password_hash, failures=0, locked_until=None)
         )
-        return change(self._connection, statement) == 1
+        return self._change(statement) == 1
 
-    def set_password(self, person_id: int, password_hash: str) -> None:
+    def set_password(self, person_id: PersonId, password_hash: str) -> None:
         """Keep another password."""
-        self._change(person_id, password_hash=password_hash)
+        self._update(person_id, password_hash=password_hash)
 
     def n_active_administrators(self) -> int:
         """Count active administrators who can sign in."""
@@ -99,7 +89,7 @@ class Accounts:
             .join(Account, Account.person_id == Person.id)
             .where(Person.role == Role.ADMINISTRATOR, Person.active)
         )
-        return self._connection.execute(statement).scalar_one()
+        return int(self._run(statement).scalar_one())
 
-    def _change(self, person_id: int, **changes: object) -> None:
-        self._connection.execute(update(Account).where(Account.person_id == person_id).values(changes))
+    def _update(self, person_id: PersonId, **changes: object) -> None:
+        self._run(update(Account).where(Account.person_id == person_id).values(changes))

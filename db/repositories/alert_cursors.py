@@ -4,18 +4,18 @@ from datetime import UTC, datetime
 
 from core.errors import InvalidInputError
 from core.vocabulary import Decision
-from db.rows import AlertRecord
+from db.models import ListedAlert
 
 MOST_DIGITS = 11
 """Of a moment in a cursor, in seconds."""
 
 
-def cursor_of(record: AlertRecord) -> str:
+def cursor_of(record: ListedAlert) -> str:
     """Name an alert's place in the order of ranks, for the page after it."""
     return f"{record.rank}-{record.decision.value}"
 
 
-def day_cursor_of(record: AlertRecord) -> str:
+def day_cursor_of(record: ListedAlert) -> str:
     """Name an alert's place in the order of days, for the page after it."""
     return f"{record.snapshot_at.timestamp():.0f}-{cursor_of(record)}"
 

@@ -7,25 +7,23 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, false, func, not_, or_, select
 from sqlalchemy.engine import Connection
 
-from core.vocabulary import Decision, TriageState
-from db.models import Alert, Instance, ScoringRun, Task, Triage
+from core.vocabulary import AlertId, Decision, InstanceId, RunId, TriageState
+from db.models import Alert, AlertFilters, Instance, ScoringRun, Task, Triage
 from db.queries.alert_lists import of_scorer
-from db.queries.reading import SEEN, run
-from db.rows import AlertFilters
+from db.queries.reading import SEEN, in_parts, run
 
-PATIENTS_AT_ONCE = 500
 FEW_INSTANCES = 2_000
 """Up to so many instances of some days, their alerts are gathered; beyond, the list is walked by rank."""
 
 
-def matching(connection: Connection, run_id: int, filters: AlertFilters) -> Select[int]:
+def matching(connection: Connection, run_id: RunId, filters: AlertFilters) -> Select[AlertId]:
     """Select the ids of the alerts of a run that filters let through, without an order.
 
     Parameters
     ----------
     connection : Connection
         Looks up what the shape of the question depends on.
-    run_id : int
+    run_id : RunId
         Number of the run.
     filters : AlertFilters
     """
@@ -57,12 +55,12 @@ def matching(connection: Connection, run_id: int, filters: AlertFilters) -> Sele
     return statement
 
 
-def triaged(connection: Connection, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
+def triaged(connection: Connection, run_id: RunId, states: Collection[TriageState], now: datetime) -> list[AlertId]:
     """Return the ids of a run's alerts that somebody has triaged and that stand at one of these states.
 
     A reader, who sees one state of the database as long as he reads, looks once.
     """
-    seen: dict[Any, list[int]] | None = connection.get_execution_options().get(SEEN)
+    seen: dict[Any, list[AlertId]] | None = connection.get_execution_options().get(SEEN)
     if seen is None:
         return _triaged(connection, run_id, states, now)
     key = (run_id, frozenset(states), now)
@@ -71,7 +69,7 @@ def triaged(connection: Connection, run_id: int, states: Collection[TriageState]
     return seen[key]
 
 
-def _triaged(connection: Connection, run_id: int, states: Collection[TriageState], now: datetime) -> list[int]:
+def _triaged(connection: Connection, run_id: RunId, states: Collection[TriageState], now: datetime) -> list[AlertId]:
     """Look for triaged alerts.
 
     A snooze that is over stands at "new". Step by step from what was triaged to its alerts: left to itself, the
@@ -84,25 +82,23 @@ def _triaged(connection: Connection, run_id: int, states: Collection[TriageState
     keys = select(Triage.patient_id, Triage.snapshot_at, Triage.task_key).where(or_(*stands))
     wanted = {(row.patient_id, row.snapshot_at, row.task_key) for row in run(connection, keys)}
     patients = sorted({patient for patient, _, _ in wanted})
-    found: list[int] = []
+    found: list[AlertId] = []
     run_of_alert: Any = Alert.run_id + 0
-    for start in range(0, len(patients), PATIENTS_AT_ONCE):
-        mine = _instances(run_id).where(Instance.patient_id.in_(patients[start : start + PATIENTS_AT_ONCE]))
-        ids = run(connection, mine).scalars().all()
-        for first in range(0, len(ids), PATIENTS_AT_ONCE):
+    for some in in_parts(patients):
+        for ids in in_parts(run(connection, _instances(run_id).where(Instance.patient_id.in_(some))).scalars().all()):
             rows = run(
                 connection,
                 select(Alert.id, Instance.patient_id, Instance.snapshot_at, Task.task_key)
                 .join(Instance, Instance.id == Alert.instance_id)
                 .join(Task, Task.id == Alert.task_id)
-                .where(run_of_alert == run_id, Alert.instance_id.in_(ids[first : first + PATIENTS_AT_ONCE])),
+                .where(run_of_alert == run_id, Alert.instance_id.in_(ids)),
             )
             found += [id_ for id_, *key in rows if tuple(key) in wanted]
     return found
 
 
 def _stands_at(
-    connection: Connection, run_id: int, states: Collection[TriageState], now: datetime
+    connection: Connection, run_id: RunId, states: Collection[TriageState], now: datetime
 ) -> ColumnElement[bool]:
     """Whether an alert stands at one of these states; what nobody has touched is new."""
     if TriageState.NEW not in states:
@@ -124,13 +120,13 @@ def _between_ranks(filters: AlertFilters) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _instances(run_id: int) -> Select[int]:
+def _instances(run_id: RunId) -> Select[InstanceId]:
     of_run = select(ScoringRun.snapshot_id).where(ScoringRun.id == run_id).scalar_subquery()
     return select(Instance.id).where(Instance.snapshot_id == of_run)
 
 
 def _in_days(
-    connection: Connection, run_id: int, since: datetime | None, before: datetime | None
+    connection: Connection, run_id: RunId, since: datetime | None, before: datetime | None
 ) -> ColumnElement[bool]:
     """Find the instances first; many of them are no reason to leave the order of ranks."""
     within = _instances(run_id)
@@ -145,7 +141,7 @@ def _in_days(
     return column.in_(within)  # type: ignore[no-any-return]
 
 
-def _of_tasks(connection: Connection, run_id: int, task_key: str, text: str) -> ColumnElement[bool]:
+def _of_tasks(connection: Connection, run_id: RunId, task_key: str, text: str) -> ColumnElement[bool]:
     """Find the tasks first, in all alphabets; many of them are no reason to leave the order of ranks."""
     tasks = run(
         connection,

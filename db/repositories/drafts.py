@@ -1,41 +1,31 @@
 """Drafts: what readers have chosen and typed but not saved, in the database so that it survives everything."""
 
-from datetime import datetime
+from sqlalchemy import delete, select, update
 
-from sqlalchemy import insert, update
-from sqlalchemy.engine import Connection
+from core.vocabulary import CaseId, PersonId
+from db.models import Draft, DraftAnswer
+from db.models.base import stored_values
+from db.queries.reading import Repository, given
 
-from db.models import Draft
-from db.queries.reading import change, read_one
-from db.queries.votes import draft_of_reader, drop_draft
-from db.rows import DraftRow
+_IS_OWN = (Draft.case_id == given("case_id"), Draft.reviewer_id == given("reviewer_id"))
+_ANSWER = select(Draft.answer, Draft.certainty, Draft.comment).where(*_IS_OWN)
+_DROP = delete(Draft).where(*_IS_OWN)
 
 
-class Drafts:
-    """Drafts of the unit of work's connection."""
+class Drafts(Repository):
+    """Drafts of readers."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def get(self, case_id: int, reviewer_id: int) -> DraftRow | None:
+    def get(self, case_id: CaseId, reviewer_id: PersonId) -> DraftAnswer | None:
         """Return a reader's draft of a case, None when there is none."""
-        return read_one(self._connection, DraftRow, draft_of_reader(), case_id_=case_id, reviewer_id_=reviewer_id)
+        row = self._run(_ANSWER, case_id_=case_id, reviewer_id_=reviewer_id).one_or_none()
+        return None if row is None else DraftAnswer._make(row)
 
-    def put(self, case_id: int, reviewer_id: int, draft: DraftRow, written_at: datetime) -> None:
-        """Write a draft over the former one."""
-        new = {
-            "answer": draft.answer,
-            "certainty": draft.certainty,
-            "comment": draft.comment,
-            "written_at": written_at,
-        }
-        changed = change(
-            self._connection,
-            update(Draft).where(Draft.case_id == case_id, Draft.reviewer_id == reviewer_id).values(new),
-        )
-        if changed == 0:
-            self._connection.execute(insert(Draft).values(case_id=case_id, reviewer_id=reviewer_id, **new))
+    def put(self, draft: Draft) -> None:
+        """Write a draft over the former one of its case and reader."""
+        own = update(Draft).where(Draft.case_id == draft.case_id, Draft.reviewer_id == draft.reviewer_id)
+        if self._change(own.values(stored_values(draft))) == 0:
+            self._insert(draft)
 
-    def drop(self, case_id: int, reviewer_id: int) -> None:
+    def drop(self, case_id: CaseId, reviewer_id: PersonId) -> None:
         """Forget a draft."""
-        change(self._connection, drop_draft(), case_id_=case_id, reviewer_id_=reviewer_id)
+        self._change(_DROP, case_id_=case_id, reviewer_id_=reviewer_id)

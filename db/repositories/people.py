@@ -2,24 +2,21 @@
 
 from datetime import datetime
 
-from sqlalchemy import insert, select, update
-from sqlalchemy.engine import Connection
+from sqlalchemy import update
 
 from core.errors import ConflictError
-from core.vocabulary import Role
+from core.vocabulary import PersonId, Role
 from db.models import Person
-from db.queries.reading import columns, read_all, read_one, read_the
-from db.queries.runs import all_people, person_by_number
-from db.rows import PersonRow
+from db.queries.reading import Repository, given, select_records
+
+_BY_ID = select_records(Person).where(Person.id == given("person_id"))
+_ALL = select_records(Person).order_by(Person.id)
 
 
-class People:
-    """People of the unit of work's connection."""
+class People(Repository):
+    """People who use the dashboard, or did."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def add(self, name: str, role: Role, *, created_at: datetime, simulated: bool = False) -> PersonRow:
+    def add(self, name: str, role: Role, *, created_at: datetime, simulated: bool = False) -> Person:
         """Add somebody.
 
         Raises
@@ -31,14 +28,9 @@ class People:
             raise ConflictError(
                 f"There is a person named '{name}' already. Choose another name, or activate that person."
             )
-        person_id = self._connection.execute(
-            insert(Person)
-            .values(name=name, role=role, simulated=simulated, active=True, created_at=created_at)
-            .returning(Person.id)
-        ).scalar_one()
-        return self.get(person_id)
+        return self.get(self._insert(Person(name=name, role=role, simulated=simulated, created_at=created_at)))
 
-    def get(self, person_id: int) -> PersonRow:
+    def get(self, person_id: PersonId) -> Person:
         """Return a person by number.
 
         Raises
@@ -46,20 +38,18 @@ class People:
         NotFoundError
             If there is none.
         """
-        missing = f"There is no person {person_id}."
-        return read_the(self._connection, PersonRow, person_by_number(), missing, person_id_=person_id)
+        return self._the(Person, _BY_ID, f"There is no person {person_id}.", person_id_=person_id)
 
-    def by_name(self, name: str) -> PersonRow | None:
+    def by_name(self, name: str) -> Person | None:
         """Return a person by name, None when there is none."""
-        return read_one(self._connection, PersonRow, select(*columns(Person, PersonRow)).where(Person.name == name))
+        return self._one(Person, select_records(Person).where(Person.name == name))
 
-    def all(self, *, active_only: bool = False) -> list[PersonRow]:
+    def all(self, *, active_only: bool = False) -> list[Person]:
         """Return people in the order of joining."""
-        people = read_all(self._connection, PersonRow, all_people())
-        return [person for person in people if person.active] if active_only else people
+        return [person for person in self._all(Person, _ALL) if person.active or not active_only]
 
-    def change(self, person_id: int, *, role: Role, active: bool) -> PersonRow:
-        """Return somebody another role, deactivate or activate."""
+    def change(self, person_id: PersonId, *, role: Role, active: bool) -> Person:
+        """Give somebody another role, deactivate or activate; return the person as changed."""
         self.get(person_id)
-        self._connection.execute(update(Person).where(Person.id == person_id).values(role=role, active=active))
+        self._run(update(Person).where(Person.id == person_id).values(role=role, active=active))
         return self.get(person_id)

@@ -1,43 +1,33 @@
 """Saved views of the worklist: a person's own, and those that people share."""
 
-from typing import Any
+from sqlalchemy import delete, or_
 
-from sqlalchemy import delete, insert, or_, select
-from sqlalchemy.engine import Connection
+from core.vocabulary import PersonId
+from db.models import OwnedView, Person, SavedView
+from db.queries.reading import Repository, select_records
 
-from db.models import Person, SavedView
-from db.queries.reading import change, columns, read_all, read_one, values
-from db.rows import NewSavedView, SavedViewRow
+_VIEWS = select_records(SavedView, OwnedView, Person.name.label("owner_name")).join(
+    Person, Person.id == SavedView.owner_id
+)
 
 
-class SavedViews:
-    """Saved views of the unit of work's connection."""
+class SavedViews(Repository):
+    """Saved views of the worklist."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def offered_to(self, person_id: int) -> list[SavedViewRow]:
+    def offered_to(self, person_id: PersonId) -> list[OwnedView]:
         """Return a person's own views and those that others share, by name."""
-        statement = self._views().where(or_(SavedView.owner_id == person_id, SavedView.is_shared))
-        return read_all(self._connection, SavedViewRow, statement.order_by(SavedView.name, SavedView.id))
+        mine = _VIEWS.where(or_(SavedView.owner_id == person_id, SavedView.is_shared))
+        return self._all(OwnedView, mine.order_by(SavedView.name, SavedView.id))
 
-    def named(self, owner_id: int, name: str) -> SavedViewRow | None:
+    def named(self, owner_id: PersonId, name: str) -> OwnedView | None:
         """Return a person's view with a name, None when there is none."""
-        statement = self._views().where(SavedView.owner_id == owner_id, SavedView.name == name)
-        return read_one(self._connection, SavedViewRow, statement)
+        return self._one(OwnedView, _VIEWS.where(SavedView.owner_id == owner_id, SavedView.name == name))
 
-    def put(self, view: NewSavedView) -> None:
+    def put(self, view: SavedView) -> None:
         """Store a view over the owner's view of the same name."""
         self.drop(view.owner_id, view.name)
-        self._connection.execute(insert(SavedView).values(values(view)))
+        self._insert(view)
 
-    def drop(self, owner_id: int, name: str) -> bool:
+    def drop(self, owner_id: PersonId, name: str) -> bool:
         """Delete a person's view; False when there was none."""
-        statement = delete(SavedView).where(SavedView.owner_id == owner_id, SavedView.name == name)
-        return change(self._connection, statement) == 1
-
-    @staticmethod
-    def _views() -> Any:
-        return select(*columns(SavedView, NewSavedView), SavedView.id, Person.name.label("owner_name")).join(
-            Person, Person.id == SavedView.owner_id
-        )
+        return self._change(delete(SavedView).where(SavedView.owner_id == owner_id, SavedView.name == name)) == 1

@@ -2,89 +2,79 @@
 
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select, update
-from sqlalchemy.engine import Connection
+from sqlalchemy import delete, update
 
+from core.vocabulary import PersonId, SessionId
 from db.models import SignInFlow, SignInSession
-from db.queries.reading import change, columns, read_all, read_one, values
-from db.queries.runs import session_of_token
-from db.rows import FlowRow, NewSession, SessionRow
+from db.queries.reading import Repository, given, select_records
+
+_OF_TOKEN = select_records(SignInSession).where(SignInSession.token_hash == given("token_hash"))
+_STILL_OPEN = SignInSession.ended_at.is_(None)
 
 
-class Sessions:
-    """Sessions of the unit of work's connection."""
+class Sessions(Repository):
+    """Sessions and sign-ins on their way."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def begin(self, session: SignInSession) -> SessionId:
+        """Store a session and return its number."""
+        return SessionId(self._insert(session))
 
-    def begin(self, new: NewSession) -> int:
-        """Store a session and give its number."""
-        given = {**values(new), "confirmed_at": None, "ended_at": None, "end_reason": ""}
-        return self._connection.execute(insert(SignInSession).values(given).returning(SignInSession.id)).scalar_one()
-
-    def by_hash(self, token_hash: str) -> SessionRow | None:
+    def by_hash(self, token_hash: str) -> SignInSession | None:
         """Return the session of a token, ended or not; None when there is none."""
-        return read_one(self._connection, SessionRow, session_of_token(), token_hash_=token_hash)
+        return self._one(SignInSession, _OF_TOKEN, token_hash_=token_hash)
 
-    def get(self, session_id: int) -> SessionRow | None:
+    def get(self, session_id: SessionId) -> SignInSession | None:
         """Return a session by number."""
-        statement = select(*columns(SignInSession, SessionRow)).where(SignInSession.id == session_id)
-        return read_one(self._connection, SessionRow, statement)
+        return self._one(SignInSession, select_records(SignInSession).where(SignInSession.id == session_id))
 
-    def open(self, *, seen_since: datetime, now: datetime, person_id: int | None = None) -> list[SessionRow]:
+    def open(self, *, seen_since: datetime, now: datetime, person_id: PersonId | None = None) -> list[SignInSession]:
         """Return the sessions that still hold, the one seen last first."""
-        statement = select(*columns(SignInSession, SessionRow)).where(
-            SignInSession.ended_at.is_(None), SignInSession.last_seen_at > seen_since, SignInSession.expires_at > now
+        statement = select_records(SignInSession).where(
+            _STILL_OPEN, SignInSession.last_seen_at > seen_since, SignInSession.expires_at > now
         )
         if person_id is not None:
             statement = statement.where(SignInSession.person_id == person_id)
-        return read_all(self._connection, SessionRow, statement.order_by(SignInSession.last_seen_at.desc()))
+        return self._all(SignInSession, statement.order_by(SignInSession.last_seen_at.desc()))
 
-    def seen(self, session_id: int, at: datetime) -> None:
+    def seen(self, session_id: SessionId, at: datetime) -> None:
         """Note that its person did something; time never runs back, and an ended session stays ended."""
-        statement = update(SignInSession).where(
-            SignInSession.id == session_id, SignInSession.ended_at.is_(None), SignInSession.last_seen_at < at
-        )
-        self._connection.execute(statement.values(last_seen_at=at))
+        own = update(SignInSession).where(SignInSession.id == session_id, _STILL_OPEN, SignInSession.last_seen_at < at)
+        self._run(own.values(last_seen_at=at))
 
-    def end(self, session_id: int, at: datetime, reason: str) -> bool:
+    def end(self, session_id: SessionId, at: datetime, reason: str) -> bool:
         """End a session; False when it had ended before."""
-        statement = update(SignInSession).where(SignInSession.id == session_id, SignInSession.ended_at.is_(None))
-        return change(self._connection, statement.values(ended_at=at, end_reason=reason)) == 1
+        own = update(SignInSession).where(SignInSession.id == session_id, _STILL_OPEN)
+        return self._change(own.values(ended_at=at, end_reason=reason)) == 1
 
-    def end_all(self, person_id: int, at: datetime, reason: str, *, but: int | None = None) -> int:
-        """End every session of a person, and give how many there were."""
-        statement = update(SignInSession).where(SignInSession.person_id == person_id, SignInSession.ended_at.is_(None))
+    def end_all(self, person_id: PersonId, at: datetime, reason: str, *, but: SessionId | None = None) -> int:
+        """End every session of a person and return how many there were."""
+        statement = update(SignInSession).where(SignInSession.person_id == person_id, _STILL_OPEN)
         if but is not None:
             statement = statement.where(SignInSession.id != but)
-        return change(self._connection, statement.values(ended_at=at, end_reason=reason))
+        return self._change(statement.values(ended_at=at, end_reason=reason))
 
     def end_everybodys(self, at: datetime, reason: str) -> int:
-        """End every open connection, after a restore; gives their number."""
-        statement = update(SignInSession).where(SignInSession.ended_at.is_(None)).values(ended_at=at, end_reason=reason)
-        return change(self._connection, statement)
+        """End every session, after a restore, and return how many there were."""
+        return self._change(update(SignInSession).where(_STILL_OPEN).values(ended_at=at, end_reason=reason))
 
-    def confirm(self, session_id: int, at: datetime) -> None:
+    def confirm(self, session_id: SessionId, at: datetime) -> None:
         """Note that fresh credentials were given."""
-        self._connection.execute(update(SignInSession).where(SignInSession.id == session_id).values(confirmed_at=at))
+        self._run(update(SignInSession).where(SignInSession.id == session_id).values(confirmed_at=at))
 
-    def use_confirmation(self, session_id: int, *, since: datetime) -> bool:
+    def use_confirmation(self, session_id: SessionId, *, since: datetime) -> bool:
         """Spend fresh credentials; False when there were none, or too long ago."""
-        statement = update(SignInSession).where(
-            SignInSession.id == session_id, SignInSession.ended_at.is_(None), SignInSession.confirmed_at >= since
+        own = update(SignInSession).where(
+            SignInSession.id == session_id, _STILL_OPEN, SignInSession.confirmed_at >= since
         )
-        return change(self._connection, statement.values(confirmed_at=None)) == 1
+        return self._change(own.values(confirmed_at=None)) == 1
 
-    def keep_flow(self, flow: FlowRow, *, drop_before: datetime) -> None:
+    def keep_flow(self, flow: SignInFlow, *, drop_before: datetime) -> None:
         """Keep what a sign-in needs when the browser comes back, and drop what never did."""
-        self._connection.execute(delete(SignInFlow).where(SignInFlow.created_at < drop_before))
-        self._connection.execute(insert(SignInFlow).values(values(flow)))
+        self._run(delete(SignInFlow).where(SignInFlow.created_at < drop_before))
+        self._insert(flow)
 
-    def take_flow(self, state_hash: str, *, since: datetime) -> FlowRow | None:
+    def take_flow(self, state_hash: str, *, since: datetime) -> SignInFlow | None:
         """Return a sign-in that came back, once; None when it is unknown, used or too old."""
-        statement = select(*columns(SignInFlow, FlowRow)).where(
-            SignInFlow.state_hash == state_hash, SignInFlow.created_at >= since
-        )
-        found = read_one(self._connection, FlowRow, statement)
-        taken = change(self._connection, delete(SignInFlow).where(SignInFlow.state_hash == state_hash))
-        return found if taken else None
+        own = SignInFlow.state_hash == state_hash
+        found = self._one(SignInFlow, select_records(SignInFlow).where(own, SignInFlow.created_at >= since))
+        return found if self._change(delete(SignInFlow).where(own)) else None

@@ -2,42 +2,30 @@
 
 from datetime import datetime
 
-from sqlalchemy import insert, select, update
-from sqlalchemy.engine import Connection
+from sqlalchemy import update
 
+from core.vocabulary import StudyId
 from db.models import ReportSignature
-from db.queries.reading import change, columns, read_all, values
-from db.rows import NewSignature, SignatureRow
+from db.queries.reading import Repository, select_records
 
 
-class Signatures:
-    """Signatures of the unit of work's connection."""
+class Signatures(Repository):
+    """Signatures under reports."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def append(self, signature: NewSignature) -> None:
+    def append(self, signature: ReportSignature) -> None:
         """Append a signature."""
-        self._connection.execute(insert(ReportSignature).values(values(signature)))
+        self._insert(signature)
 
-    def of_study(self, study_id: int) -> list[SignatureRow]:
+    def of_study(self, study_id: StudyId) -> list[ReportSignature]:
         """Return the signatures under a study's reports, oldest first, superseded ones among them."""
-        statement = (
-            select(*columns(ReportSignature, SignatureRow))
-            .where(ReportSignature.study_id == study_id)
-            .order_by(ReportSignature.id)
-        )
-        return read_all(self._connection, SignatureRow, statement)
+        of_study = select_records(ReportSignature).where(ReportSignature.study_id == study_id)
+        return self._all(ReportSignature, of_study.order_by(ReportSignature.id))
 
-    def supersede(self, study_id: int, at: datetime, *, but_hash: str = "") -> int:
-        """Mark what stands as superseded, except signatures of one content, and give their number."""
-        statement = (
-            update(ReportSignature)
-            .where(
-                ReportSignature.study_id == study_id,
-                ReportSignature.superseded_at.is_(None),
-                ReportSignature.content_hash != but_hash,
-            )
-            .values(superseded_at=at)
+    def supersede(self, study_id: StudyId, at: datetime, *, but_hash: str = "") -> int:
+        """Mark what stands as superseded, except signatures of one content, and return their number."""
+        standing = update(ReportSignature).where(
+            ReportSignature.study_id == study_id,
+            ReportSignature.superseded_at.is_(None),
+            ReportSignature.content_hash != but_hash,
         )
-        return change(self._connection, statement)
+        return self._change(standing.values(superseded_at=at))

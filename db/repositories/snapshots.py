@@ -2,48 +2,45 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Table, insert, select
-from sqlalchemy.engine import Connection
+from sqlalchemy import select
 
-from db.cache import Caches, cached
+from core.vocabulary import InstanceId, SnapshotId
+from db.cache import cached
 from db.models import CohortSnapshot, Instance, Task
-from db.queries.reading import columns, read_all, read_one, read_the, run, values
-from db.queries.runs import latest_is_simulated, latest_snapshot, snapshot_by_number
+from db.models.base import stored_values
+from db.queries.reading import Repository, given, in_parts, select_records
 from db.repositories.inserting import insert_many
-from db.rows import InstanceRow, NewInstance, NewSnapshot, NewTask, SnapshotRow, TaskRow
 
-_ROWS_IN_A_QUERY = 500
 _ROWS_AT_ONCE = 10_000
 """Rows written together: a site of a million instances must not stand in memory as objects."""
+_BY_ID = select_records(CohortSnapshot).where(CohortSnapshot.id == given("snapshot_id"))
+_ALL = select_records(CohortSnapshot).order_by(CohortSnapshot.id)
+_LATEST = select_records(CohortSnapshot).order_by(CohortSnapshot.id.desc()).limit(1)
+_LATEST_IS_SIMULATED = _LATEST.with_only_columns(CohortSnapshot.simulated)
 
 
-class Snapshots:
-    """Snapshots of the unit of work's connection."""
+class Snapshots(Repository):
+    """Imports with their instances and tasks."""
 
-    def __init__(self, connection: Connection, caches: Caches | None = None) -> None:
-        self._connection = connection
-        self._caches = caches
-
-    def add(self, snapshot: NewSnapshot, instances: Iterable[NewInstance], tasks: Iterable[NewTask]) -> SnapshotRow:
-        """Store an import, all or nothing with the unit of work.
+    def add(self, snapshot: CohortSnapshot, instances: Iterable[Instance], tasks: Iterable[Task]) -> CohortSnapshot:
+        """Store an import, all or nothing with the unit of work; instances and tasks become those of the snapshot.
 
         Raises
         ------
         ConflictError
             If an import with the same content hash is stored already: ask `by_hash` first.
         """
-        snapshot_id = self._connection.execute(
-            insert(CohortSnapshot).values(values(snapshot)).returning(CohortSnapshot.id)
-        ).scalar_one()
-        self._insert(Instance, snapshot_id, instances)
-        self._insert(Task, snapshot_id, tasks)
+        snapshot_id = self._insert(snapshot)
+        for model, records in ((Instance, instances), (Task, tasks)):
+            waiting = iter(records)
+            while some := [stored_values(one) | {"snapshot_id": snapshot_id} for one in islice(waiting, _ROWS_AT_ONCE)]:
+                insert_many(self._connection, model.__table__, some)
         return self.get(snapshot_id)
 
-    def get(self, snapshot_id: int) -> SnapshotRow:
+    def get(self, snapshot_id: SnapshotId) -> CohortSnapshot:
         """Return a snapshot by its number.
 
         Raises
@@ -56,37 +53,33 @@ class Snapshots:
             self._caches,
             "snapshot",
             snapshot_id,
-            lambda: read_the(self._connection, SnapshotRow, snapshot_by_number(), missing, snapshot_id=snapshot_id),
+            lambda: self._the(CohortSnapshot, _BY_ID, missing, snapshot_id_=snapshot_id),
         )
 
-    def by_hash(self, content_hash: str) -> SnapshotRow | None:
+    def by_hash(self, content_hash: str) -> CohortSnapshot | None:
         """Return the snapshot with these contents, None when they were never imported."""
-        statement = select(*columns(CohortSnapshot, SnapshotRow)).where(CohortSnapshot.content_hash == content_hash)
-        return read_one(self._connection, SnapshotRow, statement)
+        return self._one(
+            CohortSnapshot, select_records(CohortSnapshot).where(CohortSnapshot.content_hash == content_hash)
+        )
 
-    def latest(self) -> SnapshotRow | None:
+    def latest(self) -> CohortSnapshot | None:
         """Return the import stored last, None when there is none."""
-        return read_one(self._connection, SnapshotRow, latest_snapshot())
+        return self._one(CohortSnapshot, _LATEST)
 
     def latest_is_simulated(self) -> bool:
         """Return whether the import stored last has no real patients; False when there is none."""
-        return bool(run(self._connection, latest_is_simulated()).scalar())
+        return bool(self._run(_LATEST_IS_SIMULATED).scalar())
 
-    def all(self) -> list[SnapshotRow]:
+    def all(self) -> list[CohortSnapshot]:
         """Return every import, oldest first."""
-        statement = select(*columns(CohortSnapshot, SnapshotRow)).order_by(CohortSnapshot.id)
-        return read_all(self._connection, SnapshotRow, statement)
+        return self._all(CohortSnapshot, _ALL)
 
-    def instances(self, snapshot_id: int) -> list[InstanceRow]:
+    def instances(self, snapshot_id: SnapshotId) -> list[Instance]:
         """Return all instances of a snapshot in row order."""
-        statement = (
-            select(*columns(Instance, InstanceRow))
-            .where(Instance.snapshot_id == snapshot_id)
-            .order_by(Instance.row_index)
-        )
-        return read_all(self._connection, InstanceRow, statement)
+        mine = select_records(Instance).where(Instance.snapshot_id == snapshot_id)
+        return self._all(Instance, mine.order_by(Instance.row_index))
 
-    def instance(self, instance_id: int) -> InstanceRow:
+    def instance(self, instance_id: InstanceId) -> Instance:
         """Return one instance by its number.
 
         Raises
@@ -94,39 +87,28 @@ class Snapshots:
         NotFoundError
             If there is none.
         """
-        statement = select(*columns(Instance, InstanceRow)).where(Instance.id == instance_id)
-        missing = f"There is no instance {instance_id}."
-        return read_the(self._connection, InstanceRow, statement, missing)
+        own = select_records(Instance).where(Instance.id == instance_id)
+        return self._the(Instance, own, f"There is no instance {instance_id}.")
 
-    def instances_at(self, snapshot_id: int, row_indices: Sequence[int]) -> dict[int, InstanceRow]:
+    def instances_at(self, snapshot_id: SnapshotId, row_indices: Sequence[int]) -> dict[int, Instance]:
         """Return the instances in some rows of a snapshot, by row; rows that do not exist are left out."""
-        found: dict[int, InstanceRow] = {}
-        for start in range(0, len(row_indices), _ROWS_IN_A_QUERY):
-            statement = select(*columns(Instance, InstanceRow)).where(
-                Instance.snapshot_id == snapshot_id,
-                Instance.row_index.in_(row_indices[start : start + _ROWS_IN_A_QUERY]),
-            )
-            found |= {row.row_index: row for row in read_all(self._connection, InstanceRow, statement)}
-        return found
+        mine = select_records(Instance).where(Instance.snapshot_id == snapshot_id)
+        return {
+            instance.row_index: instance
+            for rows in in_parts(row_indices)
+            for instance in self._all(Instance, mine.where(Instance.row_index.in_(rows)))
+        }
 
-    def instance_ids(self, snapshot_id: int) -> npt.NDArray[np.int64]:
+    def instance_ids(self, snapshot_id: SnapshotId) -> npt.NDArray[np.int64]:
         """Return the numbers of the instances, of shape (n_instances,), in row order."""
         statement = select(Instance.id).where(Instance.snapshot_id == snapshot_id).order_by(Instance.row_index)
-        return np.array(self._connection.execute(statement).scalars().all(), dtype=np.int64)
+        return np.array(self._run(statement).scalars().all(), dtype=np.int64)
 
-    def tasks(self, snapshot_id: int) -> list[TaskRow]:
+    def tasks(self, snapshot_id: SnapshotId) -> list[Task]:
         """Return all tasks of a snapshot in column order."""
-        statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id).order_by(Task.column_index)
-        return read_all(self._connection, TaskRow, statement)
+        mine = select_records(Task).where(Task.snapshot_id == snapshot_id)
+        return self._all(Task, mine.order_by(Task.column_index))
 
-    def task(self, snapshot_id: int, task_key: str) -> TaskRow | None:
+    def task(self, snapshot_id: SnapshotId, task_key: str) -> Task | None:
         """Return a task by its key, None when the snapshot has none of this key."""
-        statement = select(*columns(Task, TaskRow)).where(Task.snapshot_id == snapshot_id, Task.task_key == task_key)
-        return read_one(self._connection, TaskRow, statement)
-
-    def _insert(
-        self, model: type[Instance | Task], snapshot_id: int, rows: Iterable[NewInstance] | Iterable[NewTask]
-    ) -> None:
-        waiting = iter(rows)
-        while prepared := [{"snapshot_id": snapshot_id, **values(row)} for row in islice(waiting, _ROWS_AT_ONCE)]:
-            insert_many(self._connection, cast(Table, model.__table__), prepared)
+        return self._one(Task, select_records(Task).where(Task.snapshot_id == snapshot_id, Task.task_key == task_key))

@@ -2,48 +2,67 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
-from sqlalchemy import and_, insert, select, update
-from sqlalchemy.engine import Connection
+from sqlalchemy import and_, bindparam, func, insert, select, update
 
 from core.errors import ConflictError
-from db.models import CohortSnapshot, Instance, Person, Triage, TriageAct, TriageNote
-from db.queries.reading import change, columns, read_all, run, values
-from db.queries.runs import latest_triage_change, standing_of_patients
-from db.rows import DecisionKey, NewNote, NewTriageAct, NoteRow, TriageActRow, TriageRow
+from core.vocabulary import TriageState
+from db.models import (
+    CohortSnapshot,
+    DecisionKey,
+    Instance,
+    Person,
+    SignedAct,
+    SignedNote,
+    Triage,
+    TriageAct,
+    TriageNote,
+)
+from db.models.base import stored_values
+from db.models.types import UtcDateTime
+from db.queries.reading import Repository, in_parts, select_records
 
-PATIENTS_AT_ONCE = 500
-"""Values in one IN list: well below what any database takes."""
-_STANDING = ("version", "state", "snoozed_until")
+_OF_PATIENTS = select_records(Triage).where(Triage.patient_id.in_(bindparam("patients", expanding=True)))
+_LATEST_CHANGE = select(
+    select(func.max(TriageAct.id)).scalar_subquery(),
+    select(func.count())
+    .select_from(Triage)
+    .where(Triage.state == TriageState.SNOOZED, Triage.snoozed_until <= bindparam("now", type_=UtcDateTime()))
+    .scalar_subquery(),
+)
+_ACTS = select_records(TriageAct, SignedAct, Person.name.label("person_name")).join(
+    Person, Person.id == TriageAct.person_id
+)
+_NOTES = (
+    select_records(TriageNote, SignedNote, Person.name.label("person_name"))
+    .join(Person, Person.id == TriageNote.person_id)
+    .order_by(TriageNote.id)
+)
 
 
-class TriageBook:
-    """Triage and notes of the unit of work's connection."""
+class TriageBook(Repository):
+    """Triage and notes."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def standing(self, keys: Collection[DecisionKey]) -> dict[DecisionKey, TriageRow]:
+    def standing(self, keys: Collection[DecisionKey]) -> dict[DecisionKey, Triage]:
         """Return where decisions stand; those that nobody has touched are not in it."""
         wanted = set(keys)
-        remaining = iter(sorted({key.patient_id for key in wanted}))
-        found: dict[DecisionKey, TriageRow] = {}
-        while patients := list(islice(remaining, PATIENTS_AT_ONCE)):
-            rows = read_all(self._connection, TriageRow, standing_of_patients(), patients=patients)
-            found |= {row.key: row for row in rows if row.key in wanted}
-        return found
+        return {
+            triage.key: triage
+            for patients in in_parts(sorted({key.patient_id for key in wanted}))
+            for triage in self._all(Triage, _OF_PATIENTS, patients=patients)
+            if triage.key in wanted
+        }
 
     def latest_change(self, now: datetime) -> tuple[int, int]:
         """Return the number of the last act and how many snoozes are over: as long as both stay, every decision stands.
 
         Acts are numbered in the order in which they are kept, because writers take turns.
         """
-        row = run(self._connection, latest_triage_change(), now=now).one()
-        return int(row.last_act or 0), int(row.n_over)
+        last_act, n_over = self._run(_LATEST_CHANGE, now=now).one()
+        return int(last_act or 0), int(n_over)
 
-    def append(self, acts: Sequence[NewTriageAct]) -> None:
+    def append(self, acts: Sequence[TriageAct]) -> None:
         """Append acts and let the decisions stand where they lead.
 
         Raises
@@ -53,53 +72,48 @@ class TriageBook:
             without commit then.
         """
         stored = self._connection.execute(
-            insert(TriageAct).returning(TriageAct.id, sort_by_parameter_order=True), [values(act) for act in acts]
+            insert(TriageAct).returning(TriageAct.id, sort_by_parameter_order=True),
+            [stored_values(act) for act in acts],
         )
-        rows = [(act, act_id) for act, act_id in zip(acts, stored.scalars(), strict=True)]
-        first = [
-            {name: getattr(act, name) for name in (*DecisionKey._fields, *_STANDING)} | {"act_id": act_id}
-            for act, act_id in rows
-            if act.version == 1
-        ]
-        if first:
-            self._connection.execute(insert(Triage), first)
-        for act, act_id in rows:
-            if act.version > 1:
-                self._move(act, act_id)
-
-    def _move(self, act: NewTriageAct, act_id: int) -> None:
-        statement = (
-            update(Triage)
-            .where(
-                Triage.patient_id == act.patient_id,
-                Triage.snapshot_at == act.snapshot_at,
-                Triage.task_key == act.task_key,
-                Triage.version == act.version - 1,
+        standing = [
+            Triage(
+                **act.key._asdict(),
+                version=act.version,
+                state=act.state,
+                snoozed_until=act.snoozed_until,
+                act_id=act_id,
             )
-            .values({name: getattr(act, name) for name in _STANDING} | {"act_id": act_id})
-        )
-        if change(self._connection, statement) != 1:
+            for act, act_id in zip(acts, stored.scalars(), strict=True)
+        ]
+        self._insert_all(triage for triage in standing if triage.version == 1)
+        for triage in standing:
+            if triage.version > 1:
+                self._move(triage)
+
+    def _move(self, triage: Triage) -> None:
+        of_version = update(Triage).where(_is(Triage, triage.key), Triage.version == triage.version - 1)
+        if self._change(of_version.values(stored_values(triage))) != 1:
             raise ConflictError("This decision was triaged by somebody else meanwhile. Nothing of this act was kept.")
 
-    def history(self, key: DecisionKey) -> list[TriageActRow]:
+    def history(self, key: DecisionKey) -> list[SignedAct]:
         """Return the acts on a decision, newest first."""
-        return self._acts(_is(TriageAct, key), TriageAct.version.desc())
+        return self._all(SignedAct, _ACTS.where(_is(TriageAct, key)).order_by(TriageAct.version.desc()))
 
-    def of_form(self, form_key: str) -> list[TriageActRow]:
+    def of_form(self, form_key: str) -> list[SignedAct]:
         """Return the acts of one press."""
-        return self._acts(TriageAct.form_key == form_key, TriageAct.id)
+        return self._all(SignedAct, _ACTS.where(TriageAct.form_key == form_key).order_by(TriageAct.id))
 
-    def add_note(self, note: NewNote) -> None:
+    def add_note(self, note: TriageNote) -> None:
         """Append a note."""
-        self._connection.execute(insert(TriageNote).values(values(note)))
+        self._insert(note)
 
-    def note_of_form(self, form_key: str) -> NoteRow | None:
+    def note_of_form(self, form_key: str) -> SignedNote | None:
         """Return the note that a form was saved as, None when it was not."""
-        return next(iter(self._notes(TriageNote.form_key == form_key)), None)
+        return self._one(SignedNote, _NOTES.where(TriageNote.form_key == form_key))
 
-    def notes(self, key: DecisionKey) -> list[NoteRow]:
+    def notes(self, key: DecisionKey) -> list[SignedNote]:
         """Return the notes on a decision, oldest first."""
-        return self._notes(_is(TriageNote, key))
+        return self._all(SignedNote, _NOTES.where(_is(TriageNote, key)))
 
     def site_timezone(self, key: DecisionKey) -> str:
         """Return the time zone of the site that a decision comes from; its last import says."""
@@ -110,28 +124,10 @@ class TriageBook:
             .order_by(CohortSnapshot.id.desc())
             .limit(1)
         )
-        return self._connection.execute(statement).scalar_one()
-
-    def _acts(self, condition: Any, order: Any) -> list[TriageActRow]:
-        statement = (
-            select(*columns(TriageAct, NewTriageAct), TriageAct.id, Person.name.label("person_name"))
-            .join(Person, Person.id == TriageAct.person_id)
-            .where(condition)
-            .order_by(order)
-        )
-        return read_all(self._connection, TriageActRow, statement)
-
-    def _notes(self, condition: Any) -> list[NoteRow]:
-        statement = (
-            select(*columns(TriageNote, NewNote), TriageNote.id, Person.name.label("person_name"))
-            .join(Person, Person.id == TriageNote.person_id)
-            .where(condition)
-            .order_by(TriageNote.id)
-        )
-        return read_all(self._connection, NoteRow, statement)
+        return str(self._run(statement).scalar_one())
 
 
-def _is(model: type[TriageAct | TriageNote], key: DecisionKey) -> Any:
+def _is(model: type[Triage | TriageAct | TriageNote], key: DecisionKey) -> Any:
     return and_(
         model.patient_id == key.patient_id, model.snapshot_at == key.snapshot_at, model.task_key == key.task_key
     )

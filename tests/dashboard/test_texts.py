@@ -165,7 +165,7 @@ def test_what_the_widgets_do_not_offer_is_not_filtered_by() -> None:
     [("12", 12), ("-1", None), ("1e3", None), ("", None), (None, None), ("٣", None), ("9" * 20, None)],
 )
 def test_an_id_is_a_whole_number_or_nothing(text: str | None, number: int | None) -> None:
-    assert links.whole_number(text) == number
+    assert links.whole_number(text, int) == number
 
 
 def test_clearing_one_filter_keeps_the_others() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.errors import InvalidInputError, NotFoundError
 from core.vocabulary import Decision, Kind, TriageState
 from db.database import Database
-from db.rows import AlertRecord, NewTriageAct
+from db.models import ListedAlert, TriageAct
 from db.unit_of_work import UnitOfWork
 from tests.support.stored_site import EPOCH, StoredSite
 
@@ -77,7 +77,7 @@ def triage(site: StoredSite) -> None:
     """Triage the decisions of some instances on the first two tasks."""
     person = site.person("Anna")
     acts = [
-        NewTriageAct(
+        TriageAct(
             patient_id=site.instances[row].patient_id,
             snapshot_at=site.instances[row].snapshot_at,
             task_key=site.tasks[task].task_key,
@@ -98,7 +98,7 @@ def triage(site: StoredSite) -> None:
         uow.commit()
 
 
-def stands(alert: AlertRecord) -> TriageState:
+def stands(alert: ListedAlert) -> TriageState:
     """Where an alert stands at `NOW`, the obvious way."""
     row = alert.row_index
     if alert.column_index > 1 or row not in {*SNOOZES, *STATES} or SNOOZES.get(row, NOW) < NOW:
@@ -106,15 +106,15 @@ def stands(alert: AlertRecord) -> TriageState:
     return STATES.get(row, TriageState.SNOOZED)
 
 
-def everything(site: StoredSite, run_id: int) -> list[AlertRecord]:
+def everything(site: StoredSite, run_id: int) -> list[ListedAlert]:
     with site.database.read() as uow:
         return list(uow.alerts.page(run_id, limit=1_000, include_cut_windows=True).rows)
 
 
-def plainly(alerts: list[AlertRecord], filters: dict[str, Any]) -> list[AlertRecord]:
+def plainly(alerts: list[ListedAlert], filters: dict[str, Any]) -> list[ListedAlert]:
     """Filter and sort the slow and obvious way."""
 
-    def passes(alert: AlertRecord) -> bool:
+    def passes(alert: ListedAlert) -> bool:
         return all(
             (
                 not filters.get("decision") or alert.decision is filters["decision"],
@@ -138,7 +138,7 @@ def plainly(alerts: list[AlertRecord], filters: dict[str, Any]) -> list[AlertRec
     return sorted(filter(passes, alerts), key=lambda alert: (alert.rank, alert.decision.value))
 
 
-def pages(site: StoredSite, run_id: int, limit: int, filters: dict[str, Any]) -> Iterator[tuple[AlertRecord, ...]]:
+def pages(site: StoredSite, run_id: int, limit: int, filters: dict[str, Any]) -> Iterator[tuple[ListedAlert, ...]]:
     cursor = None
     while True:
         with site.database.read() as uow:
@@ -224,7 +224,7 @@ def test_the_rank_at_a_score_counts_the_alerts_at_or_above_it(
 @pytest.mark.parametrize("limit", [1, 4, 7])
 def test_pages_by_day_put_together_are_the_newest_first(listed: tuple[StoredSite, int], limit: int) -> None:
     site, run_id = listed
-    shown: list[AlertRecord] = []
+    shown: list[ListedAlert] = []
     cursor = None
     while True:
         with site.database.read() as uow:

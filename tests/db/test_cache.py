@@ -11,12 +11,12 @@ from core.vocabulary import Decision
 from db.cache import SIZES, Cache, shared_caches
 from db.database import Database
 from db.maintenance import bulk
-from db.rows import RunRow
+from db.models import ScoringRun
 from db.unit_of_work import UnitOfWork
 from tests.db.test_runs import result
 from tests.support.stored_site import EPOCH, StoredSite, new_run
 
-ASKED: dict[str, Callable[[UnitOfWork, RunRow], object]] = {
+ASKED: dict[str, Callable[[UnitOfWork, ScoringRun], object]] = {
     "snapshot": lambda uow, run: uow.snapshots.get(run.snapshot_id).content_hash,
     "folds": lambda uow, run: uow.runs.cached_folds(run).tolist(),
     "task": lambda uow, run: uow.runs.past_of_task(run, 1, "softhad").n_past,
@@ -39,7 +39,7 @@ def statements(database: Database) -> Iterator[list[str]]:
 def begun(site: StoredSite, n_alerts: int) -> int:
     """A run with results and alerts that is not published yet."""
     with site.database.write() as uow:
-        run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+        run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
         uow.commit()
     bulk.store_task_results(site.database, run_id, [result(task.id) for task in site.tasks])
     bulk.store_alerts(
@@ -54,7 +54,7 @@ def publish(site: StoredSite, run_id: int) -> None:
         uow.commit()
 
 
-def row_of(site: StoredSite, run_id: int) -> RunRow:
+def row_of(site: StoredSite, run_id: int) -> ScoringRun:
     with site.database.read() as uow:
         return uow.runs.get(run_id)
 

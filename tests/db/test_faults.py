@@ -4,6 +4,7 @@ import itertools
 import os
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def test_a_full_disk_in_the_middle_of_a_run_leaves_the_published_one(begun: tupl
         def write() -> None:
             with database.scoring_job():
                 with database.write() as uow:
-                    run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+                    run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
                     uow.commit()
                 alerts = (site.alert(i % 12, 0, i + 1, Decision.OMISSION) for i in range(20_000))
                 bulk.store_alerts(database, run_id, alerts)
@@ -239,10 +240,7 @@ def test_the_hour_of_an_instance_outlives_daylight_saving_and_the_zone_of_who_lo
 
     berlin = ZoneInfo("Europe/Berlin")
     moments = [datetime(2026, 3, 27, 8, tzinfo=berlin) + timedelta(days=day) for day in range(5)]
-    rows = [
-        type(row)(**{name: getattr(row, name) for name in row.__dataclass_fields__} | {"snapshot_at": moment})
-        for row, moment in zip(new_instances(5), moments, strict=True)
-    ]
+    rows = [replace(row, snapshot_at=moment) for row, moment in zip(new_instances(5), moments, strict=True)]
     monkeypatch.setitem(os.environ, "TZ", "America/Lima")
     with database.write() as uow:
         stored = uow.snapshots.add(new_snapshot(), rows, new_tasks(1))

@@ -16,11 +16,11 @@ from tests.support.stored_site import StoredSite, new_run
 @pytest.fixture
 def two_scorers(site: StoredSite) -> tuple[StoredSite, int]:
     """A run whose second scorer ranks the same decisions the other way round, and one more."""
-    run = replace(new_run(site.snapshot.id, len(site.instances)), scorers={"day-adjusted": {}})
+    run, folds = new_run(site.snapshot.id, len(site.instances))
     first = [site.alert(row, 0, row + 1, Decision.OMISSION, 0.9 - row / 10) for row in range(3)]
     second = [site.alert(3 - row, 0, row + 1, Decision.OMISSION, 0.8 - row / 10, "day-adjusted") for row in range(4)]
     with site.database.write() as uow:
-        run_id = uow.runs.start(run)
+        run_id = uow.runs.start(replace(run, scorers={"day-adjusted": {}}), folds)
         uow.runs.add_alerts(run_id, [*first, *second])
         uow.runs.publish(
             run_id,

@@ -9,11 +9,11 @@ import pytest
 from core.errors import NotFoundError, RefusedError, StoreError
 from core.vocabulary import Decision, RunStatus
 from db.maintenance import bulk
-from db.rows import NewTaskResult
+from db.models import TaskResult
 from tests.support.stored_site import StoredSite, child, killed_after, new_run, swept_after_kill
 
 
-def result(task_id: int, *, scorer: str = "softhad", reason: str = "", shift: float = 0.0) -> NewTaskResult:
+def result(task_id: int, *, scorer: str = "softhad", reason: str = "", shift: float = 0.0) -> TaskResult:
     vectors = (
         {}
         if reason
@@ -22,7 +22,7 @@ def result(task_id: int, *, scorer: str = "softhad", reason: str = "", shift: fl
             for name in ("score", "scaled_score", "soft_label", "support")
         }
     )
-    return NewTaskResult(
+    return TaskResult(
         task_id=task_id,
         scorer=scorer,
         reason=reason,
@@ -38,7 +38,7 @@ def result(task_id: int, *, scorer: str = "softhad", reason: str = "", shift: fl
 
 def start(site: StoredSite) -> int:
     with site.database.write() as uow:
-        run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+        run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
         uow.commit()
     return run_id
 
@@ -69,7 +69,7 @@ def test_a_published_run_comes_back_with_its_counts(site: StoredSite) -> None:
     assert (run.floor_omission, run.floor_commission, run.status) == (0.25, None, RunStatus.PUBLISHED)
     with site.database.read() as uow:
         assert uow.runs.latest_published() == run
-        assert uow.runs.fold_of_row(run_id).tolist() == new_run(1, 12).fold_of_row.tolist()
+        assert uow.runs.fold_of_row(run_id).tolist() == new_run(1, 12)[1].tolist()
 
 
 def test_the_latest_run_is_the_one_published_last(site: StoredSite) -> None:

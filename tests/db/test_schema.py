@@ -10,7 +10,7 @@ from sqlalchemy import inspect
 from core.errors import DatabaseUnavailableError, ForeignDatabaseError, SettingsError, StoreError
 from db import schema
 from db.database import Database
-from db.models import Base
+from db.models import Record
 from tests.support.stored_site import child, killed_after
 
 APPEND_ONLY = {"rubric", "judgment", "adjudication", "audit_event", "triage_act", "triage_note"}
@@ -26,7 +26,7 @@ def test_models_and_steps_say_the_same(database: Database) -> None:
         state = schema.look(connection)
         tables = set(inspect(connection).get_table_names())
     assert state == schema.SchemaState(is_empty=False, is_ours=True, revision=schema.head())
-    assert tables == {*Base.metadata.tables, "alembic_version"}
+    assert tables == {*Record.metadata.tables, "alembic_version"}
 
 
 def test_an_upgrade_of_a_current_database_changes_nothing(database_file: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_database_guards_rows_that_must_stay(database_file: Path, table: str
 def test_every_constraint_has_a_name() -> None:
     nameless = [
         (table.name, constraint)
-        for table in Base.metadata.tables.values()
+        for table in Record.metadata.tables.values()
         for constraint in table.constraints
         if not constraint.name
     ]

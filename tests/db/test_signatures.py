@@ -12,13 +12,12 @@ from db import schema
 from db.connection.engine import APPLICATION_ID
 from db.database import Database
 from db.models import ReportSignature
-from db.rows import NewSignature, SignatureRow
 from tests.support.stored_site import EPOCH, StoredSite
 
 TABLE = "report_signature"
 
 
-def signature(study_id: int, person_id: int, **changes: object) -> NewSignature:
+def signature(study_id: int, person_id: int, **changes: object) -> ReportSignature:
     fields: dict[str, object] = {
         "study_id": study_id,
         "signer_id": person_id,
@@ -27,17 +26,17 @@ def signature(study_id: int, person_id: int, **changes: object) -> NewSignature:
         "signed_at": EPOCH,
         "content_hash": "a" * 64,
     }
-    return NewSignature(**(fields | changes))  # type: ignore[arg-type]
+    return ReportSignature(**(fields | changes))  # type: ignore[arg-type]
 
 
-def append(site: StoredSite, *new: NewSignature) -> None:
+def append(site: StoredSite, *new: ReportSignature) -> None:
     with site.database.write() as uow:
         for one in new:
             uow.signatures.append(one)
         uow.commit()
 
 
-def stored(site: StoredSite) -> list[SignatureRow]:
+def stored(site: StoredSite) -> list[ReportSignature]:
     with site.database.read() as uow:
         return uow.signatures.of_study(1)
 

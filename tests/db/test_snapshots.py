@@ -1,12 +1,13 @@
 """Imports in the database: kept whole or not at all, found by their contents, in the order of their arrays."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from core.errors import ConflictError, InvalidInputError, NotFoundError
 from db.database import Database
-from db.rows import NewInstance
+from db.models import UNSAVED
 from tests.support.stored_site import StoredSite, new_instances, new_snapshot, new_tasks
 
 
@@ -17,9 +18,7 @@ def test_an_import_comes_back_as_it_was_stored(site: StoredSite) -> None:
         assert snapshot == uow.snapshots.latest() == uow.snapshots.get(snapshot.id) == site.snapshot
         assert snapshot.import_summary == {"events": 7}
         stored = uow.snapshots.instances(snapshot.id)
-        assert [{f: getattr(row, f) for f in NewInstance.__dataclass_fields__} for row in stored] == [
-            {f: getattr(row, f) for f in NewInstance.__dataclass_fields__} for row in new_instances(12)
-        ]
+        assert [replace(row, id=UNSAVED, snapshot_id=UNSAVED) for row in stored] == new_instances(12)
         assert uow.snapshots.instance_ids(snapshot.id).tolist() == [row.id for row in stored]
         assert [task.name for task in uow.snapshots.tasks(snapshot.id)] == [task.name for task in new_tasks(4)]
         assert uow.snapshots.task(snapshot.id, "MEDICATION/1") == uow.snapshots.tasks(snapshot.id)[1]
@@ -48,7 +47,7 @@ def test_an_import_that_breaks_in_the_middle_leaves_nothing(database: Database) 
 
 
 def test_a_time_without_zone_is_refused(database: Database) -> None:
-    naive = [NewInstance(0, "p", 0, datetime.fromisoformat("2026-01-01T08:00"), 1, "", None, "F", 24.0)]
+    naive = [replace(new_instances(1)[0], snapshot_at=datetime.fromisoformat("2026-01-01T08:00"))]
     with pytest.raises(InvalidInputError, match="without time zone"), database.write() as uow:
         uow.snapshots.add(new_snapshot(), naive, [])
 
@@ -56,7 +55,7 @@ def test_a_time_without_zone_is_refused(database: Database) -> None:
 def test_a_snapshot_time_is_the_same_moment_in_any_zone(database: Database) -> None:
     zone = datetime(2026, 3, 29, 8, tzinfo=UTC).astimezone(tz=None).tzinfo
     moment = datetime(2026, 3, 29, 8, tzinfo=zone)
-    row = NewInstance(0, "p", 0, moment, 1, "", None, "F", 24.0)
+    row = replace(new_instances(1)[0], snapshot_at=moment)
     with database.write() as uow:
         snapshot = uow.snapshots.add(new_snapshot(), [row], [])
         stored = uow.snapshots.instances(snapshot.id)[0].snapshot_at

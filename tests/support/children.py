@@ -44,7 +44,7 @@ def score_for_ever(url: str) -> None:
     with Database(url) as database, database.scoring_job():
         site = StoredSite.reopen(database)
         with database.write() as uow:
-            run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+            run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
             uow.commit()
         print(run_id, flush=True)
         alerts = (site.alert(i % len(site.instances), 0, i + 1, Decision.OMISSION) for i in range(10_000_000))
@@ -56,7 +56,7 @@ def score(url: str, n_alerts: str) -> None:
     with Database(url) as database, database.scoring_job():
         site = StoredSite.reopen(database)
         with database.write() as uow:
-            run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+            run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
             uow.commit()
         began = time.perf_counter()
         alerts = (site.alert(i % len(site.instances), 0, i + 1, Decision.OMISSION) for i in range(int(n_alerts)))
@@ -73,7 +73,7 @@ def publish_for_ever(url: str) -> None:
         site = StoredSite.reopen(database)
         while True:
             with database.write() as uow:
-                run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+                run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
                 uow.commit()
             alerts = (site.alert(i % len(site.instances), 0, i + 1, Decision.OMISSION) for i in range(200))
             bulk.store_alerts(database, run_id, alerts)

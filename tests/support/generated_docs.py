@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from alertreview.cli.main import cli
 from alertreview.exports.schema import Column, table_schemas
 from core.errors import AlertReviewError, AlertReviewWarning
-from db.models import Base
+from db.models import Record
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -76,10 +76,10 @@ def data_model() -> str:
         "| table | one row is |",
         "|---|---|",
     ]
-    lines += [f"| [`{model.__tablename__}`](#{model.__tablename__}) | {_first_line(model)} |" for model in models()]
+    lines += [f"| [`{model.__table__.name}`](#{model.__table__.name}) | {_first_line(model)} |" for model in models()]
     for model in models():
         rest = inspect.cleandoc(model.__doc__ or "").partition("\n\n")[2].replace("\n", " ")
-        lines += ["", f"## {model.__tablename__}", "", _first_line(model) + (f" {rest}" if rest else ""), ""]
+        lines += ["", f"## {model.__table__.name}", "", _first_line(model) + (f" {rest}" if rest else ""), ""]
         lines += ["| column | type | | meaning |", "|---|---|---|---|"]
         said = column_texts(model)
         for column in model.__table__.columns:
@@ -135,12 +135,15 @@ def errors() -> list[type[AlertReviewError]]:
     return [error for error in found if not error.__module__.startswith(("tests", "test_"))]
 
 
-def models() -> list[type[Base]]:
+def models() -> list[type[Record]]:
     """Every table, in alphabetical order."""
-    return sorted((mapper.class_ for mapper in Base.registry.mappers), key=lambda model: str(model.__tablename__))
+    return sorted(
+        (model for model in Record.__subclasses__() if hasattr(model, "__tablename__")),
+        key=lambda model: model.__table__.name,
+    )
 
 
-def column_texts(model: type[Base]) -> dict[str, str]:
+def column_texts(model: type[Record]) -> dict[str, str]:
     """What `db.models` says under a column."""
     body = ast.parse(inspect.getsource(model)).body[0]
     assert isinstance(body, ast.ClassDef)

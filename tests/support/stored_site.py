@@ -16,7 +16,7 @@ from alertreview.studies.models import ChosenCase, ScorerSays
 from alertreview.studies.studies import StudyService
 from core.vocabulary import Decision, Kind, Role, Split
 from db.database import Database
-from db.rows import NewAlert, NewInstance, NewRun, NewSnapshot, NewTask, SnapshotRow
+from db.models import Alert, CohortSnapshot, Instance, ScoringRun, Task
 
 EPOCH = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
@@ -56,8 +56,8 @@ class Patients:
         return (LastValue("Potassium", 4.0, "mmol/L", "", float(row_index)),)
 
 
-def new_snapshot(content_hash: str = "a" * 64, site_timezone: str = "Europe/Berlin") -> NewSnapshot:
-    return NewSnapshot(
+def new_snapshot(content_hash: str = "a" * 64, site_timezone: str = "Europe/Berlin") -> CohortSnapshot:
+    return CohortSnapshot(
         content_hash=content_hash,
         folder=content_hash[:12],
         source_format="meds",
@@ -70,9 +70,9 @@ def new_snapshot(content_hash: str = "a" * 64, site_timezone: str = "Europe/Berl
     )
 
 
-def new_instances(n: int) -> list[NewInstance]:
+def new_instances(n: int) -> list[Instance]:
     return [
-        NewInstance(
+        Instance(
             row_index=row,
             patient_id=f"canary-{row // 3}",
             stay_id=row // 3,
@@ -87,11 +87,11 @@ def new_instances(n: int) -> list[NewInstance]:
     ]
 
 
-def new_tasks(n: int) -> list[NewTask]:
+def new_tasks(n: int) -> list[Task]:
     kinds = (Kind.LAB_ORDER, Kind.MEDICATION)
     names = ("Troponin I", "Heparin", "Natrium (Na⁺)", "Vancomycin", "Ammoniak")
     return [
-        NewTask(
+        Task(
             column_index=t,
             task_key=f"{kinds[t % 2]}/{t}",
             name=names[t % len(names)] + (f" {t}" if t >= len(names) else ""),
@@ -102,20 +102,21 @@ def new_tasks(n: int) -> list[NewTask]:
     ]
 
 
-def new_run(snapshot_id: int, n_instances: int) -> NewRun:
-    return NewRun(
+def new_run(snapshot_id: int, n_instances: int) -> tuple[ScoringRun, np.ndarray]:
+    folds = np.r_[np.full(n_instances // 2, -1), np.zeros(n_instances - n_instances // 2)].astype(np.int16)
+    run = ScoringRun(
         snapshot_id=snapshot_id,
         scorer="softhad",
         parameters={"n_neighbors": 75},
         seed=1,
         code_version="0.1.0",
         split=Split.TIME,
-        fold_of_row=np.r_[np.full(n_instances // 2, -1), np.zeros(n_instances - n_instances // 2)].astype(np.int16),
         n_past=n_instances // 2,
         n_recent=n_instances - n_instances // 2,
         n_patient_days=n_instances - n_instances // 2,
         created_at=EPOCH,
     )
+    return run, folds
 
 
 class StoredSite:
@@ -149,7 +150,7 @@ class StoredSite:
             found = uow.snapshots.latest()
             if found is None:
                 raise LookupError("nothing is stored")
-            self.snapshot: SnapshotRow = found
+            self.snapshot: CohortSnapshot = found
             self.instances = uow.snapshots.instances(self.snapshot.id)
             self.tasks = uow.snapshots.tasks(self.snapshot.id)
         self.review = ReviewService(database, Patients, self.clock)
@@ -163,9 +164,9 @@ class StoredSite:
         decision: Decision,
         scaled_score: float = 0.5,
         scorer: str = "softhad",
-    ) -> NewAlert:
+    ) -> Alert:
         instance = self.instances[row]
-        return NewAlert(
+        return Alert(
             task_id=self.tasks[task].id,
             instance_id=instance.id,
             rank=rank,
@@ -180,10 +181,10 @@ class StoredSite:
             scorer=scorer,
         )
 
-    def publish(self, alerts: list[NewAlert]) -> int:
+    def publish(self, alerts: list[Alert]) -> int:
         """Store a run with these alerts and publish it; gives its number."""
         with self.database.write() as uow:
-            run_id = uow.runs.start(new_run(self.snapshot.id, len(self.instances)))
+            run_id = uow.runs.start(*new_run(self.snapshot.id, len(self.instances)))
             uow.runs.add_alerts(run_id, alerts)
             uow.runs.publish(run_id, published_at=self.clock(), floors=dict.fromkeys(Decision, 0.3))
             uow.commit()

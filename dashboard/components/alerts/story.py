@@ -6,6 +6,7 @@ import streamlit as st
 
 from alertreview.alerts.triage_models import TriageEntry
 from core.errors import AlertReviewError
+from core.vocabulary import AlertId
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.context import Acting, acting_person, application
@@ -14,7 +15,7 @@ MOST_ACTS = 6
 _PROBLEM = "note_problem"
 
 
-def story_card(alert_id: int, me: Acting) -> None:
+def story_card(alert_id: AlertId, me: Acting) -> None:
     """Draw notes and history of an alert, and the field for another note."""
     story = application().triage.story(alert_id, me.person_id)
     with cards.card("Notes and history", "seen by all who can open this alert", height="stretch", key="story"):
@@ -36,7 +37,7 @@ def _act(act: TriageEntry) -> str:
     return texts.joined(moved + why, texts.plain(act.person, 40), texts.short_time(act.acted_at))
 
 
-def _field(alert_id: int) -> None:
+def _field(alert_id: AlertId) -> None:
     key = f"note-{alert_id}"
     problem = st.session_state.pop(_PROBLEM, None)
     if problem:
@@ -45,7 +46,7 @@ def _field(alert_id: int) -> None:
     st.button("Add note", key="note_add", on_click=_add, args=(alert_id, key, uuid.uuid4().hex))
 
 
-def _add(alert_id: int, key: str, form_key: str) -> None:
+def _add(alert_id: AlertId, key: str, form_key: str) -> None:
     """Keep the note; what was typed stays in the field until it is stored."""
     person = acting_person()
     try:

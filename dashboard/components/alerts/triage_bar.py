@@ -7,7 +7,7 @@ import streamlit as st
 
 from alertreview.alerts.triage_models import TriageDone
 from core.errors import AlertReviewError
-from core.vocabulary import TriageState
+from core.vocabulary import AlertId, TriageState
 from dashboard.components import cards
 from dashboard.context import Acting, acting_person, application, is_phone
 from dashboard.texts import TRIAGE_TEXTS, plain, plural
@@ -19,7 +19,7 @@ _ASKS = "triage_asks"
 _SAID = "triage_said"
 _REASON = "triage_reason"
 
-Targets = Mapping[int, int]
+Targets = Mapping[AlertId, int]
 """Alert -> version of its standing that is on the screen."""
 
 

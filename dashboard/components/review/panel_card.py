@@ -11,7 +11,7 @@ import streamlit as st
 
 from alertreview.review.models import DraftView
 from alertreview.review.panels import PanelCase
-from core.vocabulary import Answer
+from core.vocabulary import AlertId, Answer, CaseId, PersonId
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.components.review import answers
@@ -25,12 +25,12 @@ _TITLE_LIMIT = 60
 class _Said:
     """What the last act on a case came to."""
 
-    case_id: int
+    case_id: CaseId
     sentence: str
     is_error: bool
 
 
-def draw_panels(alert_id: int, me: Acting, *, keys: bool, go_to: Callable[[int], None]) -> None:
+def draw_panels(alert_id: AlertId, me: Acting, *, keys: bool, go_to: Callable[[AlertId], None]) -> None:
     """Draw a card for each open panel in which the one who looks may judge the alert's decision; else nothing.
 
     Parameters
@@ -50,7 +50,7 @@ def draw_panels(alert_id: int, me: Acting, *, keys: bool, go_to: Callable[[int],
         _card(case, me.person_id, keys=keys and number == 0 and not is_phone(), go_to=go_to)
 
 
-def _card(case: PanelCase, person_id: int, *, keys: bool, go_to: Callable[[int], None]) -> None:
+def _card(case: PanelCase, person_id: PersonId, *, keys: bool, go_to: Callable[[AlertId], None]) -> None:
     with st.container(border=True, gap="xsmall", key=f"panel-{case.case_id}"):
         _head(case)
         _said(case)
@@ -110,13 +110,13 @@ def _said(case: PanelCase) -> None:
         st.markdown(cards.muted(f"Not saved: **{chosen}**. Press an answer to save it."))
 
 
-def _certainty(case: PanelCase, person_id: int, line_key: str, key: str) -> None:
+def _certainty(case: PanelCase, person_id: PersonId, line_key: str, key: str) -> None:
     if key not in st.session_state:
         st.session_state[key] = case.draft.certainty if case.answer is None else case.certainty
     answers.certainty(key, _keep, (case, person_id, line_key, key))
 
 
-def _line(case: PanelCase, person_id: int, key: str, certainty_key: str) -> None:
+def _line(case: PanelCase, person_id: PersonId, key: str, certainty_key: str) -> None:
     """Draw the one line: a comment on a first answer, the reason for a change of a saved one."""
     if key not in st.session_state:
         st.session_state[key] = case.draft.comment if case.answer is None else ""
@@ -135,7 +135,7 @@ def _line(case: PanelCase, person_id: int, key: str, certainty_key: str) -> None
     )
 
 
-def _acts(case: PanelCase, person_id: int, form: str, *, keys: bool, go_to: Callable[[int], None]) -> None:
+def _acts(case: PanelCase, person_id: PersonId, form: str, *, keys: bool, go_to: Callable[[AlertId], None]) -> None:
     if case.answer is not None:
         st.button(
             "Take back",
@@ -165,7 +165,7 @@ def _typed(case: PanelCase, answer: Answer | None, line_key: str, certainty_key:
     return DraftView(answer, st.session_state.get(certainty_key), comment)
 
 
-def _keep(case: PanelCase, person_id: int, line_key: str, certainty_key: str) -> None:
+def _keep(case: PanelCase, person_id: PersonId, line_key: str, certainty_key: str) -> None:
     """Keep what was chosen or typed before a first answer; it takes a place in the case."""
     if case.answer is not None:
         return
@@ -175,7 +175,7 @@ def _keep(case: PanelCase, person_id: int, line_key: str, certainty_key: str) ->
         _say(case, error, is_error=True)
 
 
-def _answer(case: PanelCase, person_id: int, answer: Answer, line_key: str, certainty_key: str) -> None:
+def _answer(case: PanelCase, person_id: PersonId, answer: Answer, line_key: str, certainty_key: str) -> None:
     """Save an answer: take a place with the draft, then judge; on any error everything typed stays."""
     st.session_state.pop(_SAID, None)
     line = (st.session_state.get(line_key) or "").strip()
@@ -206,7 +206,7 @@ def _answer(case: PanelCase, person_id: int, answer: Answer, line_key: str, cert
         _say(case, error, is_error=True)
 
 
-def _undo(case: PanelCase, person_id: int) -> None:
+def _undo(case: PanelCase, person_id: PersonId) -> None:
     """Take the saved answer back; the one before counts again, or none."""
     _, error = attempt(
         lambda app: app.review.undo(
@@ -221,7 +221,7 @@ def _undo(case: PanelCase, person_id: int) -> None:
     _say(case, error or "Taken back.", is_error=bool(error))
 
 
-def _next(case: PanelCase, person_id: int, go_to: Callable[[int], None]) -> None:
+def _next(case: PanelCase, person_id: PersonId, go_to: Callable[[AlertId], None]) -> None:
     """Open the alert of the reader's next case of this panel."""
     alert_id, error = attempt(lambda app: app.panels.next_alert(case.study_slug, person_id, case.case_id))
     if alert_id is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from alertreview.review.models import BlindedCase, DraftView, SavedJudgment
-from core.vocabulary import Answer, Certainty
+from core.vocabulary import Answer, CaseId, Certainty, PersonId
 from dashboard.context import application, attempt
 
 _KEY = "review"
@@ -23,7 +23,7 @@ class Showing:
     """One case as it is shown now, and what the page says about the last act."""
 
     slug: str
-    person_id: int
+    person_id: PersonId
     case: BlindedCase | None
     error: str = ""
     notice: str = ""
@@ -42,7 +42,7 @@ class Showing:
         return replace(self, active_seconds=self.active_seconds + passed, last_act=now)
 
 
-def current(slug: str, person_id: int, case_id: int | None, *, arrived: bool) -> Showing:
+def current(slug: str, person_id: PersonId, case_id: CaseId | None, *, arrived: bool) -> Showing:
     """Return what is shown: on arrival the case that the address names, else the one of this session, else the next.
 
     Raises
@@ -79,7 +79,7 @@ def _put(showing: Showing) -> None:
     st.session_state[_KEY] = showing
 
 
-def _of(case_id: int) -> Showing | None:
+def _of(case_id: CaseId) -> Showing | None:
     """Return the showing if it is still of this case; a key pressed twice arrives when the case has moved on."""
     showing: Showing | None = st.session_state.get(_KEY)
     if showing is None or showing.case is None:
@@ -100,14 +100,14 @@ def _draft(showing: Showing, draft: DraftView) -> None:
     _put(replace(showing, case=replace(case, draft=draft), error=error, notice=""))
 
 
-def choose(case_id: int, answer: Answer) -> None:
+def choose(case_id: CaseId, answer: Answer) -> None:
     """Choose an answer; undo clears it, a second press of the same key does not."""
     showing = _of(case_id)
     if showing is not None and showing.case is not None:
         _draft(showing, replace(showing.case.draft, answer=answer))
 
 
-def set_certainty(case_id: int, key: str) -> None:
+def set_certainty(case_id: CaseId, key: str) -> None:
     """Take certainty from its widget."""
     showing = _of(case_id)
     if showing is not None and showing.case is not None:
@@ -115,14 +115,14 @@ def set_certainty(case_id: int, key: str) -> None:
         _draft(showing, replace(showing.case.draft, certainty=chosen))
 
 
-def set_comment(case_id: int, key: str) -> None:
+def set_comment(case_id: CaseId, key: str) -> None:
     """Take the comment from its widget."""
     showing = _of(case_id)
     if showing is not None and showing.case is not None:
         _draft(showing, replace(showing.case.draft, comment=st.session_state.get(key) or ""))
 
 
-def save(case_id: int, comment_key: str, reason_key: str) -> None:
+def save(case_id: CaseId, comment_key: str, reason_key: str) -> None:
     """Save the answer and go on; on any error stay at the case with everything kept."""
     showing = _of(case_id)
     if showing is None or showing.case is None:
@@ -154,14 +154,14 @@ def save(case_id: int, comment_key: str, reason_key: str) -> None:
     _advance(replace(showing, saved=saved), case.case_id)
 
 
-def _advance(showing: Showing, case_id: int) -> None:
+def _advance(showing: Showing, case_id: CaseId) -> None:
     """Show the next case to read; the saved mark stays."""
     following, error = attempt(lambda app: app.review.next_case(showing.slug, showing.person_id, case_id))
     feedback = _feedback(showing, case_id)
     _show(Showing(showing.slug, showing.person_id, following, error=error, saved=showing.saved, feedback=feedback))
 
 
-def _feedback(showing: Showing, case_id: int) -> str:
+def _feedback(showing: Showing, case_id: CaseId) -> str:
     """Say after a training case what the panel answered; a study that counts says nothing."""
     case, saved = showing.case, showing.saved
     if case is None or not case.gives_feedback or saved is None or saved.case_id != case_id:
@@ -177,7 +177,7 @@ def _feedback(showing: Showing, case_id: int) -> str:
     return f"{same}. You answered: {mine}. {comment}".strip()
 
 
-def later(case_id: int) -> None:
+def later(case_id: CaseId) -> None:
     """Put the case aside and go on."""
     showing = _of(case_id)
     if showing is None:
@@ -189,7 +189,7 @@ def later(case_id: int) -> None:
         _advance(showing, case_id)
 
 
-def step(case_id: int, *, backwards: bool) -> None:
+def step(case_id: CaseId, *, backwards: bool) -> None:
     """Look at the next or previous case without saving; the draft stays where it is."""
     showing = _of(case_id)
     if showing is None:
@@ -204,7 +204,7 @@ def step(case_id: int, *, backwards: bool) -> None:
         _show(Showing(showing.slug, showing.person_id, found, saved=showing.saved))
 
 
-def undo(case_id: int | None) -> None:
+def undo(case_id: CaseId | None) -> None:
     """Take back the choice; with nothing chosen, go back to the answer saved last to change it."""
     showing: Showing | None = st.session_state.get(_KEY)
     if showing is None or (showing.case.case_id if showing.case else None) != case_id:
@@ -237,7 +237,7 @@ def _take_back(showing: Showing, saved: SavedJudgment) -> None:
         _show(Showing(showing.slug, showing.person_id, back, notice="Taken back. The case waits for your answer."))
 
 
-def reload(case_id: int) -> None:
+def reload(case_id: CaseId) -> None:
     """Load the case again with what is stored now."""
     showing = _of(case_id)
     if showing is None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from alertreview.scoring.models import RunView
+from core.vocabulary import RunId
 from dashboard.components import cards, links
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ class ShownRun:
     """The run of a page."""
 
     run: RunView
-    latest_id: int
+    latest_id: RunId
     """The newest published run."""
     scorer: str
     """As the address names it; empty for the run's first."""
@@ -35,7 +36,7 @@ def shown_run(app: "Services") -> ShownRun | None:
     if latest is None:
         cards.nothing_published(app.site.simulated)
         return None
-    named = links.whole_number(st.query_params.get("run"))
+    named = links.whole_number(st.query_params.get("run"), RunId)
     run = latest if named is None else app.worklist.run(named) or latest
     scorer = st.query_params.get("scorer", "")
     return ShownRun(run, latest.run_id, scorer if scorer in run.scorers else "")

@@ -6,7 +6,7 @@ import streamlit as st
 from alertreview.rights import Action
 from alertreview.studies.models import StudyView
 from core.errors import RefusedError
-from core.vocabulary import CaseState, Role, StudyStatus
+from core.vocabulary import CaseState, PersonId, Role, StudyStatus
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.context import application, looking_person, may, shown_errors
@@ -44,7 +44,7 @@ def acts(study: StudyView) -> None:
         _self_agreement(study, paper.n_repeats)
 
 
-def _add_readers(study: StudyView, reader_ids: tuple[int, ...]) -> None:
+def _add_readers(study: StudyView, reader_ids: tuple[PersonId, ...]) -> None:
     people = {
         person.person_id: texts.shorten(person.name, 40)
         for person in application().site.people()

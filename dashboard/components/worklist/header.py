@@ -9,6 +9,7 @@ from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.alerts.triage_models import SavedViewEntry
 from alertreview.scoring.models import RunView
 from core.errors import AlertReviewError
+from core.vocabulary import PersonId
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.components.links import params_of
@@ -80,7 +81,7 @@ def _views(address: dict[str, str]) -> None:
         st.markdown(texts.plain(said, 300))
 
 
-def _view(view: SavedViewEntry, number: int, person_id: int) -> None:
+def _view(view: SavedViewEntry, number: int, person_id: PersonId) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"view-{number}"):
         st.button(texts.plain(view.name, 60), key=f"view_open_{number}", on_click=_open, args=(view.address,))
         whose = "yours" if view.is_mine else f"of {texts.plain(view.owner, 30)}"
@@ -98,7 +99,7 @@ def _open(address: dict[str, str]) -> None:
     st.query_params.from_dict(address)
 
 
-def _save(person_id: int, address: dict[str, str]) -> None:
+def _save(person_id: PersonId, address: dict[str, str]) -> None:
     name = st.session_state.get("view_name", "")
     try:
         application().saved_views.save(person_id, name, address, shared=bool(st.session_state.get("view_shared")))
@@ -109,7 +110,7 @@ def _save(person_id: int, address: dict[str, str]) -> None:
     st.session_state[_SAID] = "Saved."
 
 
-def _delete(person_id: int, name: str) -> None:
+def _delete(person_id: PersonId, name: str) -> None:
     try:
         application().saved_views.delete(person_id, name)
     except AlertReviewError as error:

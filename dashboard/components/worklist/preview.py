@@ -6,6 +6,7 @@ import streamlit as st
 
 from alertreview.alerts.models import AlertRow, WorklistLine
 from alertreview.alerts.preview_model import AlertPreview
+from core.vocabulary import AlertId
 from dashboard import texts
 from dashboard.charts.histogram import histogram
 from dashboard.components import cards
@@ -14,7 +15,7 @@ from dashboard.context import colours, is_phone
 
 MOST_MEMBERS = 8
 
-Address = Callable[[int], dict[str, str]]
+Address = Callable[[AlertId], dict[str, str]]
 """Returns the parameters of an alert's address in this list."""
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.scoring.models import RunView
+from core.vocabulary import AlertId
 from dashboard.components import links
 from dashboard.components.links import params_of
 from dashboard.context import Acting
@@ -25,7 +26,7 @@ class Place:
 
     after: str = ""
     page: int = 1
-    alert: int | None = None
+    alert: AlertId | None = None
 
     def params(self) -> dict[str, str]:
         """Return the parameters of the address; the first page and alert need none."""
@@ -36,8 +37,8 @@ class Place:
 def place() -> Place:
     """Return the place in the list that the address names."""
     after = st.query_params.get("after", "")
-    page = links.whole_number(st.query_params.get("page")) or 1
-    read = Place(after, page if after else 1, links.whole_number(st.query_params.get("alert")))
+    page = links.whole_number(st.query_params.get("page"), int) or 1
+    read = Place(after, page if after else 1, links.whole_number(st.query_params.get("alert"), AlertId))
     st.session_state[_PLACE] = read
     return read
 

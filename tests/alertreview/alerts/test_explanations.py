@@ -13,7 +13,7 @@ from alertreview.alerts.models import WorklistFilters
 from alertreview.application import Application, open_application
 from alertreview.records.snapshots import Snapshot
 from core.vocabulary import Decision
-from db.rows import AlertRecord
+from db.models import ListedAlert
 
 
 def test_neighbours_are_past_and_counted_as_they_decided(application: Application) -> None:
@@ -65,7 +65,7 @@ def test_explanations_are_computed_once_and_cached(own_home: Path) -> None:
         worked_out: list[int] = []
         work_out = Explanations._explain
 
-        def counted(self: Explanations, content_hash: str, record: AlertRecord, *given: Any) -> Explanation:
+        def counted(self: Explanations, content_hash: str, record: ListedAlert, *given: Any) -> Explanation:
             worked_out.append(record.id)
             return work_out(self, content_hash, record, *given)
 

@@ -13,7 +13,7 @@ from alertreview.alerts.triage_models import TriageStory
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Decision, TriageState
 from db.database import Database
-from db.rows import DecisionKey
+from db.models import DecisionKey
 from tests.support.stored_site import Clock, StoredSite, new_instances, new_snapshot, new_tasks
 
 SOME = "Fits this patient"

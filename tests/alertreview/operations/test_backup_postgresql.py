@@ -15,7 +15,7 @@ from alertreview.settings import Settings
 from core.errors import InvalidInputError, SettingsError, StoreError
 from db.database import Database
 from db.maintenance.copies import PROGRAMS_VARIABLE, contents
-from db.models import Base
+from db.models import Record
 from tests.support import postgresql
 from tests.support.faults import damage
 
@@ -37,7 +37,7 @@ def settings(own_home: Path, postgresql_database: Database) -> Settings:
         former.engine.connect() as given,
         postgresql_database.engine.begin() as taken,
     ):
-        for table in Base.metadata.sorted_tables:
+        for table in Record.metadata.sorted_tables:
             rows = [dict(row) for row in given.execute(sa.select(table)).mappings()]
             if rows:
                 taken.execute(sa.insert(table), rows)

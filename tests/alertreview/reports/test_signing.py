@@ -74,7 +74,7 @@ def test_a_signature_holds_name_time_meaning_and_what_was_signed(desk: Desk) -> 
         uow.audit.require_whole()
     assert (row.actor, row.action, row.object) == (f"person {desk.person}", "report signed", "study demo")
     assert json.loads(row.details) == {"content_hash": signed.content_hash, "meaning": MEANING, "superseded": 0}
-    assert row.at == signed.signed_at
+    assert row.moment == signed.signed_at
 
 
 def test_a_study_that_is_not_locked_is_not_signed_and_no_report_is_computed(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from alertreview.alerts.triage_models import Grouping, ListOrder
 from alertreview.application import Application, open_application
 from core.errors import RefusedError
 from core.vocabulary import Answer, Role
-from db.rows import DecisionKey
+from db.models import DecisionKey
 
 NOW = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
@@ -57,7 +57,7 @@ def test_a_judgment_after_seeing_the_score_carries_the_mark(own: Application) ->
     with own.database.read() as uow:
         seen = uow.alerts.get(alert)
     with own.database.write() as uow:
-        uow.cases.note_score_seen(visitor(own), seen.patient_id, seen.snapshot_at, seen.task_key, seen.snapshot_at)
+        uow.cases.note_score_seen(visitor(own), seen.key, seen.snapshot_at)
         uow.commit()
     shown = own.review.case("demo", visitor(own), case)
     own.review.submit_judgment(

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from alertreview.review.reader_list import JUDGED, ReaderList, nothing_assigned
 from core.vocabulary import SlotState
-from db.rows import ReaderSlotRow
+from db.models import ReaderSlot
 from tests.support.stored_site import EPOCH
 
 HELD = [state for state in SlotState if state is not SlotState.FREE]
 
 
-def place(case_id: int, state: SlotState = SlotState.FREE, has_room: bool = True, *, of: int = 0) -> ReaderSlotRow:
+def place(case_id: int, state: SlotState = SlotState.FREE, has_room: bool = True, *, of: int = 0) -> ReaderSlot:
     """One place; `of` names the case that this one repeats."""
-    return ReaderSlotRow(
+    return ReaderSlot(
         case_id=case_id,
         repeat_number=1 if of else 0,
         original_id=of or None,
@@ -29,7 +29,7 @@ def place(case_id: int, state: SlotState = SlotState.FREE, has_room: bool = True
 
 
 @st.composite
-def places(draw: st.DrawFn) -> list[ReaderSlotRow]:
+def places(draw: st.DrawFn) -> list[ReaderSlot]:
     numbers = range(1, draw(st.integers(0, 25)) + 1)
     return [place(case_id, draw(st.sampled_from(list(SlotState))), draw(st.booleans())) for case_id in numbers]
 
@@ -39,7 +39,7 @@ LAPSES = st.dictionaries(st.integers(1, 25), st.sampled_from([EPOCH, EPOCH + tim
 
 @given(places(), st.integers(0, 5), st.booleans(), LAPSES)
 def test_counts_add_up_in_any_state(
-    rows: list[ReaderSlotRow], seed: int, takes_new: bool, lapses: dict[int, datetime]
+    rows: list[ReaderSlot], seed: int, takes_new: bool, lapses: dict[int, datetime]
 ) -> None:
     queue = ReaderList(rows, seed, 1, takes_new=takes_new).counts(lapses)
     assert sum(queue.states.values()) == queue.n_mine
@@ -59,7 +59,7 @@ def test_counts_add_up_in_any_state(
 
 
 @given(places(), st.integers(0, 5))
-def test_what_comes_next_is_never_judged_and_never_out_of_reach(rows: list[ReaderSlotRow], seed: int) -> None:
+def test_what_comes_next_is_never_judged_and_never_out_of_reach(rows: list[ReaderSlot], seed: int) -> None:
     cases = ReaderList(rows, seed, 1, takes_new=True)
     for after in (None, *(row.case_id for row in rows)):
         found = list(cases.candidates(after))

@@ -128,4 +128,4 @@ def test_every_saved_or_withdrawn_judgment_has_one_audit_row_and_no_comment_in_i
         '"reason":"slip"}'
     )
     assert not any("canary" in repr(event) for event in events)
-    assert all(event.at.tzinfo is UTC for event in events)
+    assert all(event.moment.tzinfo is UTC for event in events)

@@ -1,7 +1,7 @@
 """Morning mode gives new instances the scores of a whole run with the same past, and says that it learned nothing."""
 
 import shutil
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,7 +26,7 @@ from core.scoring.parameters import ScoringParameters
 from core.scoring.scorers import NEW_INSTANCE_SCORERS
 from core.vocabulary import Decision
 from db.database import Database
-from db.rows import NewSnapshot, SnapshotRow
+from db.models import UNSAVED
 
 SCORERS = (*NEW_INSTANCE_SCORERS, "day-adjusted")
 
@@ -165,15 +165,11 @@ def later_import(settings: Settings, database: Database) -> np.ndarray:
     )
     report = SimpleNamespace(to_dict=lambda: before.report, source="later records", mapping="test")
     written = read_snapshot(write_snapshot(cohort, report, settings.home))  # type: ignore[arg-type]
-    new = replace_row(stored, content_hash=cohort.content_hash, folder=cohort.content_hash[:16])
+    new = replace(stored, id=UNSAVED, content_hash=cohort.content_hash, folder=cohort.content_hash[:16])
     with database.write() as uow:
         uow.snapshots.add(new, _instances(written), _tasks(written))
         uow.commit()
     return rows
-
-
-def replace_row(stored: SnapshotRow, **changes: str) -> NewSnapshot:
-    return NewSnapshot(**{field.name: getattr(stored, field.name) for field in fields(NewSnapshot)} | changes)
 
 
 def test_the_next_import_may_have_other_columns(

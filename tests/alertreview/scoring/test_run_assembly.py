@@ -7,9 +7,9 @@ from alertreview.scoring.publish import N_BINS, assemble_task
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scores import ScoredTasks, TaskScores
 from core.vocabulary import Kind
-from db.rows import TaskRow
+from db.models import Task
 
-TASK = TaskRow(
+TASK = Task(
     id=4, snapshot_id=1, column_index=0, task_key="LAB_ORDER/K", name="Potassium", kind=Kind.LAB_ORDER, order_group=""
 )
 

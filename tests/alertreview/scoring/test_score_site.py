@@ -15,7 +15,7 @@ from alertreview.settings import Settings, load_settings
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Decision, RunStatus
 from db.database import Database
-from db.rows import TaskResultRow
+from db.models import TaskResult
 
 REQUEST = ScoringRequest(n_nodes=40, n_graphs=1, seed=5, n_jobs=1)
 
@@ -155,7 +155,7 @@ def test_several_scorers_are_stored_side_by_side_and_the_first_is_shown_first(
     with own_database.read() as uow:
         run = uow.runs.get(outcome.run_id)
         alert = uow.alerts.page(run.id, limit=1).rows[0]
-        results: list[TaskResultRow] = [
+        results: list[TaskResult] = [
             uow.runs.task_result(run.id, alert.task_id, name) for name in ("logistic", "softhad-paper")
         ]
     assert run.scorer == "logistic"

@@ -235,7 +235,7 @@ def test_a_short_name_is_taken_once(site: StoredSite) -> None:
 
 def test_a_study_needs_a_published_run(site: StoredSite) -> None:
     with site.database.write() as uow:
-        run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+        run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
         uow.commit()
     with pytest.raises(RefusedError, match="is running; a study needs a published run"):
         site.studies.create_study("demo", "A study", run_id, [])

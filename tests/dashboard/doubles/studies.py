@@ -22,7 +22,7 @@ from alertreview.studies.models import (
 from alertreview.studies.studies import StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus
-from db.rows import AdjudicationRow
+from db.models import Adjudication
 from tests.dashboard.doubles.records import HOSTILE, timeline
 from tests.dashboard.doubles.sign_in import guarded_as
 
@@ -197,7 +197,7 @@ class FakeAdjudication(Service):
             slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, votes, line, (), 0, None, ""
         )
 
-    def adjudicate(self, slug: str, person_id: int, case_id: int, *, answer: Any, **given: Any) -> AdjudicationRow:
+    def adjudicate(self, slug: str, person_id: int, case_id: int, *, answer: Any, **given: Any) -> Adjudication:
         del slug
         if self.fail_with:
             raise self.fail_with.pop(0)
@@ -205,7 +205,7 @@ class FakeAdjudication(Service):
             raise RefusedError("No answer is chosen. Choose one, then save.")
         self.settled[case_id] = (answer, given["reason"], given["form_key"])
         now = datetime.now(UTC)
-        return AdjudicationRow(
+        return Adjudication(
             case_id=case_id, version=1, adjudicator_id=person_id, answer=answer, comment=given["comment"],
             reason=given["reason"], form_key=given["form_key"], adjudicated_at=now,
         )  # fmt: skip

@@ -50,7 +50,7 @@ def test_the_account_can_do_its_work(account: Database) -> None:
     )
     with account.scoring_job():
         with account.write() as uow:
-            run_id = uow.runs.start(new_run(site.snapshot.id, len(site.instances)))
+            run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
             uow.commit()
         bulk.store_alerts(account, run_id, (site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(12)))
         with account.write() as uow:

@@ -12,15 +12,14 @@ from alertreview.review.models import DraftView
 from core.errors import RefusedError
 from core.vocabulary import Answer, SlotState
 from db.database import Database
-from db.models import Assignment, Draft, Judgment, StudyCase
+from db.models import Assignment, Draft, Judgment, ReaderSlot, StudyCase
 from db.queries.json_rows import moment
-from db.rows import ReaderSlotRow
 from tests.support.stored_site import EPOCH, StoredSite
 
 
 def error_lines(
     database: Database, study_id: int, reader: int, now: datetime
-) -> tuple[list[ReaderSlotRow], dict[int, Any]]:
+) -> tuple[list[ReaderSlot], dict[int, Any]]:
     """Return places and holds of others from whole tables, row by row."""
     with database.read() as uow:
 
@@ -54,7 +53,7 @@ def error_lines(
             if (row.instance_id, row.task_id, row.repeat_number) == (case.instance_id, case.task_id, 0)
         )
         places.append(
-            ReaderSlotRow(
+            ReaderSlot(
                 case_id=case.id,
                 repeat_number=case.repeat_number,
                 original_id=original if case.repeat_number else None,
