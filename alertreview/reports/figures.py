@@ -235,7 +235,8 @@ def flow(found: FlowDiagram, *, hidden: str = "") -> Plot:
     ]
     shown = [(words, f"{n:,}") for words, n in steps if n is not None]
     shown.append(("cases decided by majority", hidden or f"{found.n_decided:,}"))
-    reasons = [f"left out: {n} {why}" for why, n in sorted(found.left_out.items())]
+    left_out = {} if hidden else found.left_out
+    reasons = [f"left out: {n} {why}" for why, n in sorted(left_out.items())]
     height = FLOW_ROW * len(shown) - (FLOW_ROW - FLOW_BOX) + FLOW_LINE * len(reasons)
     marks: list[Mark] = []
     for place, (words, n) in enumerate(shown):
