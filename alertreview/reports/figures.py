@@ -183,29 +183,27 @@ def _intervals(
         Segment((reference, -0.6), (reference, top), DOTTED),
         Words((reference, top), word, anchor=Anchor.MIDDLE, shift=(0, 5)),
     ]
+    names, values = [], []
     for place, (name, found, value) in enumerate(shown):
         y = float(len(shown) - 1 - place)
-        tone = Tone.ACCENT if first_stands_out and name == next(iter(rows)) else Tone.STRONG
+        ours = first_stands_out and name == next(iter(rows))
+        tone = Tone.ACCENT if ours else Tone.STRONG
         if found.low is not None and found.high is not None:
             marks.append(Segment((found.low, y), (found.high, y), Stroke(tone, 2)))
         marks.append(Dots(((value, y),), tone, 10))
-    places = range(len(shown))[::-1]
+        names.append((y, shorten(name, 28)))
+        values.append(Words((value, y), found.text(), Tone.TEXT if ours else Tone.MUTED, bold=ours))
     return Plot(
         tuple(marks),
         f"{what} with 95% intervals: {'; '.join(f'{shorten(name, 40)} {found.text()}' for name, found, _ in shown)}.",
         Axis(low - pad, high + pad, ticks=_tenths(low, high)),
-        Axis(
-            -0.6,
-            top,
-            ticks=tuple((y, shorten(name, 28)) for y, (name, _, _) in zip(places, shown, strict=True)),
-            line=False,
-        ),
+        Axis(-0.6, top, ticks=tuple(names), line=False),
         height=30 * len(shown),
-        values=tuple((y, found.text()) for y, (_, found, _) in zip(places, shown, strict=True)),
+        values=tuple(values),
     )
 
 
-def _tenths(low: float, high: float, most: int = 6) -> tuple[tuple[float, str], ...]:
+def _tenths(low: float, high: float, most: int = 5) -> tuple[tuple[float, str], ...]:
     """Return whole tenths inside a range, or every second or fifth where they are too many."""
     for step in (1, 2, 5):
         first, last = math.ceil(10 * low / step - 1e-9), math.floor(10 * high / step + 1e-9)

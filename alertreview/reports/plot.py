@@ -157,8 +157,8 @@ class Plot:
     square: bool = False
     """Whether one unit has the same length on both axes."""
     key: tuple[Key, ...] = ()
-    values: tuple[tuple[float, str], ...] = ()
-    """Words at the right of rows, by ordinate."""
+    values: tuple[Words, ...] = ()
+    """Of rows, at their right, whatever the abscissa."""
     width: int = 0
     """Of the area inside the axes of a document, in pixels; 0 fills the page."""
 
@@ -197,7 +197,7 @@ class _Canvas:
     def __init__(self, plot: Plot) -> None:
         self._plot = plot
         self._left = 14 + _width(words for _, words in plot.y.ticks) + (20 if plot.y.title else 0)
-        right = KEY_WIDTH if plot.key else 14 + _width(words for _, words in plot.values)
+        right = KEY_WIDTH if plot.key else 14 + _width(value.text for value in plot.values)
         self._top = 24 if plot.has_words_above else 10
         self._width = plot.width or (plot.height if plot.square else WIDTH - self._left - right)
         self._bottom = self._top + plot.height
@@ -265,10 +265,11 @@ class _Canvas:
 
     def beside(self) -> list[str]:
         """Return what stands right of the area: the values of rows, or the key."""
-        parts = []
-        for place, (at, words) in enumerate(self._plot.values):
-            tone = Tone.TEXT if place == 0 else Tone.MUTED
-            parts.append(_text(self.total_width - 8, self._y(at) + 4, words, tone, anchor=Anchor.END, bold=place == 0))
+        x = self.total_width - 8
+        parts = [
+            _text(x, self._y(value.at[1]) + 4, value.text, value.tone, anchor=Anchor.END, bold=value.bold)
+            for value in self._plot.values
+        ]
         x = self.total_width - KEY_WIDTH + 18
         for place, key in enumerate(self._plot.key):
             y = self._top + 12 + KEY_HEIGHT * place

@@ -47,12 +47,12 @@ def chart(plot: Plot | None, colours: Palette, *, narrow: bool = False) -> Chart
                 shapes.append(_box(mark, colours))
             case Words():
                 notes.append(_words(mark, colours))
-    values = {at: safe(words) for at, words in plot.values}
+    values = {value.at[1]: safe(value.text) for value in plot.values}
     if not narrow:
-        first = plot.values[0][0] if plot.values else None
+        beside: Json = {"xref": "paper", "xanchor": "left", "xshift": 8}
         notes += [
-            note(_bold(words, at == first), 1, at, colours.text, xref="paper", xanchor="left", xshift=8)
-            for at, words in values.items()
+            note(_bold(safe(value.text), value.bold), 1, value.at[1], _colour(value.tone, colours), **beside)
+            for value in plot.values
         ]
     top = KEY_HEIGHT * len(plot.key) + (22 if plot.has_words_above else 8)
     right = 8 if narrow else 16 + LETTER_WIDTH * max(map(len, values.values()), default=0)
