@@ -72,12 +72,13 @@ def roc(result: ResultSet, primary: str, *, most: int = len(STROKES)) -> Plot | 
         points = tuple(zip(found.false_alert_fraction, found.found_fraction, strict=True))
         marks.append(Curve(points, stroke, hover=tuple(f"finds {y:.0%} at {x:.0%} false alerts" for x, y in points)))
     which = "" if weighted else " without weights"
+    part = f"; best {len(shown)} of {len(curves)} methods" if len(shown) < len(curves) else ""
     names = "; ".join(f"{shorten(label, 40)} AUC {auc.text()}" for (_, label, auc, _), _ in shown)
     key = [Key(shorten(label, 32), shorten(auc.text(), 40), stroke) for (_, label, auc, _), stroke in shown]
     return Plot(
         tuple(marks),
-        f"ROC curves{which}, 95% interval as a band around the first. {names}; chance 0.50.",
-        Axis(0, 1, "False-alert fraction (1 − specificity)", TENTHS, grid=True),
+        f"ROC curves{which}, 95% interval as a band around the first. {names}; chance 0.50{part}.",
+        Axis(0, 1, f"False-alert fraction (1 − specificity){which}{part}", TENTHS, grid=True),
         Axis(0, 1, "Relevant cases found (sensitivity)", TENTHS, grid=True),
         height=310,
         square=True,
