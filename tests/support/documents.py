@@ -34,7 +34,8 @@ def shown_commands(document: Path) -> list[str]:
     text = document.read_text(encoding="utf-8")
     lines = [
         line.split(" #")[0].strip()
-        for block in re.findall(r"```(?:sh|console)?\n(.*?)```", text, re.DOTALL)
+        for language, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        if language in {"", "sh", "console"}
         for line in block.splitlines()
     ]
     return [line for line in lines if line.startswith(("alertreview ", "./dev "))]
