@@ -166,7 +166,7 @@ def checklist_items(report: StudyReport) -> tuple[ChecklistItem, ...]:
 
 
 def checklist_blocks(report: StudyReport) -> list[Block]:
-    """Lay the checklists out, with what remains for people said in words."""
+    """Return the checklists as blocks, with what remains for people in words."""
     rows = tuple(
         (item.checklist, item.number, item.topic, item.answer or "for the authors to write")
         for item in checklist_items(report)

@@ -78,7 +78,7 @@ def _block(block: Block) -> str:
 
 
 def _rich(text: str) -> str:
-    """Escaped text with **bold** set."""
+    """Return the escaped text with **bold** set."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text))
 
 

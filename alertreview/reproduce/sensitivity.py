@@ -47,7 +47,7 @@ Scores = dict[tuple[str, float], FloatArray]
 
 
 def task_scores(data: TaskData, task: int, seed: int, run: int) -> Scores:
-    """Scores of all instances of one task by every method and setting of the two figures.
+    """Return the scores of all instances of one task by every method and setting of the two figures.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def task_scores(data: TaskData, task: int, seed: int, run: int) -> Scores:
 
 
 def default_scores(study: MedicalStudy, seed: int, run: int) -> FloatArray:
-    """Scores of recent instances by the default scorer: support x calibrated P, mean over three graphs."""
+    """Return the scores of recent instances by the default scorer: support x calibrated P, mean over three graphs."""
     groups, n_past = study.prepared.groups, study.prepared.n_past
     evidence, supports, decisions = [], [], []
     for task in study.tasks:
@@ -131,7 +131,7 @@ def _case_auc(study: MedicalStudy, scores: FloatArray) -> float:
 
 
 def overlap(tops: Sequence[Sequence[int]]) -> list[float]:
-    """Members that the lists of two runs share, for every pair of runs."""
+    """Return the members that the lists of two runs share, for every pair of runs."""
     return [float(len(set(first) & set(second))) for first, second in combinations(tops, 2)]
 
 

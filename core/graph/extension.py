@@ -16,7 +16,7 @@ _CACHE_LINE = 64
 def graph_nodes(
     multiplicities: NDArray[Any], scales: NDArray[Any], inverse: NDArray[Any], soft_labels: NDArray[Any], kind: Any
 ) -> Nodes:
-    """Bring a graph into the precision of its queries; see `extend_rows`."""
+    """Convert a graph to the precision of its queries; see `extend_rows`."""
     return Nodes(
         np.sqrt(multiplicities).astype(kind),
         (1 / np.asarray(scales, dtype=np.float64)).astype(kind),
@@ -37,7 +37,7 @@ def extend_rows(
     inverse: NDArray[Any],
     soft_labels: NDArray[Any],
 ) -> tuple[FloatArray, FloatArray]:
-    """Tie each query row to its k nearest nodes and find its conductance to the graph and what flows back.
+    """Return each query row's conductance to its k nearest nodes and the inflow from them.
 
     With N the nearest nodes (ties by lower index), u = v w and S = G_NN + diag(1 / u): conductance a = 1' S^-1 1 and
     inflow q = 1' S^-1 h_N. With D = diag(sqrt(u)) and z = (I + D G_NN D)^-1 D 1 they are a = 1' D z and q = h' D z;
@@ -86,7 +86,7 @@ def extend_sparse_rows(
     usual_scale: float,
     n_neighbors: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Tie each instance to its nearest nodes, which leaves out a block of nodes of its own.
+    """Return what `extend_rows` returns, leaving out a block of nodes for each instance.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def extend_sparse_rows(
 
 
 def _aligned_zeros(n: int, kind: Any) -> NDArray[Any]:
-    """Zeros that begin where a cache line does: reading across two lines takes half as long again."""
+    """Return zeros aligned to a cache line; reading across two lines takes half as long again."""
     size = np.dtype(kind).itemsize
     room = np.zeros(n + _CACHE_LINE // size, dtype=kind)
     start = -room.ctypes.data % _CACHE_LINE // size
@@ -150,7 +150,7 @@ def _query(kind: Any, is_local: bool, usual_scale: float) -> tuple[Any, Any, Any
 
 
 def workspace(n_nodes: int, k: int, kind: Any) -> tuple[Any, ...]:
-    """Arrays that `core.graph.kernels.extend_row` works in, some of them read as integers as well."""
+    """Return the work arrays of `core.graph.kernels.extend_row`, some of them also read as integers."""
     near, powers = np.zeros(k + 1, dtype=kind), np.zeros(k, dtype=kind)
     whole = f"i{np.dtype(kind).itemsize}"
     return (

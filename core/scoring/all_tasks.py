@@ -214,7 +214,7 @@ def _evidence_or_reason(
 
 @cache
 def _use_one_thread() -> None:
-    """Pin linear algebra to one thread in a worker process, for good.
+    """Limit linear algebra to one thread in a worker process.
 
     Its threads would fight with the other workers, and add up in another order. Several tasks in one process would
     undo each other's limits, if these ended with a task.

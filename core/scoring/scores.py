@@ -217,7 +217,7 @@ def _scores_of_task(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:
 
 
 def _scale(scored: ScoredTasks, task: int, scorer: str, evidence: Evidence, y: FloatArray) -> dict[str, float]:
-    """Numbers that make the scaled score, learned on the past."""
+    """Return the numbers that make the scaled score, learned on the past."""
     if not SCORERS[scorer].parts:
         scaler = ScoreScaler().fit(SCORERS[scorer].raw_scores(evidence, y)[0][: scored.prepared.n_past])
         return {"low": scaler.low_, "high": scaler.high_}

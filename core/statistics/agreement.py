@@ -49,7 +49,7 @@ class _Counts:
         return int(self.table.shape[0])
 
     def why_nothing(self, n_readers: int) -> str:
-        """Say why no agreement can be computed; empty when it can."""
+        """Return why no agreement can be computed; empty if it can."""
         if n_readers < 2:
             return "one reader only" if n_readers == 1 else "no readers"
         return "" if self.n else "no case has two votes"
@@ -88,7 +88,7 @@ def _counts(votes: ArrayLike, patient: ArrayLike | None) -> tuple[_Counts, int]:
 
 
 def raw_agreement(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
-    """Share of pairs of votes on the same case that are equal, averaged over cases.
+    """Return the share of pairs of votes on the same case that are equal, averaged over cases.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _agreeing(table: Floats) -> Floats:
 
 
 def fleiss_kappa(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
-    """Fleiss' kappa, generalised to cases with different numbers of votes.
+    """Return Fleiss' kappa, generalised to cases with different numbers of votes.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def fleiss_kappa(votes: ArrayLike, *, patient: ArrayLike | None = None, level: f
 def gwet_ac1(
     votes: ArrayLike, *, n_categories: int | None = None, patient: ArrayLike | None = None, level: float = 0.95
 ) -> Estimate:
-    """Gwet's AC1: chance agreement falls, instead of rises, when nearly all cases get the same answer.
+    """Return Gwet's AC1, whose chance agreement falls when nearly all cases get the same answer.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _chance_corrected(
     chance: Callable[[Floats, Floats], tuple[float, Floats]],
     method: str,
 ) -> Estimate:
-    """(agreement - chance) / (1 - chance) with the variance of its linearised per-case contributions."""
+    """Return (agreement - chance) / (1 - chance) with the variance of its linearised per-case contributions."""
     check_level(level)
     counts, n_readers = _counts(votes, patient)
     why = counts.why_nothing(n_readers)
@@ -205,7 +205,7 @@ def _chance_corrected(
 def _with_spread(
     value: float, per_case: Floats, counts: _Counts, level: float, method: str, *, share: bool = False
 ) -> Estimate:
-    """Interval from the spread of per-case contributions, summed over the cases of a patient."""
+    """Return the interval from the spread of per-case contributions, summed over the cases of a patient."""
     n_units = int(counts.cluster.max()) + 1
     if n_units < 2:
         reason = "interval not computable: all cases come from one patient"
@@ -223,7 +223,7 @@ def _with_spread(
 
 
 def krippendorff_alpha(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
-    """Krippendorff's alpha for unordered answers; cases may have different numbers of votes.
+    """Return Krippendorff's alpha for unordered answers; cases may have different numbers of votes.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def krippendorff_alpha(votes: ArrayLike, *, patient: ArrayLike | None = None, le
 
 
 def _alpha(equal: Floats, totals: Floats) -> Floats:
-    """Alpha from the sum of coincidences on the diagonal and the votes for each answer."""
+    """Return alpha from the sum of coincidences on the diagonal and the votes for each answer."""
     n_votes = totals.sum(axis=-1)
     chance = (totals * (totals - 1.0)).sum(axis=-1)
     possible = n_votes * (n_votes - 1.0) - chance
@@ -276,7 +276,7 @@ def _alpha(equal: Floats, totals: Floats) -> Floats:
 
 
 def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """Cohen's kappa of two readers on the cases both voted on.
+    """Return Cohen's kappa of two readers on the cases both voted on.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def votes_of(answers: ArrayLike) -> FloatArray:
 
 
 def positive_votes(answers: ArrayLike, positive: Collection[Answer] = RELEVANT_ONLY) -> FloatArray:
-    """1 for a positive vote, 0 for a negative one, NaN for none.
+    """Return 1 for a positive vote, 0 for a negative one, NaN for none.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class CaseLabels:
 
 
 def majority_label(answers: ArrayLike, positive: Collection[Answer] = RELEVANT_ONLY) -> CaseLabels:
-    """Label each case by the majority of its votes on "positive or not".
+    """Return each case's label by the majority of its votes on "positive or not".
 
     A side wins with at least two votes and more than the other side. Everything else is undetermined, the same on every
     run: no vote, one vote, one against one, two against two.
@@ -150,7 +150,7 @@ def _why_undetermined(n_positive: int, n_negative: int) -> str:
 
 
 def without_open(labels: CaseLabels, is_open: Sequence[bool] | NDArray[np.bool_]) -> CaseLabels:
-    """Take the label away from cases whose slots are not all judged: a later vote could still change it."""
+    """Remove the label of cases with unjudged slots: a later vote could still change it."""
     still_open = np.asarray(is_open, dtype=bool)
     why = tuple("judgments outstanding" if o else w for o, w in zip(still_open, labels.why_not, strict=True))
     return CaseLabels(np.where(still_open, np.nan, labels.label), why)
@@ -189,7 +189,7 @@ def adjudicated_label(
 
 
 def case_state(answers: Sequence[float | None], n_slots: int, *, adjudicated: bool = False) -> CaseState:
-    """Say where a case stands, under the first positive rule.
+    """Return the state of a case, under the first positive rule.
 
     Parameters
     ----------

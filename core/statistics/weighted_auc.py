@@ -87,7 +87,7 @@ class WeightedPairs:
 
 
 def _weight_below(at: Floats, values: Floats, weight: Floats) -> Floats:
-    """Weight of `values` below each entry of `at`, equal ones half."""
+    """Return the weight of `values` below each entry of `at`, equal ones half."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     total = np.concatenate(([0.0], np.cumsum(weight[order])))
@@ -99,7 +99,7 @@ def _weight_below(at: Floats, values: Floats, weight: Floats) -> Floats:
 def _won_inside(
     y: NDArray[np.bool_], score: Floats, weight: Floats, patient: NDArray[np.int64], n_patients: int
 ) -> Floats:
-    """Weighted pairs in the right order between cases of the same patient, for all patients at once."""
+    """Return the weighted pairs in the right order between cases of the same patient, for all patients at once."""
     order = np.lexsort((score, patient))
     p, s, own = patient[order], score[order], y[order]
     total = np.concatenate(([0.0], np.cumsum(np.where(own, 0.0, weight[order]))))
@@ -115,7 +115,7 @@ def _won_inside(
 def patient_jackknife(
     y: ArrayLike, score: ArrayLike, patient: ArrayLike, weight: ArrayLike | None = None, *, level: float = 0.95
 ) -> Estimate:
-    """Weighted AUC with an interval that respects that cases share patients and were not chosen evenly.
+    """Return the weighted AUC with an interval that allows for shared patients and uneven selection.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def patient_jackknife(
 
 
 def jackknife_error(without: Floats) -> tuple[float, int, str]:
-    """Jackknife standard error, its degrees of freedom, and a reason when there is none."""
+    """Return the jackknife standard error, its degrees of freedom, and a reason when there is none."""
     if without.size < 2:
         return 0.0, 0, "interval not computable: all cases come from one patient"
     if np.isnan(without).any():

@@ -98,7 +98,7 @@ def study_report(study: StudyInput) -> StudyReport:
 def _results(
     arrays: StudyArrays, labellings: Mapping[str, Labelling], states: tuple[CaseState, ...]
 ) -> dict[str, ResultSet]:
-    """One result set for each labelling; equal labels are computed once and shown twice."""
+    """Return one result set per labelling; equal labels are computed once and shown twice."""
     results: dict[str, ResultSet] = {}
     for key, labelling in labellings.items():
         twin = next((k for k in results if labellings[k].same_figures_as(labelling)), None)
@@ -120,7 +120,7 @@ def _states(arrays: StudyArrays) -> tuple[CaseState, ...]:
 def _labellings(
     arrays: StudyArrays, states: tuple[CaseState, ...], reliability: ReaderReliability
 ) -> Mapping[str, Labelling]:
-    """Every way of labelling the cases, in the order of the report."""
+    """Return every way of labelling the cases, in the order of the report."""
     n_judged = (~np.isnan(arrays.answers)).sum(axis=1)
     waiting = np.zeros(arrays.n, dtype=bool) if arrays.source.locked else n_judged < arrays.source.n_slots
     adjudications = arrays.numbers("adjudicated_answer")
@@ -188,14 +188,14 @@ HIDDEN_COUNT_IN_PANEL = "hidden until it is locked"
 
 
 def hidden_count(report: StudyReport) -> str:
-    """Say what stands in place of a number that a report hides; empty when it hides none."""
+    """Return the text in place of a number that a report hides; empty if it hides none."""
     if not report.hidden:
         return ""
     return HIDDEN_COUNT_IN_PANEL if report.is_open_panel else HIDDEN_COUNT
 
 
 def blinded_report(report: StudyReport) -> StudyReport:
-    """Keep what may be seen while readers are still blinded: counts of cases and judgments, no votes and no figures.
+    """Return only what may be seen while readers are blinded: counts of cases and judgments.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ FEW_POSITIVE = 10
 
 
 def headline(study: StudyArrays, primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling) -> tuple[str, ...]:
-    """Say in up to three sentences how good the alerts are; **bold** marks the figures."""
+    """Return up to three sentences on how good the alerts are; **bold** marks the figures."""
     return (_ranking(primary), _alert_rate(study, primary), _agreement(agreement, ceiling))
 
 
@@ -81,7 +81,7 @@ def _agreement(agreement: AgreementReport, ceiling: Ceiling) -> str:
 
 
 def strength(kappa: float) -> str:
-    """Word for a kappa.
+    """Return the word for a kappa.
 
     References
     ----------
@@ -99,7 +99,7 @@ def warnings(
     ceiling: Ceiling,
     dawid_skene: DawidSkeneReport,
 ) -> tuple[str, ...]:
-    """Say in sentences what limits the figures or could not be computed."""
+    """Return sentences on what limits the figures or could not be computed."""
     primary = results["majority-3"]
     said = [
         *([OPEN_PANEL_LIMIT] if is_open_panel(study.source.design) else []),
