@@ -72,7 +72,7 @@ def roc(result: ResultSet, primary: str, *, most: int = len(STROKES)) -> Plot | 
         points = tuple(zip(found.false_alert_fraction, found.found_fraction, strict=True))
         marks.append(Curve(points, stroke, hover=tuple(f"finds {y:.0%} at {x:.0%} false alerts" for x, y in points)))
     which = "" if weighted else " without weights"
-    part = f"; best {len(shown)} of {len(curves)} methods" if len(shown) < len(curves) else ""
+    part = _part(len(shown), len(curves), "best ")
     names = "; ".join(f"{shorten(label, 40)} AUC {auc.text()}" for (_, label, auc, _), _ in shown)
     key = [Key(shorten(label, 32), shorten(auc.text(), 40), stroke) for (_, label, auc, _), stroke in shown]
     return Plot(
@@ -84,6 +84,11 @@ def roc(result: ResultSet, primary: str, *, most: int = len(STROKES)) -> Plot | 
         square=True,
         key=(*key, Key("Chance", "0.50", DOTTED)),
     )
+
+
+def _part(n_shown: int, n_curves: int, which: str = "first ") -> str:
+    """Return how many of the methods are drawn, for the title of an axis; empty if all are."""
+    return f"; {which}{n_shown} of {n_curves} methods" if n_shown < n_curves else ""
 
 
 def nearest_budget(points: Sequence[BudgetPoint], chosen: float) -> BudgetPoint:
@@ -341,11 +346,12 @@ def settings_curves(
         f"{name}: {'; '.join(f'{e.text(percent=percent)} at {at}' for at, e in zip(settings, found, strict=True))}."
         for name, found in curves.items()
     )
+    part = _part(len(shown), len(curves))
     said_bars = f"; bars are {bars}" if any(e.has_interval for found in curves.values() for e in found) else ""
     return Plot(
         tuple(marks),
         f"{y_title} by {x_title}{said_bars}. {' '.join(said)}",
-        Axis(-0.4, len(settings) - 0.6, x_title, tuple(enumerate(settings))),
+        Axis(-0.4, len(settings) - 0.6, f"{x_title}{part}", tuple(enumerate(settings))),
         Axis(0, 1.04, y_title, PERCENTS if percent else TENTHS, grid=True),
         height=200,
         key=tuple(Key(shorten(name, 32), "", stroke) for (name, _), stroke in shown),

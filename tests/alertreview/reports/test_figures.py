@@ -81,6 +81,17 @@ def test_curves_without_weights_are_said_to_be_so(report: StudyReport) -> None:
     assert first.auc_naive.text() in plot.alt
 
 
+def test_a_figure_that_leaves_methods_out_says_so(report: StudyReport) -> None:
+    few = figures.roc(report.primary, report.primary_scorer, most=1)
+    assert few is not None
+    assert f"best 1 of {len(report.primary.scorers)} methods" in " ".join(words(drawn(few)))
+    curves = {f"method {number}": [Estimate(0.5), Estimate(0.6)] for number in range(9)}
+    said = " ".join(words(drawn(figures.settings_curves(["1", "2"], curves, "nodes", "AUC"))))
+    assert "method 6" in said
+    assert "method 7" not in said
+    assert "nodes; first 7 of 9 methods" in said
+
+
 def test_what_cannot_be_computed_is_no_figure(report: StudyReport) -> None:
     none = not_computable("no positive case")
     first = report.primary.scorers[0]
