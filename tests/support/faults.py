@@ -55,6 +55,8 @@ def run_limited(
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
+    # Python does not notice that the limit cut a module's byte code, and every later process would read it.
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     return subprocess.run(
         [sys.executable, "-m", "alertreview", *arguments],
         cwd=ROOT,
