@@ -303,7 +303,7 @@ class Exports(Service):
         chosen = {str(case.case_id) for case in self._studies.case_rows(slug) if not states or case.state in states}
         if output_format == MEDS:
             labels = self._meds_labels(slug, study, chosen)
-            write_meds_labels(out, labels)
+            write_meds_labels(out, labels, slug=slug, simulated=study.simulated)
             return len(labels)
         rows = (row for row in label_rows(study, table, **self._details(slug)) if row["case_id"] in chosen)
         with _scratch_beside(out) as folder:

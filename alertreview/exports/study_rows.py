@@ -289,12 +289,22 @@ MEDS_LABELS = pa.schema(
     [
         pa.field("subject_id", pa.int64(), nullable=False),
         pa.field("prediction_time", pa.timestamp("us"), nullable=False),
-        pa.field("boolean_value", pa.bool_()),
-        pa.field("integer_value", pa.int64()),
-        pa.field("float_value", pa.float32()),
-        pa.field("categorical_value", pa.string()),
+        pa.field("boolean_value", pa.bool_(), nullable=False),
     ]
 )
+"""The MEDS label schema without the optional columns that hold nothing here: a null in one of them is not valid."""
+_MEDS_README = """\
+# Expert labels{simulated}
+
+Study: {slug}. One file for each task, `relevant__<task>.parquet`, in the MEDS label schema.
+
+- `subject_id`: the subject of the MEDS data set.
+- `prediction_time`: the time of the instance, in the time of the site and without zone, as in MEDS.
+- `boolean_value`: the verdict of the panel by majority. True: the alert on the decision of that day is unusual and
+  clinically relevant. It does not say whether the decision itself was taken: join `labels` of the study's export.
+
+Cases without a decided majority are not in the files.
+"""
 
 
 @dataclass(frozen=True)
@@ -317,14 +327,19 @@ class MedsLabel:
     is_positive: bool
 
 
-def write_meds_labels(folder: Path, labels: Iterable[MedsLabel]) -> dict[str, Path]:
-    """Write one file of labels for each task.
+def write_meds_labels(
+    folder: Path, labels: Iterable[MedsLabel], *, slug: str, simulated: bool = False
+) -> dict[str, Path]:
+    """Write one file of labels for each task, and a README that says what the labels are.
 
     Parameters
     ----------
     folder : Path
         Made if missing; files are called after the task's key.
     labels : iterable of MedsLabel
+    slug : str
+        Short name of the study.
+    simulated : bool
 
     Returns
     -------
@@ -345,6 +360,8 @@ def write_meds_labels(folder: Path, labels: Iterable[MedsLabel]) -> dict[str, Pa
             )
         by_task.setdefault(label.task_key, []).append(label)
     folder.mkdir(parents=True, exist_ok=True)
+    readme = _MEDS_README.format(slug=slug, simulated=" (simulated, no real patient)" if simulated else "")
+    (folder / "README.md").write_text(readme, encoding="utf-8")
     names = _file_names(sorted(by_task))
     return {task: _write(folder / names[task], by_task[task]) for task in sorted(by_task)}
 
@@ -353,7 +370,7 @@ def _file_names(tasks: list[str]) -> dict[str, str]:
     """Return safe file names that stay different."""
     names: dict[str, str] = {}
     for task in tasks:
-        base = re.sub(r"[^A-Za-z0-9]+", "_", task).strip("_") or "task"
+        base = "relevant__" + (re.sub(r"[^A-Za-z0-9]+", "_", task).strip("_") or "task")
         name, turn = f"{base}.parquet", 2
         while name in names.values():
             name, turn = f"{base}_{turn}.parquet", turn + 1
@@ -368,8 +385,7 @@ def _write(path: Path, labels: list[MedsLabel]) -> Path:
         "prediction_time": [label.snapshot_at.replace(tzinfo=None) for label in rows],
         "boolean_value": [label.is_positive for label in rows],
     }
-    empty = {name: [None] * len(rows) for name in MEDS_LABELS.names if name not in columns}
     part = path.with_name(f".{path.name}.part")
-    pq.write_table(pa.table(columns | empty, schema=MEDS_LABELS), part)
+    pq.write_table(pa.table(columns, schema=MEDS_LABELS), part)
     part.replace(path)
     return path

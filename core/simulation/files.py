@@ -14,14 +14,24 @@ from core.cohort.cohort import Cohort
 from core.errors import SourceError
 
 TRUTH = "truth.parquet"
-_SCHEMA = pa.schema(
+_EVENTS = pa.schema(
     [
-        ("subject_id", pa.int64()),
+        pa.field("subject_id", pa.int64(), nullable=False),
         ("time", pa.timestamp("us")),
-        ("code", pa.string()),
+        pa.field("code", pa.string(), nullable=False),
         ("numeric_value", pa.float32()),
-        ("text_value", pa.string()),
+        ("text_value", pa.large_string()),
     ]
+)
+_CODES = pa.schema(
+    [
+        pa.field("code", pa.string(), nullable=False),
+        ("description", pa.string()),
+        ("parent_codes", pa.list_(pa.string())),
+    ]
+)
+_SPLITS = pa.schema(
+    [pa.field("subject_id", pa.int64(), nullable=False), pa.field("split", pa.string(), nullable=False)]
 )
 
 
@@ -51,12 +61,12 @@ def write_meds(sim: "SimulatedCohort", folder: Path, *, patients_per_shard: int 
             (folder / name).mkdir(parents=True, exist_ok=True)
         shard = (sim.events["subject_id"] - 1) // patients_per_shard
         for number, part in sim.events.groupby(shard):
-            table = pa.Table.from_pandas(_plain(part), schema=_SCHEMA, preserve_index=False)
+            table = pa.Table.from_pandas(_plain(part), schema=_EVENTS, preserve_index=False)
             pq.write_table(table, folder / "data" / f"{number}.parquet", compression="zstd")
         codes = sim.codes.assign(parent_codes=[[] for _ in range(len(sim.codes))])
-        pq.write_table(pa.Table.from_pandas(codes, preserve_index=False), folder / "metadata" / "codes.parquet")
-        splits = pa.Table.from_pandas(sim.splits, preserve_index=False)
-        pq.write_table(splits, folder / "metadata" / "subject_splits.parquet")
+        for name, frame, schema in (("codes", codes, _CODES), ("subject_splits", sim.splits, _SPLITS)):
+            table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+            pq.write_table(table, folder / "metadata" / f"{name}.parquet")
         about = {
             "dataset_name": "Simulated hospital (no real patient)",
             "dataset_version": "1",

@@ -1,8 +1,10 @@
 """The simulated hospital: reproducible, plausible, and honest about what was planted."""
 
+import json
 from datetime import date
 from pathlib import Path
 
+import meds
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -30,6 +32,14 @@ def folder(sim, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def imported(folder):
     return build_cohort(folder)
+
+
+def test_its_files_are_valid_meds(folder):
+    for shard in (folder / meds.data_subdirectory).glob("*.parquet"):
+        meds.DataSchema.validate(pq.read_table(shard))
+    meds.CodeMetadataSchema.validate(pq.read_table(folder / meds.code_metadata_filepath))
+    meds.SubjectSplitSchema.validate(pq.read_table(folder / meds.subject_splits_filepath))
+    meds.DatasetMetadataSchema.validate(json.loads((folder / meds.dataset_metadata_filepath).read_text()))
 
 
 def test_rules_name_only_what_exists():
