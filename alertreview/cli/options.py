@@ -38,13 +38,29 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+class _FormatName(click.ParamType[str]):
+    """Name of a format of records; the table of formats is imported only when it is needed, because it is slow."""
+
+    name = "format"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from alertreview.records.sources.formats import FORMATS
+
+        return str(click.Choice(list(FORMATS)).convert(value, param, ctx))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        from alertreview.records.sources.formats import FORMATS
+
+        return f"[{'|'.join(FORMATS)}]"
+
+
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command SOURCE as a path or a URL, with ``--schema``, and ``--format``: told from SOURCE if left out."""
 
     @log_the_unforeseen
     @functools.wraps(command)
     def reading(*, source: str, source_format: str | None, **options: Any) -> Any:
-        from alertreview.records.sources.detect_format import detect_format
+        from alertreview.records.sources.formats import detect_format
 
         place = source if "://" in source else Path(source)
         return command(source=place, source_format=source_format or detect_format(place), **options)
@@ -54,7 +70,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--format",
             "source_format",
-            type=click.Choice(["meds", "omop", "csv"]),
+            type=_FormatName(),
             help="What SOURCE is (default: told from its files).",
         ),
         click.argument("source"),

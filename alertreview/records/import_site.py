@@ -162,8 +162,8 @@ def import_records(
         Upgraded and checked.
     source : Path or str
         A MEDS data set, an OMOP CDM (folder, zip or SQLAlchemy URL), or a long CSV file.
-    source_format : {"meds", "omop", "csv"}
-        Which of these.
+    source_format : str
+        A key of `alertreview.records.sources.formats.FORMATS`.
     mapping : str or None
         Name of a preset or path of a YAML file; None for the preset that recognises most.
     progress : callable(n_done, n_all), optional

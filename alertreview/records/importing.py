@@ -3,23 +3,19 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from alertreview.files import preset_paths
 from alertreview.records.snapshot_writer import SnapshotWriter
-from alertreview.records.sources import csv, meds, omop
-from alertreview.records.sources.base import Source
+from alertreview.records.sources.base import Format
+from alertreview.records.sources.formats import FORMATS, checked_format
 from core.cohort.build import Progress, build, build_parts
 from core.cohort.cohort import About, Cohort
-from core.errors import MappingError, SourceError
+from core.errors import MappingError
 from core.events.code_book import recognise
 from core.events.import_report import ImportReport, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
 from core.events.parts import EventStream, MakeSpill, MemorySpill
 from core.events.reading import ROWS_PER_PART, StreamBuilder
-
-Format = Literal["meds", "omop", "csv"]
-FORMATS: tuple[Format, ...] = ("meds", "omop", "csv")
 
 _SHARE_READ = 0.5
 """Share of the progress bar that reading takes."""
@@ -40,7 +36,8 @@ def build_cohort(
     ----------
     source : Path or str
         Folder of a MEDS data set; folder or zip archive of an OMOP CDM, or its SQLAlchemy URL; long CSV file.
-    format : {"meds", "omop", "csv"}
+    format : str
+        A key of `alertreview.records.sources.formats.FORMATS`.
     mapping : str, Path or None
         Name of a preset, path of a YAML file, or None for the preset that recognises most.
     schema : str, optional
@@ -179,7 +176,7 @@ def read_records(
     site = choose_mapping(source, checked_format(format), mapping, schema)
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
-    opened = _open(source, site, schema)
+    opened = FORMATS[site.format].read(source, site, schema)
     builder = StreamBuilder(site, opened.descriptions, units, make_spill=make_spill, rows_per_part=rows_per_part)
     n_read = 0
     for chunk in opened.chunks:
@@ -203,38 +200,8 @@ def _quiet(what: str, share: float) -> None:
     """Do nothing."""
 
 
-def checked_format(text: str) -> Format:
-    """Check the name of a format.
-
-    Raises
-    ------
-    SourceError
-        When it is none of meds, omop, csv.
-    """
-    if text not in FORMATS:
-        raise SourceError(f"{text!r} is no format of health records; choose one of {', '.join(FORMATS)}.")
-    return text
-
-
 def _patient(mapping: SiteMapping, subject: str) -> str:
     return mapping.patient_id(int(subject) if subject.lstrip("-").isdigit() else subject)
-
-
-def _open(source: Path | str, mapping: SiteMapping, schema: str | None) -> Source:
-    if mapping.format == "omop":
-        return omop.read(source, mapping, schema)
-    if mapping.format == "csv":
-        return csv.read(Path(source), mapping)
-    return meds.read(Path(source), mapping)
-
-
-def code_counts(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Counter[str]:
-    """Count the codes of a source, of a large one in its first rows, as the format of a mapping spells them."""
-    if mapping.format == "omop":
-        return omop.code_counts(source, mapping, schema)
-    if mapping.format == "csv":
-        return csv.code_counts(Path(source), mapping.csv)
-    return meds.code_counts(Path(source))
 
 
 def choose_mapping(
@@ -248,7 +215,7 @@ def choose_mapping(
     Parameters
     ----------
     source : Path or str
-    format : {"meds", "omop", "csv"}
+    format : Format
     mapping : str, Path or None
         Name of a preset, path of a YAML file, or None for the preset that recognises most rows of the source.
     schema : str, optional
@@ -271,16 +238,16 @@ def choose_mapping(
             f"{mapping!s} is neither a file nor one of the mappings that come with the program ({', '.join(presets)})."
         )
     chosen = load_mapping(path)
-    if chosen.format != format:
-        raise MappingError(f"Mapping {chosen.name!r} is for {chosen.format}, not for {format}. Choose another.")
+    if chosen.format != format.name:
+        raise MappingError(f"Mapping {chosen.name!r} is for {chosen.format}, not for {format.name}. Choose another.")
     return chosen
 
 
 def _best_preset(source: Path | str, format: Format, schema: str | None) -> SiteMapping:  # noqa: A002
-    candidates = [each for each in map(load_mapping, preset_paths().values()) if each.format == format]
+    candidates = [each for each in map(load_mapping, preset_paths().values()) if each.format == format.name]
     if not candidates:
-        raise MappingError(f"No mapping for {format} comes with the program. Write one: see data/README.md.")
-    counts = code_counts(source, candidates[0], schema)
+        raise MappingError(f"No mapping for {format.name} comes with the program. Write one: see data/README.md.")
+    counts = format.code_counts(source, candidates[0], schema)
     scored = [(_n_recognised(counts, candidate), candidate) for candidate in candidates]
     n_rows, best = max(scored, key=lambda each: each[0])
     if n_rows == 0:

@@ -10,7 +10,8 @@ import numpy as np
 import yaml
 
 from alertreview.files import preset_paths
-from alertreview.records.importing import checked_format, choose_mapping, code_counts
+from alertreview.records.importing import choose_mapping
+from alertreview.records.sources.formats import checked_format
 from core.errors import MappingError, NotFoundError
 from core.events.code_book import UNKNOWN, CodeBook
 from core.events.import_report import Dropped, KindCount
@@ -91,7 +92,8 @@ def check_mapping(
     Parameters
     ----------
     source : Path or str
-    format : {"meds", "omop", "csv"}
+    format : str
+        A key of `alertreview.records.sources.formats.FORMATS`.
     mapping : str, Path or None
         Name of a preset, path of a YAML file, or None for the preset that recognises most.
     schema : str, optional
@@ -105,8 +107,9 @@ def check_mapping(
     SourceError, MappingError
         When the source or the mapping cannot be read.
     """
-    site = choose_mapping(source, checked_format(format), mapping, schema)
-    return _check(code_counts(source, site, schema), site)
+    kind = checked_format(format)
+    site = choose_mapping(source, kind, mapping, schema)
+    return _check(kind.code_counts(source, site, schema), site)
 
 
 def _check(counts: Counter[str], site: SiteMapping) -> MappingCheck:
@@ -153,7 +156,8 @@ def suggest_mapping(source: Path | str, *, format: str = "meds", schema: str | N
     Parameters
     ----------
     source : Path or str
-    format : {"meds", "omop", "csv"}
+    format : str
+        A key of `alertreview.records.sources.formats.FORMATS`.
     schema : str, optional
 
     Returns
@@ -166,14 +170,14 @@ def suggest_mapping(source: Path | str, *, format: str = "meds", schema: str | N
         When the source cannot be read.
     """
     kind = checked_format(format)
-    presets = [each for each in map(load_mapping, preset_paths().values()) if each.format == kind]
-    counts = code_counts(source, presets[0], schema)
+    presets = [each for each in map(load_mapping, preset_paths().values()) if each.format == kind.name]
+    counts = kind.code_counts(source, presets[0], schema)
     start = max(presets, key=lambda preset: _check(counts, preset).share_recognised)
     check = _check(counts, start)
     unknown = next((drop for drop in check.dropped if drop.reason == UNKNOWN), None)
     own = [] if unknown is None else _draft_rules(_unknown_codes(counts, start))
     keep = check.share_recognised > 0
-    content: dict[str, Any] = {"name": "my-site", "title": "My site", "format": kind, "timezone": start.timezone}
+    content: dict[str, Any] = {"name": "my-site", "title": "My site", "format": kind.name, "timezone": start.timezone}
     content |= start.model_dump(
         mode="json", exclude_defaults=True, exclude={"name", "title", "format", "rules", "timezone", "simulated"}
     )

@@ -153,7 +153,8 @@ class SiteMapping(_Strict):
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
     title: str
-    format: Literal["meds", "omop", "csv"]
+    format: str = Field(pattern=r"^[a-z]+$")
+    """Of health records; `alertreview.records.sources.formats.FORMATS` lists them."""
     timezone: Annotated[str, AfterValidator(_checked_timezone)] = "UTC"
     naive_times: Literal["local", "utc"] = "local"
     """Times without a zone are site time, or UTC."""

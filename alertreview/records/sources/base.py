@@ -1,7 +1,9 @@
 """What every health record source offers: chunks of rows with codes, and what is known beside them."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -40,6 +42,28 @@ class Source:
     splits: dict[str, str] = field(default_factory=dict)
     simulated: bool = False
     remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of health records; `alertreview.records.sources.formats.FORMATS` lists them.
+
+    Parameters
+    ----------
+    name : str
+        As ``--format`` and the key ``format`` of a mapping spell it.
+    fits : callable(source)
+        Whether a file, folder, archive or URL looks like this format.
+    read : callable(source, mapping, schema)
+        Opens a source; ``schema`` is that of a database, None else.
+    code_counts : callable(source, mapping, schema)
+        Counts the codes of a source, of a large one in its first rows, as the mapping spells them.
+    """
+
+    name: str
+    fits: Callable[[Path | str], bool]
+    read: Callable[[Path | str, SiteMapping, str | None], Source]
+    code_counts: Callable[[Path | str, SiteMapping, str | None], Counter[str]]
 
 
 def microseconds(column: pa.Array) -> pd.Series:

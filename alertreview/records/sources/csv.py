@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Source
+from alertreview.records.sources.base import Format, Source
 from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files
 from core.errors import SourceError
 from core.events.mapping import CsvColumns, SiteMapping
@@ -127,3 +127,11 @@ def code_counts(source: Path, csv_columns: CsvColumns) -> Counter[str]:
             if n_batches >= 4:
                 break
     return counts
+
+
+FORMAT = Format(
+    name="csv",
+    fits=lambda source: isinstance(source, Path) and bool(text_files(source)),
+    read=lambda source, mapping, schema: read(Path(source), mapping),
+    code_counts=lambda source, mapping, schema: code_counts(Path(source), mapping.csv),
+)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from alertreview.records.sources.base import CHUNK_ROWS, Source, microseconds, site_time
+from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, site_time
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
 
@@ -264,3 +264,15 @@ def _says_simulated(path: Path) -> bool:
     except (ValueError, OSError):
         raise SourceError(f"{path}: is no JSON. Correct or remove the file.") from None
     return isinstance(content, dict) and content.get("simulated") is True
+
+
+def _fits(source: Path | str) -> bool:
+    return isinstance(source, Path) and next((source / "data").rglob("*.parquet"), None) is not None
+
+
+FORMAT = Format(
+    name="meds",
+    fits=_fits,
+    read=lambda source, mapping, schema: read(Path(source), mapping),
+    code_counts=lambda source, mapping, schema: code_counts(Path(source)),
+)

@@ -26,8 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Source
-from alertreview.records.sources.omop_tables import CsvTables, SqlTables, Tables, required
+from alertreview.records.sources.base import Format, Source
+from alertreview.records.sources.omop_tables import CsvTables, SqlTables, Tables, required, table_of
+from alertreview.records.sources.text_tables import text_files
 from core.events.mapping import SiteMapping
 
 _COLUMNS = {
@@ -361,3 +362,10 @@ def _mapped_from(tables: Tables, names: dict[int, str]) -> dict[int, str]:
                 # The shortest name is the plainest: "Heparin" rather than one of its packings.
                 out[target] = min(out.get(target, names[source]), names[source], key=lambda name: (len(name), name))
     return out
+
+
+def _fits(source: Path | str) -> bool:
+    return isinstance(source, str) or "person" in map(table_of, text_files(source))
+
+
+FORMAT = Format(name="omop", fits=_fits, read=read, code_counts=code_counts)

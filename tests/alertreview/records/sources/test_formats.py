@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from alertreview.cli.main import main
-from alertreview.records.sources.detect_format import detect_format
+from alertreview.records.sources.formats import detect_format
 from core.errors import SourceError
 from tests.support.documents import ROOT
 
