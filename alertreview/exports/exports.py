@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from alertreview import __version__
+from alertreview.exports.data_package import write_data_package
 from alertreview.exports.formats import (
     ExportFormat,
     WrittenFile,
@@ -322,7 +323,9 @@ class Exports(Service):
         for table, rows in study_rows(study, report, **self._details(slug)).items():
             schemas.append(study_schema(table, study))
             files += write_table(folder, rows, schemas[-1], chosen)
-        files += write_table(folder, dictionary_rows(schemas), table_schema("dictionary"), chosen)
+        schemas.append(table_schema("dictionary"))
+        files += write_table(folder, dictionary_rows(schemas[:-1]), schemas[-1], chosen)
+        write_data_package(folder, files, schemas, name=slug, title=study.title)
         with self._database.read() as uow:
             stored = uow.studies.by_slug(slug)
             run = uow.runs.get(stored.run_id)

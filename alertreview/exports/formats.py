@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, Protocol
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xlsxwriter
 
-from alertreview.exports.schema import ColumnType, Plain, TableSchema, excel_text, plain_row
+from alertreview.exports.schema import Cell, Column, ColumnType, TableSchema, excel_text, plain_row
 from core.errors import InvalidInputError
 
 ROWS_AT_ONCE = 5_000
@@ -59,7 +60,7 @@ class WrittenFile:
 
 
 class _Writer(Protocol):
-    def write(self, values: Sequence[Plain]) -> None: ...
+    def write(self, values: Sequence[Cell]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -70,18 +71,18 @@ class _CsvWriter:
     def __init__(self, path: Path, schema: TableSchema, *, for_excel: bool) -> None:
         self._file: IO[str] = path.open("w", encoding="utf-8-sig" if for_excel else "utf-8", newline="")
         self._protect = for_excel
-        self._is_time = [column.type is ColumnType.TIME for column in schema.columns]
         self._file.write(",".join(f'"{name}"' for name in schema.names) + "\r\n")
 
-    def write(self, values: Sequence[Plain]) -> None:
-        cells = (self._cell(value, time) for value, time in zip(values, self._is_time, strict=True))
-        self._file.write(",".join(cells) + "\r\n")
+    def write(self, values: Sequence[Cell]) -> None:
+        self._file.write(",".join(map(self._cell, values)) + "\r\n")
 
-    def _cell(self, value: Plain, is_time: bool) -> str:
+    def _cell(self, value: Cell) -> str:
         if value is None:
             return ""
+        if isinstance(value, datetime):
+            return f'"{value.isoformat()}"'
         if isinstance(value, str):
-            text = excel_text(value) if self._protect and not is_time else value
+            text = excel_text(value) if self._protect else value
             return '"' + text.replace('"', '""') + '"'
         return str(value).lower() if isinstance(value, bool) else repr(value)
 
@@ -94,9 +95,9 @@ class _JsonlWriter:
         self._file: IO[str] = path.open("w", encoding="utf-8", newline="")
         self._names = schema.names
 
-    def write(self, values: Sequence[Plain]) -> None:
+    def write(self, values: Sequence[Cell]) -> None:
         record = dict(zip(self._names, values, strict=True))
-        self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False, default=datetime.isoformat) + "\n")
 
     def close(self) -> None:
         self._file.close()
@@ -107,32 +108,49 @@ _ARROW_TYPES = {
     ColumnType.INTEGER: pa.int64(),
     ColumnType.NUMBER: pa.float64(),
     ColumnType.BOOLEAN: pa.bool_(),
-    ColumnType.TIME: pa.string(),
+    ColumnType.TIME: pa.timestamp("us", tz="UTC"),
 }
 
 
 class _ParquetWriter:
-    def __init__(self, path: Path, schema: TableSchema) -> None:
-        fields = [pa.field(c.name, _ARROW_TYPES[c.type], metadata={"meaning": c.meaning}) for c in schema.columns]
-        self._schema = pa.schema(fields)
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
-        self._rows: list[Sequence[Plain]] = []
+    """Times are instants in the zone of the first one, so that 08:00 is shown as 08:00."""
 
-    def write(self, values: Sequence[Plain]) -> None:
+    def __init__(self, path: Path, schema: TableSchema) -> None:
+        self._path, self._columns = path, schema.columns
+        self._writer: pq.ParquetWriter | None = None
+        self._rows: list[Sequence[Cell]] = []
+
+    def write(self, values: Sequence[Cell]) -> None:
         self._rows.append(values)
         if len(self._rows) >= ROWS_AT_ONCE:
             self._flush()
 
     def _flush(self) -> None:
-        columns = [list(column) for column in zip(*self._rows, strict=True)] or [[] for _ in self._schema]
-        arrays = [pa.array(column, type=f.type) for column, f in zip(columns, self._schema, strict=True)]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        values = list(zip(*self._rows, strict=True)) or [()] * len(self._columns)
+        if self._writer is None:
+            types = [_arrow_type(column, of) for column, of in zip(self._columns, values, strict=True)]
+            fields = [
+                pa.field(c.name, of, metadata={"meaning": c.meaning})
+                for c, of in zip(self._columns, types, strict=True)
+            ]
+            self._writer = pq.ParquetWriter(self._path, pa.schema(fields), compression="zstd")
+        schema = self._writer.schema
+        arrays = [pa.array(list(column), type=f.type) for column, f in zip(values, schema, strict=True)]
+        self._writer.write_batch(pa.record_batch(arrays, schema=schema))
         self._rows = []
 
     def close(self) -> None:
-        if self._rows:
+        if self._rows or self._writer is None:
             self._flush()
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _arrow_type(column: Column, values: Sequence[Cell]) -> pa.DataType:
+    first = next((value for value in values if isinstance(value, datetime)), None)
+    if first is None or not isinstance(first.tzinfo, ZoneInfo):
+        return _ARROW_TYPES[column.type]
+    return pa.timestamp("us", tz=first.tzinfo.key)
 
 
 class _XlsxWriter:
@@ -149,7 +167,7 @@ class _XlsxWriter:
             self._sheet.write_string(0, column, name, bold)
         self._sheet.freeze_panes(1, 0)
 
-    def write(self, values: Sequence[Plain]) -> None:
+    def write(self, values: Sequence[Cell]) -> None:
         self._row += 1
         if self._row > EXCEL_ROWS:
             raise InvalidInputError(
@@ -157,7 +175,9 @@ class _XlsxWriter:
                 "Choose CSV, Parquet or JSON lines, or filter."
             )
         for column, value in enumerate(values):
-            if isinstance(value, str):
+            if isinstance(value, datetime):
+                self._write_text(column, value.isoformat())
+            elif isinstance(value, str):
                 self._write_text(column, value)
             elif isinstance(value, bool):
                 self._sheet.write_boolean(self._row, column, value)

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def _parquet(path: Path, schema: TableSchema) -> Iterator[dict[str, Plain]]:
     with pq.ParquetFile(path) as file:
         _demand_columns(path, schema, list(file.schema_arrow.names))
         for batch in file.iter_batches():
-            yield from batch.to_pylist()
+            for row in batch.to_pylist():
+                yield {k: v.isoformat() if isinstance(v, datetime) else v for k, v in row.items()}
 
 
 PREFERRED = (ExportFormat.PARQUET, ExportFormat.CSV, ExportFormat.JSONL, ExportFormat.CSV_EXCEL)

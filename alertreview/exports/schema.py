@@ -142,6 +142,7 @@ def _answers() -> tuple[tuple[str, str], ...]:
 
 
 Plain = str | int | float | bool | None
+Cell = Plain | datetime
 _CALCULATED = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
 """A text that starts like this would be calculated by a spreadsheet, or loses its first character."""
 _CONVERTED = re.compile(
@@ -151,20 +152,20 @@ _CONVERTED = re.compile(
 """A text that looks like a number, a date or a truth value would be turned into one."""
 
 
-def plain_row(row: Mapping[str, object], schema: TableSchema) -> list[Plain]:
+def plain_row(row: Mapping[str, object], schema: TableSchema) -> list[Cell]:
     """Turn a row into plain values in the order of the table's columns.
 
     Parameters
     ----------
     row : mapping
         Column name to value; a name that is left out is a missing value. Identifiers may be given as whole numbers and
-        become text. Times must carry a zone and become ISO 8601 with offset. NaN is a missing value.
+        become text. Times must carry a zone. NaN is a missing value.
     schema : TableSchema
 
     Returns
     -------
     list
-        Text, int, float, bool or None.
+        Text, int, float, bool, datetime or None.
 
     Raises
     ------
@@ -177,7 +178,7 @@ def plain_row(row: Mapping[str, object], schema: TableSchema) -> list[Plain]:
     return [_plain(row.get(column.name), column, schema) for column in schema.columns]
 
 
-def _plain(value: Any, column: Column, schema: TableSchema) -> Plain:
+def _plain(value: Any, column: Column, schema: TableSchema) -> Cell:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     try:
@@ -215,13 +216,13 @@ def _boolean(value: Any) -> bool:
     return bool(value)
 
 
-def _time(value: Any) -> str:
+def _time(value: Any) -> datetime:
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise TypeError
-    return value.isoformat()
+    return value
 
 
-_CONVERT: dict[ColumnType, Callable[[Any], Plain]] = {
+_CONVERT: dict[ColumnType, Callable[[Any], Cell]] = {
     ColumnType.TEXT: _text,
     ColumnType.INTEGER: _integer,
     ColumnType.NUMBER: _number,

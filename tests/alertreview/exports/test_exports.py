@@ -4,6 +4,7 @@ import csv
 import json
 from pathlib import Path
 
+import frictionless
 import pandas as pd
 import pytest
 
@@ -133,3 +134,13 @@ def test_ages_are_given_in_bands(age: float | None, band: str) -> None:
 
 def test_case_labels_sort_like_their_numbers() -> None:
     assert [case_label(number) for number in (7, 42, 222)] == ["C007", "C042", "C222"]
+
+
+def test_the_exported_tables_are_what_their_data_package_says(own: Application, tmp_path: Path) -> None:
+    own.exports.study("demo", ["csv", "parquet"], tmp_path / "study")
+    report = frictionless.validate(str(tmp_path / "study" / "datapackage.json"))
+    assert report.valid, report.flatten(["name", "rowNumber", "fieldName", "type", "note"])[:20]
+    assert {task.name for task in report.tasks} >= {"cases", "judgments", "labels", "scores", "dictionary"}
+    cases = tmp_path / "study" / "cases.csv"
+    cases.write_text(cases.read_text(encoding="utf-8").replace('"omission"', '"neither"', 1), encoding="utf-8")
+    assert not frictionless.validate(str(tmp_path / "study" / "datapackage.json")).valid

@@ -1,7 +1,7 @@
 """Exported tables: the same rows in every format, ids and texts unchanged, safe in a spreadsheet, all or nothing."""
 
 import csv
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import openpyxl
@@ -228,3 +228,21 @@ def test_a_file_of_another_table_is_refused(tmp_path, chosen):
 def test_xlsx_is_for_people(tmp_path):
     with pytest.raises(InvalidInputError, match="is for people"):
         list(read_rows(write(tmp_path, [row()])[ExportFormat.XLSX].path, SCHEMA, ExportFormat.XLSX))
+
+
+def test_parquet_times_are_typed_instants_in_the_zone_of_the_site(tmp_path):
+    winter = datetime(2026, 3, 28, 8, tzinfo=ZoneInfo("Europe/Zurich"))
+    path = write(tmp_path, [row(at=None), row(at=winter), row(at=AT)], [ExportFormat.PARQUET])[
+        ExportFormat.PARQUET
+    ].path
+    times = pd.read_parquet(path)["at"]
+    assert str(times.dtype) == "datetime64[us, Europe/Zurich]"
+    assert list(times.dt.hour[1:]) == [8, 8]
+    assert times[1] == winter
+
+
+def test_times_without_a_named_zone_are_kept_as_utc(tmp_path):
+    at = datetime(2026, 3, 28, 8, tzinfo=timezone(timedelta(hours=-5)))
+    path = write(tmp_path, [row(at=at)], [ExportFormat.PARQUET])[ExportFormat.PARQUET].path
+    assert pd.read_parquet(path)["at"][0] == at
+    assert pq.read_table(path).schema.field("at").type.tz == "UTC"
