@@ -15,9 +15,11 @@ from core.cohort.patient_state import Background, members, patient_state
 from core.cohort.reference_bands import BandCollector
 from core.cohort.tasks import TaskCollector, edited_groups, order_groups
 from core.errors import MappingError
+from core.events.code_book import UNKNOWN
 from core.events.import_report import ImportReport, ReadCounts, StayCounts, StreamChecks
 from core.events.mapping import SiteMapping
 from core.events.parts import EventStream, MakeSpill, MemorySpill, WholeStream, gathered
+from core.events.plausibility import Finding, judged
 from core.events.stays import HOURS_IN_WINDOW, make_instances, make_patients, pair_stays
 from core.events.stream import EVENT_COLUMNS
 from core.vocabulary import Kind
@@ -91,7 +93,8 @@ def build_parts(
     built = replace(built, content_hash=hashed)
     report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
     progress("checks", 1.0)
-    return built, replace(report, warnings=_warnings(report))
+    checks = judged([*counts.findings, *_findings(report)], mapping.checks)
+    return built, replace(report, warnings=_warnings(report), checks=checks)
 
 
 class _Patients:
@@ -260,6 +263,28 @@ def _report(
         n_after_death=checks.n_after_death,
         simulated=built.simulated,
     )
+
+
+def _findings(report: ImportReport) -> list[Finding]:
+    """Return the findings that are counts of the report."""
+    n_events = report.n_events
+    unknown = [drop for drop in report.read.dropped if drop.reason == UNKNOWN]
+    return [
+        Finding("open_stays", report.stays.n_open, report.stays.n_stays),
+        Finding("events_after_death", report.n_after_death, n_events),
+        Finding("events_before_birth", report.n_before_birth, n_events),
+        *(
+            Finding("events_outside_stays", part.n_outside, part.n_events, (part.kind,))
+            for part in report.outside_stays
+        ),
+        Finding("midnight_times", round(report.share_midnight * n_events), n_events),
+        Finding(
+            "unknown_codes",
+            sum(drop.n_rows for drop in unknown),
+            report.read.n_rows,
+            tuple(code for drop in unknown for code, _ in drop.examples),
+        ),
+    ]
 
 
 def _warnings(report: ImportReport) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from core.events.stream import EVENT_COLUMNS
 if TYPE_CHECKING:
     from core.cohort.cohort import Built
 
-_LATER_KEYS = ("categories",)
+_LATER_KEYS = ("categories", "checks")
 _TABLES = ("patients", "stays", "instances", "feature_dictionary", "tasks")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
 from core.events.stream import LAB_KINDS, PATIENT_KINDS, EventKind, of_kind, seconds
 
@@ -81,6 +82,7 @@ class ReadCounts:
     n_numbers_from_text: int = 0
     n_not_finite: int = 0
     remarks: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,8 @@ class ImportReport:
     n_after_death: int = 0
     simulated: bool = False
     warnings: tuple[str, ...] = field(default=())
+    checks: tuple[Check, ...] = ()
+    """Every check of the import, those without a finding included."""
 
     @property
     def n_recognised(self) -> int:
@@ -166,6 +170,7 @@ class ImportReport:
             ("Left out", self._left_out()),
             ("Values", self._values()),
             ("Times", self._times()),
+            ("Checks", [(_check_label(check), _check_text(check)) for check in self.checks if _is_raised(check)]),
             ("Warnings", [("-", warning) for warning in self.warnings]),
             ("Remarks", [("-", remark) for remark in self.read.remarks]),
         ]
@@ -255,6 +260,19 @@ class ImportReport:
                 rows.append((label, f"{n:,}"))
         rows.append(("share of times at midnight", f"{self.share_midnight:.1%}"))
         return rows
+
+
+def _is_raised(check: Check) -> bool:
+    return check.severity is not Severity.OK
+
+
+def _check_label(check: Check) -> str:
+    return f"{check.severity.value}: {check.name}"
+
+
+def _check_text(check: Check) -> str:
+    examples = f" For example: {', '.join(check.examples)}." if check.examples else ""
+    return f"{check.sentence} {check.effect}{examples}"
 
 
 def _examples(examples: tuple[tuple[str, int], ...]) -> str:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import MappingError
+from core.events.plausibility import RULES, Bounds
 from core.events.stream import EventKind
 
 _GROUPS = {"item", "unit", "event"}
@@ -46,7 +47,15 @@ def _checked_timezone(name: str) -> str:
     return name
 
 
+def _checked_check(name: str) -> str:
+    known = [rule.name for rule in RULES]
+    if name not in known:
+        raise ValueError(f"is no check of an import; known are {', '.join(known)}")
+    return name
+
+
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+CheckName = Annotated[str, AfterValidator(_checked_check)]
 
 
 class _Strict(BaseModel):
@@ -190,6 +199,8 @@ class SiteMapping(_Strict):
     """Units by item, where neither codes nor columns tell."""
     categories: tuple[Category, ...] = ()
     """Lab panels and drug classes."""
+    checks: dict[CheckName, Bounds] = {}
+    """Bounds of checks of the import, instead of those of `core.events.plausibility.RULES`."""
     order_groups: dict[str, tuple[str, ...]] = {}
     """Names of order groups and their task keys; replaces what was found for these tasks."""
 

@@ -1,0 +1,200 @@
+"""Checks of an import: what was found, how often, the bound it is held against, and what it would do to the alerts.
+
+Stages of the import count what they find (`Finding`); `judged` turns the counts into one `Check` for every rule of
+`RULES`, whether or not anything was found. A red check says that the alerts cannot be trusted before somebody has
+looked; a yellow one that somebody should look.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How serious a check is."""
+
+    OK = "ok"
+    YELLOW = "yellow"
+    RED = "red"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Above which value a check is yellow and red.
+
+    Parameters
+    ----------
+    yellow, red : float
+        Shares in [0, 1] or counts, as the rule says; infinity: never.
+    """
+
+    yellow: float
+    red: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of doubt.
+
+    Parameters
+    ----------
+    name : str
+        Stable key: "open_stays".
+    what : str
+        Completes "3 of 200 ...": "stays have no discharge".
+    effect : str
+        What it would do to the alerts, as a sentence.
+    bounds : Bounds
+    of_count : bool
+        The bounds are counts, not shares.
+    """
+
+    name: str
+    what: str
+    effect: str
+    bounds: Bounds
+    of_count: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a stage of the import counted for one rule.
+
+    Parameters
+    ----------
+    name : str
+        Of the rule.
+    count : int
+    n_of : int
+        Among how many; 0 where there is no such number.
+    examples : tuple of str
+        Kinds, items, files or rows of the source ("drugs.csv, row 12"); never a patient or a value.
+    """
+
+    name: str
+    count: int
+    n_of: int = 0
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of an import.
+
+    Parameters
+    ----------
+    name : str
+        Stable key; `--accept` takes it.
+    severity : Severity
+    count, n_of : int
+    share : float
+        ``count / n_of``, 0 where there is nothing to divide by.
+    bound : float
+        The bound that was passed, or the first that would be.
+    bound_is_count : bool
+        `bound` is a count, not a share.
+    sentence : str
+        The finding, for people.
+    effect : str
+        What it would do to the alerts.
+    examples : tuple of str
+    """
+
+    name: str
+    severity: Severity
+    count: int
+    n_of: int
+    share: float
+    bound: float
+    bound_is_count: bool
+    sentence: str
+    effect: str
+    examples: tuple[str, ...] = ()
+
+
+RULES = (
+    Rule(
+        "open_stays",
+        "stays have no discharge; they end with the patient's last event",
+        "A stay that ended elsewhere gives days on which everything looks omitted.",
+        Bounds(0.02, 0.1),
+    ),
+    Rule(
+        "midnight_times",
+        "events have no time of day",
+        "What was known at the snapshot hour cannot be told from what came later on that day.",
+        Bounds(0.5, 0.9),
+    ),
+    Rule(
+        "events_outside_stays",
+        "events lie outside any stay",
+        "Decisions outside stays are no decisions; stays may be missing.",
+        Bounds(0.5, 0.9),
+    ),
+    Rule(
+        "events_after_death",
+        "events lie on a day after the patient's death",
+        "A wrong time of death ends a stay too early.",
+        Bounds(0.0, 0.01),
+    ),
+    Rule(
+        "events_before_birth",
+        "events lie before the patient's birth",
+        "Ages are missing or wrong, and with them reference ranges.",
+        Bounds(0.0, 0.01),
+    ),
+    Rule(
+        "unknown_codes",
+        "rows have a code that no rule of the mapping recognises",
+        "Decisions and results behind these codes do not exist for the program.",
+        Bounds(0.1, 0.5),
+    ),
+)
+"""Every check, in the order in which they are shown."""
+
+_N_EXAMPLES = 5
+
+
+def judged(findings: Iterable[Finding], bounds: Mapping[str, Bounds]) -> tuple[Check, ...]:
+    """Judge what was counted.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        Those of one rule are added up.
+    bounds : mapping from name to Bounds
+        Instead of the rule's own.
+
+    Returns
+    -------
+    tuple of Check
+        One for each of `RULES`, in their order.
+    """
+    by_name: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_name.setdefault(finding.name, []).append(finding)
+    unknown = by_name.keys() - {rule.name for rule in RULES}
+    if unknown:
+        raise KeyError(f"no rule for {min(unknown)}")
+    return tuple(_check(rule, by_name.get(rule.name, []), bounds.get(rule.name, rule.bounds)) for rule in RULES)
+
+
+def _check(rule: Rule, found: list[Finding], bounds: Bounds) -> Check:
+    count, n_of = sum(each.count for each in found), sum(each.n_of for each in found)
+    share = count / n_of if n_of else 0.0
+    value = float(count) if rule.of_count or not n_of else share
+    severity = Severity.RED if value > bounds.red else Severity.YELLOW if value > bounds.yellow else Severity.OK
+    examples = tuple(dict.fromkeys(example for each in found for example in each.examples))[:_N_EXAMPLES]
+    among = f" of {n_of:,}" if n_of else ""
+    return Check(
+        name=rule.name,
+        severity=severity,
+        count=count,
+        n_of=n_of,
+        share=share,
+        bound=bounds.yellow if severity is Severity.OK else bounds.red if severity is Severity.RED else bounds.yellow,
+        bound_is_count=rule.of_count,
+        sentence=f"{count:,}{among} {rule.what}.",
+        effect=rule.effect,
+        examples=examples,
+    )
