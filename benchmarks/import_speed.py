@@ -74,7 +74,7 @@ def whole_import(folder: Path) -> str:
     features = sum(size for name, size in sizes.items() if name.startswith("features"))
     return (
         f"{report.n_patients:,} patients, {report.n_instances:,} instances, {report.n_features:,} features, "
-        f"{report.n_lab_tasks + report.n_medication_tasks:,} tasks; on disk: features {features:.2f} GB, "
+        f"{sum(report.n_tasks.values()):,} tasks; on disk: features {features:.2f} GB, "
         f"events {sizes['events.parquet']:.2f} GB, all {sum(sizes.values()):.2f} GB"
     )
 

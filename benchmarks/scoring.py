@@ -26,11 +26,12 @@ from threadpoolctl import threadpool_limits
 
 from alertreview.scoring.publish import ScoredImport, assemble_tasks, write_run
 from alertreview.scoring.resume import StoredEvidence
+from core.kinds import Kind
 from core.scoring.all_tasks import score_tasks
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import prepare_instances
 from core.scoring.scorers import NEW_INSTANCE_SCORERS
-from core.vocabulary import Kind, Split
+from core.vocabulary import Split
 from db.database import Database
 from db.models import CohortSnapshot, Instance, ScoringRun, Task
 

@@ -16,13 +16,6 @@ StudyId = NewType("StudyId", int)
 TaskId = NewType("TaskId", int)
 
 
-class Kind(StrEnum):
-    """What kind of act a task is."""
-
-    LAB_ORDER = "LAB_ORDER"
-    MEDICATION = "MEDICATION"
-
-
 class Decision(StrEnum):
     """Which way an alert points: a decision that was not taken, or one that was."""
 

@@ -8,8 +8,9 @@ from typing import Literal
 from alertreview.alerts.models import AlertRow
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
+from core.kinds import Kind
 from core.statistics.estimate import Estimate
-from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, StudyStatus, TriageState
+from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
 
 CERTAINTY_TEXTS = {Certainty.CERTAIN: "Certain", Certainty.UNCERTAIN: "Not certain"}
 CASE_TEXTS = {
@@ -193,8 +194,7 @@ def reason(n_decided: int, n_neighbours: int, kind: Kind) -> str:
     """Say what the most similar past instances got, the reason of an alert in one sentence."""
     if not n_neighbours:
         return "No similar past instance is stored."
-    got = "had the order" if kind is Kind.LAB_ORDER else "were given it"
-    return f"{n_decided:,} of the {n_neighbours:,} most similar past instances {got}."
+    return f"{n_decided:,} of the {n_neighbours:,} most similar past instances {kind.words.had}."
 
 
 def guideline(line: str) -> str:

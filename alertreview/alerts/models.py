@@ -9,7 +9,8 @@ from datetime import date, datetime
 
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice, TriageStatus
 from alertreview.scoring.models import Histogram, RunView
-from core.vocabulary import AlertId, Decision, Kind, PersonId, RunId
+from core.kinds import Kind
+from core.vocabulary import AlertId, Decision, PersonId, RunId
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from scipy import sparse
 
 from alertreview.alerts.models import LastValue, Timeline, TimelineDrug, TimelineLab
 from alertreview.records.snapshots import Snapshot
-from core.events.stream import MEDICATION_KINDS, EventKind, decision_events, of_kind
-from core.vocabulary import Kind
+from core.events.stream import decision_events, of_kind
+from core.kinds import EventKind, Kind
 from db.cache import Cache
 
 Times = npt.NDArray[np.datetime64]
@@ -203,15 +203,16 @@ class SnapshotViews:
         later = events.decisions(task_key)
         later = later[(events.time[later] >= snapshot_at) & (events.time[later] < horizon)]
         task = self._task(task_key)
-        done = "ordered" if task["kind"] == Kind.LAB_ORDER else "started or given"
+        words = Kind(task["kind"]).words
+        done = words.happened or words.done
         sentences = [self._first_decision(events, later, snapshot_at, str(task["name"]), done)]
         if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
             sentences.append("Nothing within the 24 h in question.")
-        for kind, words in ((EventKind.DISCHARGE, "Discharged"), (EventKind.DEATH, "Died")):
-            ends = events.time[events.of_kind([kind])]
+        for event, ended in ((EventKind.DISCHARGE, "Discharged"), (EventKind.DEATH, "Died")):
+            ends = events.time[events.of_kind([event])]
             ends = ends[(ends >= snapshot_at) & (ends < horizon)]
             if len(ends):
-                sentences.append(f"{words} {_hours(ends[0] - snapshot_at)} after 08:00.")
+                sentences.append(f"{ended} {_hours(ends[0] - snapshot_at)} after 08:00.")
         return tuple(sentences)
 
     def hours_to_decision(self, row_index: int, task_key: str) -> float | None:
@@ -257,7 +258,7 @@ class SnapshotViews:
         snapshot_at: np.datetime64,
         wanted: list[str],
     ) -> tuple[TimelineDrug, ...]:
-        rows = np.flatnonzero(recent & events.of_kind(MEDICATION_KINDS))
+        rows = np.flatnonzero(recent & events.of_kind(Kind.MEDICATION.events))
         is_stop = events.of_kind([EventKind.MEDICATION_STOP])
         drugs = []
         for name in _shown_names(events.name[rows], wanted, N_DRUGS_SHOWN):

@@ -20,9 +20,10 @@ from alertreview.scoring.models import Histogram
 from alertreview.settings import Clock, Settings
 from alertreview.studies.results import case_rows, majority_labels
 from core.errors import NotFoundError, SourceError
+from core.kinds import Kind
 from core.statistics.estimate import Estimate, not_computable
 from core.statistics.weighted_auc import patient_jackknife
-from core.vocabulary import Decision, Kind, RunId, TriageState
+from core.vocabulary import Decision, RunId, TriageState
 from db.database import Database
 from db.models import AlertFilters, ScoringRun, Task
 from db.unit_of_work import UnitOfWork

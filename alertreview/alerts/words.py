@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from alertreview.alerts.models import AlertRow
 from alertreview.alerts.triage_models import Grouping
-from core.vocabulary import Decision, Kind
-
-_VERB = {Kind.LAB_ORDER: "ordered", Kind.MEDICATION: "given"}
-_THINGS = {Kind.LAB_ORDER: "labs", Kind.MEDICATION: "drugs"}
+from core.kinds import Kind
+from core.vocabulary import Decision
 
 
 def headline(task_name: str, kind: Kind, decision: Decision) -> str:
@@ -18,7 +16,7 @@ def headline(task_name: str, kind: Kind, decision: Decision) -> str:
     >>> headline("Troponin I", Kind.LAB_ORDER, Decision.OMISSION)
     'Troponin I not ordered'
     """
-    return f"{task_name} {'not ' if decision is Decision.OMISSION else ''}{_VERB[kind]}"
+    return f"{task_name} {'not ' if decision is Decision.OMISSION else ''}{kind.words.done}"
 
 
 def sentence(task_name: str, kind: Kind, decision: Decision) -> str:
@@ -29,7 +27,7 @@ def sentence(task_name: str, kind: Kind, decision: Decision) -> str:
     >>> sentence("Heparin", Kind.MEDICATION, Decision.COMMISSION)
     'Heparin was given'
     """
-    return f"{task_name} was {'not ' if decision is Decision.OMISSION else ''}{_VERB[kind]}"
+    return f"{task_name} was {'not ' if decision is Decision.OMISSION else ''}{kind.words.done}"
 
 
 def line_words(members: Sequence[AlertRow], grouping: Grouping) -> str:
@@ -42,7 +40,7 @@ def line_words(members: Sequence[AlertRow], grouping: Grouping) -> str:
     if grouping is Grouping.PATIENT_DAY:
         return f"{first.decision_words} and {n - 1} more"
     kinds = {member.kind for member in members}
-    things = _THINGS[first.kind] if len(kinds) == 1 else "decisions"
-    verb = _VERB[first.kind] if len(kinds) == 1 else "taken"
+    things = first.kind.words.items if len(kinds) == 1 else "decisions"
+    verb = first.kind.words.done if len(kinds) == 1 else "taken"
     negation = "not " if first.decision is Decision.OMISSION else ""
     return f"{first.order_group}: {n} {things} {negation}{verb}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.alerts.words import headline
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -37,8 +38,8 @@ def list_alerts(
         How many alerts at most.
     decision : {"omission", "commission"} or None
         Only one of the two lists.
-    kind : {"LAB_ORDER", "MEDICATION"} or None
-        Only labs or only medications.
+    kind : str or None
+        Key of `core.kinds.Kind`: only this kind of decision.
     order : {"score", "turns"}
         By scaled score, highest first; or by turns between omissions and commissions, by rank within each.
     include_cut_windows : bool

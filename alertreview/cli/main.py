@@ -17,6 +17,7 @@ from alertreview.cli.score import score
 from alertreview.cli.study import export, recompute, report, sign_report, study
 from alertreview.settings import Settings, load_settings
 from core.errors import AlertReviewError
+from core.kinds import Kind
 
 GOES_ON = "nothing half-done is visible, the same command goes on from here"
 
@@ -114,7 +115,7 @@ def import_(
 @click.option(
     "--decision", type=click.Choice(["omission", "commission"]), help="Only decisions not taken, or only those taken."
 )
-@click.option("--kind", type=click.Choice(["LAB_ORDER", "MEDICATION"]), help="Only labs, or only medications.")
+@click.option("--kind", type=click.Choice([kind.value for kind in Kind]), help="Only this kind of decision.")
 @click.option(
     "--order",
     type=click.Choice(["score", "turns"]),

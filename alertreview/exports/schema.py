@@ -14,6 +14,7 @@ import yaml
 
 from alertreview.files import data_folder
 from core.errors import InvalidInputError
+from core.kinds import Kind
 from core.vocabulary import Answer
 
 
@@ -125,7 +126,7 @@ def _read(text: str) -> TableSchema:
             meaning=str(c["meaning"]),
             unit=str(c.get("unit", "")),
             missing=str(c.get("missing", "")),
-            values=_answers() if c.get("values") == "answers" else _values(c.get("values", {})),
+            values=tuple(_values(c.get("values", {}))),
             repeats=str(c.get("repeats", "")),
         )
         for c in plain["columns"]
@@ -133,12 +134,19 @@ def _read(text: str) -> TableSchema:
     return TableSchema(str(plain["table"]), str(plain["title"]), str(plain["one_row"]), tuple(plain["key"]), columns)
 
 
-def _values(plain: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(value), str(meaning)) for value, meaning in plain.items())
+def _values(plain: str | Mapping[object, object]) -> Iterator[tuple[str, str]]:
+    """Yield values with their meaning; a name alone stands for all values of that registration."""
+    for value, meaning in ({plain: None} if isinstance(plain, str) else plain).items():
+        if meaning is None:
+            yield from _REGISTERED[str(value)].items()
+        else:
+            yield str(value), str(meaning)
 
 
-def _answers() -> tuple[tuple[str, str], ...]:
-    return tuple((a.key, a.words if a.is_vote else f"{a.words} (no vote)") for a in sorted(Answer))
+_REGISTERED = {
+    "answers": {a.key: a.words if a.is_vote else f"{a.words} (no vote)" for a in sorted(Answer)},
+    "kinds": {kind.value: f"{kind.words.noun} {kind.words.happened}".strip() for kind in Kind},
+}
 
 
 Plain = str | int | float | bool | None

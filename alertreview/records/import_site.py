@@ -22,8 +22,8 @@ from core.errors import InvalidInputError, MappingError, NotFoundError, SourceEr
 from core.events.append import merge_events
 from core.events.import_report import ImportReport
 from core.events.parts import gathered
-from core.events.stream import EventKind, of_kind
-from core.vocabulary import Kind
+from core.events.stream import of_kind
+from core.kinds import EventKind, Kind
 from db.database import Database
 from db.models import CohortSnapshot, Instance, Task
 

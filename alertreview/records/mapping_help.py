@@ -16,6 +16,7 @@ from core.errors import MappingError, NotFoundError
 from core.events.code_book import UNKNOWN, CodeBook
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
+from core.kinds import ITEM_WORDS, Kind
 from db.database import Database
 
 N_EXAMPLES = 5
@@ -123,8 +124,8 @@ def _check(counts: Counter[str], site: SiteMapping) -> MappingCheck:
         problems.append("No code is an ADMISSION: there would be no stays.")
     if "DISCHARGE" not in found:
         problems.append("No code is a DISCHARGE: every stay would be open.")
-    if not found & {"LAB_ORDER", "LAB_RESULT", "MEDICATION_ORDER", "ADMINISTRATION"}:
-        problems.append("No code is a lab or a drug: there would be no tasks.")
+    if not found & {event for kind in Kind for event in (kind.record.order, kind.record.done)}:
+        problems.append(f"No code is a {ITEM_WORDS}: there would be no tasks.")
     return MappingCheck(site.name, counts.total(), len(counts), kinds, tuple(book.dropped()), tuple(problems))
 
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from alertreview.files import array_of
 from core.cohort.cohort import Cohort
 from core.errors import SourceError
-from core.events.stream import EventKind
+from core.kinds import EventKind
 
 FORMAT_VERSIONS = (1, 2)
 """Versions that can be read; 1 had the features in one compressed file."""

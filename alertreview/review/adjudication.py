@@ -14,7 +14,8 @@ from alertreview.rights import Action, Service, requires, roles_that_may
 from alertreview.settings import Clock
 from alertreview.studies.models import state_of_case, states_of_cases
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
-from core.vocabulary import Answer, CaseId, CaseState, Certainty, Decision, Kind, PersonId, StudyStatus
+from core.kinds import Kind
+from core.vocabulary import Answer, CaseId, CaseState, Certainty, Decision, PersonId, StudyStatus
 from db.database import Database
 from db.models import Adjudication, CastVote, Study
 from db.unit_of_work import UnitOfWork

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from alertreview.alerts.models import LastValue, Timeline
-from core.vocabulary import Answer, CaseId, Certainty, Decision, Kind, SlotState
+from core.kinds import Kind
+from core.vocabulary import Answer, CaseId, Certainty, Decision, SlotState
 
 
 @dataclass(frozen=True)

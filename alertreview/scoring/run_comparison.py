@@ -7,7 +7,8 @@ from scipy.stats import rankdata
 
 from alertreview.rights import Action, Service, requires
 from core.errors import InvalidInputError, RefusedError
-from core.vocabulary import AlertId, Decision, Kind, PersonId, RunId, RunStatus
+from core.kinds import Kind
+from core.vocabulary import AlertId, Decision, PersonId, RunId, RunStatus
 from db.models import RankedAlert
 
 MOST = 5_000

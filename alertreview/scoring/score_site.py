@@ -19,11 +19,12 @@ from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_o
 from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, keep_learned
 from alertreview.settings import Progress, Settings
 from core.errors import InvalidInputError
+from core.kinds import Kind
 from core.scoring.all_tasks import Workers, score_tasks
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scorers import is_retrospective
 from core.scoring.scores import ScoredTasks
-from core.vocabulary import Decision, Kind, RunId, Split
+from core.vocabulary import Decision, RunId, Split
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned
 from db.models import ScoringRun, TaskResult
@@ -76,8 +77,8 @@ class ScoringOutcome:
             yield f"Lists of their own: {', '.join(map(_marked, self.other_scorers))}."
         yield (
             f"{self.n_recent} instances scored, {self.n_past} learned from; {self.n_tasks_scored} tasks scored "
-            f"({self.n_tasks_of_kind.get(Kind.LAB_ORDER, 0)} lab orders, "
-            f"{self.n_tasks_of_kind.get(Kind.MEDICATION, 0)} medications), {len(self.left_out)} left out."
+            f"({', '.join(f'{self.n_tasks_of_kind.get(kind, 0)} {kind.words.nouns}' for kind in Kind)}), "
+            f"{len(self.left_out)} left out."
         )
         for reason in list(self.left_out.values())[:5]:
             yield f"  left out: {reason}"

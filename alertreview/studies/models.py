@@ -10,19 +10,9 @@ from itertools import groupby
 from zoneinfo import ZoneInfo
 
 from alertreview.scoring.models import Histogram
+from core.kinds import Kind
 from core.statistics.consensus import case_state
-from core.vocabulary import (
-    Answer,
-    CaseId,
-    CaseState,
-    Decision,
-    Kind,
-    PersonId,
-    RunId,
-    SlotState,
-    StudyId,
-    StudyStatus,
-)
+from core.vocabulary import Answer, CaseId, CaseState, Decision, PersonId, RunId, SlotState, StudyId, StudyStatus
 from db.models import Slot, Study
 from db.unit_of_work import UnitOfWork
 

@@ -22,7 +22,7 @@ from core.events.parts import EventStream, MakeSpill, MemorySpill, WholeStream, 
 from core.events.plausibility import Finding, judged
 from core.events.stays import HOURS_IN_WINDOW, make_instances, make_patients, pair_stays
 from core.events.stream import EVENT_COLUMNS
-from core.vocabulary import Kind
+from core.kinds import ITEM_WORDS, Kind
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, in [0, 1]."""
@@ -143,8 +143,7 @@ class _Patients:
             Layout(items, self.names, units, [category.name for category in categories]),
             bands,
             stream.kinds,
-            panels=members(items, categories, "lab"),
-            classes=members(items, categories, "drug"),
+            members(items, categories),
         )
 
     def _refuse_none(self) -> None:
@@ -215,7 +214,7 @@ def _built(state: _State, patients: _Patients, mapping: SiteMapping, about: Abou
     used = np.flatnonzero(state.n_present)
     dictionary = patients.background.layout.dictionary(used)
     dictionary["share_present"] = state.n_present[used] / max(len(instances), 1)
-    tasks = state.tasks.tasks(mapping.min_positive)
+    tasks = state.tasks.tasks(mapping.positives_needed)
     groups = order_groups(tasks.decisions, list(tasks.table["name"]))
     groups = edited_groups(groups, list(tasks.table["task_key"]), mapping.order_groups)
     return Built(
@@ -253,9 +252,8 @@ def _report(
         n_instances=len(built.instances),
         n_cut_windows=int((built.instances["window_hours"] < HOURS_IN_WINDOW).sum()),
         n_features=len(built.feature_dictionary),
-        n_lab_tasks=int((kinds == Kind.LAB_ORDER.value).sum()),
-        n_medication_tasks=int((kinds == Kind.MEDICATION.value).sum()),
-        min_positive=mapping.min_positive,
+        n_tasks={kind.value: int((kinds == kind.value).sum()) for kind in Kind},
+        min_positive={kind.value: mapping.positives_needed(kind) for kind in Kind},
         outside_stays=checks.outside_stays,
         share_midnight=checks.share_midnight,
         n_results_before_order=checks.n_results_before_order,
@@ -300,10 +298,10 @@ def _warnings(report: ImportReport) -> tuple[str, ...]:
             out.append(
                 f"{share:.0%} of the events of kind {part.kind} lie outside any stay; check what counts as a stay."
             )
-    if report.n_lab_tasks + report.n_medication_tasks == 0:
+    if not any(report.n_tasks.values()):
         out.append(
-            f"No lab and no drug has {report.min_positive} positive instances among {report.n_instances:,}: there is "
-            "nothing to score. Lower min_positive, or check the rules for labs and drugs."
+            f"No {ITEM_WORDS} has {min(report.min_positive.values())} positive instances among "
+            f"{report.n_instances:,}: there is nothing to score. Lower min_positive, or check the rules."
         )
     n_unknown = sum(drop.n_rows for drop in report.read.dropped if "no rule" in drop.reason)
     if n_unknown > report.read.n_rows / 2:

@@ -37,13 +37,13 @@ class Cohort:
         ``share_present`` (float in [0, 1]), ``task_keys`` is not here: features never look at decisions.
     tasks : DataFrame
         ``task_key`` (str, unique and stable between imports: "LAB_ORDER/50912"), ``name`` (str, for people),
-        ``kind`` (value of `core.vocabulary.Kind`), ``n_positive`` (int), ``order_group`` (str, "" when alone).
+        ``kind`` (value of `core.kinds.Kind`), ``n_positive`` (int), ``order_group`` (str, "" when alone).
     decisions : csc_matrix of shape (n_instances, n_tasks), bool
         True where the task was ordered, started or given in [snapshot, snapshot + 24 h).
     events : DataFrame
         The recognised event stream, sorted by patient and time: ``patient_id`` (str), ``time`` (datetime64, when it
         happened: specimen or order time), ``known_at`` (datetime64, when it could be known), ``kind`` (category; see
-        `core.events.stream.EventKind`), ``item`` (str, group key), ``name`` (str), ``value`` (float), ``text``,
+        `core.kinds.EventKind`), ``item`` (str, group key), ``name`` (str), ``value`` (float), ``text``,
         ``unit``.
     site_timezone : str
         IANA name in which the times without zone are to be read.

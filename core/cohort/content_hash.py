@@ -12,11 +12,14 @@ import pandas as pd
 from core.events.mapping import SiteMapping
 from core.events.parts import EventStream
 from core.events.stream import EVENT_COLUMNS
+from core.kinds import EVENT_NAMES
 
 if TYPE_CHECKING:
     from core.cohort.cohort import Built
 
-_LATER_KEYS = ("categories", "checks")
+_LATER_KEYS = ("categories", "checks", "min_positive_of_kind")
+_N_FIRST_EVENTS = 12
+"""Kinds of events that every hash names; one that came later counts only where it occurs."""
 _TABLES = ("patients", "stays", "instances", "feature_dictionary", "tasks")
 
 
@@ -86,8 +89,10 @@ def _hash_events(
             digest.update(place[part[column].cat.codes.to_numpy()].tobytes())
     else:
         for i, part in enumerate(stream.parts([column])):
-            if i == 0 and isinstance(part[column].dtype, pd.CategoricalDtype):
-                _hash_texts(digest, map(str, part[column].cat.categories))
+            if i == 0 and column == "kind":
+                _hash_texts(
+                    digest, iter(EVENT_NAMES[: max(_N_FIRST_EVENTS, *(kind.number + 1 for kind in stream.kinds))])
+                )
             digest.update(_as_bytes(part[column]))
 
 

@@ -1,14 +1,16 @@
 """Where each feature lives in the sparse matrix, what it is called, and how entries are collected."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
-from core.events.stream import EventKind, of_kind
+from core.events.stream import of_kind
+from core.kinds import VALUE_EVENTS, FeatureGroup, Kind
 
 LOOK_BACK_HOURS = 24
 """What came up to a day before admission (emergency room, pre-operative visit) belongs to the stay."""
@@ -66,7 +68,7 @@ RESULT_KINDS = (
 PENDING_KINDS = (
     FeatureKind("pending", "pending", "1 if ordered or taken in the last 48 h and not known yet", True, ""),
 )
-DRUG_KINDS = (
+COURSE_KINDS = (
     FeatureKind("on_now", "on now", "1 if ordered in this stay and not stopped, or given in the last 24 h", True, ""),
     FeatureKind(
         "given_24h", "given in 24 h", "1 if given (or, without administrations, ordered) in the last 24 h", True, ""
@@ -104,14 +106,28 @@ STAY_KINDS = (
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-_Row = tuple[str, str, str, str, str, bool]
+GROUPS: dict[FeatureGroup, tuple[FeatureKind, ...]] = {
+    "value": VALUE_KINDS,
+    "result": RESULT_KINDS,
+    "pending": PENDING_KINDS,
+    "course": COURSE_KINDS,
+}
 _COLUMNS = ["name", "source", "aspect", "meaning", "unit", "is_flag"]
-_GROUPS = {"value": VALUE_KINDS, "result": RESULT_KINDS, "pending": PENDING_KINDS, "drug": DRUG_KINDS}
-_CATEGORY_GROUPS = {"panel": RESULT_KINDS, "class": DRUG_KINDS}
+_Row = tuple[str, str, str, str, str, bool]
+
+
+def block_name(kind: Kind, group: FeatureGroup, *, of_categories: bool = False) -> str:
+    """Return the name of the columns of a group of features of a kind of decision, by item or by category."""
+    return f"{kind.value} {group}{' of categories' if of_categories else ''}"
+
+
+def category_group(kind: Kind) -> FeatureGroup:
+    """Return the group of features that holds for any member of a category of items."""
+    return "course" if "course" in kind.record.features else "result"
 
 
 class Layout:
-    """Columns in order: every aspect for every item, the stay's own, care units, kinds of admission, categories.
+    """Columns in order: every feature of every item, the stay's own, care units, kinds of admission, categories.
 
     Parameters
     ----------
@@ -124,55 +140,59 @@ class Layout:
     def __init__(
         self, items: Sequence[str], names: Sequence[str], units: Sequence[str], categories: Sequence[str] = ()
     ) -> None:
-        self.n_items = len(items)
-        self._categories = categories
-        self._items, self._names, self._units = items, names, units
-        self._offsets: dict[tuple[str, str], int] = {}
-        offset = 0
-        for group, feature_kinds in _GROUPS.items():
-            for feature_kind in feature_kinds:
-                self._offsets[group, feature_kind.key] = offset
-                offset += self.n_items
-        for _, feature_kind in STAY_KINDS:
-            self._offsets["stay", feature_kind.key] = offset
-            offset += 1
-        for source in (UNIT, ADMISSION):
-            self._offsets[source, ""] = offset
-            offset += self.n_items
-        for group, feature_kinds in _CATEGORY_GROUPS.items() if categories else ():
-            for feature_kind in feature_kinds:
-                self._offsets[group, feature_kind.key] = offset
-                offset += len(categories)
-        self.n_columns = offset
+        self.n_columns = 0
+        self._starts: dict[tuple[str, str], int] = {}
+        self._describe: list[Callable[[int], _Row]] = []
+        for kind in Kind:
+            for group in kind.record.features:
+                for each in GROUPS[group]:
+                    self._add(block_name(kind, group), each.key, len(items), partial(_item_row, each, names, units))
+        for source, each in STAY_KINDS:
+            self._add("stay", each.key, 1, partial(_stay_row, each, source))
+        self._add(UNIT, "", len(items), partial(_name_row, UNIT, "on_unit", "1 if on", items))
+        self._add(
+            ADMISSION, "", len(items), partial(_name_row, ADMISSION, "admission", "1 if the admission was", items)
+        )
+        any_of, no_units = [f"Any of {name}" for name in categories], [""] * len(categories)
+        for kind in Kind if categories else ():
+            group = category_group(kind)
+            for each in GROUPS[group]:
+                describe = partial(_item_row, each, any_of, no_units)
+                self._add(block_name(kind, group, of_categories=True), each.key, len(categories), describe)
 
-    def column(self, group: str, key: str) -> int:
-        """First column of an aspect; the item's number is added to it."""
-        return self._offsets[group, key]
+    def _add(self, block: str, key: str, n_columns: int, describe: Callable[[int], _Row]) -> None:
+        self._starts[block, key] = self.n_columns
+        self._describe.append(describe)
+        self.n_columns += n_columns
+
+    def column(self, block: str, key: str) -> int:
+        """Return the first column of a feature; the item's number is added to it."""
+        return self._starts[block, key]
 
     def dictionary(self, columns: IntArray) -> pd.DataFrame:
         """Describe some columns, in the order given (sorted)."""
-        starts = list(self._offsets.values())
-        blocks = list(self._offsets)
-        block = np.searchsorted(starts, columns, side="right") - 1
+        starts = list(self._starts.values())
+        blocks = np.searchsorted(starts, columns, side="right") - 1
         rows = [
-            self._describe(blocks[i], int(column) - starts[i])
-            for i, column in zip(block.tolist(), columns.tolist(), strict=True)
+            self._describe[block](column - starts[block])
+            for block, column in zip(blocks.tolist(), columns.tolist(), strict=True)
         ]
         return pd.DataFrame(rows, columns=_COLUMNS)
 
-    def _describe(self, block: tuple[str, str], item: int) -> _Row:
-        group, key = block
-        if group in (UNIT, ADMISSION):
-            key, words = ("on_unit", "1 if on") if group == UNIT else ("admission", "1 if the admission was")
-            return f"{group}: {self._items[item]}", group, key, f"{words} {self._items[item]}", "", True
-        if group == "stay":
-            source, each = next((source, each) for source, each in STAY_KINDS if each.key == key)
-            return f"{source}: {each.words}", source, each.key, each.meaning, each.unit, each.is_flag
-        if group in _CATEGORY_GROUPS:
-            feature_kind = next(each for each in _CATEGORY_GROUPS[group] if each.key == key)
-            return _item_row(f"Any of {self._categories[item]}", "", feature_kind)
-        feature_kind = next(each for each in _GROUPS[group] if each.key == key)
-        return _item_row(self._names[item], self._units[item], feature_kind)
+
+def _item_row(kind: FeatureKind, names: Sequence[str], units: Sequence[str], item: int) -> _Row:
+    name, unit = names[item], units[item]
+    own = kind.unit.format(unit=unit) if unit else kind.unit.replace("{unit}/d", "per d").replace("{unit}", "")
+    meaning = f"{name}: {kind.meaning[0].lower()}{kind.meaning[1:]}"
+    return f"{name}, {kind.words}", name, kind.key, meaning, own, kind.is_flag
+
+
+def _stay_row(kind: FeatureKind, source: str, _: int) -> _Row:
+    return f"{source}: {kind.words}", source, kind.key, kind.meaning, kind.unit, kind.is_flag
+
+
+def _name_row(source: str, key: str, words: str, items: Sequence[str], item: int) -> _Row:
+    return f"{source}: {items[item]}", source, key, f"{words} {items[item]}", "", True
 
 
 def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None:
@@ -194,17 +214,7 @@ def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None
 
 def with_unit(events: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that tell the unit of an item's values."""
-    return events[of_kind(events, (EventKind.LAB_RESULT, EventKind.OBSERVATION)) & (events["unit"] != "").to_numpy()]
-
-
-def _item_row(name: str, unit: str, feature_kind: FeatureKind) -> _Row:
-    own = (
-        feature_kind.unit.format(unit=unit)
-        if unit
-        else feature_kind.unit.replace("{unit}/d", "per d").replace("{unit}", "")
-    )
-    meaning = f"{name}: {feature_kind.meaning[0].lower()}{feature_kind.meaning[1:]}"
-    return f"{name}, {feature_kind.words}", name, feature_kind.key, meaning, own, feature_kind.is_flag
+    return events[of_kind(events, VALUE_EVENTS) & (events["unit"] != "").to_numpy()]
 
 
 class Entries:
@@ -216,24 +226,24 @@ class Entries:
         self._columns: list[npt.NDArray[np.int32]] = []
         self._values: list[npt.NDArray[np.float32]] = []
 
-    def value(self, group: str, key: str, rows: IntArray, item: IntArray | int, values: FloatArray) -> None:
+    def value(self, block: str, key: str, rows: IntArray, item: IntArray | int, values: FloatArray) -> None:
         """Store values; those that are not finite are "not measured" and stay out."""
-        self._add(group, key, rows, item, values, np.isfinite(values))
+        self._add(block, key, rows, item, values, np.isfinite(values))
 
-    def flag(self, group: str, key: str, rows: IntArray, item: IntArray | int, values: npt.NDArray[np.generic]) -> None:
+    def flag(self, block: str, key: str, rows: IntArray, item: IntArray | int, values: npt.NDArray[np.generic]) -> None:
         """Store flags or counts; zeros stay out."""
-        self._add(group, key, rows, item, values, values != 0)
+        self._add(block, key, rows, item, values, values != 0)
 
     def _add(
         self,
-        group: str,
+        block: str,
         key: str,
         rows: IntArray,
         item: IntArray | int,
         values: npt.NDArray[np.generic],
         keep: npt.NDArray[np.bool_],
     ) -> None:
-        columns = self._layout.column(group, key) + np.broadcast_to(np.asarray(item), rows.shape)
+        columns = self._layout.column(block, key) + np.broadcast_to(np.asarray(item), rows.shape)
         self._rows.append(rows[keep].astype(np.int32))
         self._columns.append(columns[keep].astype(np.int32))
         self._values.append(values[keep].astype(np.float32))

@@ -9,7 +9,8 @@ import pandas as pd
 
 from core.cohort.feature_layout import LOOK_BACK_HOURS
 from core.events.series import SeriesSet, cross
-from core.events.stream import EventKind, seconds
+from core.events.stream import seconds
+from core.kinds import EventKind
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -17,7 +18,6 @@ FloatArray = npt.NDArray[np.float64]
 HOUR = 3600
 _WORK_PER_BLOCK = 20_000_000
 """Upper bound of (events x instances) looked at together: temporary arrays stay below about 1 GB."""
-_KINDS = list(EventKind)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Block:
 
     def only(self, *kinds: EventKind) -> "Block":
         """Keep the events of some kinds."""
-        return self.where(np.isin(self.kind, [_KINDS.index(kind) for kind in kinds]))
+        return self.where(np.isin(self.kind, [kind.number for kind in kinds]))
 
     def regrouped(self, members: npt.NDArray[np.bool_]) -> "Block":
         """Let items be numbers of categories; an event is there once for each category that its item is a member of.

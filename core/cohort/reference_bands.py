@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.cohort.instance_blocks import Block
 from core.events.parts import Spill
-from core.events.stream import EventKind
+from core.kinds import VALUE_EVENTS
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -151,7 +151,7 @@ class BandCollector:
         block : Block
             The same events, and their instances.
         """
-        results = block.only(EventKind.LAB_RESULT, EventKind.OBSERVATION)
+        results = block.only(*VALUE_EVENTS)
         results = results.where(np.isfinite(results.value))
         self._periods.see(results.known_at, block.snapshot)
         when = self._patient_cells(events)[results.patient] if self._shifted else results.known_at

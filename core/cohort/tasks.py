@@ -1,6 +1,6 @@
-"""Tasks and decisions: which labs and drugs are asked about, and what was done in the 24 h after each snapshot."""
+"""Tasks and decisions: what could be ordered or given, and what was in the 24 h after each snapshot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from core.events.series import SeriesSet
 from core.events.stays import DAY
-from core.events.stream import LAB_KINDS, MEDICATION_KINDS, of_kind, seconds, task_key
-from core.vocabulary import Kind
+from core.events.stream import of_kind, seconds
+from core.kinds import Kind, task_key
 
 IntArray = npt.NDArray[np.int64]
 
@@ -60,8 +60,8 @@ class TaskCollector:
         """
         is_decision = events["is_decision"].to_numpy()
         n = max(len(instances), 1)
-        for kind, kinds in ((Kind.LAB_ORDER, LAB_KINDS), (Kind.MEDICATION, MEDICATION_KINDS)):
-            chosen = events.loc[is_decision & of_kind(events, kinds), ["patient_id", "time", "item"]]
+        for kind in Kind:
+            chosen = events.loc[is_decision & of_kind(events, kind.events), ["patient_id", "time", "item"]]
             instance = _instance_of(chosen, events["patient_id"].cat.categories, instances)
             inside = instance >= 0
             item = chosen["item"].cat.codes.to_numpy()[inside].astype(np.int64)
@@ -73,13 +73,13 @@ class TaskCollector:
                 self._rows.setdefault((kind, number), []).append(rows[first:end])
         self._n_instances += len(instances)
 
-    def tasks(self, min_positive: int) -> Tasks:
-        """Return the tasks with at least `min_positive` instances with the decision."""
+    def tasks(self, positives_needed: Callable[[Kind], int]) -> Tasks:
+        """Return the tasks with enough instances with the decision for their kind."""
         keys: list[tuple[str, str, str]] = []
         columns: list[npt.NDArray[np.int32]] = []
         for (kind, number), rows in self._rows.items():
             item = self._items[number]
-            if item and sum(map(len, rows)) >= min_positive:
+            if item and sum(map(len, rows)) >= positives_needed(kind):
                 keys.append((kind.value, self._names[number], task_key(kind, item)))
                 columns.append(np.concatenate(rows))
         order = sorted(range(len(keys)), key=lambda i: (keys[i][0], keys[i][1].casefold(), keys[i][2]))

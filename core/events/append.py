@@ -7,7 +7,8 @@ import pandas as pd
 
 from core.events.mapping import SiteMapping
 from core.events.reading import is_decision
-from core.events.stream import EVENT_COLUMNS, EventKind, finish_events, of_kind
+from core.events.stream import EVENT_COLUMNS, finish_events, of_kind
+from core.kinds import EventKind
 
 TRAIL_COLUMNS = ("patient_id", "time", "kind", "item", "old_value", "old_text", "new_value", "new_text")
 

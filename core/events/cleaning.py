@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.events.code_book import KIND_NAMES, CodeBook, Subjects, kind_number, ranked
+from core.events.code_book import CodeBook, Subjects, ranked
 from core.events.mapping import SiteMapping
 from core.events.parts import Spill, StoredStream, Vocabulary
-from core.events.stream import EventKind
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units, numbers_in_texts
+from core.kinds import VALUE_EVENTS, EventKind, Kind
 
 HashArray = npt.NDArray[np.uint64]
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -113,7 +113,6 @@ def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
     return mark
 
 
-VALUE_KINDS = (EventKind.LAB_RESULT, EventKind.OBSERVATION)
 _MOST_PARTS = 400
 """As many files may be open at a time."""
 
@@ -158,7 +157,7 @@ class Settling:
         of_item = [names.get(item, item) for item in items]
         all_names, name_of_item = ranked(of_item)
         of_code = [self._unit(each.unit) for each in found]
-        fallback = [mapping.units.get(each.item, "") if each.kind in VALUE_KINDS else "" for each in found]
+        fallback = [mapping.units.get(each.item, "") if each.kind in VALUE_EVENTS else "" for each in found]
         of_column = [self._unit(unit) for unit in units]
         all_units = sorted({*of_code, *fallback, *of_column, *known_units(mapping, main_units or {})})
         place = {unit: i for i, unit in enumerate(all_units)}
@@ -170,7 +169,7 @@ class Settling:
         self._number_of_text = numbers_in_texts(all_texts)
         self._kind_of_code = book.kinds()
         self._vocabulary = Vocabulary(items, all_units, all_texts, all_names, name_of_item, [])
-        self._asked = np.zeros((len(KIND_NAMES), len(items)), dtype=bool)
+        self._asked = np.zeros((len(EventKind), len(items)), dtype=bool)
         self._end = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self.n_duplicates = self.n_from_text = self._n_events = 0
@@ -241,7 +240,7 @@ class Settling:
         codes = rows.pop("code").to_numpy()
         kind, item = self._kind_of_code[codes], self._item_of_code[codes]
         text = self._rank_of_text[rows["text"].to_numpy()]
-        is_value = np.isin(kind, [kind_number(each) for each in VALUE_KINDS])
+        is_value = np.isin(kind, [each.number for each in VALUE_EVENTS])
         value, n_filled = fill_from_texts(rows["value"].to_numpy(), self._number_of_text[text], is_value)
         value, unit = self.cleaner.look(value, item, self._units(codes, rows["unit"].to_numpy()), is_value)
         self.n_from_text += n_filled
@@ -259,7 +258,7 @@ class Settling:
     def _settled(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Settle the values, mark decisions and sort; `core.events.stream.finish_events` gives the same order."""
         kind, item = rows["kind"].to_numpy(), rows["item"].to_numpy()
-        is_value = np.isin(kind, [kind_number(each) for each in VALUE_KINDS])
+        is_value = np.isin(kind, [each.number for each in VALUE_EVENTS])
         value, unit = self.cleaner.settle(rows["value"].to_numpy(), item, rows["unit"].to_numpy(), is_value)
         marks = decision_marks(kind, item, self._mapping, self._asked)
         rows = rows.assign(value=value, unit=unit, is_decision=marks)
@@ -278,7 +277,7 @@ def decision_marks(
     kind, item : array of int, shape (n_events,)
         Places in `EventKind` and among the items.
     mapping : SiteMapping
-        Its ``lab_tasks_from`` and ``medication_tasks_from`` decide.
+        Its `decision_source` of every kind of decision.
     asked : array of bool, shape (n_kinds, n_items)
         Whether an item occurs in a kind, anywhere in the source.
 
@@ -287,15 +286,11 @@ def decision_marks(
     array of bool, shape (n_events,)
     """
     mark = np.zeros(len(kind), dtype=bool)
-    for source, order, done in (
-        (mapping.lab_tasks_from, EventKind.LAB_ORDER, EventKind.LAB_RESULT),
-        (mapping.medication_tasks_from, EventKind.MEDICATION_ORDER, EventKind.ADMINISTRATION),
-    ):
-        is_order, is_done = kind == kind_number(order), kind == kind_number(done)
-        if source == "order":
-            mark |= is_order
-        elif source == "auto":
-            mark |= is_order | (is_done & ~asked[kind_number(order), item])
-        else:
-            mark |= is_done
+    for each in Kind:
+        order, done = each.record.order.number, each.record.done.number
+        source = mapping.decision_source(each)
+        if source != "done":
+            mark |= kind == order
+        if source != "order":
+            mark |= (kind == done) & ~(asked[order, item] & (source == "auto"))
     return mark

@@ -11,13 +11,12 @@ import pandas as pd
 from core.errors import MappingError
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, normalise
-from core.events.stream import LAB_KINDS, MEDICATION_KINDS, EventKind
+from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind
 
 UNKNOWN = "code that no rule of the mapping recognises"
 IGNORED_ITEM = "item that the mapping ignores"
 WORD_DOES_NOT_COUNT = "event word that does not count"
 WORD_UNKNOWN = "event word that the mapping does not know"
-KIND_NAMES = [kind.value for kind in EventKind]
 LEFT_OUT = -1
 """Code of "no kind" where kinds are numbered."""
 _N_EXAMPLES_KEPT = 20
@@ -38,11 +37,6 @@ class Recognised:
     """Why it is left out."""
     counted_as: EventKind | None = None
     """The kind under which an ignored item is counted all the same."""
-
-
-def kind_number(kind: EventKind | None) -> int:
-    """Position of a kind in `EventKind`, `LEFT_OUT` for None."""
-    return LEFT_OUT if kind is None else KIND_NAMES.index(kind.value)
 
 
 def recognise(code: str, mapping: SiteMapping) -> Recognised:
@@ -77,11 +71,11 @@ def recognise(code: str, mapping: SiteMapping) -> Recognised:
 
 
 def _item(kind: EventKind, spelling: str, mapping: SiteMapping) -> str:
-    if kind in MEDICATION_KINDS:
-        return mapping.item_key(spelling)
     if kind is EventKind.SEX:
         return _SEX.get(normalise(spelling), "")
-    return normalise(spelling, keep_case=True)
+    decision = KIND_OF_EVENT.get(kind)
+    folds_case = decision is not None and decision.record.folds_case
+    return normalise(spelling, keep_case=not folds_case or mapping.keep_case)
 
 
 def _with_event_word(found: Recognised, word: str | None, mapping: SiteMapping) -> Recognised:
@@ -136,7 +130,9 @@ class CodeBook:
 
     def kinds(self) -> npt.NDArray[np.int8]:
         """Kind number of every code, and `LEFT_OUT` at the end for "no code" (index -1)."""
-        return np.array([kind_number(found.kind) for found in self.found] + [LEFT_OUT], dtype=np.int8)
+        return np.array(
+            [LEFT_OUT if found.kind is None else found.kind.number for found in self.found] + [LEFT_OUT], dtype=np.int8
+        )
 
     def names(self) -> dict[str, str]:
         """Names for people by item: the mapping's, else a description, else the most frequent spelling."""
@@ -206,11 +202,11 @@ class CodeBook:
         Raises
         ------
         MappingError
-            When no code is an admission, or none a lab or a drug.
+            When no code is an admission, or none tells of a kind of decision.
         """
         kinds = {found.kind for found in self.found}
-        for wanted, words in (({EventKind.ADMISSION}, "admission"), ({*LAB_KINDS, *MEDICATION_KINDS}, "lab or drug")):
-            if not kinds & wanted:
+        for wanted, words in (({EventKind.ADMISSION}, "admission"), (KIND_OF_EVENT.keys(), ITEM_WORDS)):
+            if wanted.isdisjoint(kinds):
                 frequent = ", ".join(self._codes[i] for i in self._by_frequency(range(len(self._codes)))[:5])
                 raise MappingError(
                     f"Mapping {self.mapping.name!r} recognises no {words} among the {len(self._codes):,} codes of "

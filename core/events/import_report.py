@@ -10,7 +10,8 @@ import pandas as pd
 
 from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
-from core.events.stream import LAB_KINDS, PATIENT_KINDS, EventKind, of_kind, seconds
+from core.events.stream import of_kind, seconds
+from core.kinds import PATIENT_EVENTS, EventKind, Kind
 
 N_EXAMPLES = 8
 """How many codes or items a line of the report names."""
@@ -118,9 +119,10 @@ class ImportReport:
     n_instances: int
     n_cut_windows: int
     n_features: int
-    n_lab_tasks: int
-    n_medication_tasks: int
-    min_positive: int
+    n_tasks: dict[str, int]
+    """By `core.kinds.Kind`."""
+    min_positive: dict[str, int]
+    """Positive instances that a task of each kind needs."""
     outside_stays: tuple[OutsideStays, ...] = ()
     share_midnight: float = 0.0
     """Share of events other than births and deaths whose time is midnight, in [0, 1]."""
@@ -193,8 +195,13 @@ class ImportReport:
             ("stays", f"{stays.n_stays:,}" + (f" ({extra})" if extra else "")),
             ("patient-state instances", f"{self.n_instances:,} ({self.n_cut_windows:,} with a cut window)"),
             ("features", f"{self.n_features:,}"),
-            ("lab-order tasks", f"{self.n_lab_tasks:,} with at least {self.min_positive} positive instances"),
-            ("medication tasks", f"{self.n_medication_tasks:,} with at least {self.min_positive} positive instances"),
+            *(
+                (
+                    f"{kind.words.noun.replace(' ', '-')} tasks",
+                    f"{self.n_tasks[kind]:,} with at least {self.min_positive[kind]} positive instances",
+                )
+                for kind in Kind
+            ),
         ]
 
     def _recognised(self) -> list[tuple[str, str]]:
@@ -280,7 +287,7 @@ def _examples(examples: tuple[tuple[str, int], ...]) -> str:
     return shown + (", ..." if len(examples) > N_EXAMPLES else "")
 
 
-_CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_KINDS, EventKind.ADMISSION, EventKind.DISCHARGE)]
+_CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_EVENTS, EventKind.ADMISSION, EventKind.DISCHARGE)]
 
 
 class StreamChecks:
@@ -304,7 +311,7 @@ class StreamChecks:
             of_this = of_kind(events, [kind])
             self._n_of_kind[kind] += int(of_this.sum())
             self._n_outside[kind] += int((of_this & ~inside).sum())
-        time = events.loc[~of_kind(events, PATIENT_KINDS), "time"]
+        time = events.loc[~of_kind(events, PATIENT_EVENTS), "time"]
         self._n_timed += len(time)
         self._n_midnight += int((seconds(time) % 86400 == 0).sum())
         self.n_results_before_order += _n_results_before_order(events)
@@ -327,7 +334,7 @@ class StreamChecks:
     def _add_outside_life(self, events: pd.DataFrame, patients: pd.DataFrame) -> None:
         numbers = events["patient_id"].cat.codes.to_numpy()
         by_patient = patients.set_index("patient_id").loc[events["patient_id"].cat.categories]
-        own = ~of_kind(events, PATIENT_KINDS)
+        own = ~of_kind(events, PATIENT_EVENTS)
         time = events["time"].to_numpy()
         birth = by_patient["birth_time"].to_numpy().astype("datetime64[us]")[numbers]
         death = by_patient["death_time"].to_numpy().astype("datetime64[us]")[numbers]
@@ -352,12 +359,11 @@ def _inside_stays(events: pd.DataFrame, stays: pd.DataFrame) -> np.ndarray[tuple
 
 
 def _n_results_before_order(events: pd.DataFrame) -> int:
-    """Results of items that have orders, known before the patient's first order of the item."""
-    labs = events.loc[of_kind(events, LAB_KINDS), ["patient_id", "item", "kind", "time", "known_at"]]
-    is_order = (labs["kind"] == EventKind.LAB_ORDER.value).to_numpy()
-    if not is_order.any():
-        return 0
-    keys = ["patient_id", "item"]
-    first = labs[is_order].groupby(keys, observed=True)["time"].min().rename("ordered").reset_index()
-    results = labs[~is_order].merge(first, on=keys, how="inner")
-    return int((results["known_at"] < results["ordered"]).sum())
+    """Count results of items that have orders, known before the patient's first order of the item."""
+    n, keys = 0, ["patient_id", "item"]
+    for kind in (each for each in Kind if "pending" in each.record.features):
+        orders = events.loc[of_kind(events, [kind.record.order]), [*keys, "time"]]
+        first = orders.groupby(keys, observed=True)["time"].min().rename("ordered").reset_index()
+        results = events.loc[of_kind(events, [kind.record.done]), [*keys, "known_at"]].merge(first, on=keys)
+        n += int((results["known_at"] < results["ordered"]).sum())
+    return n

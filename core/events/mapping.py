@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from core.errors import MappingError
 from core.events.plausibility import RULES, Bounds
-from core.events.stream import EventKind
+from core.kinds import ITEM_WORDS, EventKind, Kind
 
 _GROUPS = {"item", "unit", "event"}
 
@@ -52,6 +52,12 @@ def _checked_check(name: str) -> str:
     if name not in known:
         raise ValueError(f"is no check of an import; known are {', '.join(known)}")
     return name
+
+
+def _checked_item_word(word: str) -> str:
+    if word not in (kind.words.item for kind in Kind):
+        raise ValueError(f"is no {ITEM_WORDS}")
+    return word
 
 
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
@@ -146,7 +152,8 @@ class Category(_Strict):
     """A lab panel or drug class: what holds for any of its members becomes features of its own."""
 
     name: str = Field(min_length=1)
-    kind: Literal["lab", "drug"]
+    kind: Annotated[str, AfterValidator(_checked_item_word)]
+    """What its items are: "lab" or "drug", as in the words of `core.kinds.Kind`."""
     items: tuple[Pattern, ...] = Field(min_length=1)
     """Regular expressions; an item is a member when one of them matches its whole group key."""
 
@@ -171,6 +178,8 @@ class SiteMapping(_Strict):
     simulated: bool = False
     snapshot_hour: int = Field(default=8, ge=0, le=23)
     min_positive: int = Field(default=20, ge=1)
+    min_positive_of_kind: dict[Kind, Annotated[int, Field(ge=1)]] = {}
+    """Instead of `min_positive`, by kind of decision."""
     patient_prefix: str = ""
     patient_digits: int = Field(default=0, ge=0, le=19)
     result_delay_minutes: int = Field(default=0, ge=0)
@@ -221,9 +230,14 @@ class SiteMapping(_Strict):
         meanings = (("counts", words.counts), ("does_not_count", words.does_not_count), ("stops", words.stops))
         return {normalise(word): meaning for meaning, group in meanings for word in group}
 
-    def item_key(self, raw: str) -> str:
-        """Group key of a drug name as the source spells it."""
-        return normalise(raw, keep_case=self.keep_case)
+    def decision_source(self, kind: Kind) -> Literal["auto", "order", "done"]:
+        """Return which events of a kind are decisions; "auto": orders for items that have any, else what was done."""
+        setting = str(getattr(self, kind.record.setting)) if kind.record.setting else "auto"
+        return "auto" if setting == "auto" else "order" if setting == "order" else "done"
+
+    def positives_needed(self, kind: Kind) -> int:
+        """Return how many positive instances a task of a kind needs."""
+        return self.min_positive_of_kind.get(kind) or kind.record.min_positive or self.min_positive
 
     def patient_id(self, subject: int | str) -> str:
         """Pseudonym as people see it: ``SIM-0412`` for subject 412 with prefix ``SIM-`` and 4 digits.

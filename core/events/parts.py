@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.events.code_book import KIND_NAMES
-from core.events.stream import EVENT_COLUMNS, EventKind, finish_events, of_kind
+from core.events.stream import EVENT_COLUMNS, finish_events, of_kind
+from core.kinds import EVENT_NAMES, EventKind
 
 
 class Spill(Protocol):
@@ -181,7 +181,7 @@ class StoredStream:
         self._types = {
             name: pd.CategoricalDtype(pd.Index(categories, dtype="str")) for name, categories in texts.items()
         }
-        self._types["kind"] = pd.CategoricalDtype(KIND_NAMES)
+        self._types["kind"] = pd.CategoricalDtype(EVENT_NAMES)
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """Read the parts back, one after the other."""

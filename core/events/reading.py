@@ -8,11 +8,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.cleaning import RowHashes, Settling, decision_marks
-from core.events.code_book import CodeBook, Subjects, Words, kind_number
+from core.events.code_book import CodeBook, Subjects, Words
 from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
-from core.events.stream import EventKind
+from core.kinds import EventKind
 
 NO_CODE = "row without a code"
 NO_TIME = "event without a time"
@@ -84,7 +84,7 @@ class StreamBuilder:
         hashes = self._hashes.add(chunk, code)
         kinds = self._book.kinds()[ids]
         keep = kinds >= 0
-        timeless = keep & chunk["time"].isna().to_numpy() & (kinds != kind_number(EventKind.SEX))
+        timeless = keep & chunk["time"].isna().to_numpy() & (kinds != EventKind.SEX.number)
         if timeless.any():
             self._without_time.update(ids[timeless].tolist())
             keep &= ~timeless
@@ -123,7 +123,7 @@ class StreamBuilder:
     ) -> npt.NDArray[np.datetime64]:
         """When an event could be known: never before it happened."""
         delay = np.timedelta64(self._mapping.result_delay_minutes, "m")
-        assumed = np.where(kinds == kind_number(EventKind.LAB_RESULT), time + delay, time)
+        assumed = np.where(kinds == EventKind.LAB_RESULT.number, time + delay, time)
         if "known_at" not in chunk:
             return assumed
         told = chunk["known_at"].to_numpy(dtype="datetime64[us]")
@@ -157,7 +157,7 @@ class StreamBuilder:
         Raises
         ------
         MappingError
-            When the mapping recognised no admission, or no lab and no drug.
+            When the mapping recognised no admission, or nothing that could be a task.
         """
         self._book.refuse_useless()
         settling = Settling(

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.import_report import StayCounts
-from core.events.stream import EventKind, of_kind, seconds
+from core.events.stream import of_kind, seconds
+from core.kinds import EventKind
 
 HOURS_IN_WINDOW = 24
 DAY = 24 * 3600

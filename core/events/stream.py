@@ -1,68 +1,17 @@
 """The event stream: what every health record source becomes before anything else looks at it."""
 
 from collections.abc import Iterable
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.vocabulary import Kind
+from core.kinds import EVENT_NAMES, EventKind, task_of
 
 IntArray = npt.NDArray[np.int64]
 
 EVENT_COLUMNS = ("patient_id", "time", "known_at", "kind", "item", "name", "value", "text", "unit", "is_decision")
 """Columns of `core.cohort.cohort.Cohort.events`, in this order."""
-
-
-class EventKind(StrEnum):
-    """What a recognised event is."""
-
-    ADMISSION = "ADMISSION"
-    DISCHARGE = "DISCHARGE"
-    UNIT = "UNIT"
-    """Arrival on a care unit; the item is the unit's name."""
-    LAB_ORDER = "LAB_ORDER"
-    """A lab was ordered, or its specimen taken."""
-    LAB_RESULT = "LAB_RESULT"
-    OBSERVATION = "OBSERVATION"
-    """A vital sign or another measured value that nobody orders: it describes the state and is never a task."""
-    MEDICATION_ORDER = "MEDICATION_ORDER"
-    """A drug order started."""
-    MEDICATION_STOP = "MEDICATION_STOP"
-    ADMINISTRATION = "ADMINISTRATION"
-    BIRTH = "BIRTH"
-    DEATH = "DEATH"
-    SEX = "SEX"
-    """The item is "F" or "M"."""
-
-
-LAB_KINDS = (EventKind.LAB_ORDER, EventKind.LAB_RESULT)
-MEDICATION_KINDS = (EventKind.MEDICATION_ORDER, EventKind.MEDICATION_STOP, EventKind.ADMINISTRATION)
-PATIENT_KINDS = (EventKind.BIRTH, EventKind.DEATH, EventKind.SEX)
-
-
-def task_key(kind: Kind, item: str) -> str:
-    """Name a task so that it stays the same from import to import.
-
-    Parameters
-    ----------
-    kind : Kind
-        Lab order or medication.
-    item : str
-        The group key of its events.
-
-    Returns
-    -------
-    str
-        ``"LAB_ORDER/50912"``.
-
-    Examples
-    --------
-    >>> task_key(Kind.LAB_ORDER, "50912")
-    'LAB_ORDER/50912'
-    """
-    return f"{kind.value}/{item}"
 
 
 def decision_events(events: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -80,9 +29,8 @@ def decision_events(events: pd.DataFrame, key: str) -> pd.DataFrame:
     DataFrame
         Its rows, in the order of `events`; their ``time`` is when the decision was taken.
     """
-    kind, _, item = key.partition("/")
-    kinds = LAB_KINDS if kind == Kind.LAB_ORDER.value else MEDICATION_KINDS
-    return events[of_kind(events, kinds) & events["is_decision"].to_numpy() & (events["item"] == item).to_numpy()]
+    kind, item = task_of(key)
+    return events[of_kind(events, kind.events) & events["is_decision"].to_numpy() & (events["item"] == item).to_numpy()]
 
 
 def of_kind(events: pd.DataFrame, kinds: Iterable[EventKind]) -> npt.NDArray[np.bool_]:
@@ -140,7 +88,7 @@ def finish_events(frame: pd.DataFrame, keep: tuple[str, ...] = ()) -> pd.DataFra
         if name in ("patient_id", "item", "name", "text", "unit"):
             column = _sorted_categories(column)
         elif name == "kind":
-            column = column.astype(pd.CategoricalDtype([kind.value for kind in EventKind]))
+            column = column.astype(pd.CategoricalDtype(EVENT_NAMES))
         columns[name] = column
     events = pd.DataFrame(columns)
     keys = [events[name].cat.codes.to_numpy() for name in ("text", "unit", "item", "kind")]

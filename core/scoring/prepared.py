@@ -13,9 +13,9 @@ from scipy import sparse
 from core.errors import InvalidInputError, TaskNotScorableError
 from core.features import SparseStandardizer, positive_decisions, wilcoxon_table
 from core.graph.feature_rows import FeatureRows, RoomForRows
+from core.kinds import Kind
 from core.scoring.parameters import ScoringParameters
 from core.validation import FloatArray, IntArray, Matrix
-from core.vocabulary import Kind
 
 Evidence: TypeAlias = Mapping[str, NDArray[Any]]
 """Arrays of one finished task by name; fit for an .npz file without pickle."""
@@ -29,13 +29,13 @@ class DayContext:
 
     Parameters
     ----------
-    is_lab : bool array of shape (n_tasks,)
-        Lab orders; the rest are medications.
+    kinds : int array of shape (n_tasks,)
+        Position of each task's kind in `Kind`.
     groups : int array of shape (n_tasks,)
         Order groups; a task that is alone has its own.
     """
 
-    is_lab: NDArray[np.bool_]
+    kinds: IntArray
     groups: IntArray
 
     @classmethod
@@ -58,7 +58,7 @@ class DayContext:
             )
         names = [name or f"\0{place}" for place, name in enumerate(order_groups)]
         groups = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)[1]
-        return cls(np.array([kind == Kind.LAB_ORDER for kind in kinds], dtype=bool), groups.astype(np.int64))
+        return cls(np.array([list(Kind).index(Kind(kind)) for kind in kinds]), groups.astype(np.int64))
 
     @classmethod
     def needed(cls, kinds: Sequence[str] | None, order_groups: Sequence[str] | None, n_tasks: int) -> "DayContext":
@@ -71,17 +71,17 @@ class DayContext:
         return cls.of(kinds, order_groups)
 
     def other_counts(self, decisions: sparse.csc_array, task: int) -> FloatArray:
-        """Count other labs and other drugs decided for each instance; shape (n_instances, 2)."""
+        """Count the other tasks of each kind decided for each instance; shape (n_instances, n_kinds)."""
         outside = self.groups != self.groups[task]
-        chosen = np.column_stack((outside & self.is_lab, outside & ~self.is_lab))
+        chosen = np.column_stack([outside & (self.kinds == kind) for kind in np.unique(self.kinds)])
         return np.asarray(decisions @ chosen.astype(np.float64))
 
     def features(self, decisions: sparse.csc_array, task: int, n_past: int) -> NDArray[np.float32]:
-        """Standardise log(1 + count) by the past, times `COUNT_WEIGHT`; shape (n_instances, 2)."""
+        """Standardise log(1 + count) by the past, times `COUNT_WEIGHT`; shape (n_instances, n_kinds)."""
         logs = np.log1p(self.other_counts(decisions, task))
         past = logs[:n_past]
         spread = past.std(axis=0)
-        scale = np.divide(COUNT_WEIGHT, spread, out=np.zeros(2), where=spread > 0)
+        scale = np.divide(COUNT_WEIGHT, spread, out=np.zeros(len(spread)), where=spread > 0)
         return np.asarray((logs - past.mean(axis=0)) * scale, dtype=np.float32)
 
 

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from core.errors import InvalidInputError
+from core.kinds import Kind
 from core.studies.report_input import StudyInput
 from core.studies.selection import AS_IN_THE_PAPER, Selection, SelectionDesign, choose_cases
-from core.vocabulary import Answer, Decision, Kind
+from core.vocabulary import Answer, Decision
 
 
 @dataclass(frozen=True)

@@ -231,7 +231,7 @@ class AlertRateCurve:
     """True-alert rate over alert budgets for one kind of alert."""
 
     name: str
-    """ "both", "omission", "commission", "LAB_ORDER", "MEDICATION"."""
+    """ "both", "omission", "commission", or the key of a kind of decision."""
     points: tuple[BudgetPoint, ...]
     positive_share: Estimate
     """Weighted share of relevant cases among all candidates of this kind: the line below which a list is no help."""

@@ -68,7 +68,7 @@ class StudyInput:
     n_patient_days : float or None
         Patient-days over which alerts are counted; `n_instances` when left out.
     budgets : mapping of str to sequence of Budget
-        Curve name ("both", "omission", "commission", "LAB_ORDER", "MEDICATION") to its budgets with thresholds counted
+        Curve name ("both", "omission", "commission", or the key of a kind) to its budgets with thresholds counted
         over the whole run. A curve that is missing gets its thresholds from the weights.
     headline_budget : float
         Alerts per patient-day quoted in the headline.

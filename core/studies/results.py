@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from core.kinds import Kind
 from core.statistics.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha, raw_agreement
 from core.statistics.alert_rate import true_alert_rate, weighted_share
 from core.statistics.auc import delong_interval, delong_paired, roc_curve, task_macro_auc
@@ -34,7 +35,7 @@ from core.studies.report import (
     SubgroupReport,
 )
 from core.studies.report_input import StudyArrays
-from core.vocabulary import VOTES, CaseState, Decision, Kind
+from core.vocabulary import VOTES, CaseState, Decision
 
 GROUPINGS = {"kind": "kind", "decision": "decision", "sex": "sex", "age band": "age_band", "unit": "unit"}
 """What divides cases into subgroups, and the column that says so."""
@@ -176,7 +177,7 @@ def _alert_rates(study: StudyArrays, y: FloatArray) -> tuple[AlertRateCurve, ...
     everything = np.ones(study.n, dtype=bool)
     curves = {"both": everything}
     curves |= {str(d): study.column("decision") == d for d in Decision}
-    curves |= {str(k): study.column("kind") == k for k in Kind}
+    curves |= dict(_by_kind(study))
     return tuple(_alert_rate(study, name, inside, y) for name, inside in curves.items())
 
 
@@ -214,17 +215,22 @@ def _case_uses(study: StudyArrays, labels: CaseLabels, states: tuple[CaseState, 
     )
 
 
+def _by_kind(study: StudyArrays) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Mark the cases of every kind of decision that has any."""
+    kinds = study.column("kind")
+    return [(kind.value, kinds == kind) for kind in Kind if (kinds == kind).any()]
+
+
 def agreement_report(study: StudyArrays) -> AgreementReport:
     """Agreement on the answers and on "positive or not": overall, by kind, decision, task and pair of readers."""
     votes, positive = votes_of(study.answers), positive_votes(study.answers)
     tasks, names = study.column("task_key"), study.column("task_name")
     by_task = [(str(names[tasks == key][0]), tasks == key) for key in sorted(set(tasks))]
-    by_kind = [(str(kind), study.column("kind") == kind) for kind in Kind]
     by_decision = [(str(decision), study.column("decision") == decision) for decision in Decision]
     return AgreementReport(
         answers=agreement_figures(study, "all cases", votes, n_categories=len(VOTES)),
         positive=agreement_figures(study, "all cases", positive, n_categories=2),
-        by_kind=_each(study, positive, by_kind),
+        by_kind=_each(study, positive, _by_kind(study)),
         by_decision=_each(study, positive, by_decision),
         by_task=_each(study, positive, by_task),
         pairs=_pairs(study, positive),

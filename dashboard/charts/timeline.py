@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alertreview.alerts.models import Timeline, TimelineDrug, TimelineLab
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, bare_axis, layout, line, note, safe
 from dashboard.charts.palette import Palette
 from dashboard.texts import number, plural, short_time, shorten
@@ -154,9 +155,9 @@ def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[J
         yref="y",
         size=12,
     )
-    act = "orders" if frame.kind is Kind.LAB_ORDER else "given"
-    name = safe(data.decision_name, size.name_length - (0 if size.phone else 7))
-    title = f"<b>{name}</b>" if size.phone else f"<b>{name} {act}</b>"
+    done = frame.kind.words.done
+    name = safe(data.decision_name, size.name_length - (0 if size.phone else len(done) + 1))
+    title = f"<b>{name}</b>" if size.phone else f"<b>{name} {done}</b>"
     return [trace], axes, [box], [words, _lane_name(frame, title, 0.5, "y")]
 
 
@@ -165,15 +166,14 @@ def _window_words(frame: _Frame) -> str:
     if frame.decision is Decision.OMISSION:
         if frame.size.phone:
             return "none"
-        return "no order" if frame.kind is Kind.LAB_ORDER else "not given"
+        return f"not {frame.kind.words.done}"
     times = frame.timeline.orders_in_window
     if not times:
-        return "ordered" if frame.kind is Kind.LAB_ORDER else "given"
+        return frame.kind.words.done
     if frame.size.phone:
         return f"{times[0]:%H:%M}"
-    verb = "ordered" if frame.kind is Kind.LAB_ORDER else "given"
     more = f" +{len(times) - 1}" if len(times) > 1 else ""
-    return f"{verb} {times[0]:%H:%M}{more}"
+    return f"{frame.kind.words.done} {times[0]:%H:%M}{more}"
 
 
 def _lane_name(frame: _Frame, text: str, y: float, yref: str) -> Json:
@@ -384,9 +384,9 @@ def _time_axis(frame: _Frame) -> Json:
 def _sentence(frame: _Frame) -> str:
     """Return the figure in words, for screen readers."""
     data = frame.timeline
-    act = "orders" if frame.kind is Kind.LAB_ORDER else "administrations"
+    act = frame.kind.words.act
     begin = short_time(data.snapshot_at + timedelta(hours=frame.start))
-    before, inside = plural(len(data.past_orders), act[:-1], act), len(data.orders_in_window) or "none"
+    before, inside = plural(len(data.past_orders), act), len(data.orders_in_window) or "none"
     snapshot = f"the snapshot at {short_time(data.snapshot_at)}"
     parts = [
         f"Time line from {begin} to {snapshot} and the {frame.window:.0f} h decision window after it.",

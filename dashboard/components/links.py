@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
-from core.vocabulary import Decision, Kind, RunId
+from core.kinds import Kind
+from core.vocabulary import Decision, RunId
 
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 """Alerts per patient-day that the slider offers."""

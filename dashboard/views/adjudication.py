@@ -9,7 +9,7 @@ from alertreview.review.adjudication import AdjudicationCase
 from alertreview.rights import Action, roles_that_may
 from alertreview.studies.models import StudyView
 from core.errors import AlertReviewError
-from core.vocabulary import Answer, CaseId, Kind, PersonId
+from core.vocabulary import Answer, CaseId, PersonId
 from dashboard import texts
 from dashboard.charts.timeline import PHONE, REVIEW, timeline
 from dashboard.components import cards, links
@@ -85,8 +85,7 @@ def _acting() -> PersonView | None:
 
 
 def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting: tuple[int, ...]) -> None:
-    verb = "ordered" if case.kind is Kind.LAB_ORDER else "given"
-    was = f"was {verb}" if case.decision == "commission" else f"was not {verb}"
+    was = f"was {'' if case.decision == 'commission' else 'not '}{case.kind.words.done}"
     place = waiting.index(case.case_id) + 1
     st.markdown(f"# {texts.plain(case.task_name)} {was}", anchors=False)
     st.markdown(cards.muted(f"{place} of {texts.plural(len(waiting), 'case')} that wait for you"))

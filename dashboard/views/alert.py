@@ -4,7 +4,7 @@ import streamlit as st
 
 from alertreview.alerts.models import AlertDetail
 from core.errors import NotFoundError, RefusedError
-from core.vocabulary import AlertId, Decision, Kind
+from core.vocabulary import AlertId, Decision
 from dashboard import texts
 from dashboard.charts.bars import features
 from dashboard.charts.histogram import histogram
@@ -208,7 +208,7 @@ def _scores(detail: AlertDetail) -> None:
 
 def _score_sentence(detail: AlertDetail) -> str:
     """Say in words how the score came about."""
-    asked = "ordered" if detail.row.kind is Kind.LAB_ORDER else "given"
+    asked = detail.row.kind.words.done
     share = texts.percent(detail.task_positive_share)
     expected = asked if detail.row.decision is Decision.OMISSION else f"not {asked}"
     how = ""

@@ -10,6 +10,7 @@ from alertreview.reports import figures
 from alertreview.reports.plot import Plot
 from alertreview.reports.signing import content_hash
 from alertreview.rights import Action
+from core.kinds import Kind
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AlertRateCurve, ResultSet, StudyReport
@@ -28,8 +29,7 @@ CURVES = {
     "both": "Both",
     "omission": "Omissions",
     "commission": "Commissions",
-    "LAB_ORDER": "Labs",
-    "MEDICATION": "Drugs",
+    **{kind.value: kind.words.items.capitalize() for kind in Kind},
 }
 
 

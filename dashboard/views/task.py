@@ -1,4 +1,4 @@
-"""Task: how one lab order or medication scores beside another, what the alert budget means for it, and its drift."""
+"""Task: how one task scores beside another, what the alert budget means for it, and its drift."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.task_views import JudgedTask, TaskChoice, TaskView
 from alertreview.scoring.models import RunView
 from core.errors import NotFoundError
-from core.vocabulary import Decision, Kind, TriageState
+from core.vocabulary import Decision, TriageState
 from dashboard import texts
 from dashboard.charts.task import task_histogram
 from dashboard.components import cards, links
@@ -16,8 +16,6 @@ from dashboard.components.runs.drift import drift_card
 from dashboard.components.runs.shown_run import shown_run
 from dashboard.components.worklist.state import show
 from dashboard.context import acting_id, application, colours
-
-KINDS = {Kind.LAB_ORDER: "lab order", Kind.MEDICATION: "medication"}
 
 
 def page() -> None:
@@ -100,7 +98,10 @@ def _header(
 ) -> None:
     group = f"order group {texts.plain(task.order_group, 40)}" if task.order_group else ""
     line = texts.joined(
-        KINDS[task.kind], group, f"run {run.run_id} of {texts.day_time(run.published_at)}", texts.plain(task.scorer, 30)
+        task.kind.words.noun,
+        group,
+        f"run {run.run_id} of {texts.day_time(run.published_at)}",
+        texts.plain(task.scorer, 30),
     )
     with cards.header(texts.plain(task.name, 60), line, simulated=simulated):
         # Both choices stand up here: above one of the figures, it would push that one below the other.
@@ -136,7 +137,6 @@ def _chooser(label: str, name: str, chosen: str, choices: dict[str, TaskChoice])
 
 
 def _tiles(task: TaskView, judged: JudgedTask) -> None:
-    verb = "Ordered" if task.kind is Kind.LAB_ORDER else "Given"
     share = texts.percent(task.n_past_positive / task.n_past) if task.n_past else "–"
     n_alerts = sum(task.n_alerts.values())
     parts = ", ".join(texts.plural(task.n_alerts.get(one, 0), one.value) for one in Decision)
@@ -147,7 +147,11 @@ def _tiles(task: TaskView, judged: JudgedTask) -> None:
     cards.tiles(
         (
             ("Instances scored", f"{task.n_scored:,}", f"against {texts.plural(task.n_past, 'past one')}"),
-            (f"{verb} in the past", share, f"{task.n_past_positive:,} of {task.n_past:,} past instances"),
+            (
+                f"{task.kind.words.done.capitalize()} in the past",
+                share,
+                f"{task.n_past_positive:,} of {task.n_past:,} past instances",
+            ),
             ("Alerts within the budget", f"{n_alerts:,}", parts),
             ("Not yet triaged", f"{n_new:,}", ", ".join(others) or "none acted on"),
             texts.estimate_tile("AUC of the scaled score", judged.auc, _judged_words(judged)),

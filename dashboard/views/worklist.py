@@ -31,7 +31,7 @@ SHOWN = "worklist_shown"
 SELECTED = "worklist_selected"
 FILTER_WORDS = {
     "decision": ("the decision", "Show omissions and commissions"),
-    "kind": ("the kind", "Show labs and drugs"),
+    "kind": ("the kind", "Show all kinds"),
     "unit": ("the unit", "Show all units"),
     "task_key": ("the task", "Show all tasks"),
     "text": ("the search", "Clear the search"),

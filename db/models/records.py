@@ -4,8 +4,10 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from core.vocabulary import InstanceId, Kind, SnapshotId, TaskId
+from core.kinds import Kind
+from core.vocabulary import InstanceId, SnapshotId, TaskId
 from db.models.base import UNSAVED, Column, JsonObject, Record, column
+from db.models.types import words
 
 
 class CohortSnapshot(Record):
@@ -63,7 +65,7 @@ class Instance(Record):
 
 
 class Task(Record):
-    """One lab order or medication; `column_index` is its column in the decisions of the snapshot."""
+    """What could be ordered or given; `column_index` is its column in the decisions of the snapshot."""
 
     __tablename__ = "task"
     __table_args__ = (
@@ -78,7 +80,7 @@ class Task(Record):
     task_key: Column[str]
     name: Column[str]
     """Name for people."""
-    kind: Column[Kind]
+    kind: Column[Kind] = column(words(Kind, "kind", checked=False))
     """Kind of act."""
     order_group: Column[str]
     """Name of the tasks that are usually ordered together; empty when it stands alone."""

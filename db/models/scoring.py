@@ -8,21 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from core.vocabulary import (
-    AlertId,
-    Decision,
-    InstanceId,
-    Kind,
-    RunId,
-    RunStatus,
-    SnapshotId,
-    Split,
-    TaskId,
-    TriageState,
-)
+from core.kinds import Kind
+from core.vocabulary import AlertId, Decision, InstanceId, RunId, RunStatus, SnapshotId, Split, TaskId, TriageState
 from db.models.base import UNSAVED, Column, JsonObject, Record, column
 from db.models.triage import DecisionKey
-from db.models.types import BigId, CompressedVector
+from db.models.types import BigId, CompressedVector, words
 
 
 class ScoringRun(Record):
@@ -214,7 +204,7 @@ class Alert(Record):
     """1 for the most unusual of its list."""
     decision: Column[Decision]
     """Which way the alert points."""
-    kind: Column[Kind]
+    kind: Column[Kind] = column(words(Kind, "kind", checked=False))
     """Kind of the task."""
     unit: Column[str]
     """Care unit of the patient at the instance."""

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from core.kinds import Kind
 from core.vocabulary import (
     Answer,
     CaseId,
     Certainty,
     Decision,
     InstanceId,
-    Kind,
     PersonId,
     RunId,
     SlotState,

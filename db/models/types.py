@@ -114,20 +114,22 @@ class AnswerCode(TypeDecorator[Answer]):
         return None if value is None else Answer(value)
 
 
-def words(vocabulary: type[StrEnum], name: str) -> sa.Enum:
-    """Return a text column that takes only the values of a vocabulary, checked by the database.
+def words(vocabulary: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
+    """Return a text column that takes only the values of a vocabulary.
 
     Parameters
     ----------
     vocabulary : type of StrEnum
-        One of `core.vocabulary`.
+        One of `core.vocabulary`, or `core.kinds.Kind`.
     name : str
         What the check constraint is called, without its prefix.
+    checked : bool
+        The database checks the values too; a new one then needs a migration.
     """
     return sa.Enum(
         vocabulary,
         native_enum=False,
-        create_constraint=True,
+        create_constraint=checked,
         validate_strings=True,
         values_callable=lambda members: [member.value for member in members],
         name=name,

@@ -106,10 +106,10 @@ def test_every_kind_of_error_and_warning_is_explained() -> None:
 
 
 def test_every_word_of_a_state_a_role_or_an_answer_is_in_the_glossary_or_a_guide() -> None:
-    from core import vocabulary
+    from core import kinds, vocabulary
 
     text = written_by_hand().lower()
-    for words in (vocabulary.Role, vocabulary.TriageState, vocabulary.Decision, vocabulary.Kind, vocabulary.Split):
+    for words in (vocabulary.Role, vocabulary.TriageState, vocabulary.Decision, kinds.Kind, vocabulary.Split):
         for word in words:
             assert word.value.lower().replace("_", " ") in text.replace("_", " "), word
 

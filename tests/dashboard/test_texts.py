@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
+from core.kinds import Kind
 from core.statistics.estimate import Estimate, not_computable
-from core.vocabulary import Decision, Kind
+from core.vocabulary import Decision
 from dashboard import texts
 from dashboard.components import links
 

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import InvalidInputError, NotFoundError
-from core.vocabulary import Decision, Kind, TriageState
+from core.kinds import Kind
+from core.vocabulary import Decision, TriageState
 from db.database import Database
 from db.models import ListedAlert, TriageAct
 from db.unit_of_work import UnitOfWork

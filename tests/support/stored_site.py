@@ -14,7 +14,8 @@ from alertreview.alerts.models import LastValue, Timeline
 from alertreview.review.review import ReviewService
 from alertreview.studies.models import ChosenCase, ScorerSays
 from alertreview.studies.studies import StudyService
-from core.vocabulary import Decision, Kind, Role, Split
+from core.kinds import Kind
+from core.vocabulary import Decision, Role, Split
 from db.database import Database
 from db.models import Alert, CohortSnapshot, Instance, ScoringRun, Task
 

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.alerts.models import AlertDetail
-from core.vocabulary import Kind
+from core.kinds import Kind
 from dashboard import texts
 from dashboard.charts.timeline import DESKTOP, PHONE, timeline
 from dashboard.components import cards
@@ -31,21 +31,20 @@ def neighbours(detail: AlertDetail) -> None:
 def _line(detail: AlertDetail) -> str:
     if not detail.neighbours:
         return ""
-    verb = "had the order" if detail.row.kind is Kind.LAB_ORDER else "were given it"
+    had = detail.row.kind.words.had
     return (
-        f"{detail.n_neighbours_decided:,} of {detail.n_neighbours:,} {verb}, the nearest {len(detail.neighbours)} shown"
+        f"{detail.n_neighbours_decided:,} of {detail.n_neighbours:,} {had}, the nearest {len(detail.neighbours)} shown"
     )
 
 
 def _grid(detail: AlertDetail) -> int | None:
     """Draw the rows and return the position of the chosen one."""
-    verb = "Ordered" if detail.row.kind is Kind.LAB_ORDER else "Given"
     rows = [
         {
             "Patient": texts.shorten(neighbour.patient_id, 24),
             "Day": texts.day(neighbour.snapshot_at),
             "Similarity": neighbour.similarity,
-            "After": _after(verb, neighbour.decided, neighbour.hours_to_decision),
+            "After": _after(detail.row.kind, neighbour.decided, neighbour.hours_to_decision),
         }
         for neighbour in detail.neighbours
     ]
@@ -70,8 +69,7 @@ def _grid(detail: AlertDetail) -> int | None:
 def _past_instance(detail: AlertDetail, position: int) -> None:
     past = application().alert_lists.past_instance(detail.row.alert_id, position, acting_id())
     neighbour = detail.neighbours[position]
-    verb = "Ordered" if detail.row.kind is Kind.LAB_ORDER else "Given"
-    what = _after(verb, neighbour.decided, neighbour.hours_to_decision)
+    what = _after(detail.row.kind, neighbour.decided, neighbour.hours_to_decision)
     st.markdown(
         f"**{texts.plain(neighbour.patient_id, 24)}** "
         + cards.muted(texts.joined(texts.day_time(neighbour.snapshot_at), texts.plain(what)))
@@ -80,7 +78,8 @@ def _past_instance(detail: AlertDetail, position: int) -> None:
     cards.figure(chart, f"past-{position}", colours())
 
 
-def _after(verb: str, decided: bool, hours: float | None) -> str:
+def _after(kind: Kind, decided: bool, hours: float | None) -> str:
+    done = kind.words.done
     if not decided:
-        return f"Not {verb.lower()}"
-    return f"{verb}, {texts.hours(hours)} later" if hours is not None else verb
+        return f"Not {done}"
+    return done.capitalize() + ("" if hours is None else f", {texts.hours(hours)} later")

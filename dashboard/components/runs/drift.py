@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from alertreview.alerts.task_views import RunPoint
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 from dashboard import texts
 from dashboard.charts.task import over_runs
 from dashboard.components import cards
@@ -32,10 +33,9 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
             )
             return
         runs = [f"Run {point.run_id}, {texts.day(point.published_at)}" for point in points]
-        verb = {Kind.LAB_ORDER: "ordered", Kind.MEDICATION: "given"}.get(kind, "taken") if kind else "taken"
         with st.grid(3, min_column_width=280):
             with st.container(gap="xsmall"):
-                what = f"Share {verb}" if kind else "Share of decisions taken, mean over tasks"
+                what = f"Share {kind.words.done}" if kind else "Share of decisions taken, mean over tasks"
                 st.markdown(cards.muted(what))
                 series = {
                     "in scored instances": [point.recent_share for point in points],

@@ -7,7 +7,8 @@ import streamlit as st
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.alerts.triage_models import TriageChoice
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 from dashboard.components.links import BUDGETS
 from dashboard.components.worklist.more import draw_more
 from dashboard.components.worklist.state import apply, show
@@ -15,7 +16,7 @@ from dashboard.texts import TRIAGE_CHOICES, shorten
 
 ALL = "All"
 DECISIONS = {ALL: None, "Omissions": Decision.OMISSION, "Commissions": Decision.COMMISSION}
-KINDS = {ALL: None, "Labs": Kind.LAB_ORDER, "Drugs": Kind.MEDICATION}
+KINDS = {ALL: None, **{kind.words.items.capitalize(): kind for kind in Kind}}
 
 
 def draw_filters(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:

@@ -11,7 +11,8 @@ from alertreview.alerts.triage_models import Grouping, ListOrder
 from alertreview.alerts.words import line_words
 from alertreview.application import Application
 from core.errors import InvalidInputError, NotFoundError
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 
 ALL = WorklistFilters(alerts_per_patient_day=float("inf"), include_cut_windows=True)
 KEYS: dict[Grouping, Callable[[AlertRow], object]] = {

@@ -8,7 +8,7 @@ import pytest
 
 from alertreview.alerts.patient import SnapshotViews
 from alertreview.records.snapshots import read_snapshot
-from core.vocabulary import Kind
+from core.kinds import Kind
 
 
 @pytest.fixture(scope="module")

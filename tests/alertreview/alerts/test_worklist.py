@@ -7,7 +7,8 @@ import pytest
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.application import Application
 from core.errors import NotFoundError
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 
 EVERYTHING = WorklistFilters(alerts_per_patient_day=float("inf"), include_cut_windows=True)
 

@@ -6,7 +6,8 @@ from alertreview.exports.formats import ExportFormat, write_table
 from alertreview.exports.recompute import read_rows
 from alertreview.exports.schema import dictionary_rows, table_schema, table_schemas
 from core.errors import InvalidInputError
-from core.vocabulary import Answer, CaseState, Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Answer, CaseState, Decision
 
 
 @pytest.mark.parametrize("name", table_schemas())

@@ -44,7 +44,7 @@ def test_the_open_meds_records_give_the_known_counts(demo):
 @pytest.mark.real_data
 def test_the_open_meds_records_give_the_known_tasks(demo):
     cohort, report = demo
-    assert (report.n_lab_tasks, report.n_medication_tasks) == (133, 101)
+    assert report.n_tasks == {"LAB_ORDER": 133, "MEDICATION": 101}
     assert report.min_positive == 20
     assert cohort.tasks["n_positive"].min() >= 20
     assert "Potassium [Blood]" in set(cohort.tasks["name"])
@@ -57,7 +57,7 @@ def test_with_the_drug_without_a_name_there_is_one_task_more(real_data, tmp_path
     text = preset_paths()["mimic-iv-meds"].read_text().replace("ignored_items: [UNK]", "ignored_items: []")
     (tmp_path / "with_unk.yaml").write_text(text)
     cohort, report = build_cohort(real_data / "mimic_iv_demo_meds", mapping=tmp_path / "with_unk.yaml")
-    assert report.n_medication_tasks == 102
+    assert report.n_tasks["MEDICATION"] == 102
     assert "MEDICATION/unk" in set(cohort.tasks["task_key"])
 
 
@@ -188,8 +188,8 @@ def test_a_hundred_thousand_codes_are_read_and_remarked(tmp_path):
     assert time.process_time() - start < 20
     unknown = next(drop for drop in report.read.dropped if "no rule" in drop.reason)
     assert (unknown.n_rows, unknown.n_codes, len(unknown.examples)) == (40_000, 40_000, 20)
-    assert report.n_lab_tasks == 3_000
+    assert report.n_tasks["LAB_ORDER"] == 3_000
     assert report.read.n_items_with_several_unit_codes == 3_000
     assert len(report.read.unit_conflicts) == 3_000
     assert len("\n".join(report.lines())) < 10_000
-    assert len(cohort.tasks) == report.n_lab_tasks + report.n_medication_tasks
+    assert len(cohort.tasks) == sum(report.n_tasks.values())

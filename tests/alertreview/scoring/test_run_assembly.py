@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from alertreview.scoring.publish import N_BINS, assemble_task
+from core.kinds import Kind
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scores import ScoredTasks, TaskScores
-from core.vocabulary import Kind
 from db.models import Task
 
 TASK = Task(

@@ -11,7 +11,8 @@ from alertreview.studies.models import ScorerSays
 from alertreview.studies.results import case_rows, repeats, votes
 from alertreview.studies.studies import ANSWER_TEXTS, QUESTION
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import Answer, CaseState, Decision, Kind, SlotState, StudyStatus
+from core.kinds import Kind
+from core.vocabulary import Answer, CaseState, Decision, SlotState, StudyStatus
 from tests.support.stored_site import EPOCH, StoredSite, new_instances, new_run, new_snapshot, new_tasks
 
 

@@ -33,7 +33,7 @@ def test_rows_and_columns_of_the_parts_belong_together():
     np.testing.assert_array_equal(cohort.feature_dictionary["share_present"], share)
     assert (share > 0).all()
     assert cohort.decisions.shape == (n, tasks)
-    assert (report.n_instances, report.n_lab_tasks, report.n_medication_tasks) == (n, 2, 1)
+    assert (report.n_instances, report.n_tasks) == (n, {"LAB_ORDER": 2, "MEDICATION": 1})
     assert cohort.patients["source_split"].tolist() == ["train"]
     assert cohort.tasks["order_group"].tolist() == ["K", "K", ""]
 

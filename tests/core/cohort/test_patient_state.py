@@ -13,7 +13,7 @@ from core.cohort.patient_state import Background, members, patient_state
 from core.cohort.reference_bands import BandCollector
 from core.events.parts import MemorySpill, WholeStream
 from core.events.stays import make_instances, make_patients, pair_stays
-from core.events.stream import EventKind
+from core.kinds import EventKind
 from tests.support.records import end_of, site, stream
 
 DAY = pd.Timedelta(days=1)
@@ -34,8 +34,7 @@ def state_of(rows, mapping=None, shifted=True):
     note_first_texts(events, "name", names)
     categories = (mapping or site()).categories
     layout = Layout(items, names, units, [category.name for category in categories])
-    panels, classes = (members(items, categories, kind) for kind in ("lab", "drug"))
-    background = Background(layout, bands, WholeStream(events).kinds, panels, classes)
+    background = Background(layout, bands, WholeStream(events).kinds, members(items, categories))
     state = patient_state(events, stays, instances, background)
     used = np.flatnonzero(state.features.getnnz(axis=0))
     return events, stays, instances, Described(state.features[:, used], layout.dictionary(used), state.unit)

@@ -20,7 +20,7 @@ def tasks_of(rows, min_positive=1, mapping=None):
     note_first_texts(events, "name", names)
     collector = TaskCollector(items, names)
     collector.add(events, instances)
-    return events, instances, collector.tasks(min_positive)
+    return events, instances, collector.tasks(lambda kind: min_positive)
 
 
 def random_rows(seed):

@@ -5,7 +5,7 @@ import pytest
 
 from core.errors import MappingError
 from core.events.code_book import CodeBook, recognise
-from core.events.stream import EventKind
+from core.kinds import EventKind
 from tests.support.records import site
 
 WORDS = {"counts": ["Given"], "does_not_count": ["Not Given"], "stops": ["Taken off"]}

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from alertreview.files import data_folder, preset_paths
 from core.errors import MappingError
+from core.events.code_book import recognise
 from core.events.mapping import SiteMapping, load_mapping, normalise, parse_mapping
-from core.events.stream import EventKind
+from core.kinds import EventKind
 from tests.support.records import site
 
 GOOD = {"name": "x", "title": "X", "format": "meds", "rules": [{"code": "A", "kind": "ADMISSION"}]}
@@ -81,7 +82,7 @@ def test_case_and_blanks_make_no_difference(text, blanks):
 
 
 def test_case_is_kept_where_the_mapping_says_so():
-    assert site(keep_case=True).item_key(" Insulin  Lispro") == "Insulin Lispro"
+    assert recognise("START// Insulin  Lispro", site(keep_case=True)).item == "Insulin Lispro"
 
 
 def test_patient_ids_carry_prefix_and_digits():

@@ -3,17 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from core.events.stream import (
-    EVENT_COLUMNS,
-    EventKind,
-    decision_events,
-    empty_events,
-    finish_events,
-    of_kind,
-    seconds,
-    task_key,
-)
-from core.vocabulary import Kind
+from core.events.stream import EVENT_COLUMNS, decision_events, empty_events, finish_events, of_kind, seconds
+from core.kinds import EventKind, Kind, task_key
 from tests.support.frames import assert_same_frame
 from tests.support.records import stream
 

@@ -14,8 +14,9 @@ from plotly.tools import return_figure_from_figure_or_data
 from alertreview.alerts.models import AlertDetail
 from alertreview.reports import figures, plot
 from alertreview.scoring.models import Histogram
+from core.kinds import Kind
 from core.statistics.estimate import Estimate, not_computable
-from core.vocabulary import CaseState, Decision, Kind
+from core.vocabulary import CaseState, Decision
 from dashboard.charts import bars as charts_bars
 from dashboard.charts.base import Chart
 from dashboard.charts.histogram import histogram
@@ -158,7 +159,7 @@ def test_an_omission_is_an_empty_dashed_box_and_a_commission_a_filled_one_with_i
 
     assert box(empty)["line"]["dash"] == "dash"
     assert box(empty)["fillcolor"] == "rgba(0,0,0,0)"
-    assert any("no order" in a["text"] for a in annotations(empty))
+    assert any("not ordered" in a["text"] for a in annotations(empty))
     assert box(filled)["fillcolor"] == LIGHT.commission
     assert any("ordered 14:30" in a["text"] for a in annotations(filled))
 

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 from alertreview.access.site import PersonView
 from alertreview.alerts.models import AlertRow, Timeline, TimelineDrug, TimelineLab
 from alertreview.scoring.models import Histogram
-from core.vocabulary import Decision, Kind, Role
+from core.kinds import Kind
+from core.vocabulary import Decision, Role
 
 ZONE = ZoneInfo("Europe/Vienna")
 SNAPSHOT = datetime(2026, 11, 27, 8, 0, tzinfo=ZONE)

@@ -21,7 +21,8 @@ from alertreview.studies.models import (
 )
 from alertreview.studies.studies import StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import Answer, CaseState, Certainty, Decision, Kind, SlotState, StudyStatus
+from core.kinds import Kind
+from core.vocabulary import Answer, CaseState, Certainty, Decision, SlotState, StudyStatus
 from db.models import Adjudication
 from tests.dashboard.doubles.records import HOSTILE, timeline
 from tests.dashboard.doubles.sign_in import guarded_as

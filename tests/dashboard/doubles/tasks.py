@@ -10,9 +10,10 @@ from alertreview.reports.sensitivity import SensitivityCurves, StoredSensitivity
 from alertreview.rights import Service
 from alertreview.scoring.models import Histogram
 from core.errors import NotFoundError
+from core.kinds import Kind
 from core.scoring.sensitivity import Sensitivity, SensitivityPoint, Varied
 from core.statistics.estimate import Estimate, not_computable
-from core.vocabulary import Decision, Kind, TriageState
+from core.vocabulary import Decision, TriageState
 from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from alertreview.alerts.worklist import Worklist
 from alertreview.rights import Service
 from alertreview.scoring.models import RunView
 from core.errors import NotFoundError
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT, TASKS, histogram, timeline
 from tests.dashboard.doubles.sign_in import guarded_as
 

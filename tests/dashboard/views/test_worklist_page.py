@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from alertreview.alerts.models import AlertDetail, WorklistFilters, WorklistPage
 from alertreview.alerts.preview_model import AlertPreview
 from alertreview.alerts.worklist import Worklist
-from core.vocabulary import Decision, Kind
+from core.kinds import Kind
+from core.vocabulary import Decision
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.sign_in import guarded_as

@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as hnp
 from sqlalchemy.dialects import postgresql, sqlite
 
 from core.errors import InvalidInputError
-from core.vocabulary import Answer, Kind
+from core.kinds import Kind
+from core.vocabulary import Answer
 from db.models.types import AnswerCode, CompressedVector, UtcDateTime, deflate, words
 
 EARLIEST, LATEST = datetime.fromisoformat("1900-01-02"), datetime.fromisoformat("2300-01-01")

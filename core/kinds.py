@@ -1,0 +1,215 @@
+"""Kinds of events and of decisions. One entry of `Kind` registers a kind of decision; everything else reads it here."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final, Literal
+
+FeatureGroup = Literal["value", "result", "pending", "course"]
+"""Group of features; see `core.cohort.feature_layout.GROUPS`."""
+
+
+class EventKind(StrEnum):
+    """What a recognised event is. The order is stored; a new kind goes to the end."""
+
+    ADMISSION = "ADMISSION"
+    DISCHARGE = "DISCHARGE"
+    UNIT = "UNIT"
+    """Arrival on a care unit; the item is the unit's name."""
+    LAB_ORDER = "LAB_ORDER"
+    """A lab was ordered, or its specimen taken."""
+    LAB_RESULT = "LAB_RESULT"
+    OBSERVATION = "OBSERVATION"
+    """A vital sign or another measured value that nobody orders: it describes the state and is never a task."""
+    MEDICATION_ORDER = "MEDICATION_ORDER"
+    """A drug order started."""
+    MEDICATION_STOP = "MEDICATION_STOP"
+    ADMINISTRATION = "ADMINISTRATION"
+    BIRTH = "BIRTH"
+    DEATH = "DEATH"
+    SEX = "SEX"
+    """The item is "F" or "M"."""
+
+    @property
+    def number(self) -> int:
+        """Position among the kinds, which stands for it in arrays."""
+        return EVENT_NAMES.index(self.value)
+
+
+EVENT_NAMES: Final = [kind.value for kind in EventKind]
+PATIENT_EVENTS: Final = (EventKind.BIRTH, EventKind.DEATH, EventKind.SEX)
+
+
+@dataclass(frozen=True)
+class KindRecord:
+    """How a kind of decision shows in the records.
+
+    Attributes
+    ----------
+    order, done : EventKind
+        The event that asks for it, and the one that shows that it was done.
+    stop : EventKind or None
+        The event that ends it; None for what is done once.
+    also : tuple of EventKind
+        Events that nobody decides on, described by the same features as `done`.
+    features : tuple of FeatureGroup
+        Groups of features that describe its items.
+    setting : str
+        Key of the site mapping that says which of `order` and `done` is the decision. Without one it is the order for
+        items that have any, else what was done.
+    min_positive : int or None
+        Positive instances that a task needs, where this differs from the site mapping's ``min_positive``.
+    folds_case : bool
+        Names that differ only by case are one item, unless the site mapping says otherwise.
+    """
+
+    order: EventKind
+    done: EventKind
+    stop: EventKind | None = None
+    also: tuple[EventKind, ...] = ()
+    features: tuple[FeatureGroup, ...] = ("result", "pending")
+    setting: str = ""
+    min_positive: int | None = None
+    folds_case: bool = False
+
+
+@dataclass(frozen=True)
+class KindWords:
+    """How a kind of decision is worded on pages, in reports and in files.
+
+    Attributes
+    ----------
+    noun : str
+        One task: "lab order". Its plural takes an s, as that of `item` and `act`.
+    item : str
+        What is decided on: "lab". Categories of a site mapping name it.
+    done : str
+        "ordered", after the name of an item.
+    act : str
+        One event: "order".
+    had : str
+        Of patients for whom it was done: "had the order".
+    happened : str
+        In the record: "started or given"; empty for `done`.
+    """
+
+    noun: str
+    item: str
+    done: str = "ordered"
+    act: str = "order"
+    had: str = "had the order"
+    happened: str = ""
+
+    @property
+    def nouns(self) -> str:
+        """Several tasks: "lab orders"."""
+        return f"{self.noun}s"
+
+    @property
+    def items(self) -> str:
+        """What is decided on: "labs"."""
+        return f"{self.item}s"
+
+
+class Kind(StrEnum):
+    """A kind of decision: something that is done for a patient, or not.
+
+    Keys are stored and never change; every task key begins with one ("LAB_ORDER/50912"). A new kind brings its events
+    in `EventKind`, and rules in the site mappings that recognise them.
+
+    Attributes
+    ----------
+    record : KindRecord
+    words : KindWords
+    """
+
+    record: KindRecord
+    words: KindWords
+
+    # The defaults exist for type checkers only, which read the look-up `Kind(key)` as a call of this method.
+    def __new__(cls, key: str, record: KindRecord | None = None, words: KindWords | None = None) -> "Kind":
+        """Make a member whose value is its key."""
+        kind = str.__new__(cls, key)
+        kind._value_ = key
+        if record is not None and words is not None:
+            kind.record, kind.words = record, words
+        return kind
+
+    LAB_ORDER = (
+        "LAB_ORDER",
+        KindRecord(
+            order=EventKind.LAB_ORDER,
+            done=EventKind.LAB_RESULT,
+            also=(EventKind.OBSERVATION,),
+            features=("value", "result", "pending"),
+            setting="lab_tasks_from",
+        ),
+        KindWords(noun="lab order", item="lab"),
+    )
+    MEDICATION = (
+        "MEDICATION",
+        KindRecord(
+            order=EventKind.MEDICATION_ORDER,
+            done=EventKind.ADMINISTRATION,
+            stop=EventKind.MEDICATION_STOP,
+            features=("course",),
+            setting="medication_tasks_from",
+            folds_case=True,
+        ),
+        KindWords(
+            noun="medication",
+            item="drug",
+            done="given",
+            act="administration",
+            had="were given it",
+            happened="started or given",
+        ),
+    )
+
+    @cached_property
+    def events(self) -> tuple[EventKind, ...]:
+        """Kinds of events that tell of it."""
+        return tuple(event for event in EventKind if event in (self.record.order, self.record.done, self.record.stop))
+
+
+KIND_OF_EVENT: Final = {event: kind for kind in Kind for event in kind.events}
+VALUE_EVENTS: Final = tuple(
+    event for kind in Kind if "value" in kind.record.features for event in (kind.record.done, *kind.record.also)
+)
+"""Events whose numbers matter."""
+ITEM_WORDS: Final = " or ".join(kind.words.item for kind in Kind)
+""" "lab or drug": what tasks are about."""
+
+
+def task_key(kind: Kind, item: str) -> str:
+    """Return the key of a task, the same from import to import.
+
+    Parameters
+    ----------
+    kind : Kind
+    item : str
+        The group key of its events.
+
+    Examples
+    --------
+    >>> task_key(Kind.LAB_ORDER, "50912")
+    'LAB_ORDER/50912'
+    """
+    return f"{kind.value}/{item}"
+
+
+def task_of(key: str) -> tuple[Kind, str]:
+    """Return the kind and the item of a task key.
+
+    Raises
+    ------
+    ValueError
+        If the key begins with no kind.
+
+    Examples
+    --------
+    >>> task_of("LAB_ORDER/50912")
+    (<Kind.LAB_ORDER: 'LAB_ORDER'>, '50912')
+    """
+    kind, _, item = key.partition("/")
+    return Kind(kind), item
