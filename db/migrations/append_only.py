@@ -1,7 +1,9 @@
 """Triggers by which the database itself refuses to change or delete rows that must stay; used by the steps."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import sqlalchemy as sa
 from alembic import op
 
 _POSTGRESQL_FUNCTION = """
@@ -59,6 +61,31 @@ def allow_once(table: str, column: str, fixed: Sequence[str]) -> None:
         op.execute(f"{begin} FOR EACH ROW WHEN ({wrong}) EXECUTE FUNCTION refuse_change()")
         return
     op.execute(f"{begin} WHEN {wrong} BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END")
+
+
+def refuse_replacing(table: str) -> None:
+    """Create a trigger that refuses to replace a row; call it again after a batch step has rebuilt the table.
+
+    SQLite's ``INSERT OR REPLACE`` deletes the rows that are in the way and fires no trigger for that, unless the
+    connection asks for it. On PostgreSQL ``ON CONFLICT DO UPDATE`` is an update, which `refuse` refuses.
+
+    Parameters
+    ----------
+    table : str
+        Name of the table. A row with one of its keys must not be put in again; an empty value equals no other.
+    """
+    if op.get_bind().dialect.name == "postgresql":
+        return
+    inspector = sa.inspect(op.get_bind())
+    keys: list[Any] = [inspector.get_pk_constraint(table)["constrained_columns"]]
+    keys += [key["column_names"] for key in inspector.get_unique_constraints(table)]
+    keys += [index["column_names"] for index in inspector.get_indexes(table) if index["unique"]]
+    same = " OR ".join(f"({' AND '.join(f'{name} = NEW.{name}' for name in key)})" for key in keys)
+    is_there = f"EXISTS (SELECT 1 FROM {table} WHERE {same})"  # noqa: S608 - names of our own schema
+    op.execute(
+        f"CREATE TRIGGER {_name(table, 'REPLACE')} BEFORE INSERT ON {table} WHEN {is_there} "
+        f"BEGIN SELECT RAISE(ABORT, '{table} has this row'); END"
+    )
 
 
 def drop_function() -> None:

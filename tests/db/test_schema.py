@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from sqlalchemy import inspect
+from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint, inspect
 
 from core.errors import DatabaseUnavailableError, ForeignDatabaseError, SettingsError, StoreError
 from db import schema
@@ -60,6 +60,31 @@ def test_the_database_guards_rows_that_must_stay(database_file: Path, table: str
         triggers = {row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE tbl_name = ?", (table,))}
     expected = {f"{table}_refuses_delete"} | ({f"{table}_refuses_update"} if table in APPEND_ONLY else set())
     assert expected <= triggers
+
+
+@pytest.mark.checklist("A2")
+def test_a_row_that_must_stay_is_not_replaced_by_any_of_its_keys(database_file: Path) -> None:
+    with sqlite3.connect(database_file) as raw:
+        raw.execute("PRAGMA ignore_check_constraints = ON")  # made-up rows need not make sense
+        found = raw.execute("SELECT tbl_name FROM sqlite_master WHERE type = 'trigger' AND name LIKE '%refuses_delete'")
+        guarded = sorted(row[0] for row in found)
+        assert {*APPEND_ONLY, "person", "triage", "report_signature"} == set(guarded)
+        for name in guarded:
+            table = Record.metadata.tables[name]
+            filled = {column.name: f"{place}" for place, column in enumerate(table.columns)}
+            insert = f"INTO {name} ({', '.join(filled)}) VALUES ({', '.join('?' * len(filled))})"
+            raw.execute(f"INSERT {insert}", list(filled.values()))
+            keys = [
+                [column.name for column in constraint.columns]
+                for constraint in table.constraints
+                if isinstance(constraint, (PrimaryKeyConstraint, UniqueConstraint))
+            ]
+            for key in [*keys, *([column.name for column in index.columns] for index in table.indexes if index.unique)]:
+                other = {column: value if column in key else f"9{value}" for column, value in filled.items()}
+                with pytest.raises(sqlite3.IntegrityError, match="has this row"):
+                    raw.execute(f"INSERT OR REPLACE {insert}", list(other.values()))
+            assert raw.execute(f"SELECT count(*) FROM {name}").fetchone() == (1,)
+    raw.close()
 
 
 def test_every_constraint_has_a_name() -> None:
