@@ -38,7 +38,7 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-class _FormatName(click.ParamType[str]):
+class _FormatName(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.2
     """Name of a format of records; the table of formats is imported only when it is needed, because it is slow."""
 
     name = "format"

@@ -3,7 +3,7 @@
 import html
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ from core.cohort.build import build
 from core.cohort.cohort import About, Cohort
 from core.errors import InvalidInputError, MappingError, NotFoundError, SourceError
 from core.events.append import merge_events
+from core.events.facts import digest_of, sorted_facts
 from core.events.import_report import ImportReport
 from core.events.parts import gathered
 from core.events.stream import of_kind
@@ -39,13 +40,17 @@ class Extended:
         Its counts of reading are those of the new records.
     trail : DataFrame
         Results that were corrected, with both values; earlier corrections first.
+    facts : DataFrame
+        Context facts, earlier ones among them.
     n_added : int
-        Events that were not known before. 0: nothing has changed, and the cohort has the content hash of the snapshot.
+        Events that were not known before. 0, with no new fact: nothing has changed, and the cohort has the content hash
+        of the snapshot.
     """
 
     cohort: Cohort
     report: ImportReport
     trail: pd.DataFrame
+    facts: pd.DataFrame
     n_added: int
 
 
@@ -101,7 +106,9 @@ def extend_snapshot(
     about = About(read.about.source, {**known, **read.about.splits}, old.simulated or read.about.simulated)
     cohort, report = build(merged.events, read.counts, read.mapping, about, second_half(tell))
     trail = pd.concat([snapshot.trail, merged.trail], ignore_index=True)
-    return Extended(cohort, report, trail, merged.n_added)
+    facts = sorted_facts(pd.concat([snapshot.facts, *read.facts(cohort.patients["patient_id"])], ignore_index=True))
+    cohort = replace(cohort, content_hash=digest_of([facts]).onto(cohort.content_hash))
+    return Extended(cohort, report, trail, facts, merged.n_added)
 
 
 def _preset_of(snapshot: Snapshot) -> str:
@@ -188,7 +195,9 @@ def import_records(
     if add:
         former = read_snapshot(settings.snapshots / _last_folder(database))
         extended = extend_snapshot(former, source, format=source_format, mapping=mapping, schema=schema, progress=tell)
-        folder = write_snapshot(extended.cohort, extended.report, settings.home, trail=extended.trail)
+        folder = write_snapshot(
+            extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts
+        )
         report = extended.report
     else:
         imported = import_snapshot(

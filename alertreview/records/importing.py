@@ -1,8 +1,11 @@
 """Import: from a health record source to a cohort and a report, whatever the format."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import pandas as pd
 
 from alertreview.files import preset_paths
 from alertreview.records.snapshot_writer import SnapshotWriter
@@ -12,6 +15,7 @@ from core.cohort.build import Progress, build, build_parts
 from core.cohort.cohort import About, Cohort
 from core.errors import MappingError
 from core.events.code_book import recognise
+from core.events.facts import digest_of
 from core.events.import_report import ImportReport, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
 from core.events.parts import EventStream, MakeSpill, MemorySpill
@@ -61,7 +65,9 @@ def build_cohort(
     """
     tell = progress or _quiet
     read = read_records(source, format=format, mapping=mapping, schema=schema, min_positive=min_positive, progress=tell)
-    return build(read.stream, read.counts, read.mapping, read.about, second_half(tell))
+    cohort, report = build(read.stream, read.counts, read.mapping, read.about, second_half(tell))
+    digest = digest_of(read.facts(cohort.patients["patient_id"]))
+    return replace(cohort, content_hash=digest.onto(cohort.content_hash)), report
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,8 @@ def import_snapshot(
         built, report = build_parts(
             read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.spill
         )
+        digest = writer.facts(read.facts(built.patients["patient_id"]))
+        built = replace(built, content_hash=digest.onto(built.content_hash))
         return Imported(writer.finish(built, report), report)
 
 
@@ -137,12 +145,15 @@ class Records:
     counts : ReadCounts
     mapping : SiteMapping
     about : About
+    facts : callable(patients)
+        Returns the context facts of some patients in parts, once; see `core.events.facts`.
     """
 
     stream: EventStream
     counts: ReadCounts
     mapping: SiteMapping
     about: About
+    facts: Callable[[Collection[str]], Iterator[pd.DataFrame]]
 
 
 def read_records(
@@ -173,7 +184,7 @@ def read_records(
     Records
     """
     progress("looking at the source", 0.0)
-    site = choose_mapping(source, checked_format(format), mapping, schema)
+    site = choose_mapping(source, format, mapping, schema)
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
     opened = FORMATS[site.format].read(source, site, schema)
@@ -188,7 +199,8 @@ def read_records(
     stream, counts = builder.finish_parts()
     progress("reading", _SHARE_READ)
     splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
-    return Records(stream, counts, site, About(source=opened.name, splits=splits, simulated=opened.simulated))
+    about = About(source=opened.name, splits=splits, simulated=opened.simulated)
+    return Records(stream, counts, site, about, builder.facts)
 
 
 def second_half(tell: Progress) -> Progress:
@@ -206,7 +218,7 @@ def _patient(mapping: SiteMapping, subject: str) -> str:
 
 def choose_mapping(
     source: Path | str,
-    format: Format,  # noqa: A002
+    format: str,  # noqa: A002
     mapping: str | Path | None,
     schema: str | None = None,
 ) -> SiteMapping:
@@ -215,7 +227,7 @@ def choose_mapping(
     Parameters
     ----------
     source : Path or str
-    format : Format
+    format : str
     mapping : str, Path or None
         Name of a preset, path of a YAML file, or None for the preset that recognises most rows of the source.
     schema : str, optional
@@ -226,20 +238,23 @@ def choose_mapping(
 
     Raises
     ------
+    SourceError
+        When there is no such format.
     MappingError
         When there is no such preset or file, the mapping is for another format, or no preset recognises anything.
     """
     presets = preset_paths()
+    wanted = checked_format(format)
     if mapping is None:
-        return _best_preset(source, format, schema)
+        return _best_preset(source, wanted, schema)
     path = presets.get(str(mapping), Path(mapping))
     if not path.exists():
         raise MappingError(
             f"{mapping!s} is neither a file nor one of the mappings that come with the program ({', '.join(presets)})."
         )
     chosen = load_mapping(path)
-    if chosen.format != format.name:
-        raise MappingError(f"Mapping {chosen.name!r} is for {chosen.format}, not for {format.name}. Choose another.")
+    if chosen.format != wanted.name:
+        raise MappingError(f"Mapping {chosen.name!r} is for {chosen.format}, not for {wanted.name}. Choose another.")
     return chosen
 
 

@@ -61,7 +61,7 @@ class MappingCheck:
 
     @property
     def share_recognised(self) -> float:
-        """Share of rows that would become events, in [0, 1]."""
+        """Share of rows that would become events or facts, in [0, 1]."""
         return sum(kind.n_rows for kind in self.kinds) / max(self.n_rows, 1)
 
     def lines(self) -> list[str]:
@@ -109,7 +109,7 @@ def check_mapping(
         When the source or the mapping cannot be read.
     """
     kind = checked_format(format)
-    site = choose_mapping(source, kind, mapping, schema)
+    site = choose_mapping(source, kind.name, mapping, schema)
     return _check(kind.code_counts(source, site, schema), site)
 
 
@@ -117,7 +117,7 @@ def _check(counts: Counter[str], site: SiteMapping) -> MappingCheck:
     book = CodeBook(site, {})
     ids = book.ids_of(counts)
     book.count(np.repeat(ids, list(counts.values())))
-    kinds = book.kind_counts()
+    kinds = (*book.kind_counts(), *book.fact_counts())
     found = {kind.kind for kind in kinds}
     problems = []
     if "ADMISSION" not in found:

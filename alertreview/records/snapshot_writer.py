@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -20,6 +20,7 @@ from alertreview.files import array_of, sync
 from core.cohort.cohort import Built, Cohort
 from core.errors import SourceError
 from core.events.append import TRAIL_COLUMNS
+from core.events.facts import FactsDigest, empty_facts
 from core.events.import_report import ImportReport
 
 _WRITE = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -111,10 +112,18 @@ _EVENTS_SCHEMA = pa.schema(
         ("is_decision", pa.bool_()),
     ]
 )
+_FACTS_SCHEMA = pa.Schema.from_pandas(empty_facts(), preserve_index=False)
 _AT_ONCE = 4_000_000
 
 
-def write_snapshot(cohort: Cohort, report: ImportReport, home: Path, *, trail: pd.DataFrame | None = None) -> Path:
+def write_snapshot(
+    cohort: Cohort,
+    report: ImportReport,
+    home: Path,
+    *,
+    trail: pd.DataFrame | None = None,
+    facts: pd.DataFrame | None = None,
+) -> Path:
     """Write a cohort below the home folder; either the whole of it is there afterwards, or nothing.
 
     Parameters
@@ -125,6 +134,8 @@ def write_snapshot(cohort: Cohort, report: ImportReport, home: Path, *, trail: p
         The snapshot goes to ``home/snapshots/<first 16 digits of the content hash>``.
     trail : DataFrame, optional
         Corrected results, as `core.events.append.TRAIL_COLUMNS`.
+    facts : DataFrame, optional
+        As `core.events.facts.sorted_facts`; the cohort's content hash must include them.
 
     Returns
     -------
@@ -141,6 +152,7 @@ def write_snapshot(cohort: Cohort, report: ImportReport, home: Path, *, trail: p
         return target
     with SnapshotWriter(home) as writer:
         writer.events(cohort.events)
+        writer.facts([] if facts is None else [facts])
         writer.features(cohort.features)
         writer.keep_columns(np.arange(cohort.features.shape[1]))
         return writer.finish(cohort, report, trail=trail)
@@ -229,6 +241,16 @@ class SnapshotWriter:
         if n and self._events is not None:
             self._events.write_table(table.slice(0, n), row_group_size=size)
         self._waiting = [table.slice(n).combine_chunks()] if n < len(table) else []
+
+    def facts(self, parts: Iterable[pd.DataFrame]) -> FactsDigest:
+        """Write all facts (`core.events.facts`), in parts of whole patients, and return their digest."""
+        digest = FactsDigest()
+        with pq.ParquetWriter(self._folder / "facts.parquet", _FACTS_SCHEMA, compression="zstd") as file:
+            for part in parts:
+                digest += part
+                table = pa.Table.from_pandas(part, _FACTS_SCHEMA, preserve_index=False)
+                file.write_table(table, row_group_size=self._rows_per_group)
+        return digest
 
     def features(self, rows: sparse.csr_matrix) -> None:
         """Add the next rows of the feature matrix."""

@@ -16,6 +16,7 @@ from scipy import sparse
 from alertreview.files import array_of
 from core.cohort.cohort import Cohort
 from core.errors import SourceError
+from core.events.facts import empty_facts, sorted_facts
 from core.kinds import EventKind
 
 FORMAT_VERSIONS = (1, 2)
@@ -195,6 +196,31 @@ class Snapshot:
         with self._reading_events:
             table = self._events.read_row_groups(groups)
         return _as_stream(table.slice(first - low * size, n))
+
+    def facts_of(self, patient_id: str) -> pd.DataFrame:
+        """Read one patient's context facts.
+
+        Parameters
+        ----------
+        patient_id : str
+
+        Returns
+        -------
+        DataFrame
+            `core.events.facts.FACT_COLUMNS`, sorted by ``start``; empty when there are none, or when the snapshot was
+            written before facts were kept. Whoever shows facts at a snapshot's time leaves out those with a later
+            ``known_at``.
+        """
+        return self._facts([("patient_id", "=", patient_id)])
+
+    @property
+    def facts(self) -> pd.DataFrame:
+        """Facts of all patients, sorted."""
+        return sorted_facts(self._facts(None))
+
+    def _facts(self, filters: list[tuple[str, str, str]] | None) -> pd.DataFrame:
+        path = self.folder / "facts.parquet"
+        return pq.read_table(path, filters=filters).to_pandas() if path.exists() else empty_facts()
 
     @cached_property
     def _event_index(self) -> dict[str, tuple[int, int]]:

@@ -156,9 +156,9 @@ class Settling:
         names = book.names()
         of_item = [names.get(item, item) for item in items]
         all_names, name_of_item = ranked(of_item)
-        of_code = [self._unit(each.unit) for each in found]
+        of_code = [mapping.known_unit(each.unit) for each in found]
         fallback = [mapping.units.get(each.item, "") if each.kind in VALUE_EVENTS else "" for each in found]
-        of_column = [self._unit(unit) for unit in units]
+        of_column = [mapping.known_unit(unit) for unit in units]
         all_units = sorted({*of_code, *fallback, *of_column, *known_units(mapping, main_units or {})})
         place = {unit: i for i, unit in enumerate(all_units)}
         self._unit_of_code, self._unit_of_column, self._fallback_of_code = (
@@ -173,10 +173,6 @@ class Settling:
         self._end = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self.n_duplicates = self.n_from_text = self._n_events = 0
-
-    def _unit(self, unit: str) -> str:
-        squeezed = " ".join(unit.split())
-        return "" if squeezed in self._mapping.unknown_units else self._mapping.unit_aliases.get(squeezed, squeezed)
 
     def run(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> StoredStream:
         """Walk.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.errors import MappingError
+from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, normalise
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind
@@ -37,6 +38,8 @@ class Recognised:
     """Why it is left out."""
     counted_as: EventKind | None = None
     """The kind under which an ignored item is counted all the same."""
+    fact: FactKind | None = None
+    """Set when the code is a fact beside the event stream; `kind` is None then."""
 
 
 def recognise(code: str, mapping: SiteMapping) -> Recognised:
@@ -61,6 +64,9 @@ def recognise(code: str, mapping: SiteMapping) -> Recognised:
             return Recognised(None, reason=rule.reason)
         groups = match.groupdict()
         spelling = rule.item or groups.get("item") or ""
+        if isinstance(rule.kind, FactKind):
+            unit = rule.unit or groups.get("unit") or ""
+            return Recognised(None, normalise(spelling, keep_case=True), spelling, unit, fact=rule.kind)
         kind = EventKind(rule.kind)
         item = _item(kind, spelling, mapping)
         if item and normalise(item) in mapping.ignored_keys:
@@ -146,11 +152,29 @@ class CodeBook:
                     names[found.item] = " ".join(text.split())
         return {**names, **self.mapping.names}
 
+    def names_by_code(self) -> list[str]:
+        """Names for people by number of the code, those of facts included; as `names` finds them."""
+        names = self.names()
+        return [
+            self.mapping.names.get(found.item) or " ".join(self._descriptions.get(code, "").split()) or found.spelling
+            if found.fact
+            else names.get(found.item, found.item)
+            for code, found in zip(self._codes, self.found, strict=True)
+        ]
+
     def kind_counts(self) -> tuple[KindCount, ...]:
-        """Recognised rows by kind, ignored items included."""
-        members: defaultdict[EventKind, list[int]] = defaultdict(list)
-        for i, found in enumerate(self.found):
-            kind = found.kind or found.counted_as
+        """Recognised events by kind, ignored items included."""
+        return self._counts(EventKind, [found.kind or found.counted_as for found in self.found])
+
+    def fact_counts(self) -> tuple[KindCount, ...]:
+        """Rows that are facts beside the event stream, by kind."""
+        return self._counts(FactKind, [found.fact for found in self.found])
+
+    def _counts(
+        self, kinds: Iterable[EventKind | FactKind], of_code: Sequence[EventKind | FactKind | None]
+    ) -> tuple[KindCount, ...]:
+        members: defaultdict[EventKind | FactKind, list[int]] = defaultdict(list)
+        for i, kind in enumerate(of_code):
             if kind is not None:
                 members[kind].append(i)
         return tuple(
@@ -161,7 +185,7 @@ class CodeBook:
                 n_spellings=len({self.found[i].spelling for i in members[kind]}),
                 n_items=len({self.found[i].item for i in members[kind]}),
             )
-            for kind in EventKind
+            for kind in kinds
             if kind in members
         )
 
@@ -169,7 +193,7 @@ class CodeBook:
         """Rows whose code is left out, by reason."""
         members: defaultdict[str, list[int]] = defaultdict(list)
         for i, found in enumerate(self.found):
-            if found.kind is None:
+            if found.kind is None and found.fact is None:
                 members[found.reason].append(i)
         return [
             Dropped(

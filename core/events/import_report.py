@@ -68,6 +68,8 @@ class ReadCounts:
 
     n_rows: int = 0
     kinds: tuple[KindCount, ...] = ()
+    facts: tuple[KindCount, ...] = ()
+    """Rows for the case view only, which are neither features nor tasks; see `core.events.facts`."""
     dropped: tuple[Dropped, ...] = ()
     n_duplicate_rows: int = 0
     """Rows of the source that repeat another row exactly, recognised or not."""
@@ -207,7 +209,7 @@ class ImportReport:
     def _recognised(self) -> list[tuple[str, str]]:
         return [
             (count.kind, f"{count.n_rows:,} rows, {count.n_items:,} items, {count.n_codes:,} codes")
-            for count in self.read.kinds
+            for count in (*self.read.kinds, *self.read.facts)
         ]
 
     def _left_out(self) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import MappingError
+from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
 from core.kinds import ITEM_WORDS, EventKind, Kind
 
@@ -75,7 +76,7 @@ class Rule(_Strict):
     """
 
     code: Pattern
-    kind: EventKind | Literal["IGNORE"]
+    kind: EventKind | FactKind | Literal["IGNORE"]
     item: str = ""
     """A fixed group key, for patterns without the group ``item``."""
     unit: str = ""
@@ -113,6 +114,9 @@ class EventWords(_Strict):
     counts: tuple[str, ...] = ()
     does_not_count: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
+
+
+DetailColumn = Literal["end", "dose", "route", "range_low", "range_high"]
 
 
 class Columns(_Strict):
@@ -190,6 +194,8 @@ class SiteMapping(_Strict):
     """auto: orders for drugs that have any, administrations else."""
     columns: Columns = Columns()
     csv: CsvColumns = CsvColumns()
+    details: dict[DetailColumn, str] = {}
+    """Names of columns that the case view shows and no feature uses; a file may lack them."""
     visits: Visits = Visits()
     rules: tuple[Rule, ...] = Field(min_length=1)
     event_words: EventWords = EventWords()
@@ -238,6 +244,11 @@ class SiteMapping(_Strict):
     def positives_needed(self, kind: Kind) -> int:
         """Return how many positive instances a task of a kind needs."""
         return self.min_positive_of_kind.get(kind) or kind.record.min_positive or self.min_positive
+
+    def known_unit(self, unit: str) -> str:
+        """Return a unit as the mapping spells it, "" where it says nothing."""
+        squeezed = " ".join(unit.split())
+        return "" if squeezed in self.unknown_units else self.unit_aliases.get(squeezed, squeezed)
 
     def patient_id(self, subject: int | str) -> str:
         """Pseudonym as people see it: ``SIM-0412`` for subject 412 with prefix ``SIM-`` and 4 digits.

@@ -1,7 +1,7 @@
 """From rows with codes to the event stream: chunk by chunk, with exact duplicates out and everything counted."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,7 @@ import pandas as pd
 
 from core.events.cleaning import RowHashes, Settling, decision_marks
 from core.events.code_book import CodeBook, Subjects, Words
+from core.events.collect_facts import FactCollector
 from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
@@ -50,6 +51,7 @@ class StreamBuilder:
         self._main_units = main_units
         self._book = CodeBook(mapping, descriptions)
         self._make_spill = make_spill
+        self._facts = FactCollector(self._book, make_spill("facts"))
         self._rows_per_part = rows_per_part
         self._hashes = RowHashes(make_spill("hashes"))
         self._arrived = make_spill("arrived")
@@ -71,7 +73,8 @@ class StreamBuilder:
         chunk : DataFrame
             ``subject`` (int64 or str), ``time`` (datetime64, site time without zone), ``code`` (category or str),
             ``value`` (float) and, where the source has them, ``text`` and ``unit`` (category or str), ``known_at``
-            (datetime64), ``stay`` (int64).
+            (datetime64), ``stay`` (int64); for facts also ``end`` (datetime64), ``dose`` and ``route`` (category or
+            str), ``range_low`` and ``range_high`` (float).
         """
         if chunk.empty:
             return
@@ -82,6 +85,7 @@ class StreamBuilder:
         self._n_rows += len(chunk)
         self._n_without_code += int((ids < 0).sum())
         hashes = self._hashes.add(chunk, code)
+        self._facts.add(chunk, ids)
         kinds = self._book.kinds()[ids]
         keep = kinds >= 0
         timeless = keep & chunk["time"].isna().to_numpy() & (kinds != EventKind.SEX.number)
@@ -173,6 +177,7 @@ class StreamBuilder:
         return stream, ReadCounts(
             n_rows=self._n_rows,
             kinds=self._book.kind_counts(),
+            facts=self._book.fact_counts(),
             dropped=self._dropped(),
             n_duplicate_rows=self._n_rows - self._hashes.n_different(),
             n_duplicates_dropped=settling.n_duplicates,
@@ -186,6 +191,10 @@ class StreamBuilder:
             n_not_finite=self._n_not_finite,
             remarks=tuple(self._remarks),
         )
+
+    def facts(self, patients: Collection[str]) -> Iterator[pd.DataFrame]:
+        """Return the facts of some patients, once, after all rows were added; see `FactCollector.parts`."""
+        return self._facts.parts(self._mapping, patients)
 
     def _dropped(self) -> tuple[Dropped, ...]:
         out = self._book.dropped()

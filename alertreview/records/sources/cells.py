@@ -1,5 +1,7 @@
 """Cells of text tables and database rows as whole numbers, times and numbers, with errors that name the row."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -144,3 +146,37 @@ def texts(column: pa.Array) -> pd.Categorical:
     encoded = column.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     return pd.Categorical.from_codes(codes, categories=pd.Index(encoded.dictionary.to_pylist(), dtype="str"))
+
+
+def details(columns: Mapping[str, pa.Array], mapping: SiteMapping, where: str, first_row: int) -> dict[str, object]:
+    """Return the columns of a chunk that say more of an event; see `core.events.facts`.
+
+    Parameters
+    ----------
+    columns : mapping from name to Array
+        Of the source.
+    mapping : SiteMapping
+        Its ``details`` names them; those that the source lacks are left out.
+    where : str
+    first_row : int
+
+    Returns
+    -------
+    dict
+        ``end`` as times, ``dose`` and ``route`` as texts, ``range_low`` and ``range_high`` as numbers.
+
+    Raises
+    ------
+    SourceError
+        As `times`.
+    """
+    out: dict[str, object] = {}
+    for ours, theirs in mapping.details.items():
+        if theirs not in columns:
+            continue
+        column = columns[theirs]
+        if ours == "end":
+            out[ours] = times(column, mapping, where, theirs, first_row)
+        else:
+            out[ours] = texts(column) if ours in ("dose", "route") else numbers(column)[0]
+    return out

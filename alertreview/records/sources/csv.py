@@ -70,7 +70,8 @@ def _columns(file: TextFile, layout: Layout, wanted: CsvColumns) -> dict[str, st
 
 
 def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: SiteMapping) -> Iterator[pd.DataFrame]:
-    for first_row, batch in batches(file, layout, list(dict.fromkeys(columns.values()))):
+    details = [name for name in mapping.details.values() if name in layout.columns]
+    for first_row, batch in batches(file, layout, list(dict.fromkeys([*columns.values(), *details]))):
         part = {ours: batch.column(theirs) for ours, theirs in columns.items()}
         patient = cells.texts(part["patient"])
         if (patient.codes < 0).any():
@@ -92,6 +93,8 @@ def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: Si
             chunk["unit"] = cells.texts(part["unit"])
         if "known_at" in part:
             chunk["known_at"] = cells.times(part["known_at"], mapping, file.name, columns["known_at"], first_row)
+        named = {name: batch.column(name) for name in details}
+        chunk |= cells.details(named, mapping, file.name, first_row)
         yield pd.DataFrame(chunk)
 
 

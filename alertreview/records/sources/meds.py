@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from alertreview.records.sources import cells
 from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, site_time
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
@@ -164,7 +165,8 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
         columns = {ours: theirs for ours, theirs in extra.items() if theirs in names}
         if "numeric_value" not in names:
             remarks.append(f"{path.name} has no column numeric_value: all its results are without a number.")
-        wanted = [*_NEEDED, *(["numeric_value"] if "numeric_value" in names else []), *columns.values()]
+        details = [name for name in mapping.details.values() if name in names]
+        wanted = [*_NEEDED, *(["numeric_value"] if "numeric_value" in names else []), *columns.values(), *details]
         with _refusing_damage(path):
             n_before = 0
             for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(dict.fromkeys(wanted))):
@@ -195,18 +197,22 @@ def _chunk(
             chunk[ours] = pc.fill_null(column.cast(pa.int64()), -1).to_numpy()
         else:
             chunk[ours] = _category(column)
-    return _with_ends(pd.DataFrame(chunk))
+    named = {name: batch.column(name) for name in batch.schema.names if name in mapping.details.values()}
+    chunk |= cells.details(named, mapping, str(path), n_before + 1)
+    return _with_ends(pd.DataFrame(chunk), makes_events="end" in columns)
 
 
-def _with_ends(chunk: pd.DataFrame) -> pd.DataFrame:
-    """Return each event that has an end a second event there."""
-    if "end" not in chunk:
+def _with_ends(chunk: pd.DataFrame, *, makes_events: bool) -> pd.DataFrame:
+    """Return the events, and for each that has an end a second event there."""
+    if not makes_events:
         return chunk
     ends = chunk[chunk["end"].notna()]
     code = ends["code"].cat.remove_unused_categories()
-    ends = ends.assign(time=ends["end"], value=np.nan, code=code.cat.rename_categories(lambda each: f"{each}//END"))
+    ends = ends.assign(
+        time=ends["end"], end=pd.NaT, value=np.nan, code=code.cat.rename_categories(lambda each: f"{each}//END")
+    )
     both = pd.concat([chunk.astype({"code": "str"}), ends.astype({"code": "str"})], ignore_index=True)
-    return both.drop(columns=["end", *(["known_at"] if "known_at" in both else [])]).astype({"code": "category"})
+    return both.drop(columns=["known_at"] if "known_at" in both else []).astype({"code": "category"})
 
 
 def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:

@@ -9,6 +9,8 @@ code                                    row
 ``CARE_SITE//Cardiology``               arrival on a care site (visit_occurrence, visit_detail)
 ``MEASUREMENT//3000483//mg/dL``         measurement: concept, or source value where the concept is 0; unit
 ``DRUG//32838//START//40166274``        drug exposure: type, concept or source value (``//STOP//``: its end)
+``CONDITION//32890//4112343``           condition: status concept (0: none), concept or source value
+``PROCEDURE//4203722``                  procedure: concept or source value
 ``GENDER//8507``, ``MEDS_BIRTH``        person
 ``MEDS_DEATH``                          death
 ======================================  ==========================================================================
@@ -37,9 +39,13 @@ _COLUMNS = {
     "visit_end_datetime visit_end_date care_site_id",
     "visit_detail": "person_id visit_detail_start_datetime visit_detail_start_date care_site_id",
     "measurement": "person_id measurement_concept_id measurement_source_value measurement_datetime measurement_date "
-    "value_as_number value_source_value unit_source_value unit_concept_id",
+    "value_as_number value_source_value unit_source_value unit_concept_id range_low range_high",
     "drug_exposure": "person_id drug_concept_id drug_source_value drug_type_concept_id drug_exposure_start_datetime "
-    "drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date",
+    "drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date quantity dose_unit_source_value "
+    "route_source_value",
+    "condition_occurrence": "person_id condition_concept_id condition_source_value condition_status_concept_id "
+    "condition_start_datetime condition_start_date condition_end_datetime condition_end_date",
+    "procedure_occurrence": "person_id procedure_concept_id procedure_source_value procedure_datetime procedure_date",
     "death": "person_id death_datetime death_date",
 }
 _ADVICE = "An OMOP CDM 5.3 or 5.4 has it; export the data again."
@@ -136,6 +142,8 @@ class _Reader:
             "visit_detail": self._details,
             "measurement": self._measurements,
             "drug_exposure": self._drugs,
+            "condition_occurrence": self._conditions,
+            "procedure_occurrence": self._procedures,
             "death": self._deaths,
         }
         for table, convert in readers.items():
@@ -195,7 +203,8 @@ class _Reader:
         chunk = _chunk(rows.subject(), rows.time("measurement"), "MEASUREMENT//" + key + "//" + unit)
         value, said = rows.number("value_as_number")
         text = rows.text("value_source_value")
-        yield chunk.assign(value=value, text=(text.where(text != "", said)).astype("category"))
+        limits = {name: rows.number(name)[0] for name in ("range_low", "range_high") if rows.has(name)}
+        yield chunk.assign(value=value, text=(text.where(text != "", said)).astype("category"), **limits)
 
     def _drugs(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         subject, key = rows.subject(), self._key(rows, "drug_concept_id", "drug_source_value")
@@ -203,9 +212,25 @@ class _Reader:
             rows.ids("drug_type_concept_id") if rows.has("drug_type_concept_id") else np.zeros(rows.n, dtype=np.int64)
         )
         codes = pd.Series("DRUG//", index=range(rows.n)) + kind.astype(str)
-        yield _chunk(subject, rows.time("drug_exposure_start"), codes + "//START//" + key)
         end = rows.time("drug_exposure_end")
+        amount, dose_unit = rows.text("quantity"), rows.text("dose_unit_source_value")
+        # A quantity without the unit of a dose counts packages, not what a patient takes.
+        dose = (amount + " " + dose_unit).where((amount != "") & (dose_unit != ""), "")
+        starts = _chunk(subject, rows.time("drug_exposure_start"), codes + "//START//" + key)
+        yield starts.assign(end=end.to_numpy(), dose=dose, route=rows.text("route_source_value"))
         yield _chunk(subject, end, codes + "//STOP//" + key)[end.notna()]
+
+    def _conditions(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        key = self._key(rows, "condition_concept_id", "condition_source_value")
+        status = rows.ids("condition_status_concept_id")
+        codes = "CONDITION//" + pd.Series(np.maximum(status, 0).astype(str)) + "//" + key
+        yield _chunk(rows.subject(), rows.time("condition_start"), codes).assign(
+            end=rows.time("condition_end").to_numpy()
+        )
+
+    def _procedures(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        key = self._key(rows, "procedure_concept_id", "procedure_source_value")
+        yield _chunk(rows.subject(), rows.time("procedure"), "PROCEDURE//" + key)
 
     def _key(self, rows: "_Rows", concept: str, source_value: str) -> pd.Series:
         """Return the concept, or the source value where the concept is 0 or missing."""
@@ -338,7 +363,7 @@ class ConceptNames(dict[str, str]):
     def get(self, code: str, default: str = "") -> str:  # type: ignore[override]
         """Return the name of the concept in a code, or the default."""
         parts = code.split("//")
-        place = {"MEASUREMENT": 1, "DRUG": 3}.get(parts[0])
+        place = {"MEASUREMENT": 1, "DRUG": 3, "CONDITION": 2, "PROCEDURE": 1}.get(parts[0])
         if place is None or len(parts) <= place or not parts[place].lstrip("-").isdigit():
             return default
         number = int(parts[place])

@@ -33,7 +33,7 @@ def test_every_preset_is_a_valid_mapping_named_like_its_file(path: Path):
         ({"rules": [{"code": "(?P<thing>.)", "kind": "ADMISSION"}]}, ["'thing'", "item, unit and event"]),
         ({"rules": [{"code": "A", "kind": "PARTY"}]}, ["rules.0.kind", "PARTY"]),
         ({"rules": [{"code": "A", "kind": "IGNORE"}]}, ["rules.0", "reason"]),
-        ({"format": "fhir"}, ["format", "fhir"]),
+        ({"format": "FHIR R4"}, ["format", "FHIR R4"]),
     ],
 )
 def test_a_wrong_key_is_refused_naming_file_key_and_rule(change, parts):

@@ -1,0 +1,108 @@
+"""Collects context facts while a source is read, beside the event stream."""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from core.events.code_book import CodeBook, Subjects, Words
+from core.events.facts import rows_with_details, sorted_facts
+from core.events.mapping import SiteMapping
+from core.events.parts import Spill
+
+_PATIENTS_PER_PART = 4096
+_TIMES = ("end", "known_at")
+_NUMBERS = ("value", "range_low", "range_high")
+_TEXTS = ("text", "unit", "dose", "route")
+
+
+class FactCollector:
+    """Takes the rows of a source that are facts, or that say more of an event than the stream keeps.
+
+    Parameters
+    ----------
+    book : CodeBook
+    spill : Spill
+        Where they wait.
+    """
+
+    def __init__(self, book: CodeBook, spill: Spill) -> None:
+        self._book = book
+        self._spill = spill
+        self._subjects, self._words = Subjects(), Words()
+
+    def add(self, chunk: pd.DataFrame, ids: npt.NDArray[np.int64]) -> None:
+        """Take the facts of a chunk.
+
+        Parameters
+        ----------
+        chunk : DataFrame
+            As `core.events.reading.StreamBuilder.add`.
+        ids : array of int, shape (n_rows,)
+            Number of each row's code in the code book; -1 where it has none.
+        """
+        is_fact = np.array([found.fact is not None for found in self._book.found] + [False])[ids]
+        is_event = np.array([found.kind is not None for found in self._book.found] + [False])[ids]
+        keep = is_fact | (is_event & rows_with_details(chunk) & chunk["time"].notna().to_numpy())
+        if not keep.any():
+            return
+        rows, n = chunk[keep], int(keep.sum())
+        subject = self._subjects.numbers(rows["subject"].to_numpy())
+        columns: dict[str, object] = {"code": ids[keep].astype(np.int32)}
+        columns["start"] = rows["time"].to_numpy(dtype="datetime64[us]")
+        for name in _TIMES:
+            missing = np.full(n, np.datetime64("NaT", "us"))
+            columns[name] = rows[name].to_numpy(dtype="datetime64[us]") if name in rows else missing
+        for name in _NUMBERS:
+            columns[name] = rows[name].to_numpy(dtype=np.float64) if name in rows else np.full(n, np.nan)
+        for name in _TEXTS:
+            columns[name] = self._words.numbers(rows[name]) if name in rows else np.zeros(n, dtype=np.int32)
+        table = pd.DataFrame({"subject": subject, **columns})
+        for part, mine in table.groupby(subject // _PATIENTS_PER_PART):
+            self._spill.put(int(str(part)), mine.reset_index(drop=True))
+
+    def parts(self, mapping: SiteMapping, patients: Collection[str]) -> Iterator[pd.DataFrame]:
+        """Return the facts in parts of whole patients.
+
+        Parameters
+        ----------
+        mapping : SiteMapping
+        patients : collection of str
+            Facts of others are left out.
+
+        Yields
+        ------
+        DataFrame
+            `core.events.facts.FACT_COLUMNS`, sorted, each fact once.
+        """
+        wanted = frozenset(patients)
+        names = [mapping.patient_id(each) for each in self._subjects.names]
+        found = self._book.found
+        kinds = [str(each.fact or each.kind or "") for each in found]
+        items, labels = [each.item for each in found], self._book.names_by_code()
+        units = [mapping.known_unit(each.unit) for each in found]
+        words = self._words.texts
+        for part in range(-(-len(names) // _PATIENTS_PER_PART)):
+            rows = self._spill.read(part)
+            self._spill.drop(part)
+            patient = _taken(names, rows["subject"])
+            code = rows["code"].to_numpy()
+            unit = _taken(units, code)
+            told = _taken([mapping.known_unit(each) for each in words], rows["unit"])
+            facts = rows.assign(
+                patient_id=patient,
+                kind=_taken(kinds, code),
+                item=_taken(items, code),
+                name=_taken(labels, code),
+                unit=unit.where(unit != "", told),
+                known_at=np.fmax(rows["known_at"].to_numpy(), rows["start"].to_numpy()),
+                **{name: _taken(words, rows[name]) for name in ("text", "dose", "route")},
+            )
+            facts = facts[patient.isin(wanted)]
+            if len(facts):
+                yield sorted_facts(facts)
+
+
+def _taken(texts: list[str], numbers: "npt.NDArray[np.int32] | pd.Series") -> pd.Series:
+    return pd.Series(np.array(texts, dtype=object)[np.asarray(numbers)], dtype="str")
