@@ -1,13 +1,11 @@
 """Alerts on the command line: the top of the list as a table, CSV or JSON."""
 
-import csv
-import io
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.alerts.words import headline
+from alertreview.cli.tables import aligned, as_text
 from core.kinds import Kind
 from core.vocabulary import Decision
 
@@ -74,15 +72,9 @@ def render_alerts(rows: tuple[AlertRow, ...], output_format: str, *, simulated: 
         Whether the data say of themselves that no real patient stands behind them.
     """
     records = [_record(position, row, simulated) for position, row in enumerate(rows, start=1)]
-    if output_format == "json":
-        return json.dumps(records, indent=2, ensure_ascii=False) + "\n"
-    if output_format == "csv":
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, fieldnames=list(_record(0, None, simulated)), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        return buffer.getvalue()
-    return _table(records, simulated)
+    if output_format == "table":
+        return _table(records, simulated)
+    return as_text(records, list(_record(0, None, simulated)), output_format)
 
 
 def _record(position: int, row: AlertRow | None, simulated: bool) -> dict[str, object]:
@@ -121,13 +113,5 @@ def _table(records: list[dict[str, object]], simulated: bool) -> str:
         "at": [str(record["snapshot_at"])[:16].replace("T", " ") for record in records],
         "unit": [str(record["unit"]) for record in records],
     }
-    right = {"#", "alert", "scaled", "support"}
-    widths = {name: max(len(name), *map(len, values)) for name, values in columns.items()}
-    lines = ["Simulated data: no real patient stands behind these alerts."] if simulated else []
-    for cells in [list(columns), *map(list, zip(*columns.values(), strict=True))]:
-        padded = (
-            cell.rjust(widths[name]) if name in right else cell.ljust(widths[name])
-            for name, cell in zip(columns, cells, strict=True)
-        )
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines) + "\n"
+    heading = "Simulated data: no real patient stands behind these alerts.\n" if simulated else ""
+    return heading + aligned(columns, right={"#", "alert", "scaled", "support"})

@@ -9,11 +9,11 @@ from alertreview import __version__
 from alertreview.cli.accounts import account
 from alertreview.cli.console import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from alertreview.cli.operations import OPERATIONS
-from alertreview.cli.options import EXIT_UNEXPECTED, site_options, source_options
+from alertreview.cli.options import EXIT_UNEXPECTED, list_format, site_options, source_options
 from alertreview.cli.records import mapping as mapping_commands
 from alertreview.cli.records import simulate
 from alertreview.cli.reproduce import reproduce, sensitivity_of_run
-from alertreview.cli.score import score
+from alertreview.cli.score import run, score
 from alertreview.cli.study import export, recompute, report, sign_report, study
 from alertreview.settings import Settings, load_settings
 from core.errors import AlertReviewError
@@ -109,9 +109,7 @@ def import_(
 
 @cli.command()
 @click.option("--top", type=click.IntRange(1, 100_000), default=20, show_default=True, help="How many alerts.")
-@click.option(
-    "--format", "output_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
-)
+@list_format
 @click.option(
     "--decision", type=click.Choice(["omission", "commission"]), help="Only decisions not taken, or only those taken."
 )
@@ -168,7 +166,18 @@ def dashboard(port: int, browser: bool | None, home: Path | None, database: str 
     _serve(settings, port, browser)
 
 
-for command in (score, sensitivity_of_run, study, report, sign_report, export, recompute, mapping_commands, simulate):
+for command in (
+    score,
+    run,
+    sensitivity_of_run,
+    study,
+    report,
+    sign_report,
+    export,
+    recompute,
+    mapping_commands,
+    simulate,
+):
     cli.add_command(command)
 for command in OPERATIONS:
     cli.add_command(command)

@@ -38,6 +38,13 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def list_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with ``--format``: a table for people, CSV and JSON for scripts."""
+    return click.option(
+        "--format", "output_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
+    )(command)
+
+
 class _FormatName(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.2
     """Name of a format of records; the table of formats is imported only when it is needed, because it is slow."""
 

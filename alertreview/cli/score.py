@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from alertreview.cli.options import site_options
+from alertreview.cli.options import list_format, site_options
+from alertreview.cli.tables import as_text
 from alertreview.settings import Settings, load_settings
 from core.errors import NotFoundError
 
 if TYPE_CHECKING:
     from alertreview.scoring.resume import ScoringRequest
-    from alertreview.scoring.score_site import ScoringOutcome
+    from alertreview.scoring.score_site import PublishedRun, ScoringOutcome
     from alertreview.settings import Progress
     from db.database import Database
 
@@ -56,6 +57,9 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
 @click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything drawn at random."
 )
+@click.option(
+    "--again", is_flag=True, help="Score and publish although the last run has the same records, options and version."
+)
 @click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
 @click.option("--cluster", metavar="ADDRESS", help="Run the tasks on the Dask scheduler at tcp://HOST:PORT.")
 @site_options
@@ -70,6 +74,7 @@ def score(
     nodes: int,
     graphs: int,
     seed: int,
+    again: bool,
     jobs: int | None,
     cluster: str | None,
     home: Path | None,
@@ -77,11 +82,13 @@ def score(
 ) -> None:
     """Score every task of the last import and publish the alerts as one run.
 
-    An interrupted run is continued where it stopped; readers see nothing of it until it is published.
+    An interrupted run is continued where it stopped; readers see nothing of it until it is published. When the last
+    run has these scores already, nothing is scored (see --again).
     """
     from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database
     from alertreview.scoring.resume import ScoringRequest
+    from alertreview.scoring.score_site import published_already
     from core.scoring.scorers import SCORERS, SOFTHAD, describe_scorer
 
     if list_scorers:
@@ -101,9 +108,11 @@ def score(
         n_jobs=jobs,
     )
     with open_database(settings, upgrade=True) as site_database, progress_bar("Scoring") as progress:
-        outcome = None
+        outcome: ScoringOutcome | PublishedRun | None = None
         if since is not None and from_run != "none" and not given:
-            outcome = _score_new(settings, site_database, request, from_run, progress)
+            outcome = _score_new(settings, site_database, request, from_run, progress, again=again)
+        if outcome is None and not again:
+            outcome = published_already(site_database, request)
         if outcome is None:
             outcome = _score_anew(settings, site_database, request, cluster, progress)
     for line in outcome.lines():
@@ -124,11 +133,17 @@ def _check_from_run(from_run: str | None, since: str | None, given: list[str]) -
 
 
 def _score_new(
-    settings: Settings, database: "Database", request: "ScoringRequest", wanted: str | None, progress: "Progress | None"
-) -> "ScoringOutcome | None":
+    settings: Settings,
+    database: "Database",
+    request: "ScoringRequest",
+    wanted: str | None,
+    progress: "Progress | None",
+    *,
+    again: bool,
+) -> "ScoringOutcome | PublishedRun | None":
     """Score new instances against a stored past; None when nobody named a run and no stored past fits."""
     from alertreview.scoring.new_day import LATEST, find_base, score_new_instances
-    from alertreview.scoring.score_site import parse_day
+    from alertreview.scoring.score_site import parse_day, published_already
 
     since = parse_day(request.since)
     if since is None:
@@ -140,7 +155,8 @@ def _score_new(
                 f"No run keeps a past that ends before {request.since}. Score anew: --from-run none, or leave it out."
             )
         return None
-    return score_new_instances(settings, database, base, since, n_jobs=request.n_jobs, progress=progress)
+    done = None if again else published_already(database, request, base.run)
+    return done or score_new_instances(settings, database, base, since, n_jobs=request.n_jobs, progress=progress)
 
 
 def _score_anew(
@@ -156,3 +172,37 @@ def _score_anew(
     with ExitStack() as stack:
         workers = stack.enter_context(cluster_workers(cluster)) if cluster else None
         return score_site(settings, database, request, progress, workers)
+
+
+@click.group()
+def run() -> None:
+    """Look at the scoring runs that are published, for scripts and for --from-run."""
+
+
+@run.command(name="list")
+@list_format
+@site_options
+def run_list(output_format: str, home: Path | None, database: str | None) -> None:
+    """List the published scoring runs of the site, newest first."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        runs = application.worklist.runs()
+    records = [
+        {
+            "run": one.run_id,
+            "published_at": one.published_at.isoformat(timespec="seconds"),
+            "scorers": " ".join(one.scorers),
+            "split": one.split,
+            "since": one.parameters.get("since"),
+            "against_run": one.base_run_id,
+            "past": one.n_past,
+            "recent": one.n_recent,
+            "tasks": one.n_tasks_scored,
+            "alerts": one.n_alerts,
+            "simulated": one.simulated,
+        }
+        for one in runs
+    ]
+    names = ("run", "published_at", "scorers", "split", "since", "against_run", "past", "recent", "tasks", "alerts")
+    click.echo(as_text(records, (*names, "simulated"), output_format), nl=False)

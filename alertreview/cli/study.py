@@ -1,11 +1,11 @@
 """Commands on a study: its report, a signature, exported labels, and the report again from exported files."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from alertreview.cli.options import site_options
+from alertreview.cli.options import list_format, site_options
+from alertreview.cli.tables import STANDARD_OUTPUT, as_text, write_out
 
 
 @click.command()
@@ -13,22 +13,18 @@ from alertreview.cli.options import site_options
 @click.option(
     "--format", "output_format", type=click.Choice(["json", "html", "pdf"]), default="json", show_default=True
 )
-@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write (default, and -: standard output).")
 @site_options
 def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
     """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
     from alertreview.application import open_application
-    from alertreview.files import write_bytes
     from alertreview.reports.documents import ReportFormat, render_report
 
     with open_application(home, database) as application:
         study_report = application.reports.report(slug)
         signatures = application.reports.signatures(slug, study_report)
         content = render_report(study_report, ReportFormat(output_format), signatures)
-    if out is None:
-        sys.stdout.buffer.write(content)
-    else:
-        write_bytes(out, content)
+    if write_out(out, content):
         click.echo(f"Report of study {slug} written to {out}.")
 
 
@@ -100,6 +96,43 @@ def study_create(
         click.echo(OPEN_PANEL_LIMIT)
 
 
+@study.command(name="list")
+@list_format
+@site_options
+def study_list(output_format: str, home: Path | None, database: str | None) -> None:
+    """List the studies of the site, newest first."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        views = application.studies.all()
+    records = [
+        {
+            "study": view.slug,
+            "title": view.title,
+            "status": view.status.value,
+            "cases": view.n_cases,
+            "complete": view.n_complete,
+            "readers_per_case": view.n_slots,
+            "calibration": view.is_calibration,
+            "open_panel": view.is_open_panel,
+            "simulated": view.simulated,
+        }
+        for view in views
+    ]
+    names = (
+        "study",
+        "title",
+        "status",
+        "cases",
+        "complete",
+        "readers_per_case",
+        "calibration",
+        "open_panel",
+        "simulated",
+    )
+    click.echo(as_text(records, names, output_format), nl=False)
+
+
 @study.command(name="lock")
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @site_options
@@ -134,15 +167,26 @@ def export() -> None:
     show_default=True,
     help="One row for each version of each judgment, or one row for each case.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write; - is standard output.")
 @site_options
 def export_labels(
     slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None
 ) -> None:
     """Write the judgments of a study, with the case, the alert, the run and the rubric they belong to."""
     from alertreview.application import open_application
+    from alertreview.exports.exports import MEDS
+    from alertreview.exports.formats import scratch_in
 
     with open_application(home, database) as application:
+        if str(out) == STANDARD_OUTPUT:
+            if output_format == MEDS:
+                raise click.UsageError(
+                    "MEDS labels are a folder with one file for each task: name a folder with --out."
+                )
+            with scratch_in(application.settings.home) as folder:
+                application.exports.labels(slug, output_format, layout, folder / f"{slug}-labels")
+                write_out(out, (folder / f"{slug}-labels").read_bytes())
+            return
         n_rows = application.exports.labels(slug, output_format, layout, out)
     click.echo(f"{n_rows} rows written to {out}.")
 
@@ -173,16 +217,12 @@ def export_study(
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="File to write (default: standard output).")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write (default, and -: standard output).")
 def recompute(folder: Path, out: Path | None) -> None:
     """Compute a study's report again from the files in FOLDER alone, as JSON; needs no site and no database."""
     from alertreview.exports.recompute import recompute as recompute_report
-    from alertreview.files import write_bytes
     from alertreview.reports.documents import ReportFormat, render_report
 
     content = render_report(recompute_report(folder), ReportFormat.JSON)
-    if out is None:
-        sys.stdout.buffer.write(content)
-    else:
-        write_bytes(out, content)
+    if write_out(out, content):
         click.echo(f"Report recomputed from {folder} written to {out}.")

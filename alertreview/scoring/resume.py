@@ -135,3 +135,7 @@ class ScoringRequest:
     n_graphs: int = 3
     seed: int = 1
     n_jobs: int | None = None
+
+    def parameters(self) -> ScoringParameters:
+        """Return the parameters of the scorers."""
+        return ScoringParameters(n_nodes=self.n_nodes, n_graphs=self.n_graphs)

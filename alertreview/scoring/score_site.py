@@ -115,6 +115,50 @@ def _marked(scorer: str) -> str:
     return f"{scorer} (looks back only)" if is_retrospective(scorer) else scorer
 
 
+@dataclass(frozen=True)
+class PublishedRun:
+    """The last run, which has the scores that somebody asks for."""
+
+    run_id: RunId
+
+    def lines(self) -> Iterator[str]:
+        """Say it in lines for the terminal."""
+        yield (
+            f"Run {self.run_id} was scored from the same records, with the same options and version: "
+            "nothing was scored. --again scores once more."
+        )
+
+
+def published_already(
+    database: Database, request: ScoringRequest, base: ScoringRun | None = None
+) -> PublishedRun | None:
+    """Return the last published run if a request would give the same scores again, else None.
+
+    Parameters
+    ----------
+    database : Database
+    request : ScoringRequest
+    base : ScoringRun, optional
+        Whose stored past is used; left out, the request learns its own past.
+    """
+    with database.read() as uow:
+        stored, run = uow.snapshots.latest(), uow.runs.latest_published()
+    if stored is None or run is None or run.snapshot_id != stored.id or run.code_version != __version__:
+        return None
+    if base is not None:
+        is_same = run.base_run_id == base.id and run.parameters == base.parameters | {"since": request.since}
+    else:
+        split = choose_split(request.split, calendar_is_shifted=stored.calendar_is_shifted)
+        scorers = dict.fromkeys(request.scorers)
+        is_same = (
+            run.base_run_id is None
+            and (run.split, run.seed, run.scorer) == (split, request.seed, request.scorers[0])
+            and set(run.all_scorers) == set(scorers)
+            and run.parameters == asdict(request.parameters()) | {"since": request.since}
+        )
+    return PublishedRun(run.id) if is_same else None
+
+
 def score_site(
     settings: Settings,
     database: Database,
@@ -155,7 +199,7 @@ def score_site(
     split = choose_split(request.split, calendar_is_shifted=site.stored.calendar_is_shifted)
     snapshot = site.snapshot
     folds = fold_of_row(split, snapshot.instances, snapshot.patients, since=parse_day(request.since), seed=request.seed)
-    parameters = ScoringParameters(n_nodes=request.n_nodes, n_graphs=request.n_graphs)
+    parameters = request.parameters()
     cache = ScoringCheckpoint(settings.scoring_checkpoint, site.stored.content_hash, request, parameters, folds)
     with database.scoring_job():
         discard_abandoned(database)

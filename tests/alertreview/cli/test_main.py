@@ -1,5 +1,7 @@
 """The command line as a person uses it: every command by name, and one line with a code when something is wrong."""
 
+import csv
+import io
 import json
 import sqlite3
 from pathlib import Path
@@ -120,6 +122,11 @@ def test_the_report_is_written_as_json_html_and_pdf(
 def test_exports_and_recompute_go_round(own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("export", "labels", "--study", "demo", "--out", tmp_path / "labels.csv", "--home", own_home) == 0
     assert f"{3 * SMALL.n_cases - SMALL.n_waiting} rows" in capsys.readouterr().out
+    assert run("export", "labels", "--study", "demo", "--out", "-", "--home", own_home) == 0
+    assert capsys.readouterr().out == (tmp_path / "labels.csv").read_bytes().decode()
+    assert not Path("-").exists()
+    assert run("export", "labels", "--study", "demo", "--out", "-", "--format", "meds", "--home", own_home) == 2
+    assert "name a folder" in capsys.readouterr().err
     assert run("export", "study", "--study", "demo", "--out", tmp_path / "study", "--home", own_home) == 0
     assert run("report", "--study", "demo", "--out", tmp_path / "stored.json", "--home", own_home) == 0
     assert run("recompute", tmp_path / "study", "--out", tmp_path / "again.json") == 0
@@ -138,7 +145,15 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert run("import", source, "--home", home) == 0
     assert "Already imported; nothing changed." in capsys.readouterr().out
     assert run("score", "--home", home, "--nodes", "40", "--graphs", "1") == 0
-    assert "is published" in capsys.readouterr().out
+    assert "Run 1 is published" in capsys.readouterr().out
+    assert run("score", "--home", home, "--nodes", "40", "--graphs", "1") == 0
+    assert "nothing was scored. --again scores once more." in capsys.readouterr().out
+    assert run("score", "--home", home, "--nodes", "40", "--graphs", "1", "--again") == 0
+    assert "Run 2 is published" in capsys.readouterr().out
+    assert run("score", "--home", home, "--nodes", "40", "--graphs", "1", "--seed", "2") == 0
+    assert run("run", "list", "--format", "json", "--home", home) == 0
+    *_, listed = capsys.readouterr().out.partition("[")
+    assert [one["run"] for one in json.loads("[" + listed)] == [3, 2, 1]
     assert run("alerts", "--home", home, "--top", "3") == 0
     study = ["study", "create", "--study", "ward", "--title", "Ward", "--cases", "12", "--home", home]
     assert run(*study, "--reader", "A", "--reader", "B") == 2
@@ -146,6 +161,10 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert run(*study, "--reader", "A", "--reader", "B", "--reader", "A") == 2
     assert run(*study, "--reader", "A", "--reader", "B", "--reader", "C") == 0
     assert "12 cases, 3 readers each" in capsys.readouterr().out
+    assert run("study", "list", "--format", "csv", "--home", home) == 0
+    assert next(csv.DictReader(io.StringIO(capsys.readouterr().out)))["study"] == "ward"
+    assert run("study", "list", "--home", home) == 0
+    assert capsys.readouterr().out.splitlines()[0].split()[:3] == ["study", "title", "status"]
     assert run("report", "--study", "ward", "--home", home) == 0
     assert run("study", "lock", "--study", "ward", "--home", home) == 0
     assert run("study", "lock", "--study", "ward", "--home", home) == 2

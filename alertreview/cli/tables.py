@@ -1,0 +1,59 @@
+"""Records on standard output: an aligned table for people, CSV and JSON for scripts; bytes to a file or to ``-``."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from alertreview.files import write_bytes
+
+STANDARD_OUTPUT = "-"
+
+
+def as_text(records: Sequence[Mapping[str, Any]], names: Sequence[str], output_format: str) -> str:
+    """Write records as a table, as CSV or as an array of JSON objects, ending with a line break.
+
+    Parameters
+    ----------
+    records : sequence of mapping
+        Name to text, number, truth value or None.
+    names : sequence of str
+        Columns, in order; a table without records still has its names.
+    output_format : {"table", "csv", "json"}
+    """
+    if output_format == "json":
+        return json.dumps(list(records), indent=2, ensure_ascii=False) + "\n"
+    if output_format == "csv":
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, fieldnames=names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+        return buffer.getvalue()
+    columns = {name: ["" if r[name] is None else str(r[name]) for r in records] for name in names}
+    numbers = {name for name in names if any(isinstance(r[name], (int, float)) for r in records)}
+    return aligned(columns, right=numbers)
+
+
+def aligned(columns: Mapping[str, Sequence[str]], *, right: Collection[str] = ()) -> str:
+    """Write columns of text in even widths, under their names; those in `right` end at the right."""
+    widths = {name: max(map(len, [name, *values])) for name, values in columns.items()}
+    lines = []
+    for cells in [list(columns), *map(list, zip(*columns.values(), strict=True))]:
+        padded = (
+            cell.rjust(widths[name]) if name in right else cell.ljust(widths[name])
+            for name, cell in zip(columns, cells, strict=True)
+        )
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def write_out(out: Path | None, content: bytes) -> bool:
+    """Write to a file, or to standard output when it is None or ``-``; tell whether it was a file."""
+    if out is None or str(out) == STANDARD_OUTPUT:
+        sys.stdout.buffer.write(content)
+        return False
+    write_bytes(out, content)
+    return True
