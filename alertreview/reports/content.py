@@ -116,7 +116,7 @@ def _auc(report: StudyReport) -> list[Block]:
         (s.label, s.auc_naive.text(), s.auc_weighted.text(), s.auc_task_mean.text(), str(s.n), str(s.n_positive))
         for s in primary.scorers
     )
-    header = ("Method", "AUC, naive (DeLong)", "AUC, weighted (jackknife)", "Mean over tasks", "n", "Relevant")
+    header = ("Method", "AUC, naive (DeLong)", "AUC, weighted", "Mean over tasks", "n", "Relevant")
     labels = {s.scorer: s.label for s in primary.scorers}
     pairs = tuple(
         (
@@ -136,7 +136,7 @@ def _auc(report: StudyReport) -> list[Block]:
         Table("Naive and weighted, side by side.", header, rows, frozenset({4, 5})),
     ]
     if pairs:
-        header = ("Difference", "Naive (DeLong)", "p", "Weighted (jackknife)", "p", "n")
+        header = ("Difference", "Naive (DeLong)", "p", "Weighted", "p", "n")
         blocks.append(Table("Methods compared on the same cases.", header, pairs, frozenset({2, 4, 5})))
     return blocks
 

@@ -261,9 +261,9 @@ def usable_cases(
     InvalidInputError
         If lengths differ or `y` holds anything but 0, 1 and NaN.
     """
-    labels = _vector("y", y)
-    columns = [_vector(f"score {i + 1}", s) for i, s in enumerate(scores)]
-    weights = np.ones(labels.size) if weight is None else _vector("weight", weight)
+    labels = as_vector("y", y)
+    columns = [as_vector(f"score {i + 1}", s) for i, s in enumerate(scores)]
+    weights = np.ones(labels.size) if weight is None else as_vector("weight", weight)
     clusters = np.arange(labels.size) if patient is None else np.asarray(patient)
     for name, size in [*((f"score {i + 1}", c.size) for i, c in enumerate(columns)), ("weight", weights.size)]:
         if size != labels.size:
@@ -290,7 +290,8 @@ def usable_cases(
     return UsableCases(labels[keep] == 1.0, matrix[:, keep], weights[keep], codes, left_out)
 
 
-def _vector(name: str, values: ArrayLike) -> Floats:
+def as_vector(name: str, values: ArrayLike) -> Floats:
+    """Return values as one float for each case; raise `InvalidInputError` with their name if they are not."""
     try:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -61,8 +61,8 @@ class WeightedPairs:
 
     @property
     def value(self) -> float:
-        """The AUC."""
-        return self.won / self.all_pairs
+        """The AUC; sums in another order may end a last bit above 1."""
+        return min(self.won / self.all_pairs, 1.0)
 
     @classmethod
     def of(cls, cases: UsableCases, scorer: int) -> "WeightedPairs":

@@ -146,7 +146,7 @@ class ScorerReport:
     auc_naive: Estimate
     """All cases count the same; interval by DeLong, as if cases were drawn at random and independent."""
     auc_weighted: Estimate
-    """Cases count by the inverse of their inclusion probability; interval by leaving out one patient at a time."""
+    """Cases count by the inverse of their inclusion probability; interval by a Bayesian bootstrap over patients."""
     auc_task_mean: Estimate
     """Mean over tasks that have cases of both classes; no interval."""
     roc_naive: RocCurve
@@ -166,7 +166,7 @@ class PairedComparison:
     z: float | None
     p_value: float | None
     difference_weighted: Estimate
-    """Interval by leaving out one patient at a time."""
+    """Interval by a Bayesian bootstrap over patients."""
     p_value_weighted: float | None
 
 

@@ -117,6 +117,10 @@ class StudyArrays:
     scores : dict of str to ndarray of shape (n_cases,)
     weight : ndarray of shape (n_cases,)
         Inverse inclusion probability; NaN when unknown.
+    stratum : ndarray of shape (n_cases,), int
+        Position in `stratum_size`. Where the strata are unknown, cases of one inclusion probability are one.
+    stratum_size : ndarray of shape (n_strata,)
+        Candidates of each stratum.
     seconds : ndarray
         Active seconds of the current judgments that have them.
     gone : tuple of str
@@ -131,6 +135,8 @@ class StudyArrays:
     readers: tuple[str, ...]
     scores: dict[str, FloatArray]
     weight: FloatArray
+    stratum: NDArray[np.int64]
+    stratum_size: FloatArray
     seconds: FloatArray
     gone: tuple[str, ...]
 
@@ -187,7 +193,21 @@ def prepare(study: StudyInput) -> StudyArrays:
     gone = tuple(key for key, values in scores.items() if not np.isfinite(values).any())
     texts = {name: cases[name].astype("object").fillna("").astype(str).to_numpy(dtype=object) for name in CASE_COLUMNS}
     patient = np.unique(texts["patient_id"], return_inverse=True)[1].astype(np.int64)
-    return StudyArrays(study, cases, texts, patient, answers, readers, scores, 1.0 / probability, seconds, gone)
+    weight = 1.0 / probability
+    stratum, stratum_size = _strata(study, texts["stratum"], weight)
+    return StudyArrays(
+        study, cases, texts, patient, answers, readers, scores, weight, stratum, stratum_size, seconds, gone
+    )
+
+
+def _strata(study: StudyInput, names: NDArray[np.object_], weight: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return the stratum of each case and the candidates of each stratum."""
+    known = {name: (position, n_candidates) for position, (name, n_candidates, _) in enumerate(study.strata)}
+    if set(names) <= known.keys():
+        sizes = np.array([n_candidates for _, n_candidates in known.values()], dtype=np.float64)
+        return np.array([known[name][0] for name in names], dtype=np.int64), sizes
+    groups = np.unique(np.nan_to_num(weight), return_inverse=True)[1].astype(np.int64)
+    return groups, np.bincount(groups, np.nan_to_num(weight)).astype(np.float64)
 
 
 def _in_order(ids: pd.Series) -> NDArray[np.int64]:

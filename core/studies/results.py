@@ -1,7 +1,7 @@
 """The figures that follow from one way of labelling the cases: AUCs, comparisons, subgroups, true-alert rates."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -20,7 +20,7 @@ from core.statistics.consensus import (
     votes_of,
 )
 from core.statistics.estimate import Estimate, RocCurve, not_computable
-from core.statistics.weighted_auc import patient_jackknife, patient_jackknife_paired
+from core.studies.candidate_figures import CandidateFigures
 from core.studies.report import (
     AgreementFigures,
     AgreementReport,
@@ -79,7 +79,7 @@ def result_set(study: StudyArrays, labelling: Labelling, states: tuple[CaseState
     ResultSet
     """
     y, level = labelling.labels.label, study.source.level
-    keys = list(study.scores)
+    keys, candidates = list(study.scores), CandidateFigures(study, y)
     return ResultSet(
         key=labelling.key,
         title=labelling.title,
@@ -87,23 +87,12 @@ def result_set(study: StudyArrays, labelling: Labelling, states: tuple[CaseState
         n_positive=int(np.nansum(y)) if y.size else 0,
         left_out=labelling.labels.left_out,
         prevalence_naive=weighted_share(y, study.patient, level=level),
-        prevalence_weighted=weighted_share(y, study.patient, study.weight, level=level),
-        scorers=tuple(_scorer_report(study, key, y, in_full=labelling.in_full) for key in keys),
-        comparisons=tuple(_comparison(study, keys[0], other, y) for other in keys[1:]),
-        alert_rates=_alert_rates(study, y) if labelling.in_full else (),
+        prevalence_weighted=candidates.share(),
+        scorers=tuple(_scorer_report(study, key, y, candidates, in_full=labelling.in_full) for key in keys),
+        comparisons=tuple(_comparison(study, keys[0], other, y, candidates) for other in keys[1:]),
+        alert_rates=_alert_rates(study, y, candidates) if labelling.in_full else (),
         cases=_case_uses(study, labelling.labels, states),
     )
-
-
-def weighted_figure(study: StudyArrays, y: FloatArray, key: str, inside: NDArray[np.bool_] | None = None) -> Estimate:
-    """Weighted AUC with its jackknife, or why there is none."""
-    rows = np.ones(study.n, dtype=bool) if inside is None else inside
-    if key in study.gone:
-        return not_computable("no case has a score by this scorer; its run is gone", level=study.source.level)
-    if rows.any() and np.isnan(study.weight[rows]).all():
-        return not_computable("no case has an inclusion probability", level=study.source.level)
-    score, patient, weight = study.scores[key][rows], study.patient[rows], study.weight[rows]
-    return patient_jackknife(y[rows], score, patient, weight, level=study.source.level)
 
 
 def naive_figure(study: StudyArrays, y: FloatArray, key: str, inside: NDArray[np.bool_] | None = None) -> Estimate:
@@ -114,11 +103,13 @@ def naive_figure(study: StudyArrays, y: FloatArray, key: str, inside: NDArray[np
     return delong_interval(y[rows], study.scores[key][rows], level=study.source.level)
 
 
-def _scorer_report(study: StudyArrays, key: str, y: FloatArray, *, in_full: bool) -> ScorerReport:
+def _scorer_report(
+    study: StudyArrays, key: str, y: FloatArray, candidates: CandidateFigures, *, in_full: bool
+) -> ScorerReport:
     score, level = study.scores[key], study.source.level
     usable = np.isfinite(score) & ~np.isnan(y)
     nothing = RocCurve((), (), level=level, reason="not computable: see the AUC" if in_full else "not drawn")
-    weighted = weighted_figure(study, y, key)
+    weighted = candidates.auc(key)
     naive = naive_figure(study, y, key)
     draw_naive, draw_weighted = in_full and naive.computable, in_full and weighted.computable
     return ScorerReport(
@@ -133,11 +124,11 @@ def _scorer_report(study: StudyArrays, key: str, y: FloatArray, *, in_full: bool
         roc_weighted=roc_curve(y, score, patient=study.patient, weight=study.weight, level=level)
         if draw_weighted
         else nothing,
-        subgroups=_subgroups(study, key, y) if in_full else (),
+        subgroups=_subgroups(study, key, y, candidates) if in_full else (),
     )
 
 
-def _subgroups(study: StudyArrays, key: str, y: FloatArray) -> tuple[SubgroupReport, ...]:
+def _subgroups(study: StudyArrays, key: str, y: FloatArray, candidates: CandidateFigures) -> tuple[SubgroupReport, ...]:
     reports = []
     for grouping, column in GROUPINGS.items():
         values = study.column(column)
@@ -151,16 +142,18 @@ def _subgroups(study: StudyArrays, key: str, y: FloatArray) -> tuple[SubgroupRep
                     n=int(labelled.sum()),
                     n_positive=int((labelled & (y == 1.0)).sum()),
                     auc_naive=naive_figure(study, y, key, inside),
-                    auc_weighted=weighted_figure(study, y, key, inside),
+                    auc_weighted=candidates.auc(key, inside),
                 )
             )
     return tuple(reports)
 
 
-def _comparison(study: StudyArrays, first: str, other: str, y: FloatArray) -> PairedComparison:
+def _comparison(
+    study: StudyArrays, first: str, other: str, y: FloatArray, candidates: CandidateFigures
+) -> PairedComparison:
     a, b, level = study.scores[first], study.scores[other], study.source.level
     naive = delong_paired(y, a, b, level=level)
-    weighted = patient_jackknife_paired(y, a, b, study.patient, study.weight, level=level)
+    weighted = candidates.difference(first, other)
     return PairedComparison(
         scorer_a=first,
         scorer_b=other,
@@ -173,19 +166,21 @@ def _comparison(study: StudyArrays, first: str, other: str, y: FloatArray) -> Pa
     )
 
 
-def _alert_rates(study: StudyArrays, y: FloatArray) -> tuple[AlertRateCurve, ...]:
+def _alert_rates(study: StudyArrays, y: FloatArray, candidates: CandidateFigures) -> tuple[AlertRateCurve, ...]:
     everything = np.ones(study.n, dtype=bool)
     curves = {"both": everything}
     curves |= {str(d): study.column("decision") == d for d in Decision}
     curves |= dict(_by_kind(study))
-    return tuple(_alert_rate(study, name, inside, y) for name, inside in curves.items())
+    return tuple(_alert_rate(study, name, inside, y, candidates) for name, inside in curves.items())
 
 
-def _alert_rate(study: StudyArrays, name: str, inside: NDArray[np.bool_], y: FloatArray) -> AlertRateCurve:
+def _alert_rate(
+    study: StudyArrays, name: str, inside: NDArray[np.bool_], y: FloatArray, candidates: CandidateFigures
+) -> AlertRateCurve:
     source = study.source
     primary = study.scores[next(iter(study.scores))][inside]
     patient, weight, labels = study.patient[inside], study.weight[inside], y[inside]
-    share = weighted_share(labels, patient, weight, level=source.level)
+    share = candidates.share(inside)
     days = source.n_patient_days or source.n_instances
     if not days:
         return AlertRateCurve(name, (), share, "not computable: the number of patient-days is unknown")
@@ -201,6 +196,11 @@ def _alert_rate(study: StudyArrays, name: str, inside: NDArray[np.bool_], y: Flo
         study.budgets_of(name),
         minutes_per_case=minutes,
         level=source.level,
+    )
+    scores = study.scores[next(iter(study.scores))]
+    points = tuple(
+        replace(point, rate=candidates.share(inside & (scores >= point.threshold))) if point.n_cases else point
+        for point in points
     )
     return AlertRateCurve(name, points, share)
 
@@ -287,17 +287,23 @@ def reader_reports(study: StudyArrays) -> tuple[ReaderReport, ...]:
                 n_votes=int((~np.isnan(own)).sum()),
                 n_cannot_judge=int((~np.isnan(study.answers[:, column]) & np.isnan(own)).sum()),
                 share_positive=weighted_share(own, study.patient, level=study.source.level),
-                auc_against={key: weighted_figure(study, own, key) for key in study.scores},
-                auc_without={key: _without(study, others, key) for key in study.scores},
+                auc_against=_against(study, own),
+                auc_without=_without(study, others),
             )
         )
     return tuple(reports)
 
 
-def _without(study: StudyArrays, others: FloatArray, key: str) -> Estimate:
+def _against(study: StudyArrays, labels: FloatArray) -> dict[str, Estimate]:
+    candidates = CandidateFigures(study, labels)
+    return {key: candidates.auc(key) for key in study.scores}
+
+
+def _without(study: StudyArrays, others: FloatArray) -> dict[str, Estimate]:
     if len(study.readers) < 3:
-        return not_computable("the other readers are fewer than two", level=study.source.level)
-    return weighted_figure(study, others, key)
+        too_few = not_computable("the other readers are fewer than two", level=study.source.level)
+        return dict.fromkeys(study.scores, too_few)
+    return _against(study, others)
 
 
 def dawid_skene_report(study: StudyArrays, found: ReaderReliability, majority: FloatArray) -> DawidSkeneReport:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from core.statistics import design_weighted_auc, design_weighted_difference
 from core.statistics.estimate import Estimate
-from core.statistics.weighted_auc import patient_jackknife, patient_jackknife_paired
 
 
 def judged_cases(folder: Path) -> pd.DataFrame:
@@ -20,21 +20,32 @@ def judged_cases(folder: Path) -> pd.DataFrame:
     labels = pd.read_csv(folder / "labels.csv", dtype={"case_id": str})
     cases = pd.read_csv(folder / "cases.csv", dtype={"case_id": str})
     scores = pd.read_csv(folder / "scores.csv", dtype={"case_id": str})
+    strata = pd.read_csv(folder / "strata.csv").reset_index(names="stratum_row")
     labels = labels[(labels["state"] != "open") & labels["majority_label"].notna()]
     wide = scores.pivot_table(index="case_id", columns="scorer", values="score")
-    table = labels[["case_id", "majority_label"]].merge(cases[["case_id", "patient_id", "inclusion_probability"]])
+    design = cases[["case_id", "patient_id", "stratum", "inclusion_probability"]].merge(
+        strata[["stratum", "stratum_row"]]
+    )
+    table = labels[["case_id", "majority_label"]].merge(design)
     return table.merge(wide, left_on="case_id", right_index=True)
 
 
 def main(folder: str, first: str, second: str) -> None:
     """Print both AUCs and their difference, each with its 95 % interval."""
     cases = judged_cases(Path(folder))
-    label, patient, weight = cases["majority_label"], cases["patient_id"], 1 / cases["inclusion_probability"]
-    print(f"{len(cases)} decided cases, {int(label.sum())} of them relevant, of {patient.nunique()} patients")
+    label = cases["majority_label"]
+    design = {
+        "patients": cases["patient_id"],
+        "inclusion_probability": cases["inclusion_probability"],
+        "strata": cases["stratum_row"],
+        "stratum_sizes": pd.read_csv(Path(folder) / "strata.csv")["n_population"],
+    }
+    print(
+        f"{len(cases)} decided cases, {int(label.sum())} of them relevant, of {cases['patient_id'].nunique()} patients"
+    )
     for scorer in (first, second):
-        found = patient_jackknife(label, cases[scorer], patient, weight)
-        print(f"AUC of {scorer}: {_with_interval(found)}")
-    both = patient_jackknife_paired(label, cases[first], cases[second], patient, weight)
+        print(f"AUC of {scorer}: {_with_interval(design_weighted_auc(label, cases[scorer], **design))}")
+    both = design_weighted_difference(label, cases[first], cases[second], **design)
     p_value = "n/a" if both.p_value is None else f"{both.p_value:.3f}"
     print(f"difference: {_with_interval(both.difference)}, p = {p_value}")
 

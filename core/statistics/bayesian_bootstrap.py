@@ -1,0 +1,185 @@
+"""Intervals for all candidates of a run by a stratified Bayesian bootstrap over patients.
+
+Cases are chosen by strata of the score. A low stratum holds most candidates and few or no positive cases, so an
+interval that only looks at how judged cases vary sees no variance where it saw no positive. Here every stratum also
+carries a few pseudo-cases of both classes: what the unjudged candidates could hide.
+
+Each draw gives every patient a weight from Gamma(1, 1); puts one pseudo-case of each class, of weight Gamma(c, 1), at a
+judged case of each stratum chosen at random; and scales the weights of the stratum to the number of its candidates. A
+figure computed from these weights is one draw of the figure that the panel's labels would give on all candidates. All
+figures of a labelling share the draws.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from core.errors import InvalidInputError
+from core.statistics.estimate import Floats, normal_quantile, t_quantile
+
+N_DRAWS = 600
+PSEUDO_CASES = (0.25, 0.5)
+"""Pseudo-cases of each class in a stratum: an interval spans the limits that both numbers give.
+
+With the smaller one the upper limit of a high AUC holds, with the larger one the lower limit where a stratum with many
+candidates has no positive case.
+"""
+Statistic = Callable[[Floats, Floats], Floats]
+"""From weights of the positive and the negative class, both of shape (n_draws, n), to draws of a figure."""
+
+
+class CandidateDraws:
+    """Weights of the judged cases that stand for all candidates, drawn again and again.
+
+    Parameters
+    ----------
+    positive : bool array of shape (n,)
+        Label of each case.
+    patient, stratum : int array of shape (n,)
+    size : float array of shape (n_strata,)
+        Candidates of each stratum.
+    seed : int
+
+    Raises
+    ------
+    InvalidInputError
+        If a case has a stratum without a size.
+    """
+
+    def __init__(
+        self,
+        positive: NDArray[np.bool_],
+        patient: NDArray[np.int64],
+        stratum: NDArray[np.int64],
+        size: Floats,
+        seed: int = 0,
+    ) -> None:
+        if stratum.size and not (stratum.min() >= 0 and stratum.max() < size.size):
+            raise InvalidInputError(f"A case has stratum {stratum.max()}, but there are {size.size} stratum sizes.")
+        self._positive, self._stratum, self._size = positive, stratum, size
+        self._patient = np.unique(patient, return_inverse=True)[1]
+        self.n_patients = int(self._patient.max()) + 1 if self._patient.size else 0
+        rng = np.random.default_rng(seed)
+        self._by_patient = rng.standard_gamma(1.0, (N_DRAWS, self.n_patients))[:, self._patient]
+        shape = (2, N_DRAWS, size.size)
+        self._places = rng.random(shape)
+        # A sum of gamma weights is a gamma weight: a larger number of pseudo-cases adds to the draws of a smaller one.
+        steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *PSEUDO_CASES))]
+        self._pseudo = tuple(np.cumsum(steps, axis=0))
+        self._every = _by_stratum(self._by_patient, stratum, size.size)
+        self._newest: tuple[bytes, list[tuple[Floats, Floats]]] = (b"", [])
+
+    def interval(
+        self,
+        statistic: Statistic,
+        level: float,
+        inside: NDArray[np.bool_] | None = None,
+        *,
+        order_by: Sequence[Floats] = (),
+        is_share: bool = True,
+    ) -> tuple[float, float]:
+        """Return the interval of a figure.
+
+        Parameters
+        ----------
+        statistic : callable
+        level : float
+        inside : bool array of shape (n,), optional
+            The cases that the figure is about; the weights handed over are theirs.
+        order_by : sequence of float array of shape (n,)
+            Scores that the figure is about; they order the cases at which pseudo-cases are put, so that the order of
+            the rows changes nothing.
+        is_share : bool
+            Whether the figure lies in [0, 1] and its interval is taken on the logit scale; else it lies in [-1, 1].
+
+        Returns
+        -------
+        low, high : float
+        """
+        rows = np.arange(self._positive.size) if inside is None else np.flatnonzero(inside)
+        n_patients = np.unique(self._patient[rows]).size
+        by_stratum = np.lexsort((*(score[rows] for score in order_by[::-1]), self._stratum[rows]))
+        limits = []
+        for positive, negative in self._weights(rows, by_stratum):
+            values = statistic(positive, negative)
+            limits.append(_limits(values[np.isfinite(values)], n_patients, level, is_share=is_share))
+        return min(low for low, _ in limits), max(high for _, high in limits)
+
+    def _weights(self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
+        """Return the weights of both classes, of shape (N_DRAWS, n), for each number of pseudo-cases."""
+        key = rows.tobytes() + by_stratum.tobytes()
+        if key != self._newest[0]:
+            self._newest = key, self._draw(rows, by_stratum)
+        return self._newest[1]
+
+    def _draw(self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
+        n_strata, stratum = self._size.size, self._stratum[rows]
+        counts = np.bincount(stratum, minlength=n_strata)
+        there = np.flatnonzero(counts)
+        first = (np.cumsum(counts) - counts)[there]
+        weight, positive, found = self._by_patient[:, rows], self._positive[rows], []
+        real = (weight * positive, weight * ~positive)
+        draw = np.arange(N_DRAWS)[:, None]
+        # The judged case at which the pseudo-cases of a class and stratum stand, in each draw.
+        places = [by_stratum[first + np.floor(u[:, there] * counts[there]).astype(np.int64)] for u in self._places]
+        for pseudo in self._pseudo:
+            total = self._every.copy()
+            total[:, there] += pseudo.sum(axis=0)[:, there]
+            scale = np.divide(self._size, total, out=np.zeros_like(total), where=total > 0.0)
+            classes = []
+            for own, place, mass in zip(real, places, pseudo, strict=True):
+                weights = own.copy()
+                weights[draw, place] += mass[:, there]
+                weights *= scale[:, stratum]
+                classes.append(weights)
+            found.append((classes[0], classes[1]))
+        return found
+
+
+def _by_stratum(weights: Floats, stratum: NDArray[np.int64], n_strata: int) -> Floats:
+    """Return sums of weights by stratum, of shape (n_draws, n_strata)."""
+    sums: Floats = weights @ (stratum[:, None] == np.arange(n_strata)).astype(np.float64)
+    return sums
+
+
+def _limits(values: Floats, n_patients: int, level: float, *, is_share: bool) -> tuple[float, float]:
+    """Return the interval of draws, widened as Student's t is for few patients."""
+    if is_share:
+        values = special.logit(np.clip(values, 1e-12, 1.0 - 1e-12))
+    low, middle, high = np.quantile(values, [0.5 - level / 2.0, 0.5, 0.5 + level / 2.0])
+    wider = t_quantile(level, n_patients - 1) / normal_quantile(level)
+    low, high = middle - wider * (middle - low), middle + wider * (high - middle)
+    if is_share:
+        return float(special.expit(low)), float(special.expit(high))
+    return max(-1.0, float(low)), min(1.0, float(high))
+
+
+def auc_of(score: Floats) -> Statistic:
+    """Return the AUC of a score as a statistic of the weights of the cases that have it.
+
+    Parameters
+    ----------
+    score : float array of shape (n,)
+        Higher = more unusual; ties count half.
+    """
+    order = np.argsort(score, kind="stable")
+    ordered = score[order]
+    below, up_to = np.searchsorted(ordered, ordered, "left"), np.searchsorted(ordered, ordered, "right")
+
+    def statistic(positive: Floats, negative: Floats) -> Floats:
+        positive, negative = positive[:, order], negative[:, order]
+        lower = np.concatenate((np.zeros((len(negative), 1)), np.cumsum(negative, axis=1)), axis=1)
+        won = np.einsum("ij,ij->i", positive, lower[:, below] + lower[:, up_to])
+        value: Floats = 0.5 * won / (positive.sum(axis=1) * lower[:, -1])
+        return value
+
+    return statistic
+
+
+def share_positive(positive: Floats, negative: Floats) -> Floats:
+    """Return the share of the positive class among the candidates."""
+    total = positive.sum(axis=1)
+    value: Floats = total / (total + negative.sum(axis=1))
+    return value

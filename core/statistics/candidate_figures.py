@@ -1,0 +1,124 @@
+"""Figures that the labels of a panel would give on all candidates of a run; one set of draws for each labelling."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from core.statistics.auc import PairedTest
+from core.statistics.bayesian_bootstrap import CandidateDraws, Statistic, auc_of, share_positive
+from core.statistics.estimate import Estimate, Floats, UsableCases, not_computable, t_quantile, usable_cases
+from core.statistics.weighted_auc import weighted_auc
+
+Mask = NDArray[np.bool_]
+INTERVAL = (
+    "interval by a stratified Bayesian bootstrap over patients with 0.25 and 0.5 pseudo-cases of each class in every "
+    "stratum"
+)
+ONE_PATIENT = "interval not computable: all cases come from one patient"
+
+
+class CandidateFigures:
+    """Weighted figures of one labelling of chosen cases.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        1 positive, 0 negative, NaN undetermined.
+    weight : ndarray of shape (n,)
+        Inverse inclusion probability; NaN leaves a case out.
+    patient, stratum : ndarray of shape (n,), int
+    size : ndarray of shape (n_strata,)
+        Candidates of each stratum.
+    level : float
+        Confidence level.
+    seed : int
+        Of the draws.
+    """
+
+    def __init__(
+        self,
+        y: Floats,
+        weight: Floats,
+        patient: NDArray[np.int64],
+        stratum: NDArray[np.int64],
+        size: Floats,
+        level: float,
+        seed: int = 0,
+    ) -> None:
+        self._y, self._weight, self._patient = y, weight, patient
+        self._stratum, self._size, self._level, self._seed = stratum, size, level, seed
+        self._labelled = np.flatnonzero(~np.isnan(y) & np.isfinite(weight))
+
+    def auc(self, score: Floats, inside: Mask | None = None) -> Estimate:
+        """Return the AUC of a score on the candidates, or on those of a subgroup."""
+        method = f"AUC weighted by inverse inclusion probability; {INTERVAL} (logit, t)"
+        used = np.isfinite(score) if inside is None else inside & np.isfinite(score)
+        cases = self._usable(used if inside is None else inside, score)
+        if why := cases.why_no_auc() or ("all scores equal" if np.ptp(cases.scores[0]) == 0.0 else ""):
+            return not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
+        value = weighted_auc(cases.y, cases.scores[0], cases.weight).value
+        statistic = auc_of(score[self._labelled[used[self._labelled]]])
+        return self._with_interval(value or 0.0, statistic, used, cases, method, (score,))
+
+    def difference(self, first: Floats, other: Floats) -> PairedTest:
+        """Return the AUC of the first score less that of the other on the cases that have both."""
+        method = f"difference of weighted AUCs on the same cases; {INTERVAL} (t)"
+        used = np.isfinite(first) & np.isfinite(other)
+        cases = self._usable(np.ones_like(used), first, other)
+        if why := cases.why_no_auc():
+            missing = not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
+            return PairedTest(missing, None, None)
+        a, b = (weighted_auc(cases.y, score, cases.weight).value or 0.0 for score in cases.scores)
+        rows = self._labelled[used[self._labelled]]
+        auc_a, auc_b = auc_of(first[rows]), auc_of(other[rows])
+
+        def statistic(positive: Floats, negative: Floats) -> Floats:
+            return auc_a(positive, negative) - auc_b(positive, negative)
+
+        found = self._with_interval(a - b, statistic, used, cases, method, (first, other), is_share=False)
+        if found.low is None or found.high is None or found.low == found.high:
+            return PairedTest(found, None, None)
+        # The distance to the limit that faces 0, so that p is below 1 - level exactly where the interval leaves out 0.
+        degrees = int(cases.patient.max())
+        reach = a - b - found.low if a > b else found.high - (a - b)
+        z = (a - b) / reach * t_quantile(self._level, degrees) if reach > 0.0 else 0.0
+        return PairedTest(found, z, float(2.0 * special.stdtr(degrees, -abs(z))))
+
+    def share(self, inside: Mask | None = None) -> Estimate:
+        """Return the share of positive candidates, of all or of a subgroup."""
+        rows = np.ones(self._y.size, dtype=bool) if inside is None else inside
+        method = f"weighted share of positive cases; {INTERVAL} (logit, t)"
+        cases = self._usable(rows)
+        if cases.n == 0:
+            return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
+        value = float(cases.weight @ cases.y / cases.weight.sum())
+        return self._with_interval(value, share_positive, rows, cases, method)
+
+    def _usable(self, rows: Mask, *scores: Floats) -> UsableCases:
+        chosen = [score[rows] for score in scores]
+        return usable_cases(self._y[rows], chosen, patient=self._patient[rows], weight=self._weight[rows])
+
+    @cached_property
+    def _draws(self) -> CandidateDraws:
+        rows = self._labelled
+        return CandidateDraws(self._y[rows] == 1.0, self._patient[rows], self._stratum[rows], self._size, self._seed)
+
+    def _with_interval(
+        self,
+        value: float,
+        statistic: Statistic,
+        inside: Mask,
+        cases: UsableCases,
+        method: str,
+        order_by: tuple[Floats, ...] = (),
+        *,
+        is_share: bool = True,
+    ) -> Estimate:
+        if cases.patient.max() < 1:
+            return Estimate(value, None, None, self._level, cases.n, cases.left_out, ONE_PATIENT, method)
+        rows = inside[self._labelled]
+        ordered = [score[self._labelled] for score in order_by]
+        low, high = self._draws.interval(statistic, self._level, rows, order_by=ordered, is_share=is_share)
+        return Estimate(value, min(low, value), max(high, value), self._level, cases.n, cases.left_out, "", method)

@@ -1,0 +1,219 @@
+"""The AUC on all candidates: against plain loops over the same draws, what must not change it, and that it covers."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from core.errors import InvalidInputError
+from core.statistics import design_weighted_auc, design_weighted_difference
+from core.statistics.bayesian_bootstrap import CandidateDraws, auc_of
+from core.studies.selection import SelectionDesign, choose_cases
+
+
+def study(seed=0, n=60, n_patients=40, prevalence=0.2):
+    rng = np.random.default_rng(seed)
+    strata = rng.integers(0, 3, n)
+    score = np.round(strata / 3 + rng.random(n) / 3, 2)
+    sizes = np.array([9000.0, 900.0, 100.0])
+    counts = np.bincount(strata, minlength=3)
+    return {
+        "y": (rng.random(n) < prevalence * (0.5 + score)).astype(float),
+        "score": score,
+        "patients": rng.integers(0, n_patients, n),
+        "inclusion_probability": (counts / sizes)[strata],
+        "strata": strata,
+        "stratum_sizes": sizes,
+    }
+
+
+def test_draws_equal_plain_loops_over_pairs():
+    given = study(n=20)
+    is_positive, stratum, score = given["y"] == 1.0, given["strata"], given["score"]
+    draws = CandidateDraws(is_positive, given["patients"], stratum, given["stratum_sizes"])
+    inside = score > 0.2
+    for positive, negative in draws._weights(np.flatnonzero(inside), np.argsort(stratum[inside], kind="stable")):
+        values = auc_of(score[inside])(positive, negative)
+        for draw in range(3):
+            won = every = 0.0
+            for i, one in enumerate(score[inside]):
+                for j, other in enumerate(score[inside]):
+                    pair = positive[draw, i] * negative[draw, j]
+                    every += pair
+                    won += pair * (1.0 if one > other else 0.5 if one == other else 0.0)
+            assert values[draw] == pytest.approx(won / every, rel=1e-12)
+
+
+def test_weights_of_a_stratum_add_up_to_its_candidates():
+    given = study()
+    draws = CandidateDraws(given["y"] == 1.0, given["patients"], given["strata"], given["stratum_sizes"])
+
+    for positive, negative in draws._weights(np.arange(60), np.argsort(given["strata"], kind="stable")):
+        for h, size in enumerate(given["stratum_sizes"]):
+            rows = given["strata"] == h
+            np.testing.assert_allclose((positive + negative)[:, rows].sum(axis=1), size)
+
+
+def test_order_of_rows_names_of_patients_and_scale_of_scores_change_nothing():
+    given = study()
+    before = design_weighted_auc(**given)
+    order = np.random.default_rng(1).permutation(60)
+    per_row = ("y", "score", "patients", "inclusion_probability", "strata")
+    turned = {key: value[order] if key in per_row else value for key, value in given.items()}
+    turned["score"] = special.logit(0.001 + 0.998 * turned["score"])
+    turned["patients"] = np.array([f"p{one:03}" for one in turned["patients"]])
+    after = design_weighted_auc(**turned)
+    assert (after.value, after.low, after.high) == pytest.approx((before.value, before.low, before.high), abs=1e-12)
+
+
+def test_a_difference_turns_its_sign_with_the_scorers_and_is_zero_between_equal_ones():
+    given = study(n=120)
+    score = given.pop("score")
+    other = np.random.default_rng(9).random(120)
+    one, turned = (
+        design_weighted_difference(score_a=a, score_b=b, **given) for a, b in ((score, other), (other, score))
+    )
+    assert one.difference.value == -turned.difference.value
+    apart = design_weighted_auc(score=score, **given).value - design_weighted_auc(score=other, **given).value
+    assert one.difference.value == pytest.approx(apart, abs=1e-12)
+    assert (one.p_value < 0.05) == (not one.difference.low <= 0.0 <= one.difference.high)
+    same = design_weighted_difference(score_a=score, score_b=2.0 * score, **given)
+    assert (same.difference.low, same.difference.high, same.p_value) == (0.0, 0.0, None)
+
+
+def test_an_undetermined_case_is_as_one_that_is_not_there():
+    given = study()
+    given["y"][:5] = np.nan
+    per_row = ("y", "score", "patients", "inclusion_probability", "strata")
+    without = {key: value[5:] if key in per_row else value for key, value in given.items()}
+    one, other = design_weighted_auc(**given), design_weighted_auc(**without)
+    assert (one.value, one.low, one.high) == (other.value, other.low, other.high)
+    assert one.left_out == {"no label": 5}
+
+
+def test_the_interval_holds_the_value_and_is_wider_where_a_heavy_stratum_has_no_positive():
+    given = study(seed=2)
+    none_low = {**given, "y": np.where(given["strata"] == 0, 0.0, given["y"])}
+    usual, blind = design_weighted_auc(**given), design_weighted_auc(**none_low)
+    for one in (usual, blind):
+        assert one.low <= one.value <= one.high
+    # The value is near 1 only because no judged low-score case was relevant; the interval says what 9,000 may hide.
+    assert blind.value > 0.9 > blind.low
+    assert blind.high - blind.low > usual.high - usual.low
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"y": np.zeros(60)}, "not computable: one class only (0 positive, 60 negative)"),
+        ({"y": np.ones(60)}, "not computable: one class only (60 positive, 0 negative)"),
+        ({"y": np.full(60, np.nan)}, "not computable: no case has both a label and a score"),
+        ({"score": np.full(60, np.nan)}, "not computable: no case has both a label and a score"),
+        ({"score": np.full(60, 0.5)}, "not computable: all scores equal"),
+        ({"patients": np.zeros(60)}, "interval not computable: all cases come from one patient"),
+    ],
+)
+def test_what_cannot_be_computed_says_why(change, words):
+    found = design_weighted_auc(**{**study(), **change})
+    assert found.reason == words
+    assert (found.low, found.high) == (None, None)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_without_two_judged_cases_there_is_no_auc(n):
+    per_row = ("y", "score", "patients", "inclusion_probability", "strata")
+    given = {key: value[:n] if key in per_row else value for key, value in study().items()}
+    found = design_weighted_auc(**given)
+    assert found.value is None
+    assert found.reason.startswith("not computable: ")
+
+
+def test_the_interval_is_wider_where_cases_without_votes_could_be_anything():
+    """Votes that are missing among the high scores take cases away; the interval must not get narrower by that."""
+    given = study(seed=3, n=200)
+    fewer = {**given, "y": np.where((given["score"] > 0.5) & (np.arange(200) % 4 > 0), np.nan, given["y"])}
+    usual, thin = design_weighted_auc(**given), design_weighted_auc(**fewer)
+    assert thin.high - thin.low > usual.high - usual.low
+
+
+@pytest.mark.parametrize("prevalence", [0.02, 0.2, 0.9])
+@pytest.mark.parametrize("seed", range(8))
+def test_every_figure_lies_between_its_limits_inside_zero_and_one(prevalence, seed):
+    found = design_weighted_auc(**study(seed=seed, n=30, n_patients=5, prevalence=prevalence))
+    if found.has_interval:
+        assert 0.0 <= found.low <= found.value <= found.high <= 1.0
+    else:
+        assert found.reason
+
+
+def test_a_stratum_without_a_judged_case_is_left_out():
+    given = study()
+    with_empty = {**given, "stratum_sizes": np.append(given["stratum_sizes"], 5_000.0)}
+    one, other = design_weighted_auc(**given), design_weighted_auc(**with_empty)
+    assert one.value == other.value
+    assert other.has_interval
+
+
+def test_complete_separation_has_a_lower_bound_only():
+    given = study()
+    given["y"] = (given["score"] > 0.7).astype(float)
+    found = design_weighted_auc(**given)
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert found.low < 0.95
+
+
+def test_only_another_seed_gives_another_interval():
+    given = study()
+    first, again, other = (design_weighted_auc(**given, random_state=seed) for seed in (None, 0, 1))
+    assert first == again
+    assert other.low != first.low
+    assert other.low == pytest.approx(first.low, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"strata": np.full(60, 3)}, "A case has stratum 3, but there are 3 stratum sizes"),
+        ({"strata": np.full(60, -1)}, "A case has stratum -1"),
+        ({"strata": np.full(60, 0.5)}, "A case has stratum 0.5"),
+        ({"strata": np.full(60, np.nan)}, "A case has stratum nan"),
+        ({"strata": np.zeros(59)}, "'strata' has 59 values and 'y' has 60"),
+        ({"inclusion_probability": np.zeros(60)}, "Inclusion probability 0 is not above 0"),
+        ({"inclusion_probability": np.full(60, 1.01)}, "Inclusion probability 1.01 is not above 0 and at most 1"),
+        ({"inclusion_probability": np.full(60, np.nan)}, "Inclusion probability nan is not above 0"),
+        ({"inclusion_probability": np.full(61, 0.5)}, "'inclusion_probability' has 61 values and 'y' has 60"),
+        ({"stratum_sizes": np.array([9000.0, 900.0, 1.0])}, "Stratum 2 has 1 candidates and"),
+        ({"stratum_sizes": np.array([9000.0, np.nan, 100.0])}, "Stratum 1 has nan candidates"),
+        ({"y": np.full(60, 2.0)}, "Label 2 is neither"),
+        ({"y": np.full(60, "relevant")}, "'y' holds something that is not a number"),
+        ({"score": np.zeros(59)}, "'score 1' has 59 values and 'y' has 60"),
+        ({"patients": np.zeros(59)}, "'patient' has shape"),
+        ({"level": 1.0}, "Confidence level 1.0"),
+        ({"random_state": -1}, "'random_state' is -1"),
+    ],
+)
+def test_wrong_input_is_refused_by_name_and_value(change, words):
+    with pytest.raises(InvalidInputError, match=words):
+        design_weighted_auc(**{**study(), **change})
+
+
+def test_it_covers_the_auc_of_all_candidates_where_the_jackknife_did_not():
+    """60 cases at 2.6 % relevance, where leaving out patients covers about half of the time."""
+    rng = np.random.default_rng(5)
+    patient, score = rng.integers(0, 400, 30_000), rng.beta(0.6, 3.0, 30_000)
+    y = rng.random(30_000) < special.expit(4.0 * score - 4.6)
+    truth = np.mean(np.searchsorted(np.sort(score[~y]), score[y])) / (~y).sum()
+    held = []
+    for seed in range(60):
+        chosen = choose_cases(score, patient, SelectionDesign(n_cases=60, seed=seed))
+        found = design_weighted_auc(
+            y[chosen.index].astype(float),
+            score[chosen.index],
+            patients=patient[chosen.index],
+            inclusion_probability=chosen.inclusion_probability,
+            strata=chosen.stratum,
+            stratum_sizes=[stratum.n_population for stratum in chosen.strata],
+        )
+        if found.has_interval:
+            held.append(found.low <= truth <= found.high)
+    assert len(held) > 40
+    assert np.mean(held) >= 0.9
