@@ -19,6 +19,8 @@ SOURCES: Final = (
     "graph/feature_rows",
     "graph/kernels",
     "graph/neighbour_search",
+    "graph/shared_graph",
+    "numerics/boosted_trees",
     "numerics/compiled",
     "numerics/distances",
     "scoring/calibration",

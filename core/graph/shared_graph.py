@@ -1,0 +1,307 @@
+"""One graph for all tasks: the cosine of grouped, weighted features, and soft labels of every task from one solve.
+
+The paper solves one graph for each task, eq. (had:sle): (L + (c + g) I) l = c y. With the regulariser L in the place of
+the inverse of a similarity matrix K, one factorisation of K serves the decisions of all tasks.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import solve_triangular
+
+from core.errors import InvalidInputError
+from core.numerics.compiled import combine_rows, compiled
+from core.validation import FloatArray, IntArray
+
+MIN_STORED: Final = 5
+"""A feature stored in fewer past rows tells nothing that another patient could confirm."""
+_SMALLEST_EIGENVALUE: Final = 1e-6
+"""Relative to the largest: directions below it are rounding."""
+_ROWS_AT_ONCE: Final = 2000
+_INTERCEPT: Final = 100.0
+"""Size of the constant column: so large that the ridge does not hold back a task's mean."""
+
+
+@dataclass(frozen=True)
+class CosineMap:
+    """Coordinates whose inner products are the cosine similarities of instances; exact on the landmarks.
+
+    Parameters
+    ----------
+    columns : int32 array of shape (n_used,)
+        Features that are used.
+    factors : float32 array of shape (n_used,)
+        What a feature is multiplied by.
+    center : float32 array of shape (n_used,)
+        Past means of the features.
+    landmarks : float32 array of shape (n_used, n_landmarks)
+        Centred, multiplied, and of length 1.
+    projection : float32 array of shape (n_landmarks, n_coordinates)
+    """
+
+    columns: NDArray[np.int32]
+    factors: NDArray[np.float32]
+    center: NDArray[np.float32]
+    landmarks: NDArray[np.float32]
+    projection: NDArray[np.float32]
+
+    @classmethod
+    def fit(
+        cls,
+        past: sparse.csr_array,
+        feature_groups: NDArray[Any],
+        weights: Mapping[str, float],
+        n_landmarks: int,
+        random: np.random.Generator,
+    ) -> "CosineMap":
+        """Learn means, sizes of groups and landmarks from past instances.
+
+        Group g of features is multiplied by sqrt(w_g / mean squared length of its centred rows), so that w_g is its
+        share of a mean squared length of all.
+
+        Parameters
+        ----------
+        past : csr_array of shape (n_past, n_features)
+            Standardised.
+        feature_groups : array of str of shape (n_features,)
+        weights : mapping of str to float
+            w_g; a group without a weight is left out.
+        n_landmarks : int
+            All past rows are landmarks where there are no more than these.
+        random : Generator
+            Draws the landmarks.
+
+        Raises
+        ------
+        InvalidInputError
+            If no feature of a weighted group varies.
+        """
+        n_past, n_features = past.shape
+        n_stored = np.bincount(past.indices, minlength=n_features)
+        values = past.data.astype(np.float64)
+        mean = np.bincount(past.indices, values, n_features) / n_past
+        variance = np.bincount(past.indices, values**2, n_features) / n_past - mean**2
+        factors = np.zeros(n_features)
+        for group, weight in weights.items():
+            chosen = (feature_groups == group) & (n_stored >= MIN_STORED)
+            size = float(variance[chosen].sum())
+            if size > 0:
+                factors[chosen] = np.sqrt(weight / size)
+        used = np.flatnonzero(factors).astype(np.int32)
+        if len(used) == 0:
+            raise InvalidInputError(
+                f"No feature is stored in {MIN_STORED} past instances and varies, so that no two instances can be "
+                "compared. Import more records."
+            )
+        rows = np.arange(n_past)
+        if n_past > n_landmarks:
+            rows = np.sort(random.choice(n_past, n_landmarks, replace=False))
+        center, scales = mean[used], factors[used]
+        dense = (past[rows][:, used].toarray().astype(np.float64) - center) * scales
+        lengths = np.linalg.norm(dense, axis=1, keepdims=True)
+        dense = np.divide(dense, lengths, out=np.zeros_like(dense), where=lengths > 0)
+        sizes, directions = np.linalg.eigh(dense @ dense.T)
+        kept = sizes > _SMALLEST_EIGENVALUE * sizes[-1]
+        projection = directions[:, kept] / np.sqrt(sizes[kept])
+        single = np.float32
+        return cls(
+            used,
+            scales.astype(single),
+            center.astype(single),
+            np.ascontiguousarray(dense.T, dtype=single),
+            projection.astype(single),
+        )
+
+    def transform(self, rows: sparse.csr_array, n_jobs: int | None = None) -> NDArray[np.float32]:
+        """Return coordinates of shape (n, n_coordinates) of standardised instances; each by itself."""
+        place = np.full(rows.shape[1], -1, dtype=np.int32)
+        place[self.columns] = np.arange(len(self.columns), dtype=np.int32)
+        center = (self.center * self.factors).astype(np.float32)
+        offset = center @ self.landmarks
+        squared = float(center @ center)
+
+        def part(begin: int) -> NDArray[np.float32]:
+            chosen = rows[begin : begin + _ROWS_AT_ONCE]
+            similarity = np.empty((chosen.shape[0], self.landmarks.shape[1]), dtype=np.float32)
+            _cosines(
+                chosen.indptr,
+                chosen.indices,
+                chosen.data.astype(np.float32),
+                place,
+                self.factors,
+                center,
+                squared,
+                self.landmarks,
+                offset,
+                similarity,
+            )
+            return similarity @ self.projection
+
+        parallel = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
+        parts = parallel(joblib.delayed(part)(begin) for begin in range(0, rows.shape[0], _ROWS_AT_ONCE))
+        return np.concatenate([*parts, np.empty((0, self.projection.shape[1]), dtype=np.float32)])
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """Return the map as arrays fit for an .npz file."""
+        names = ("columns", "factors", "center", "landmarks", "projection")
+        return {f"{prefix}_{name}": getattr(self, name) for name in names}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], prefix: str) -> "CosineMap":
+        """Read back what `arrays` gave."""
+        names = ("columns", "factors", "center", "landmarks", "projection")
+        return cls(*(arrays[f"{prefix}_{name}"] for name in names))
+
+
+@compiled
+def _cosines(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    place: Any,
+    factors: Any,
+    center: Any,
+    squared: Any,
+    landmarks: Any,
+    offset: Any,
+    similarity: Any,
+) -> None:
+    """Write the cosines of sparse rows, centred only in thought, with the landmarks."""
+    rows, values = np.empty(len(factors), dtype=np.int32), np.empty(len(factors), dtype=np.float32)
+    for i in range(len(similarity)):
+        n, length = 0, squared
+        for entry in range(indptr[i], indptr[i + 1]):
+            row = place[indices[entry]]
+            if row >= 0:
+                value = data[entry] * factors[row]
+                rows[n], values[n] = row, value
+                length += value * (value - 2 * center[row])
+                n += 1
+        combine_rows(landmarks, rows[:n], values[:n], similarity[i])
+        scale = 1 / np.sqrt(length) if length > 1e-12 else 0.0
+        for j in range(similarity.shape[1]):
+            similarity[i, j] = (similarity[i, j] - offset[j]) * np.float32(scale)
+
+
+@dataclass(frozen=True)
+class SharedSolution:
+    """Soft labels of all tasks by one graph.
+
+    Parameters
+    ----------
+    soft_labels : float32 array of shape (n_past + n_recent, n_tasks)
+        Expected targets, found without the targets of the instance's own group.
+    support : float32 array of shape (n_past + n_recent,)
+        1 - the share of the variance at the instance that other groups leave, in [0, 1]; 0 = isolated.
+    coefficients : float32 array of shape (n_coordinates + 1, n_tasks)
+        Of the coordinates and of the constant, for later instances.
+    """
+
+    soft_labels: NDArray[np.float32]
+    support: NDArray[np.float32]
+    coefficients: NDArray[np.float32]
+
+
+def solve_shared_graph(
+    coordinates: NDArray[np.float32],
+    targets: NDArray[Any],
+    groups: IntArray,
+    *,
+    ridge: float,
+    multiplicities: FloatArray | None = None,
+) -> SharedSolution:
+    """Solve (K^-1 + V / (ridge n)) l = V y / (ridge n) for all tasks at once, each group's own targets left out.
+
+    The paper's eq. (had:sle) with the regulariser K^-1 in the place of the Laplacian and c = 1 / (ridge n); V are
+    multiplicities as in its section "Backbone Graph", n their sum. A large constant in K leaves the tasks' means free.
+    With M = (K + ridge n V^-1)^-1 and a = M y, a group P is left out in closed form: l_P = y_P - M_PP^-1 a_P.
+
+    Parameters
+    ----------
+    coordinates : float32 array of shape (n_past + n_recent, n_coordinates)
+        K = coordinates coordinates'; see `CosineMap`. Past rows first.
+    targets : float array of shape (n_past, n_tasks)
+    groups : int array of shape (n_past + n_recent,)
+        Patients.
+    ridge : float
+        Above 0.
+    multiplicities : float array of shape (n_past,), optional
+        How many instances a past row stands for; ones without.
+
+    Returns
+    -------
+    SharedSolution
+
+    References
+    ----------
+    The paper, eq. (had:sle) and section "Backbone Graph".
+    """
+    n_past, n_tasks = targets.shape
+    copies = np.ones(n_past) if multiplicities is None else np.asarray(multiplicities, dtype=np.float64)
+    system, right = _normal_equations(coordinates, targets, copies)
+    penalty = ridge * float(copies.sum())
+    system[np.diag_indices(len(system))] += penalty
+    root = np.linalg.cholesky(system)
+    coefficients = solve_triangular(root.T, solve_triangular(root, right, lower=True), lower=False)
+    turned = coefficients.astype(np.float32)
+    soft_labels = np.empty((len(coordinates), n_tasks), dtype=np.float32)
+    support = np.empty(len(coordinates), dtype=np.float32)
+    for begin in range(0, len(coordinates), _ROWS_AT_ONCE):
+        part = slice(begin, begin + _ROWS_AT_ONCE)
+        soft_labels[part] = coordinates[part] @ turned[:-1] + np.float32(_INTERCEPT) * turned[-1]
+    order = np.argsort(groups, kind="stable")
+    _, starts = np.unique(groups[order], return_index=True)
+    for members in np.split(order, starts[1:]):
+        rotated = solve_triangular(root, _with_constant(coordinates[members]).T, lower=True).T
+        own = members < n_past
+        past, recent = members[own], members[~own]
+        there = np.sqrt(copies[past])[:, None]
+        weighted = rotated[own] * there
+        rest = np.eye(len(past)) - weighted @ weighted.T
+        residual = there * (targets[past] - soft_labels[past])
+        solved = np.linalg.solve(rest, np.hstack((residual, weighted)))
+        # What is left of the variance when the group itself is unknown: x' (S - X_P' X_P)^-1 x.
+        left = np.einsum("ij,ij->i", rotated, rotated) + np.einsum(
+            "ij,ij->i", rotated @ weighted.T, rotated @ solved[:, n_tasks:].T
+        )
+        constant = _INTERCEPT**2 * penalty / (penalty + _INTERCEPT**2 * copies.sum())
+        support[members] = np.clip(1 - (penalty * left - constant), 0.0, 1.0)
+        soft_labels[past] = targets[past] - solved[:, :n_tasks] / there
+        soft_labels[recent] -= rotated[~own] @ (weighted.T @ solved[:, :n_tasks])
+    return SharedSolution(soft_labels, support, turned)
+
+
+def soft_labels_of(coordinates: NDArray[np.float32], coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return soft labels of new instances by the coefficients of a solution; shape (n, n_tasks)."""
+    return np.asarray(coordinates @ coefficients[:-1] + np.float32(_INTERCEPT) * coefficients[-1])
+
+
+def _with_constant(coordinates: NDArray[np.float32]) -> FloatArray:
+    return np.hstack((coordinates.astype(np.float64), np.full((len(coordinates), 1), _INTERCEPT)))
+
+
+def _normal_equations(
+    coordinates: NDArray[np.float32], targets: NDArray[Any], copies: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return X' V X and X' V y of the past, a few rows at a time; products in float32, sums in float64."""
+    n_past, n_tasks = targets.shape
+    size = coordinates.shape[1] + 1
+    system, right = np.zeros((size, size)), np.zeros((size, n_tasks))
+    for begin in range(0, n_past, _ROWS_AT_ONCE):
+        end = min(begin + _ROWS_AT_ONCE, n_past)
+        rows, weights = coordinates[begin:end], copies[begin:end]
+        weighted = rows * weights[:, None].astype(np.float32)
+        y = targets[begin:end].astype(np.float32)
+        system[:-1, :-1] += weighted.T @ rows
+        right[:-1] += weighted.T @ y
+        sums = _INTERCEPT * weighted.sum(axis=0, dtype=np.float64)
+        system[-1, :-1] += sums
+        system[:-1, -1] += sums
+        system[-1, -1] += _INTERCEPT**2 * weights.sum()
+        right[-1] += _INTERCEPT * (weights @ targets[begin:end])
+    return system, right
