@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
-from alertreview.alerts.models import AlertRow
+from alertreview.alerts.models import AlertRow, Comparison
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.kinds import Kind
@@ -190,11 +190,16 @@ def minutes_left(n_cases: int, minutes_per_case: float = 2.0) -> str:
     return f"about {minutes} min" if minutes < 100 else f"about {minutes / 60:.1f} h"
 
 
-def reason(n_decided: int, n_neighbours: int, kind: Kind) -> str:
-    """Say what the most similar past instances got, the reason of an alert in one sentence."""
-    if not n_neighbours:
-        return "No similar past instance is stored."
-    return f"{n_decided:,} of the {n_neighbours:,} most similar past instances {kind.words.had}."
+def reason(compared: Comparison, kind: Kind, sex: str) -> tuple[str, str]:
+    """Return what similar patients got and what the same patient got before: a sentence each, empty without days."""
+    days = f"{compared.n_days:,} most similar days of other patients ({plural(compared.n_patients, 'patient')})"
+    others = f"{compared.n_decided:,} of the {days} {kind.words.had}."
+    whose = {"F": "Her", "M": "His"}.get(sex, "The patient's")
+    own = f"{whose} own earlier days: {compared.n_own_decided:,} of {compared.n_own_days:,}."
+    return (
+        others if compared.n_days else "No similar past day of another patient is stored.",
+        own if compared.n_own_days else "",
+    )
 
 
 def guideline(line: str) -> str:

@@ -6,14 +6,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from alertreview.alerts.models import LastValue, Neighbour, Timeline
+from alertreview.alerts.models import Comparison, LastValue, Neighbour, Timeline
 from alertreview.alerts.patient import SnapshotViews
 from alertreview.records.snapshots import Snapshot, elapsed_features, read_snapshot
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
 from alertreview.settings import Settings
 from core.errors import NotFoundError
 from core.graph.explain import nearest_past
-from core.vocabulary import Split
 from db.cache import Cache
 from db.database import Database
 from db.models import ListedAlert, ScoringRun, TaskPast
@@ -48,7 +47,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The past instances most similar to an alert's, most similar first; shared, so its arrays are not to be changed.
+    """Past days of other patients most similar to an alert's, most similar first; shared: do not change its arrays.
 
     Parameters
     ----------
@@ -60,12 +59,25 @@ class Nearest:
         Whether the decision was taken.
     feature_shares : float array of shape (n_features,)
         Of the task's features; see `core.graph.explain.NearestPast`.
+    n_patients : int
+        Patients behind the rows.
+    n_own_days, n_own_decided : int
+        Earlier days of the alert's own patient in the import, and those on which the decision was taken.
     """
 
     rows: npt.NDArray[np.int64]
     similarities: npt.NDArray[np.float64]
     decided: npt.NDArray[np.bool_]
     feature_shares: npt.NDArray[np.float64]
+    n_patients: int
+    n_own_days: int
+    n_own_decided: int
+
+    @property
+    def comparison(self) -> Comparison:
+        """The counts, without rows."""
+        n_decided = int(self.decided.sum())
+        return Comparison(len(self.rows), n_decided, self.n_patients, self.n_own_days, self.n_own_decided)
 
 
 @dataclass(frozen=True)
@@ -73,8 +85,7 @@ class Explanation:
     """What stands behind one alert; fields as in `alertreview.alerts.models.AlertDetail`."""
 
     timeline: Timeline
-    n_neighbours: int
-    n_neighbours_decided: int
+    nearest: Nearest
     neighbours: tuple[Neighbour, ...]
     near_features: tuple[tuple[str, float], ...]
     record_after: tuple[str, ...]
@@ -160,8 +171,7 @@ class Explanations:
         related = _related_names(views.snapshot, past.result)
         return Explanation(
             timeline=views.timeline(record.row_index, record.task_key, related),
-            n_neighbours=len(nearest.rows),
-            n_neighbours_decided=int(nearest.decided.sum()),
+            nearest=nearest,
             neighbours=tuple(
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
                 for row, similarity, decided in shown
@@ -217,17 +227,35 @@ def _nearest(views: SnapshotViews, record: ListedAlert, past: Past) -> Nearest:
     # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.
     order = np.argsort(-found.similarities, kind="stable")
     nearest = rows[found.rows[order]]
-    decided = np.asarray(views.snapshot.decisions[nearest, record.column_index].toarray()).ravel().astype(bool)
-    return Nearest(nearest, found.similarities[order], decided, found.feature_shares)
+    instances = views.snapshot.instances
+    own = _own_patient(views.snapshot, record)
+    earlier = np.flatnonzero(
+        own & (instances["snapshot_at"] < instances["snapshot_at"].iat[record.row_index]).to_numpy()
+    )
+    return Nearest(
+        rows=nearest,
+        similarities=found.similarities[order],
+        decided=_decided(views.snapshot, nearest, record),
+        feature_shares=found.feature_shares,
+        n_patients=int(instances["patient_id"].iloc[nearest].nunique()),
+        n_own_days=len(earlier),
+        n_own_decided=int(_decided(views.snapshot, earlier, record).sum()),
+    )
+
+
+def _decided(snapshot: Snapshot, rows: npt.NDArray[np.int64], record: ListedAlert) -> npt.NDArray[np.bool_]:
+    return np.asarray(snapshot.decisions[rows, record.column_index].toarray()).ravel().astype(bool)
+
+
+def _own_patient(snapshot: Snapshot, record: ListedAlert) -> npt.NDArray[np.bool_]:
+    own: npt.NDArray[np.bool_] = (snapshot.instances["patient_id"] == record.patient_id).to_numpy()
+    return own
 
 
 def _past_rows(snapshot: Snapshot, record: ListedAlert, compared: Past) -> npt.NDArray[np.int64]:
-    """Rows that the alert was compared with; where patients are parted, never other days of the same patient."""
+    """Days of other patients that the alert was compared with; a patient's own days are no second opinion."""
     past, _ = rows_of_fold(compared.folds, int(compared.folds[record.row_index]))
-    if compared.run.split is Split.TIME:
-        return past
-    same = (snapshot.instances["patient_id"] == record.patient_id).to_numpy()
-    others: npt.NDArray[np.int64] = past[~same[past]]
+    others: npt.NDArray[np.int64] = past[~_own_patient(snapshot, record)[past]]
     return others
 
 

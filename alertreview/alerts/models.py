@@ -167,6 +167,11 @@ class Timeline:
     labs: tuple[TimelineLab, ...]
     drugs: tuple[TimelineDrug, ...]
 
+    @property
+    def decision(self) -> Decision:
+        """What was decided here, read from the record itself so that no page can draw another patient's decision."""
+        return Decision.COMMISSION if self.orders_in_window else Decision.OMISSION
+
 
 @dataclass(frozen=True)
 class Neighbour:
@@ -178,6 +183,21 @@ class Neighbour:
     """In (0, 1], 1 = the same state."""
     decided: bool
     hours_to_decision: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the most similar past days of other patients got, and the patient's own earlier days beside them."""
+
+    n_days: int
+    """Most similar past days of other patients."""
+    n_decided: int
+    """Those of them with the decision."""
+    n_patients: int
+    """Patients whose days they are."""
+    n_own_days: int
+    """Earlier days of the patient."""
+    n_own_decided: int
 
 
 @dataclass(frozen=True)
@@ -194,8 +214,7 @@ class AlertDetail:
     score_histogram: Histogram
     scaled_histogram: Histogram
     timeline: Timeline
-    n_neighbours: int
-    n_neighbours_decided: int
+    compared: Comparison
     neighbours: tuple[Neighbour, ...]
     near_features: tuple[tuple[str, float], ...]
     """(feature name, share of the similarity in [0, 1]), largest first."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from alertreview.alerts.models import Comparison
 from alertreview.scoring.models import Histogram
 from core.vocabulary import RunId
 
@@ -13,5 +14,4 @@ class AlertPreview:
     run_id: RunId
     day_of_stay: int
     scaled_histogram: Histogram
-    n_neighbours: int
-    n_neighbours_decided: int
+    compared: Comparison

@@ -173,8 +173,7 @@ class Worklist(Service):
             score_histogram=_histogram(result.score_histogram),
             scaled_histogram=_histogram(result.scaled_histogram),
             timeline=explanation.timeline,
-            n_neighbours=explanation.n_neighbours,
-            n_neighbours_decided=explanation.n_neighbours_decided,
+            compared=explanation.nearest.comparison,
             neighbours=(
                 explanation.neighbours
                 if filters.within is None
@@ -199,8 +198,7 @@ class Worklist(Service):
             run_id=run.id,
             day_of_stay=record.day_of_stay,
             scaled_histogram=_histogram(past.result.scaled_histogram),
-            n_neighbours=len(nearest.rows),
-            n_neighbours_decided=int(nearest.decided.sum()),
+            compared=nearest.comparison,
         )
 
     def _show_score(self, person_id: PersonId | None, alert_id: AlertId) -> None:

@@ -67,19 +67,19 @@ class _Frame:
         return [round(1 - (top + height) / self.plot_height, 4), round(1 - top / self.plot_height, 4)]
 
 
-def timeline(data: Timeline, decision: Decision, kind: Kind, colours: Palette, *, size: Size = DESKTOP) -> Chart:
+def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKTOP) -> Chart:
     """Draw the time line of one patient up to the snapshot and the decision in the window after it.
 
     Parameters
     ----------
     data
         What was known at the snapshot; nothing after it but the decision in question.
-    decision, kind
+    kind
         An omission shows a dashed empty box in the window, a commission a filled one with its time.
     size
         Measures for desktop, review or phone.
     """
-    frame = _frame(data, decision, kind, colours, size)
+    frame = _frame(data, kind, colours, size)
     traces, axes, shapes, notes = _decision_lane(frame)
     top = float(size.decision + size.gap)
     for position, lab in enumerate(frame.labs):
@@ -88,7 +88,7 @@ def timeline(data: Timeline, decision: Decision, kind: Kind, colours: Palette, *
     if frame.drugs:
         _add_drugs(frame, len(frame.labs) + 2, top, traces, axes, shapes, notes)
     shapes[:0] = [_window(frame)]
-    shapes.append(line(0, 0, 0, 1.02, colours.decision_text(decision), yref="paper", width=2))
+    shapes.append(line(0, 0, 0, 1.02, colours.decision_text(frame.decision), yref="paper", width=2))
     notes += _clock_words(frame)
     figure: Json = {
         "data": traces,
@@ -106,7 +106,7 @@ def timeline(data: Timeline, decision: Decision, kind: Kind, colours: Palette, *
     return Chart(figure, _sentence(frame))
 
 
-def _frame(data: Timeline, decision: Decision, kind: Kind, colours: Palette, size: Size) -> _Frame:
+def _frame(data: Timeline, kind: Kind, colours: Palette, size: Size) -> _Frame:
     labs = tuple(lab for lab in data.labs if lab.values)[: size.n_labs]
     drugs = tuple(drug for drug in data.drugs if drug.periods)[: size.n_drugs]
     times = [
@@ -117,7 +117,7 @@ def _frame(data: Timeline, decision: Decision, kind: Kind, colours: Palette, siz
     back = max(((data.snapshot_at - t).total_seconds() / 3600 for t in times), default=0.0)
     start = -float(next((span for span in _SPANS_HOURS if back <= span), _SPANS_HOURS[-1]))
     window = (data.window_end - data.snapshot_at).total_seconds() / 3600
-    return _Frame(data, decision, kind, colours, size, start, max(24.0, window) + 2, window, labs, drugs)
+    return _Frame(data, data.decision, kind, colours, size, start, max(24.0, window) + 2, window, labs, drugs)
 
 
 def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[Json], list[Json]]:

@@ -91,7 +91,7 @@ def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting:
     st.markdown(cards.muted(f"{place} of {texts.plural(len(waiting), 'case')} that wait for you"))
     left, right = st.columns([8, 5])
     with left, cards.card("Time line", "what was known, and the decision in question"):
-        chart = timeline(case.timeline, case.decision, case.kind, colours(), size=PHONE if is_phone() else REVIEW)
+        chart = timeline(case.timeline, case.kind, colours(), size=PHONE if is_phone() else REVIEW)
         cards.figure(chart, f"adj-timeline-{case.case_id}", colours())
     with right, cards.card("Votes", "whose they are is not shown"):
         for vote in case.votes:

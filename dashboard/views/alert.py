@@ -144,8 +144,8 @@ def _title(detail: AlertDetail) -> None:
         st.markdown(
             f"# {texts.plain(row.decision_words)} :small[{cards.decision_badge_text(row.decision)}]", anchors=False
         )
-        reason = texts.plain(texts.reason(detail.n_neighbours_decided, detail.n_neighbours, row.kind))
-        st.markdown(f"{reason} {cards.muted(about)}")
+        others, own = texts.reason(detail.compared, row.kind, row.sex)
+        st.markdown(f"**{texts.plain(others)}** {cards.muted(texts.plain(own))}  \n{cards.muted(about)}")
 
 
 def _triage(detail: AlertDetail, me: Acting) -> None:
@@ -169,9 +169,7 @@ def _timeline_card(detail: AlertDetail) -> None:
     phone = is_phone()
     second = "band = usual range here" if phone else "band = central 90% of past values here, ▲ above, ▼ below"
     with cards.card("Patient time line", second, height="stretch"):
-        chart = timeline(
-            detail.timeline, detail.row.decision, detail.row.kind, colours(), size=PHONE if phone else DESKTOP
-        )
+        chart = timeline(detail.timeline, detail.row.kind, colours(), size=PHONE if phone else DESKTOP)
         cards.figure(chart, "timeline", colours())
 
 

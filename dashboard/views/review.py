@@ -200,7 +200,7 @@ def _case(case: BlindedCase) -> None:
         left,
         cards.card("Time line", band),
     ):
-        chart = timeline(case.timeline, case.decision, case.kind, colours(), size=PHONE if phone else REVIEW)
+        chart = timeline(case.timeline, case.kind, colours(), size=PHONE if phone else REVIEW)
         cards.figure(chart, f"timeline-{case.case_id}", colours())
     with right, cards.card("Last values", f"before {case.timeline.snapshot_at:%H:%M}"):
         _last_values(case)

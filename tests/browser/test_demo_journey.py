@@ -44,7 +44,7 @@ def test_from_the_worklist_to_the_auc(visit: OpenVisit, demo_url: str) -> None:
     expect(page.get_by_text("Patient time line")).to_be_visible()
     opened.settle()
     assert page.locator("[data-testid=stPlotlyChart]").count() >= 3
-    expect(page.get_by_text(re.compile(r"of the \d+ most similar past instances"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"of the \d+ most similar days of other patients"))).to_be_visible()
 
     # The long answers of a real study stay whole on a phone. Here, because afterwards nothing is left to judge.
     phone = visit(demo_url, phone=True)

@@ -1,4 +1,4 @@
-"""The nearest past instances of an alert: how alike, what was decided, and each with its own time line."""
+"""The days of other patients most similar to an alert's: how alike, what was decided, each with its own time line."""
 
 import pandas as pd
 import streamlit as st
@@ -16,10 +16,12 @@ def neighbours(detail: AlertDetail) -> None:
     """Draw the card; choosing a row opens that instance's time line below the list."""
     with (
         shown_errors(),
-        cards.card("Nearest past instances", texts.plain(_line(detail)), height="stretch", key="neighbours-card"),
+        cards.card(
+            "Similar days of other patients", texts.plain(_line(detail)), height="stretch", key="neighbours-card"
+        ),
     ):
         if not detail.neighbours:
-            st.markdown(cards.muted("No similar past instance is stored for this alert."))
+            st.markdown(cards.muted("No similar day of another patient is stored for this alert."))
             return
         chosen = _grid(detail)
         if chosen is None:
@@ -33,7 +35,7 @@ def _line(detail: AlertDetail) -> str:
         return ""
     had = detail.row.kind.words.had
     return (
-        f"{detail.n_neighbours_decided:,} of {detail.n_neighbours:,} {had}, the nearest {len(detail.neighbours)} shown"
+        f"{detail.compared.n_decided:,} of {detail.compared.n_days:,} {had}, the nearest {len(detail.neighbours)} shown"
     )
 
 
@@ -60,7 +62,7 @@ def _grid(detail: AlertDetail) -> int | None:
             "Similarity": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="%.2f", color="gray"),
             "After": st.column_config.TextColumn(f"In the next {detail.window_hours:.0f} h"),
         },
-        alt="Nearest past instances with their similarity and what was decided",
+        alt="Most similar days of other patients with their similarity and what was decided",
     )
     chosen = event.selection.rows
     return chosen[0] if chosen and chosen[0] < len(rows) else None
@@ -74,7 +76,7 @@ def _past_instance(detail: AlertDetail, position: int) -> None:
         f"**{texts.plain(neighbour.patient_id, 24)}** "
         + cards.muted(texts.joined(texts.day_time(neighbour.snapshot_at), texts.plain(what)))
     )
-    chart = timeline(past, detail.row.decision, detail.row.kind, colours(), size=PHONE if is_phone() else DESKTOP)
+    chart = timeline(past, detail.row.kind, colours(), size=PHONE if is_phone() else DESKTOP)
     cards.figure(chart, f"past-{position}", colours())
 
 

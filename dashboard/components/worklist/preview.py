@@ -37,7 +37,7 @@ def preview(
         )
         st.markdown(f"### {texts.plain(row.decision_words)}", anchors=False)
         st.markdown(
-            texts.plain(texts.reason(detail.n_neighbours_decided, detail.n_neighbours, row.kind))
+            texts.plain(" ".join(texts.reason(detail.compared, row.kind, row.sex)))
             + "  \n"
             + cards.muted(
                 texts.joined(

@@ -21,8 +21,8 @@ def test_neighbours_are_past_and_counted_as_they_decided(application: Applicatio
     assert run is not None
     for row in application.worklist.page(WorklistFilters(), limit=6).rows:
         detail = application.worklist.alert(row.alert_id)
-        assert detail.n_neighbours == N_NEIGHBOURS
-        assert 0 <= detail.n_neighbours_decided <= detail.n_neighbours
+        assert detail.compared.n_days == N_NEIGHBOURS
+        assert 0 <= detail.compared.n_decided <= detail.compared.n_days
         similarities = [neighbour.similarity for neighbour in detail.neighbours]
         assert similarities == sorted(similarities, reverse=True)
         assert all(0 < similarity <= 1 for similarity in similarities)
@@ -31,12 +31,23 @@ def test_neighbours_are_past_and_counted_as_they_decided(application: Applicatio
             assert neighbour.decided == (neighbour.hours_to_decision is not None)
 
 
+def test_similar_days_are_of_other_patients_and_own_days_are_counted_apart(application: Application) -> None:
+    n_own = 0
+    for row in application.worklist.page(WorklistFilters(), limit=12).rows:
+        detail = application.worklist.alert(row.alert_id)
+        assert row.patient_id not in {neighbour.patient_id for neighbour in detail.neighbours}
+        assert 1 < detail.compared.n_patients <= detail.compared.n_days
+        assert 0 <= detail.compared.n_own_decided <= detail.compared.n_own_days
+        n_own += detail.compared.n_own_days
+    assert n_own, "some of these patients were seen before, so that their own days could have been counted as others'"
+
+
 def test_most_neighbours_of_a_top_alert_decided_the_other_way(application: Application) -> None:
     for decision in Decision:
         shares = []
         for row in application.worklist.page(WorklistFilters(decision=decision), limit=8).rows:
             detail = application.worklist.alert(row.alert_id)
-            shares.append(detail.n_neighbours_decided / detail.n_neighbours)
+            shares.append(detail.compared.n_decided / detail.compared.n_days)
         expected_high = decision is Decision.OMISSION
         assert (np.median(shares) > 0.5) == expected_high
 
@@ -94,10 +105,7 @@ def test_the_preview_says_what_the_alert_says_and_its_neighbours_are_searched_on
         for row in site.worklist.page(WorklistFilters(), limit=3).rows:
             before = len(searched)
             preview, detail = site.worklist.preview(row.alert_id), site.worklist.alert(row.alert_id)
-            assert (preview.n_neighbours, preview.n_neighbours_decided) == (
-                detail.n_neighbours,
-                detail.n_neighbours_decided,
-            )
+            assert preview.compared == detail.compared
             assert preview.scaled_histogram == detail.scaled_histogram
             assert (preview.run_id, preview.day_of_stay) == (detail.run.run_id, detail.day_of_stay)
             assert len(searched) == before + 1

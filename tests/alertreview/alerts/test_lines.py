@@ -111,15 +111,23 @@ def test_units_add_up_to_the_list(application: Application) -> None:
     assert totals == sorted(totals, reverse=True)
 
 
-@pytest.mark.parametrize("position", [0, 5])
-def test_each_past_instance_opens_at_its_own_morning(application: Application, position: int) -> None:
+def test_each_similar_day_opens_at_its_own_morning_with_its_own_decision(application: Application) -> None:
+    seen = set()
+    for decision in Decision:
+        for alert in application.worklist.page(replace(ALL, decision=decision), limit=4).rows:
+            for position, neighbour in enumerate(application.worklist.alert(alert.alert_id).neighbours):
+                timeline = application.alert_lists.past_instance(alert.alert_id, position)
+                assert timeline.snapshot_at == neighbour.snapshot_at
+                assert (timeline.decision is Decision.COMMISSION) == neighbour.decided
+                seen.add((decision, timeline.decision))
+    assert len(seen) == 4, "both decisions occur beside alerts of both kinds"
+
+
+@pytest.mark.parametrize("position", [-1, 6])
+def test_a_similar_day_that_is_not_listed_is_not_opened(application: Application, position: int) -> None:
     alert = application.worklist.page(ALL, limit=1).rows[0]
-    neighbour = application.worklist.alert(alert.alert_id).neighbours[position]
-    timeline = application.alert_lists.past_instance(alert.alert_id, position)
-    assert timeline.snapshot_at == neighbour.snapshot_at
-    assert bool(timeline.orders_in_window) == neighbour.decided
     with pytest.raises(NotFoundError, match="no past instance"):
-        application.alert_lists.past_instance(alert.alert_id, 6 if position else -1)
+        application.alert_lists.past_instance(alert.alert_id, position)
 
 
 def test_support_times_disagreement_is_the_score(application: Application) -> None:

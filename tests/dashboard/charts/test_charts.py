@@ -66,8 +66,8 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
     ]
     charts = [
         of_histogram(detail, colours, budget=0.6),
-        timeline(detail.timeline, detail.row.decision, detail.row.kind, colours),
-        timeline(detail.timeline, Decision.COMMISSION, Kind.MEDICATION, colours, size=PHONE),
+        timeline(detail.timeline, detail.row.kind, colours),
+        timeline(detail.timeline, Kind.MEDICATION, colours, size=PHONE),
         charts_bars.alerts_by_unit([("Medical ICU", 8, 1)], colours),
         charts_bars.case_states({CaseState.MAJORITY: 3, CaseState.OPEN: 1}, colours),
         charts_bars.features(detail.near_features, colours),
@@ -140,7 +140,7 @@ def test_a_score_outside_the_bins_widens_the_axis(detail: AlertDetail) -> None:
 
 
 def test_the_time_line_places_hours_from_the_snapshot(detail: AlertDetail) -> None:
-    chart = timeline(detail.timeline, Decision.OMISSION, Kind.LAB_ORDER, LIGHT)
+    chart = timeline(detail.timeline, Kind.LAB_ORDER, LIGHT)
     orders = chart.figure["data"][0]
     assert orders["x"] == [-50.0, -38.0, -27.0, -19.0]
     ticks = chart.figure["layout"]["xaxis"]
@@ -151,8 +151,8 @@ def test_the_time_line_places_hours_from_the_snapshot(detail: AlertDetail) -> No
 
 def test_an_omission_is_an_empty_dashed_box_and_a_commission_a_filled_one_with_its_time() -> None:
     omission, commission = FakeApplication().worklist.alert(1000), FakeApplication().worklist.alert(1003)
-    empty = timeline(omission.timeline, omission.row.decision, omission.row.kind, LIGHT)
-    filled = timeline(commission.timeline, commission.row.decision, commission.row.kind, LIGHT)
+    empty = timeline(omission.timeline, omission.row.kind, LIGHT)
+    filled = timeline(commission.timeline, commission.row.kind, LIGHT)
 
     def box(chart: Chart) -> dict:
         return next(s for s in chart.figure["layout"]["shapes"] if s.get("yref") == "y" and s["type"] == "rect")
@@ -165,7 +165,7 @@ def test_an_omission_is_an_empty_dashed_box_and_a_commission_a_filled_one_with_i
 
 
 def test_marker_shapes_say_in_range_above_and_below(detail: AlertDetail) -> None:
-    chart = timeline(detail.timeline, Decision.OMISSION, Kind.LAB_ORDER, LIGHT)
+    chart = timeline(detail.timeline, Kind.LAB_ORDER, LIGHT)
     for trace, lab in zip(chart.figure["data"][1:5], detail.timeline.labs, strict=False):
         for value, symbol in zip(trace["y"], trace["marker"]["symbol"], strict=True):
             expected = "triangle-up" if value > lab.high else "triangle-down" if value < lab.low else "circle"
@@ -175,7 +175,7 @@ def test_marker_shapes_say_in_range_above_and_below(detail: AlertDetail) -> None
 def test_no_drug_bar_reaches_past_the_snapshot(detail: AlertDetail) -> None:
     drug = detail.timeline.drugs[0]
     late = replace(drug, periods=((SNAPSHOT - timedelta(hours=4), SNAPSHOT + timedelta(hours=9)),))
-    chart = timeline(replace(detail.timeline, drugs=(late,)), Decision.OMISSION, Kind.LAB_ORDER, LIGHT)
+    chart = timeline(replace(detail.timeline, drugs=(late,)), Kind.LAB_ORDER, LIGHT)
     bars = [
         s for s in chart.figure["layout"]["shapes"] if s["type"] == "rect" and s.get("fillcolor") == LIGHT.bars_strong
     ]
@@ -184,7 +184,7 @@ def test_no_drug_bar_reaches_past_the_snapshot(detail: AlertDetail) -> None:
 
 def test_a_time_line_with_nothing_known_still_shows_the_decision(detail: AlertDetail) -> None:
     bare = replace(detail.timeline, labs=(), drugs=(), past_orders=())
-    chart = timeline(bare, Decision.OMISSION, Kind.MEDICATION, LIGHT)
+    chart = timeline(bare, Kind.MEDICATION, LIGHT)
     go.Figure(chart.figure)
     assert chart.figure["layout"]["xaxis"]["range"][0] == -18.0
     assert "0 administrations before, none in the window" in chart.alt
@@ -194,7 +194,7 @@ def test_lanes_never_overlap_for_any_number_of_labs_and_drugs(detail: AlertDetai
     for n_labs in range(5):
         for n_drugs in range(5):
             data = replace(detail.timeline, labs=detail.timeline.labs[:n_labs], drugs=detail.timeline.drugs[:n_drugs])
-            layout = timeline(data, Decision.OMISSION, Kind.LAB_ORDER, LIGHT, size=DESKTOP).figure["layout"]
+            layout = timeline(data, Kind.LAB_ORDER, LIGHT, size=DESKTOP).figure["layout"]
             domains = sorted(v["domain"] for k, v in layout.items() if k.startswith("yaxis"))
             assert domains[0][0] >= -1e-9
             assert domains[-1][1] <= 1.0
@@ -228,7 +228,7 @@ def test_no_tag_from_a_name_reaches_a_figure() -> None:
     double = FakeApplication(hostile=True)
     detail = double.worklist.alert(1001)
     charts = [
-        timeline(detail.timeline, detail.row.decision, detail.row.kind, LIGHT),
+        timeline(detail.timeline, detail.row.kind, LIGHT),
         charts_bars.features(detail.near_features, LIGHT),
         charts_bars.alerts_by_unit([(HOSTILE, 3, 1)], LIGHT),
     ]

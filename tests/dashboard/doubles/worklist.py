@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from alertreview.alerts.models import (
     AlertDetail,
+    Comparison,
     FilterChoices,
     Neighbour,
     WorklistFilters,
@@ -100,8 +101,7 @@ class FakeWorklist(Service):
             detail.run.run_id,
             detail.day_of_stay,
             detail.scaled_histogram,
-            detail.n_neighbours,
-            detail.n_neighbours_decided,
+            detail.compared,
         )
 
     def alert(self, alert_id: int, filters: WorklistFilters | None = None, person_id: int | None = None) -> AlertDetail:
@@ -125,8 +125,7 @@ class FakeWorklist(Service):
             score_histogram=histogram(2.0, 11),
             scaled_histogram=histogram(1.0, 12),
             timeline=timeline(row.task_name, row.decision, alert_id, hostile=self.app.hostile),
-            n_neighbours=75,
-            n_neighbours_decided=71 if row.decision is Decision.OMISSION else 4,
+            compared=Comparison(75, 71 if row.decision is Decision.OMISSION else 4, 61, 3, 1),
             neighbours=tuple(
                 Neighbour(
                     f"SIM-{187 + 91 * i:04d}",

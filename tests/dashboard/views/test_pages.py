@@ -132,7 +132,7 @@ def test_an_alert_explains_itself(open_page: OpenPage) -> None:
     page = open_page("alert", FakeApplication(), alert="1000")
     shown = words(page)
     assert "# Troponin I not ordered" in shown
-    assert "71 of the 75 most similar past instances had the order" in shown
+    assert "71 of the 75 most similar days of other patients (61 patients) had the order" in shown
     assert "Scaled score 0.97" in shown
     assert "Soft label 0.94" in shown
     assert "Support 0.90" in shown
