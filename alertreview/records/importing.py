@@ -188,7 +188,10 @@ def read_records(
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
     opened = FORMATS[site.format].read(source, site, schema)
-    builder = StreamBuilder(site, opened.descriptions, units, make_spill=make_spill, rows_per_part=rows_per_part)
+    now = pd.Timestamp.now(tz=site.timezone).tz_localize(None)
+    builder = StreamBuilder(
+        site, opened.descriptions, units, make_spill=make_spill, rows_per_part=rows_per_part, now=now
+    )
     n_read = 0
     for chunk in opened.chunks:
         builder.add(chunk)

@@ -20,7 +20,7 @@ from core.events.import_report import ImportReport, ReadCounts, StayCounts, Stre
 from core.events.mapping import SiteMapping
 from core.events.parts import EventStream, MakeSpill, MemorySpill, WholeStream, gathered
 from core.events.plausibility import Finding, judged
-from core.events.stays import HOURS_IN_WINDOW, make_instances, make_patients, pair_stays
+from core.events.stays import HOURS_IN_WINDOW, end_counts, make_instances, make_patients, pair_stays, stay_ends
 from core.events.stream import EVENT_COLUMNS
 from core.kinds import ITEM_WORDS, Kind
 
@@ -28,6 +28,7 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, in [0, 1]."""
 _MANY_AT_MIDNIGHT = 0.9
 _MANY_OUTSIDE = 0.5
+_CROWD_SHARE, _CROWD_TIMES = 0.05, 10
 
 
 def build(
@@ -93,7 +94,8 @@ def build_parts(
     built = replace(built, content_hash=hashed)
     report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
     progress("checks", 1.0)
-    checks = judged([*counts.findings, *_findings(report)], mapping.checks)
+    findings = [*counts.findings, *_findings(report), _crowded(built.instances)]
+    checks = judged(findings, mapping.checks)
     return built, replace(report, warnings=_warnings(report), checks=checks)
 
 
@@ -124,9 +126,11 @@ class _Patients:
         for events in stream.parts():
             paired = pair_stays(events)
             patients = make_patients(events, self._about.splits)
+            ends = stay_ends(events, paired.table, patients, stream.end, shifted=shifted)
             instances, n_merged = make_instances(
-                paired.table, patients, mapping.snapshot_hour, stream.end, shifted=shifted
+                paired.table, patients, mapping.snapshot_hour, stream.end, ends, shifted=shifted
             )
+            self._stays += end_counts(paired.table, ends, stream.end, shifted=shifted)
             self.of_part.append((patients, paired.table, instances))
             self._stays += paired.counts
             self._n_merged += n_merged
@@ -268,7 +272,9 @@ def _findings(report: ImportReport) -> list[Finding]:
     n_events = report.n_events
     unknown = [drop for drop in report.read.dropped if drop.reason == UNKNOWN]
     return [
-        Finding("open_stays", report.stays.n_open, report.stays.n_stays),
+        Finding("open_stays", report.stays.n_left, report.stays.n_stays),
+        Finding("reversed_stays", report.stays.n_reversed, report.stays.n_stays + report.stays.n_reversed),
+        Finding("long_stays", report.stays.n_long, report.stays.n_stays),
         Finding("events_after_death", report.n_after_death, n_events),
         Finding("events_before_birth", report.n_before_birth, n_events),
         *(
@@ -283,6 +289,13 @@ def _findings(report: ImportReport) -> list[Finding]:
             tuple(code for drop in unknown for code, _ in drop.examples),
         ),
     ]
+
+
+def _crowded(instances: pd.DataFrame) -> Finding:
+    """Count the patients to whom too many of the instances belong."""
+    n = instances["patient_id"].value_counts().to_numpy()
+    is_crowd = (n > _CROWD_SHARE * n.sum()) & (n > _CROWD_TIMES * np.median(n))
+    return Finding("crowded_patients", int(is_crowd.sum()), len(n))
 
 
 def _warnings(report: ImportReport) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ def content_hash(
 
 def _said(mapping: SiteMapping) -> dict[str, Any]:
     """Return everything that a mapping says; a key that came later counts only where it is used."""
-    content = mapping.model_dump(mode="json")
-    return {key: value for key, value in content.items() if value or key not in _LATER_KEYS}
+    later = mapping.model_dump(mode="json", include=set(_LATER_KEYS), exclude_defaults=True)
+    return {**mapping.model_dump(mode="json", exclude=set(_LATER_KEYS)), **later}
 
 
 def _hash_events(

@@ -1,5 +1,6 @@
 """What can only be settled once a whole source was read: patients together, duplicates out, units, order of events."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.code_book import CodeBook, Subjects, ranked
+from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, doubted
 from core.events.mapping import SiteMapping
 from core.events.parts import Spill, StoredStream, Vocabulary
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units, numbers_in_texts
@@ -113,6 +115,8 @@ def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
     return mark
 
 
+_EXAMPLES = 3
+"""Rows named for each doubt."""
 _MOST_PARTS = 400
 """As many files may be open at a time."""
 
@@ -132,11 +136,16 @@ class Settling:
         What the numbers of the rows stand for.
     subjects : Subjects
     main_units : mapping from item to unit or None
+    now : datetime64 or None
+        End of the day of the import, for a calendar that is not shifted.
 
     Attributes
     ----------
     cleaner : ValueCleaner
-    n_duplicates, n_from_text : int
+    n_duplicates, n_from_text, n_future : int
+    doubted : dict from `SENTINEL` and `FAR` to Counter of code numbers
+    doubted_rows : dict from `SENTINEL` and `FAR` to list of int
+        Numbers of some rows whose times were doubted.
     """
 
     def __init__(
@@ -148,8 +157,10 @@ class Settling:
         units: Sequence[str],
         subjects: Subjects,
         main_units: Mapping[str, str] | None,
+        now: np.datetime64 | None = None,
     ) -> None:
         self._mapping = mapping
+        self._now = now
         self._subjects = subjects
         found = book.found
         items, self._item_of_code = ranked([each.item for each in found])
@@ -170,9 +181,11 @@ class Settling:
         self._kind_of_code = book.kinds()
         self._vocabulary = Vocabulary(items, all_units, all_texts, all_names, name_of_item, [])
         self._asked = np.zeros((len(EventKind), len(items)), dtype=bool)
-        self._end = np.datetime64("NaT", "us")
+        self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
-        self.n_duplicates = self.n_from_text = self._n_events = 0
+        self.n_duplicates = self.n_from_text = self.n_future = self._n_events = 0
+        self.doubted: dict[int, Counter[int]] = {SENTINEL: Counter(), FAR: Counter()}
+        self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: []}
 
     def run(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> StoredStream:
         """Walk.
@@ -197,7 +210,10 @@ class Settling:
         for part in range(n_parts):
             self._replace(spill, part, self._settled(spill.read(part)))
         kinds = frozenset(kind for i, kind in enumerate(EventKind) if self._asked[i].any())
-        return StoredStream(spill, self._vocabulary, kinds, self._n_events, pd.Timestamp(self._end))
+        # Where most events lie after the import, the calendar is not the wall's: today is no bound then.
+        is_wall_clock = self._now is not None and 2 * self.n_future <= self._n_events
+        end = self._end_by_now if is_wall_clock else self._end
+        return StoredStream(spill, self._vocabulary, kinds, self._n_events, pd.Timestamp(end))
 
     @staticmethod
     def _replace(spill: Spill, part: int, rows: pd.DataFrame) -> None:
@@ -233,6 +249,7 @@ class Settling:
         self.n_duplicates += len(rows) - int(first.sum())
         if not first.all():
             rows = rows[first].reset_index(drop=True)
+        rows = self._without_doubted(rows)
         codes = rows.pop("code").to_numpy()
         kind, item = self._kind_of_code[codes], self._item_of_code[codes]
         text = self._rank_of_text[rows["text"].to_numpy()]
@@ -242,8 +259,30 @@ class Settling:
         self.n_from_text += n_filled
         self._n_events += len(rows)
         self._asked[kind, item] = True
-        self._end = np.fmax(self._end, np.fmax.reduce(rows["time"].to_numpy()))
-        return rows.assign(kind=kind, item=item, text=text, value=value, unit=unit)
+        self._note_times(rows["time"].to_numpy())
+        return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
+
+    def _without_doubted(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Set aside events whose time cannot be; note their codes, and where a few of them stand."""
+        codes = rows["code"].to_numpy()
+        times = rows["time"].to_numpy()
+        kind = self._kind_of_code[codes]
+        verdict = doubted(rows["patient"].to_numpy(), times, kind, self._mapping.sentinel_dates, self._now)
+        for reason, counts in self.doubted.items():
+            mine = verdict == reason
+            counts.update(codes[mine].tolist())
+            some = rows["row"].to_numpy()[mine][: _EXAMPLES - len(self.doubted_rows[reason])]
+            self.doubted_rows[reason] += some.tolist()
+        return rows if (verdict == PLAUSIBLE).all() else rows[verdict == PLAUSIBLE].reset_index(drop=True)
+
+    def _note_times(self, times: npt.NDArray[np.datetime64]) -> None:
+        self._end = np.fmax(self._end, np.fmax.reduce(times, initial=np.datetime64("NaT", "us")))
+        if self._now is not None:
+            past = times <= self._now
+            self.n_future += int((times > self._now).sum())
+            self._end_by_now = np.fmax(
+                self._end_by_now, np.fmax.reduce(times[past], initial=np.datetime64("NaT", "us"))
+            )
 
     def _units(self, codes: npt.NDArray[np.int32], column: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Find the unit of every row: its code's, else its column's, else the mapping's for the item, else unknown."""

@@ -99,6 +99,12 @@ class StayCounts:
     n_without_instance: int = 0
     n_unpaired_admissions: int = 0
     n_unpaired_discharges: int = 0
+    n_reversed: int = 0
+    """Ended before they began; left out."""
+    n_left: int = 0
+    """Open ones whose patient has no event in the last two days of the data, or has died."""
+    n_long: int = 0
+    """Longer than a year."""
     n_instances_merged: int = 0
     """Instances of overlapping stays that fell on the same morning of the same patient and became one."""
 
@@ -224,6 +230,7 @@ class ImportReport:
         for n, label in (
             (stays.n_unpaired_admissions, "admissions without a discharge, not the last"),
             (stays.n_unpaired_discharges, "discharges without an admission"),
+            (stays.n_reversed, "stays that end before they begin"),
             (stays.n_instances_merged, "instances of overlapping stays, merged"),
         ):
             if n:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +17,16 @@ from core.events.plausibility import RULES, Bounds
 from core.kinds import ITEM_WORDS, EventKind, Kind
 
 _GROUPS = {"item", "unit", "event"}
+# The first and last days of calendars, epochs and types of common systems.
+_SENTINEL_DATES = """
+    0001-01-01 1600-01-01 1601-01-01 1752-09-14 1753-01-01 1800-01-01 1840-12-31 1841-01-01 1850-01-01 1858-11-17
+    1899-12-30 1899-12-31 1900-01-01 1900-12-31 1901-01-01 1904-01-01 1970-01-01 2037-12-31 2038-01-19 2049-12-31
+    2050-12-31 2078-12-31 2079-06-06 2099-01-01 2099-12-31 2100-01-01 2100-12-31 2199-12-31 2200-01-01 2262-04-11
+    2299-12-31 2500-01-01 2999-12-31 3000-01-01 3000-12-31 4000-12-31 4712-12-31 8888-12-31 9998-12-31 9999-01-01
+    9999-12-30 9999-12-31
+"""
+SENTINEL_DATES = tuple(date.fromisoformat(each) for each in _SENTINEL_DATES.split())
+"""Dates that stand for "none" in many sources."""
 
 
 def normalise(text: str, *, keep_case: bool = False) -> str:
@@ -207,6 +218,8 @@ class SiteMapping(_Strict):
     unit_conversions: tuple[UnitConversion, ...] = ()
     sentinels: tuple[float, ...] = ()
     """Numbers that stand for "nothing", whatever the item."""
+    sentinel_dates: tuple[date, ...] = SENTINEL_DATES
+    """Dates that stand for "none" where no other event of the patient lies within a year."""
     plausible: tuple[PlausibleRange, ...] = ()
     names: dict[str, str] = {}
     """Names for people, by item."""

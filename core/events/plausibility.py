@@ -114,10 +114,46 @@ class Check:
 
 RULES = (
     Rule(
+        "sentinel_dates",
+        "events are dated with a date that stands for none; they were left out",
+        "A stay without its admission or discharge is left out, or ends with the patient's last event.",
+        Bounds(0, 0),
+    ),
+    Rule(
+        "far_dates",
+        "events lie years away from everything else about their patient; they were left out",
+        "A stay without its admission or discharge is left out, or ends with the patient's last event.",
+        Bounds(0, 0),
+    ),
+    Rule(
+        "future_events",
+        "events lie after the day of the import",
+        "Decisions that were not taken yet count as taken; if the calendar is shifted, the mapping must say so.",
+        Bounds(0, 0.001),
+    ),
+    Rule(
         "open_stays",
-        "stays have no discharge; they end with the patient's last event",
-        "A stay that ended elsewhere gives days on which everything looks omitted.",
-        Bounds(0.02, 0.1),
+        "stays have no discharge although their patient has left the data; they end with the patient's last event",
+        "A stay that went on loses its last days.",
+        Bounds(0, 0),
+    ),
+    Rule(
+        "reversed_stays",
+        "stays end before they begin; they were left out",
+        "Their patients have no alerts on these days.",
+        Bounds(0, 0),
+    ),
+    Rule(
+        "long_stays",
+        "stays are longer than a year",
+        "One stay may fill the alert list with its days.",
+        Bounds(0, 0),
+    ),
+    Rule(
+        "crowded_patients",
+        "patients have more than 5 % of all instances and ten times as many as the median patient",
+        "The alerts are mostly about one patient.",
+        Bounds(0, 0),
     ),
     Rule(
         "midnight_times",

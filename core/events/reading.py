@@ -1,5 +1,6 @@
 """From rows with codes to the event stream: chunk by chunk, with exact duplicates out and everything counted."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
@@ -10,13 +11,17 @@ import pandas as pd
 from core.events.cleaning import RowHashes, Settling, decision_marks
 from core.events.code_book import CodeBook, Subjects, Words
 from core.events.collect_facts import FactCollector
+from core.events.doubted_times import FAR, SENTINEL
 from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
+from core.events.plausibility import Finding
 from core.kinds import EventKind
 
 NO_CODE = "row without a code"
 NO_TIME = "event without a time"
+SENTINEL_TIME = "event on a date that stands for none"
+FAR_TIME = "event years away from everything else about its patient"
 
 ROWS_PER_PART = 1_000_000
 """Events of the patients that are looked at together: with their features, about 1 GB of memory."""
@@ -36,6 +41,8 @@ class StreamBuilder:
         Where rows wait; in memory unless told otherwise.
     rows_per_part : int
         Events looked at together, at most, but never less than one patient's.
+    now : Timestamp, optional
+        Site time of the import. Where the calendar is not shifted, events after that day are doubted.
     """
 
     def __init__(
@@ -46,8 +53,14 @@ class StreamBuilder:
         *,
         make_spill: MakeSpill = MemorySpill,
         rows_per_part: int = ROWS_PER_PART,
+        now: pd.Timestamp | None = None,
     ) -> None:
         self._mapping = mapping
+        live = now is not None and not mapping.calendar_is_shifted
+        self._now = (now.normalize() + pd.Timedelta(days=1)).to_datetime64() if live and now is not None else None
+        self._places: list[tuple[int, str, int]] = []
+        """First number of the rows of each chunk, and its file and first row."""
+        self._n_places = 0
         self._main_units = main_units
         self._book = CodeBook(mapping, descriptions)
         self._make_spill = make_spill
@@ -75,9 +88,17 @@ class StreamBuilder:
             ``value`` (float) and, where the source has them, ``text`` and ``unit`` (category or str), ``known_at``
             (datetime64), ``stay`` (int64); for facts also ``end`` (datetime64), ``dose`` and ``route`` (category or
             str), ``range_low`` and ``range_high`` (float).
+            Its index counts rows from the first of the chunk; ``attrs`` may tell where that is: ``file`` and
+            ``first_row``.
         """
         if chunk.empty:
             return
+        self._places.append(
+            (self._n_places, chunk.attrs.get("file", ""), chunk.attrs.get("first_row", self._n_rows + 1))
+        )
+        places = self._n_places + chunk.index.to_numpy(dtype=np.int64)
+        self._n_places = int(places.max()) + 1
+        chunk = chunk.reset_index(drop=True)
         code = chunk["code"].astype("category").cat.remove_unused_categories()
         numbers = np.append(self._book.ids_of(code.cat.categories.astype(str)), -1)
         ids = numbers[code.cat.codes.to_numpy()]
@@ -93,8 +114,14 @@ class StreamBuilder:
             self._without_time.update(ids[timeless].tolist())
             keep &= ~timeless
         if keep.any():
-            self._arrived.put(self._n_chunks, self._compact(chunk[keep], ids[keep], kinds[keep], hashes[keep]))
+            compact = self._compact(chunk[keep], ids[keep], kinds[keep], hashes[keep])
+            self._arrived.put(self._n_chunks, compact.assign(row=places[keep]))
             self._n_chunks += 1
+
+    def _place(self, number: int) -> str:
+        """Say where a row stands."""
+        start, file, first_row = self._places[bisect_right(self._places, number, key=lambda each: each[0]) - 1]
+        return f"{file or 'the source'}, row {first_row + number - start:,}"
 
     def _compact(
         self,
@@ -171,6 +198,7 @@ class StreamBuilder:
             units=self._units.texts,
             subjects=self._subjects,
             main_units=self._main_units,
+            now=self._now,
         )
         stream = settling.run(self._arrived, self._n_chunks, self._make_spill("events"), self._rows_per_part)
         cleaner, names = settling.cleaner, self._book.names()
@@ -178,7 +206,7 @@ class StreamBuilder:
             n_rows=self._n_rows,
             kinds=self._book.kind_counts(),
             facts=self._book.fact_counts(),
-            dropped=self._dropped(),
+            dropped=self._dropped(settling),
             n_duplicate_rows=self._n_rows - self._hashes.n_different(),
             n_duplicates_dropped=settling.n_duplicates,
             n_items_with_several_unit_codes=self._book.n_items_with_several_unit_codes(),
@@ -190,18 +218,31 @@ class StreamBuilder:
             n_numbers_from_text=settling.n_from_text,
             n_not_finite=self._n_not_finite,
             remarks=tuple(self._remarks),
+            findings=self._findings(settling, stream.n_events),
         )
 
     def facts(self, patients: Collection[str]) -> Iterator[pd.DataFrame]:
         """Return the facts of some patients, once, after all rows were added; see `FactCollector.parts`."""
         return self._facts.parts(self._mapping, patients)
 
-    def _dropped(self) -> tuple[Dropped, ...]:
+    def _findings(self, settling: Settling, n_events: int) -> tuple[Finding, ...]:
+        doubts = [
+            Finding(
+                name, settling.doubted[reason].total(), n_events, tuple(map(self._place, settling.doubted_rows[reason]))
+            )
+            for name, reason in (("sentinel_dates", SENTINEL), ("far_dates", FAR))
+        ]
+        return (*doubts, Finding("future_events", settling.n_future, n_events))
+
+    def _dropped(self, settling: Settling) -> tuple[Dropped, ...]:
         out = self._book.dropped()
         if self._n_without_code:
             out.append(Dropped(NO_CODE, self._n_without_code, 0, ()))
         if self._without_time:
             out.append(self._book.dropped_codes(NO_TIME, self._without_time))
+        for reason, counts in ((SENTINEL_TIME, settling.doubted[SENTINEL]), (FAR_TIME, settling.doubted[FAR])):
+            if counts:
+                out.append(self._book.dropped_codes(reason, counts))
         return tuple(sorted(out, key=lambda drop: (-drop.n_rows, drop.reason)))
 
 

@@ -7,8 +7,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.import_report import StayCounts
+from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
-from core.kinds import EventKind
+from core.kinds import PATIENT_EVENTS, EventKind
 
 HOURS_IN_WINDOW = 24
 DAY = 24 * 3600
@@ -38,7 +39,9 @@ def pair_stays(events: pd.DataFrame) -> Stays:
     Where the source names the stay of both, they are paired by it. Otherwise a patient's i-th admission belongs to the
     i-th discharge, which also settles a readmission in the minute of a discharge. Only when that would end a stay
     before it began, or when a discharge is missing, each discharge closes the latest open admission before it; an
-    admission without a discharge is an open stay if nothing follows it, and is left out and counted otherwise.
+    admission without a discharge is an open stay if nothing follows it, and is left out and counted otherwise. A
+    discharge right before an open admission, from nothing (the patient has no event before it), is that admission's:
+    the stay is reversed, left out and counted.
 
     Parameters
     ----------
@@ -58,18 +61,18 @@ def pair_stays(events: pd.DataFrame) -> Stays:
     admissions = events.loc[is_admission & ~named, columns]
     discharges = events.loc[is_discharge & ~named, columns]
     regular, left_admissions, left_discharges = _by_order(admissions, discharges)
-    irregular, n_admissions, n_discharges = _by_walking(left_admissions, left_discharges)
+    irregular, n_admissions, n_discharges, n_turned = _by_walking(left_admissions, left_discharges, events)
     table = pd.concat([*parts, regular, irregular], ignore_index=True)
     table["patient_id"] = table["patient_id"].astype(str)
     reversed_stay = (table["discharged_at"] < table["admitted_at"]).to_numpy()
     table = table[~reversed_stay].sort_values(["patient_id", "admitted_at", "discharged_at"], kind="stable")
     table = table.reset_index(drop=True)
     table.insert(0, "stay_id", np.arange(len(table)))
-    n_reversed = int(reversed_stay.sum())
-    return Stays(table, _count(table, n_admissions + n_reversed, n_discharges + n_reversed))
+    n_reversed = n_turned + int(reversed_stay.sum())
+    return Stays(table, _count(table, n_admissions + n_reversed, n_discharges + n_reversed, n_reversed))
 
 
-def _count(table: pd.DataFrame, n_admissions: int, n_discharges: int) -> StayCounts:
+def _count(table: pd.DataFrame, n_admissions: int, n_discharges: int, n_reversed: int) -> StayCounts:
     is_open = table["discharged_at"].isna()
     end = table["discharged_at"].to_numpy().copy()
     end[is_open.to_numpy()] = np.datetime64("9999-01-01")
@@ -82,6 +85,7 @@ def _count(table: pd.DataFrame, n_admissions: int, n_discharges: int) -> StayCou
         n_overlapping=int((same & (table["admitted_at"].to_numpy()[1:] < latest[:-1])).sum()),
         n_unpaired_admissions=n_admissions,
         n_unpaired_discharges=n_discharges,
+        n_reversed=n_reversed,
     )
 
 
@@ -112,22 +116,28 @@ def _by_order(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.Da
     )
 
 
-def _by_walking(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.DataFrame, int, int]:
+def _by_walking(
+    admissions: pd.DataFrame, discharges: pd.DataFrame, events: pd.DataFrame
+) -> tuple[pd.DataFrame, int, int, int]:
     """Walk through the times of each irregular patient; there are few of them."""
     rows: list[tuple[str, np.datetime64, np.datetime64]] = []
-    n_admissions = n_discharges = 0
+    n_admissions = n_discharges = n_reversed = 0
     by_patient = {str(name): part["time"].to_numpy() for name, part in discharges.groupby("patient_id", observed=True)}
     starts = {str(name): part["time"].to_numpy() for name, part in admissions.groupby("patient_id", observed=True)}
     for patient in sorted({*by_patient, *starts}):
         mine, ends = list(starts.get(patient, [])), list(by_patient.get(patient, []))
         open_admissions: list[np.datetime64] = []
-        for end in ends:
+        from_nothing = None
+        for i, end in enumerate(ends):
             while mine and mine[0] <= end:
                 open_admissions.append(mine.pop(0))
             if open_admissions:
                 rows.append((patient, open_admissions.pop(), end))
             else:
                 n_discharges += 1
+                from_nothing = (end, ends[i - 1] if i else None) if i == len(ends) - 1 else None
+        if from_nothing and len(mine) == 1 and not open_admissions and _nothing_between(events, patient, *from_nothing):
+            n_discharges, n_reversed, mine = n_discharges - 1, n_reversed + 1, []
         open_admissions += mine
         last_end = ends[-1] if ends else None
         for i, start in enumerate(open_admissions):
@@ -137,11 +147,109 @@ def _by_walking(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.
                 n_admissions += 1
     table = pd.DataFrame(rows, columns=["patient_id", "admitted_at", "discharged_at"])
     times = {"admitted_at": "datetime64[us]", "discharged_at": "datetime64[us]"}
-    return table.astype({"patient_id": "str", **times}), n_admissions, n_discharges
+    return table.astype({"patient_id": "str", **times}), n_admissions, n_discharges, n_reversed
+
+
+def _nothing_between(events: pd.DataFrame, patient: str, end: np.datetime64, former: np.datetime64 | None) -> bool:
+    """Return whether the patient has no event before a discharge, and after the former one."""
+    mine = events.loc[
+        ~of_kind(events, PATIENT_EVENTS) & (events["patient_id"] == patient).to_numpy(), "time"
+    ].to_numpy()
+    return not ((mine < end) & ((mine > former) if former is not None else True)).any()
+
+
+GAP = 30 * DAY
+"""A patient without an event for longer has left the hospital."""
+
+
+def stay_ends(
+    events: pd.DataFrame, stays: pd.DataFrame, patients: pd.DataFrame, end_of_data: pd.Timestamp, *, shifted: bool
+) -> npt.NDArray[np.int64]:
+    """Return when each stay is over, in seconds: the first second that is no longer part of it.
+
+    That is its discharge; where the stay is open, the patient's last own event before `GAP` without any, or the next
+    admission. Death ends a stay. Where the calendar is not shifted, no stay goes on after the end of the data and the
+    patient's last event.
+
+    Parameters
+    ----------
+    events : DataFrame
+        An event stream.
+    stays, patients : DataFrame
+        As in `core.cohort.cohort.Cohort`, of the patients of `events`.
+    end_of_data : Timestamp
+    shifted : bool
+
+    Returns
+    -------
+    array of int64, shape (n_stays,)
+    """
+    ids = events["patient_id"].cat.categories
+    who = ids.get_indexer(stays["patient_id"]).astype(np.int64)
+    own = ~of_kind(events, PATIENT_EVENTS)
+    shown = SeriesSet(
+        events["patient_id"].cat.codes.to_numpy()[own].astype(np.int64), seconds(events["time"])[own], len(ids)
+    )
+    admitted, end = seconds(stays["admitted_at"]), seconds(stays["discharged_at"])
+    is_open = stays["discharged_at"].isna().to_numpy()
+    if is_open.any():
+        begun = SeriesSet(who, admitted, len(ids))
+        place = begun.before(who, admitted + 1)
+        following = np.append(begun.time, _NEVER)[place]
+        following[place >= begun.start(who + 1)] = _NEVER
+        end = np.where(is_open, np.minimum(_end_of_run(shown)[shown.before(who, admitted)] + 1, following), end)
+    died = seconds(patients.set_index("patient_id")["death_time"].reindex(stays["patient_id"]))
+    # A death at midnight is a date without a time of day.
+    over = np.where(died % DAY == 0, died + DAY, died)
+    end = np.where((died != np.iinfo(np.int64).min) & (over > admitted), np.minimum(end, over), end)
+    if not shifted:
+        last = shown.time[np.maximum(shown.start(who + 1) - 1, 0)]
+        limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0]
+        end = np.minimum(end, np.maximum(last, limit) + 1)
+    return end
+
+
+_STILL_HERE = 2 * DAY
+_YEAR = 366 * DAY
+
+
+def end_counts(
+    stays: pd.DataFrame, ends: npt.NDArray[np.int64], end_of_data: pd.Timestamp, *, shifted: bool
+) -> StayCounts:
+    """Count the open stays whose patient has left the data, and the stays longer than a year.
+
+    Parameters
+    ----------
+    stays : DataFrame
+    ends : array of int64, shape (n_stays,)
+        As `stay_ends`.
+    end_of_data : Timestamp
+    shifted : bool
+        Nobody is still in hospital.
+    """
+    is_open = stays["discharged_at"].isna().to_numpy()
+    limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0] - _STILL_HERE
+    left = is_open & ((ends < limit) | shifted)
+    return StayCounts(n_left=int(left.sum()), n_long=int((ends - seconds(stays["admitted_at"]) > _YEAR).sum()))
+
+
+def _end_of_run(shown: SeriesSet) -> npt.NDArray[np.int64]:
+    """Return, for each event in the order of the series, the time of the last one before a long gap."""
+    breaks = np.append(np.diff(shown.time) > GAP, True) | np.isin(
+        np.arange(1, len(shown.time) + 1), shown.start(np.arange(1, shown.n_series + 1))
+    )
+    last = np.flatnonzero(breaks)
+    return shown.time[last[np.searchsorted(last, np.arange(len(shown.time)))]]
 
 
 def make_instances(
-    stays: pd.DataFrame, patients: pd.DataFrame, snapshot_hour: int, end_of_data: pd.Timestamp, *, shifted: bool
+    stays: pd.DataFrame,
+    patients: pd.DataFrame,
+    snapshot_hour: int,
+    end_of_data: pd.Timestamp,
+    ends: npt.NDArray[np.int64],
+    *,
+    shifted: bool,
 ) -> tuple[pd.DataFrame, int]:
     """Place a patient-state instance at every snapshot hour of site time inside [admission, discharge).
 
@@ -154,7 +262,9 @@ def make_instances(
     snapshot_hour : int
         Hour of the day, 0 to 23.
     end_of_data : Timestamp
-        Open stays have instances up to here.
+        Cuts windows.
+    ends : array of int64, shape (n_stays,)
+        As `stay_ends`.
     shifted : bool
         Dates mean nothing between patients: the end of the data then cuts no window.
 
@@ -166,11 +276,8 @@ def make_instances(
         Mornings on which overlapping stays of a patient had an instance each; the later admission keeps it.
     """
     admitted = seconds(stays["admitted_at"])
-    is_open = stays["discharged_at"].isna().to_numpy()
-    last = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0] if is_open.any() else 0
-    end = np.where(is_open, last + 1, seconds(stays["discharged_at"]))
     first = -((snapshot_hour * 3600 - admitted) // DAY) * DAY + snapshot_hour * 3600
-    n = np.maximum(0, -((first - end) // DAY))
+    n = np.maximum(0, -((first - ends) // DAY))
     stay = np.repeat(np.arange(len(stays)), n)
     day = np.arange(len(stay)) - np.repeat(np.cumsum(n) - n, n)
     snapshot = first[stay] + day * DAY
@@ -190,14 +297,17 @@ def make_instances(
     table["age_years"] = np.where(age_days >= 0, age_days / 365.25, np.nan)
     table["sex"] = who["sex"].to_numpy()
     cut_at = np.full(1, _NEVER) if shifted else seconds(np.array([end_of_data], dtype="datetime64[us]"))
-    table["window_hours"] = _window_hours(table, stays, who["death_time"], int(cut_at[0]))
+    over = np.where(stays["discharged_at"].isna(), ends if shifted else _NEVER, seconds(stays["discharged_at"]))
+    table["window_hours"] = _window_hours(table, over, who["death_time"], int(cut_at[0]))
     return table, len(stay) - len(table)
 
 
-def _window_hours(instances: pd.DataFrame, stays: pd.DataFrame, death: pd.Series, end_of_data: int) -> pd.Series:
+def _window_hours(
+    instances: pd.DataFrame, ends: npt.NDArray[np.int64], death: pd.Series, end_of_data: int
+) -> pd.Series:
     """Hours of the decision window that lie inside the stay, before death and before the end of the data."""
     snapshot = seconds(instances["snapshot_at"])
-    end = seconds(stays["discharged_at"])[instances["stay_id"].to_numpy()]
+    end = ends[instances["stay_id"].to_numpy()]
     died = seconds(death)
     # A death on the day's midnight is a date without a time of day; only one after the snapshot can cut the window.
     for each in (end, died):

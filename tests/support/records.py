@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from core.events.import_report import ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.reading import StreamBuilder
+from core.events.stays import make_instances, make_patients, stay_ends
 
 Row = tuple[Any, ...]
 """(subject, time, code), and where it matters value and text."""
@@ -77,3 +78,13 @@ def write_meds(folder: Path, rows: Sequence[Row], shard: str = "0.parquet", **ex
 def end_of(events: pd.DataFrame) -> pd.Timestamp:
     """Time of the last event."""
     return events["time"].max()
+
+
+def instances_of(
+    events: pd.DataFrame, stays: pd.DataFrame, hour: int = 8, *, shifted: bool
+) -> tuple[pd.DataFrame, int]:
+    """The instances of some stays, as the import places them."""
+    patients, end = make_patients(events, {}), end_of(events)
+    return make_instances(
+        stays, patients, hour, end, stay_ends(events, stays, patients, end, shifted=shifted), shifted=shifted
+    )

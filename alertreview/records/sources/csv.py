@@ -95,7 +95,9 @@ def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: Si
             chunk["known_at"] = cells.times(part["known_at"], mapping, file.name, columns["known_at"], first_row)
         named = {name: batch.column(name) for name in details}
         chunk |= cells.details(named, mapping, file.name, first_row)
-        yield pd.DataFrame(chunk)
+        found = pd.DataFrame(chunk)
+        found.attrs = {"file": file.name, "first_row": first_row}
+        yield found
 
 
 def _either(first: pd.Categorical, second: object) -> pd.Series:

@@ -199,7 +199,9 @@ def _chunk(
             chunk[ours] = _category(column)
     named = {name: batch.column(name) for name in batch.schema.names if name in mapping.details.values()}
     chunk |= cells.details(named, mapping, str(path), n_before + 1)
-    return _with_ends(pd.DataFrame(chunk), makes_events="end" in columns)
+    rows = _with_ends(pd.DataFrame(chunk), makes_events="end" in columns)
+    rows.attrs = {"file": path.name, "first_row": n_before + 1}
+    return rows
 
 
 def _with_ends(chunk: pd.DataFrame, *, makes_events: bool) -> pd.DataFrame:
@@ -211,7 +213,7 @@ def _with_ends(chunk: pd.DataFrame, *, makes_events: bool) -> pd.DataFrame:
     ends = ends.assign(
         time=ends["end"], end=pd.NaT, value=np.nan, code=code.cat.rename_categories(lambda each: f"{each}//END")
     )
-    both = pd.concat([chunk.astype({"code": "str"}), ends.astype({"code": "str"})], ignore_index=True)
+    both = pd.concat([chunk.astype({"code": "str"}), ends.astype({"code": "str"})])
     return both.drop(columns=["known_at"] if "known_at" in both else []).astype({"code": "category"})
 
 

@@ -152,7 +152,10 @@ class _Reader:
             if "person_id" not in found:
                 continue
             for first_row, batch in islice(self._tables.batches(table, wanted), n_batches):
-                yield from convert(_Rows(batch, self._tables.where(table), first_row, self._mapping))
+                where = self._tables.where(table)
+                for chunk in convert(_Rows(batch, where, first_row, self._mapping)):
+                    chunk.attrs = {"file": where, "first_row": first_row}
+                    yield chunk
 
     def _ids(self, table: str, column: str) -> set[int]:
         if column not in self._tables.columns(table):

@@ -12,9 +12,9 @@ from core.cohort.instance_blocks import whole_block
 from core.cohort.patient_state import Background, members, patient_state
 from core.cohort.reference_bands import BandCollector
 from core.events.parts import MemorySpill, WholeStream
-from core.events.stays import make_instances, make_patients, pair_stays
+from core.events.stays import pair_stays
 from core.kinds import EventKind
-from tests.support.records import end_of, site, stream
+from tests.support.records import instances_of, site, stream
 
 DAY = pd.Timedelta(days=1)
 HOUR = pd.Timedelta(hours=1)
@@ -23,7 +23,7 @@ HOUR = pd.Timedelta(hours=1)
 def state_of(rows, mapping=None, shifted=True):
     events, _ = stream(rows, mapping)
     stays = pair_stays(events).table
-    instances, _ = make_instances(stays, make_patients(events, {}), 8, end_of(events), shifted=shifted)
+    instances, _ = instances_of(events, stays, shifted=shifted)
     items = WholeStream(events).categories["item"]
     units = [""] * len(items)
     note_first_texts(with_unit(events), "unit", units)

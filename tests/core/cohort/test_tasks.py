@@ -7,14 +7,14 @@ import pytest
 from core.cohort.feature_layout import note_first_texts
 from core.cohort.tasks import TaskCollector
 from core.events.parts import WholeStream
-from core.events.stays import make_instances, make_patients, pair_stays
-from tests.support.records import end_of, site, stream
+from core.events.stays import pair_stays
+from tests.support.records import instances_of, site, stream
 
 
 def tasks_of(rows, min_positive=1, mapping=None):
     events, _ = stream(rows, mapping)
     stays = pair_stays(events).table
-    instances, _ = make_instances(stays, make_patients(events, {}), 8, end_of(events), shifted=True)
+    instances, _ = instances_of(events, stays, shifted=True)
     items = WholeStream(events).categories["item"]
     names = [""] * len(items)
     note_first_texts(events, "name", names)

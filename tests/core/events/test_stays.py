@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from core.events.reading import StreamBuilder
 from core.events.stays import make_instances, make_patients, pair_stays
-from tests.support.records import end_of, frame, site, stream
+from core.events.stream import seconds
+from tests.support.records import frame, site, stream
+from tests.support.records import instances_of as instances_of_stays
 
 LAB = (1, "2026-01-02 07:00", "LAB//K", 4.1)
 
@@ -27,8 +29,7 @@ def stays_of(rows):
 def instances_of(rows, hour=8, shifted=False):
     events, _ = stream([*rows, LAB])
     stays = pair_stays(events).table
-    patients = make_patients(events, {})
-    return make_instances(stays, patients, hour, end_of(events), shifted=shifted)
+    return instances_of_stays(events, stays, hour, shifted=shifted)
 
 
 def inout(*times, patient=1):
@@ -82,8 +83,15 @@ def test_a_discharge_before_every_admission_is_counted_and_left_out():
 def test_a_reversed_stay_is_no_stay():
     rows = [(1, "2026-01-05 10:00", "IN"), (1, "2026-01-03 10:00", "OUT")]
     shown, counts = stays_of(rows)
+    assert shown == []
+    assert (counts.n_reversed, counts.n_unpaired_discharges) == (1, 1)
+
+
+def test_a_discharge_that_the_data_begin_with_makes_no_reversed_stay():
+    rows = [(1, "2026-01-02 10:00", "LAB//K"), (1, "2026-01-03 10:00", "OUT"), (1, "2026-01-05 10:00", "IN")]
+    shown, counts = stays_of(rows)
     assert shown == [("05 10:00", "open")]
-    assert counts.n_unpaired_discharges == 1
+    assert (counts.n_reversed, counts.n_unpaired_discharges) == (0, 1)
 
 
 def test_stays_with_names_are_paired_by_name_even_when_nested():
@@ -105,7 +113,7 @@ def test_a_reversed_stay_with_a_name_is_left_out_and_counted():
     builder.add(frame([(1, "2026-01-05", "IN"), (1, "2026-01-03", "OUT"), LAB]).assign(stay=[7, 7, -1]))
     found = pair_stays(builder.finish()[0])
     assert len(found.table) == 0
-    assert found.counts.n_unpaired_admissions == 1
+    assert (found.counts.n_unpaired_admissions, found.counts.n_reversed) == (1, 1)
 
 
 def slow_mornings(admitted, discharged, hour):
@@ -131,7 +139,7 @@ def test_instances_are_every_snapshot_hour_inside_admission_and_discharge(start,
     stays = pd.DataFrame({"stay_id": [0], "patient_id": ["1"], **times})
     nothing = pd.Series([pd.NaT], dtype="datetime64[us]")
     patients = pd.DataFrame({"patient_id": ["1"], "sex": ["F"], "birth_time": nothing, "death_time": nothing})
-    found, _ = make_instances(stays, patients, hour, discharged, shifted=True)
+    found, _ = make_instances(stays, patients, hour, discharged, seconds(stays["discharged_at"]), shifted=True)
     assert found["snapshot_at"].tolist() == slow_mornings(admitted, discharged, hour)
 
 
@@ -163,15 +171,16 @@ def test_day_of_stay_counts_calendar_days():
 def test_windows_are_cut_by_discharge_death_and_the_end_of_the_data():
     rows = [*inout("01 10:00", "04 12:00"), (1, "2026-01-03 20:00", "DEATH")]
     found, _ = instances_of(rows)
-    assert found["window_hours"].tolist() == [24, 12, 4]
+    assert found["window_hours"].tolist() == [24, 12]
     open_stay, _ = instances_of([(1, "2026-01-01 10:00", "IN"), (1, "2026-01-03 14:00", "WARD//A")])
     assert open_stay["window_hours"].tolist() == [24, 6]
 
 
 def test_a_shifted_calendar_has_no_common_end():
-    rows = [*inout("01 10:00", "04 07:00"), (2, "2026-01-01", "IN")]
+    rows = [*inout("01 10:00", "04 07:00"), (2, "2026-01-01", "IN"), (2, "2026-01-05 08:00", "LAB//K")]
     assert instances_of(rows, shifted=True)[0]["window_hours"].iloc[1] == 23
-    assert instances_of(rows, shifted=True)[0].query("patient_id == '2'")["window_hours"].eq(24).all()
+    windows = instances_of(rows, shifted=True)[0].query("patient_id == '2'")["window_hours"].round(2)
+    assert windows.tolist() == [24, 24, 24, 24, 0]
 
 
 def test_ages_before_birth_are_missing():
@@ -201,6 +210,6 @@ def test_each_morning_of_a_clock_change_has_one_instance_at_08_site_time(night):
         [(1, day, "IN"), (1, day + pd.Timedelta(days=3), "OUT"), (1, day, "LAB//K", 1.0)],
         site(timezone="Europe/Zurich"),
     )
-    found, _ = make_instances(pair_stays(events).table, make_patients(events, {}), 8, end_of(events), shifted=False)
+    found, _ = instances_of_stays(events, pair_stays(events).table, shifted=False)
     assert found["snapshot_at"].dt.hour.eq(8).all()
     assert len(found) == 3

@@ -1,0 +1,143 @@
+"""One lying record changes nothing for other patients, is named, and is not believed; in every format."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alertreview.records.importing import build_cohort
+from core.events.plausibility import Severity
+from tests.support.lying_records import FORMATS, N_DAYS, N_INSTANCES, Act, at_time, hospital, without, write
+
+
+def imported(acts, source_format, folder):
+    return build_cohort(write(acts, source_format, folder), format=source_format, min_positive=1)
+
+
+def raised(report):
+    return {check.name: check.count for check in report.checks if check.severity is Severity.RED}
+
+
+def of_others(cohort, patient):
+    """Instances, decisions and features of all patients but one, by name."""
+    ids = cohort.instances["patient_id"]
+    keep = (ids.str.lstrip("P").astype("int") != patient).to_numpy()
+    decisions = pd.DataFrame(cohort.decisions.toarray()[keep], columns=list(cohort.tasks["task_key"]))
+    features = pd.DataFrame(cohort.features.toarray()[keep], columns=list(cohort.feature_dictionary["name"]))
+    columns = ["patient_id", "snapshot_at", "day_of_stay"]
+    return cohort.instances.loc[keep, columns].reset_index(drop=True), decisions, features
+
+
+def assert_others_unchanged(cohort, plain, patient):
+    for mine, theirs in zip(of_others(cohort, patient), of_others(plain, patient), strict=True):
+        shared = [name for name in theirs.columns if name in mine.columns]
+        pd.testing.assert_frame_equal(mine[shared], theirs[shared])
+
+
+SENTINELS = ("1899-12-30 00:00", "2099-12-31 00:00", "2262-04-11 23:47:16", "9999-12-31 23:59:59")
+FAR = ("1923-05-07 10:00", "2071-05-07 10:00")
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_the_hospital_that_does_not_lie_raises_nothing(source_format, tmp_path):
+    cohort, report = imported(hospital(), source_format, tmp_path)
+    assert len(cohort.instances) == N_INSTANCES
+    assert raised(report) == {}
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+@pytest.mark.parametrize("time", [*SENTINELS, *FAR])
+@pytest.mark.parametrize("what", ["admit", "discharge"])
+def test_a_date_that_cannot_be_makes_no_stay(source_format, what, time, tmp_path):
+    plain, _ = imported(hospital(), source_format, tmp_path / "plain")
+    cohort, report = imported(at_time(hospital(), 3, what, time), source_format, tmp_path / "lying")
+    n_mine = (cohort.instances["patient_id"].str.lstrip("P").astype("int") == 3).sum()
+    assert n_mine in ({0} if what == "admit" else {N_DAYS - 1, N_DAYS, 0})
+    assert set(raised(report)) & {"sentinel_dates", "far_dates", "reversed_stays", "open_stays"}
+    assert_others_unchanged(cohort, plain, 3)
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+@pytest.mark.parametrize("patients", [(0,), (2, 3, 13)])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_an_open_stay_ends_with_its_own_patients_last_event(source_format, patients, shifted, tmp_path):
+    def starts(i):
+        return f"{2080 - 11 * (i % 5) if shifted else 2026}-0{1 + i % 3}-0{1 + i % 9}"
+
+    acts = hospital(starts)
+    for patient in patients:
+        acts = without(acts, patient, "discharge")
+    cohort, report = imported(acts, source_format, tmp_path)
+    for patient in patients:
+        mine = cohort.instances[cohort.instances["patient_id"].str.lstrip("P").astype("int") == patient]
+        last = max(pd.Timestamp(act.time) for act in acts if act.patient == patient)
+        assert mine["snapshot_at"].max() <= last
+        assert len(mine) >= N_DAYS - 1
+    assert len(cohort.instances) >= N_INSTANCES - len(patients)
+    assert raised(report)["open_stays"] == len(patients)
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+@pytest.mark.parametrize("time", ["2026-01-01 06:00", "2025-12-24 10:00"])
+def test_a_reversed_stay_is_left_out_and_counted(source_format, time, tmp_path):
+    cohort, report = imported(at_time(hospital(), 0, "discharge", time), source_format, tmp_path)
+    assert len(cohort.instances) == N_INSTANCES - N_DAYS
+    assert report.stays.n_reversed == 1
+    assert raised(report)["reversed_stays"] == 1
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+@pytest.mark.parametrize("discharged", [True, False])
+@pytest.mark.parametrize(("died", "n"), [("2026-01-04 09:00", 3), ("2026-01-04 07:00", 2), ("2026-01-04", 3)])
+def test_death_ends_a_stay(source_format, discharged, died, n, tmp_path):
+    acts = [*hospital(), Act(0, died, "death")]
+    cohort, report = imported(acts if discharged else without(acts, 0, "discharge"), source_format, tmp_path)
+    assert len(cohort.instances) == N_INSTANCES - N_DAYS + n
+    assert raised(report)["events_after_death"] > 0
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_a_death_on_a_sentinel_date_is_no_death(source_format, tmp_path):
+    cohort, report = imported([*hospital(), Act(0, "1900-01-01", "death")], source_format, tmp_path)
+    assert len(cohort.instances) == N_INSTANCES
+    assert raised(report)["sentinel_dates"] == 1
+    assert cohort.patients["death_time"].isna().all()
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_a_calendar_shifted_onto_a_sentinel_date_is_believed(source_format, tmp_path):
+    acts = hospital(lambda i: "2099-12-29")
+    cohort, _ = imported(acts, source_format, tmp_path)
+    assert len(cohort.instances) == N_INSTANCES
+
+
+def test_one_sentinel_one_missing_and_one_reversed_among_two_hundred_leave_the_others_alone(tmp_path):
+    acts = hospital(lambda i: str((pd.Timestamp("2026-01-01") + pd.Timedelta(days=i % 90)).date()), n=200)
+    plain, report = imported(acts, "csv", tmp_path / "plain")
+    assert raised(report) == {}
+    lying = without(at_time(acts, 7, "discharge", "9999-12-31 00:00"), 50, "discharge")
+    lying = at_time(lying, 120, "discharge", "2025-11-30 10:00")
+    cohort, report = imported(lying, "csv", tmp_path / "lying")
+    assert {"sentinel_dates": 1, "open_stays": 2, "reversed_stays": 1}.items() <= raised(report).items()
+    keep = ~cohort.instances["patient_id"].isin(["P007", "P050", "P120"]).to_numpy()
+    theirs = ~plain.instances["patient_id"].isin(["P007", "P050", "P120"]).to_numpy()
+    np.testing.assert_array_equal(cohort.decisions.toarray()[keep], plain.decisions.toarray()[theirs])
+    assert cohort.instances["snapshot_at"][keep].tolist() == plain.instances["snapshot_at"][theirs].tolist()
+
+
+def test_a_doubted_row_is_named_by_file_and_line(tmp_path):
+    acts = at_time(hospital(), 3, "discharge", "9999-12-31 00:00")
+    row = next(i for i, act in enumerate(acts) if act.time.startswith("9999")) + 2
+    _, report = imported(acts, "csv", tmp_path)
+    check = next(check for check in report.checks if check.name == "sentinel_dates")
+    assert check.examples == (f"records.csv, row {row}",)
+    assert not any("9999" in example for example in check.examples)
+
+
+def test_events_after_the_day_of_the_import_are_counted(tmp_path):
+    tomorrow = str(pd.Timestamp.now().date() + pd.Timedelta(days=3)) + " 10:00"
+    acts = [*hospital(), replace(Act(0, tomorrow, "result"), item="Potassium", value="4.0", unit="mmol/L")]
+    _, report = imported(acts, "csv", tmp_path)
+    check = next(check for check in report.checks if check.name == "future_events")
+    assert (check.count, check.severity) == (1, Severity.RED)
