@@ -1,5 +1,6 @@
 """What the documents show is done: commands of each document one after the other on a small site, and the examples."""
 
+import json
 import re
 import runpy
 import shlex
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,6 +159,20 @@ def test_the_example_that_compares_scorers_gives_what_the_report_gives(
             found = scorer.auc_weighted
             assert f"AUC of {scorer.scorer}: {found.value:.3f} ({found.low:.3f} to {found.high:.3f})" in printed
     assert re.search(r"^difference: -?0\.\d{3} \(.*, p = 0\.\d{3}$", printed, re.MULTILINE)
+
+
+def test_the_tutorial_runs_and_runs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    notebook = json.loads((ROOT / "docs" / "examples" / "tutorial.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    for _ in range(2):
+        for cell in cells:
+            exec(cell, names)
+        figure, truth = names["figure"], names["truth"]
+        assert figure.low < truth < figure.high
+    assert len(names["cases"]) == 120
+    assert not any(cell.get("outputs") for cell in notebook["cells"]), "commit the notebook without outputs"
 
 
 def test_every_example_is_run() -> None:
