@@ -88,7 +88,8 @@ def import_(
 ) -> None:
     """Read health records from SOURCE into the site: all of it, or nothing.
 
-    SOURCE is a MEDS data set, an OMOP CDM (folder or zip of CSV files, or a SQLAlchemy URL), or a long CSV file.
+    SOURCE is a MEDS data set, a FHIR R4 bulk export (folder or zip of ndjson files), an OMOP CDM (folder or zip of
+    CSV files, or a SQLAlchemy URL), or a long CSV file.
     """
     from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database

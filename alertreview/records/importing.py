@@ -39,7 +39,8 @@ def build_cohort(
     Parameters
     ----------
     source : Path or str
-        Folder of a MEDS data set; folder or zip archive of an OMOP CDM, or its SQLAlchemy URL; long CSV file.
+        Folder of a MEDS data set; folder or zip archive of a FHIR export or an OMOP CDM, or the SQLAlchemy URL of one;
+        long CSV file.
     format : str
         A key of `alertreview.records.sources.formats.FORMATS`.
     mapping : str, Path or None

@@ -196,6 +196,8 @@ class SiteMapping(_Strict):
     min_positive_of_kind: dict[Kind, Annotated[int, Field(ge=1)]] = {}
     """Instead of `min_positive`, by kind of decision."""
     patient_prefix: str = ""
+    patient_identifier: str = ""
+    """FHIR: system of the identifier that names a patient; by default the id of the resource does."""
     patient_digits: int = Field(default=0, ge=0, le=19)
     result_delay_minutes: int = Field(default=0, ge=0)
     """Assumed time from specimen to result, where the source has only the specimen's."""

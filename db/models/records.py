@@ -21,7 +21,7 @@ class CohortSnapshot(Record):
     folder: Column[str]
     """Name of its folder below `snapshots` in the home."""
     source_format: Column[str]
-    """What was read: meds, omop or csv."""
+    """Format of the records that were read, such as meds."""
     mapping_name: Column[str]
     """Site mapping that said what the codes mean."""
     site_timezone: Column[str]

@@ -76,12 +76,14 @@ def is_text_table(name: str) -> bool:
     return name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
 
 
-def text_files(source: Path) -> list[TextFile]:
+def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> list[TextFile]:
     """Find the text tables of a folder, of a zip archive, or the single file.
 
     Parameters
     ----------
     source : Path
+    wanted : callable(name)
+        Whether a file of a folder or archive is one of them.
 
     Returns
     -------
@@ -96,7 +98,7 @@ def text_files(source: Path) -> list[TextFile]:
     """
     if source.is_dir():
         visible = sorted(path for path in source.rglob("*") if not path.name.startswith("."))
-        paths = [path for path in visible if is_text_table(path.name)]
+        paths = [path for path in visible if wanted(path.name)]
         if not paths:
             _refuse_archives(source, [str(path) for path in visible], "Give the path of the archive itself.")
         outside = [path for path in paths if not path.resolve().is_relative_to(source.resolve())]
@@ -106,7 +108,7 @@ def text_files(source: Path) -> list[TextFile]:
     if not source.is_file():
         raise SourceError(f"{source}: there is no such file or folder. Check the path.")
     if zipfile.is_zipfile(source):
-        return _members(source)
+        return _members(source, wanted)
     if source.suffix.lower() == ".zip":
         raise SourceError(f"{source}: is no complete zip archive. Copy it again from its origin.")
     return [_plain(source)]
@@ -138,7 +140,7 @@ def _unpacked(stream: IO[bytes], name: str) -> Iterator[IO[bytes]]:
         yield stream
 
 
-def _members(archive: Path) -> list[TextFile]:
+def _members(archive: Path, wanted: Callable[[str], bool]) -> list[TextFile]:
     try:
         with zipfile.ZipFile(archive) as opened:
             infos = opened.infolist()
@@ -150,7 +152,7 @@ def _members(archive: Path) -> list[TextFile]:
         path = PurePosixPath(info.filename)
         if info.is_dir() or any(part.startswith((".", "__MACOSX")) for part in path.parts):
             continue
-        if is_text_table(path.name):
+        if wanted(path.name):
             out.append(_member(archive, info))
         else:
             others.append(info.filename)

@@ -10,6 +10,7 @@ import yaml
 from alertreview.files import preset_paths
 from alertreview.records.importing import build_cohort
 from core.simulation.hospital import simulate_cohort, write_meds
+from tests.support.fhir_records import Cohort
 from tests.support.frames import assert_same_frame
 
 NO_ORDERS = r"LAB//ORDERED//|HOSPITAL_ADMISSION|VITAL//|.*//Not Given"
@@ -165,13 +166,78 @@ def as_omop(events, folder):
     )
 
 
-def test_meds_omop_and_csv_give_the_same_instances_features_and_tasks(events, tmp_path):
-    meds, _ = as_meds(events, tmp_path)
+def cohort_tables(events):
+    """The records as people, stays, moves, labs and drugs."""
+    name = "SIM-" + events["subject_id"].astype("str").str.zfill(4)
+    named = events.assign(subject_id=name)
+    people = person_table(named).rename(columns={"person_id": "subject", "birth_datetime": "born"})
+    people["sex"] = people["gender_concept_id"].map({8507: "M", 8532: "F"})
+    deaths, _ = parts(named, r"^(MEDS_DEATH)$")
+    people["died"] = people["subject"].map(deaths.set_index("subject_id")["time"])
+    stays = visit_table(named)[["person_id", "visit_start_datetime", "visit_end_datetime"]]
+    moves, ward = parts(named, r"^TRANSFER_TO//(.+)$")
+    labs, found = parts(named, r"^LAB//RESULT//(.+)//(.*)$")
+    drugs = drug_table(named)
+    return {
+        "people": people,
+        "stays": stays.set_axis(["subject", "start", "end"], axis=1),
+        "moves": pd.DataFrame({"subject": moves["subject_id"], "time": moves["time"], "unit": ward[0]}),
+        "labs": pd.DataFrame(
+            {
+                "subject": labs["subject_id"],
+                "time": labs["time"],
+                "item": found[0],
+                "unit": found[1],
+                "value": labs["numeric_value"].astype("float32").astype("float64"),
+                "text": labs["text_value"],
+            }
+        ),
+        "drugs": pd.DataFrame(
+            {
+                "subject": drugs["person_id"],
+                "drug": drugs["drug_source_value"],
+                "given": drugs["drug_type_concept_id"] == 32818,
+                "start": drugs["drug_exposure_start_datetime"],
+                "end": drugs["drug_exposure_end_datetime"],
+            }
+        ),
+    }
+
+
+def as_fhir(events, folder, preset):
+    is_mimic = preset == "mimic-iv-fhir"
+    path = Cohort(cohort_tables(events), is_mimic=is_mimic).write(folder / preset)
+    content = yaml.safe_load(preset_paths()[preset].read_text())
+    # The other formats of this test carry no kind of admission.
+    rules = [
+        {**rule, "code": rule["code"].replace("(?P<item>", "(")} if rule["kind"] == "ADMISSION" else rule
+        for rule in content["rules"]
+    ]
+    plausible = yaml.safe_load(preset_paths()["simulated"].read_text())["plausible"]
+    own = mapping(folder, preset, rules=rules, plausible=plausible, unit_conversions=[], patient_prefix="")
+    return build_cohort(path, format="fhir", mapping=own)
+
+
+OTHERS = {
+    "csv": as_csv,
+    "omop": as_omop,
+    "fhir, shape of Synthea": lambda events, folder: as_fhir(events, folder, "fhir"),
+    "fhir, shape of MIMIC-IV": lambda events, folder: as_fhir(events, folder, "mimic-iv-fhir"),
+}
+
+
+@pytest.fixture(scope="module")
+def meds(events, tmp_path_factory):
+    return as_meds(events, tmp_path_factory.mktemp("meds"))[0]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_every_format_gives_the_same_instances_features_and_tasks(events, meds, tmp_path, other):
     assert len(meds.instances) > 300
     assert len(meds.tasks) > 40
-    for other, _ in (as_csv(events, tmp_path), as_omop(events, tmp_path)):
-        for name in ("patients", "stays", "instances", "tasks", "feature_dictionary"):
-            assert_same_frame(getattr(meds, name), getattr(other, name))
-        assert (meds.features != other.features).nnz == 0
-        assert meds.features.nnz == other.features.nnz
-        assert (meds.decisions != other.decisions).nnz == 0
+    found, _ = OTHERS[other](events, tmp_path)
+    for name in ("patients", "stays", "instances", "tasks", "feature_dictionary"):
+        assert_same_frame(getattr(meds, name), getattr(found, name))
+    assert (meds.features != found.features).nnz == 0
+    assert meds.features.nnz == found.features.nnz
+    assert (meds.decisions != found.decisions).nnz == 0

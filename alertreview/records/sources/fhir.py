@@ -1,0 +1,620 @@
+"""Read a FHIR R4 bulk export (ndjson) and spell its resources as codes for the site mapping.
+
+==========================================  ====================================================================
+code                                        resource
+==========================================  ====================================================================
+``SEX//female``, ``BIRTH``, ``DEATH``       Patient
+``ENCOUNTER//IMP//us-core-encounter//``     Encounter: class, profile, then ``ADMISSION`` or ``DISCHARGE``; ``PART``
+                                            if it is part of another, ``ZERO_LENGTH`` if it ends when it begins
+``CARE_UNIT//IMP//Ward 3``                  Encounter.location, with the encounter's class
+``REASON//IMP//SNOMED//91302008``           Encounter.reasonCode, with the encounter's class
+``OBSERVATION//laboratory//LOINC//2160-0``  Observation: category, code, then ``//`` and the unit; components apart
+``SERVICE//108252007//LOINC//2160-0``       ServiceRequest: category, code
+``MEDICATION//ORDER//RxNorm//1191``         MedicationRequest (``STOP``: the end of its period)
+``MEDICATION//GIVEN//RxNorm//1191//``       MedicationAdministration, then the method (``STOP``: as above)
+``CONDITION//problem-list-item//ICD10//I``  Condition: category, code
+``PROCEDURE//SNOMED//430193006``            Procedure
+``ALLERGY//RxNorm//1191``                   AllergyIntolerance
+``REPORT//LAB//LOINC//58410-2``             DiagnosticReport: category, code
+``NOT_DONE//MedicationRequest//cancelled``  what its status or intent says was not decided or not done
+``PANEL//LOINC//24323-8``                   Observation without a value whose members are observations themselves
+==========================================  ====================================================================
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+
+from alertreview.records.sources.base import Format, Source
+from alertreview.records.sources.fhir_elements import (
+    Concept,
+    WrongElementError,
+    coding,
+    concept,
+    dose,
+    first,
+    is_true,
+    moment,
+    number,
+    offset_of,
+    part,
+    parts,
+    plain,
+    quantity,
+    reference,
+    text,
+)
+from alertreview.records.sources.ndjson import JsonObject, ndjson_files, objects
+from alertreview.records.sources.text_tables import TextFile
+from core.errors import SourceError
+from core.events.mapping import SiteMapping
+
+_ROWS_PER_CHUNK = 100_000
+_TEXTS = ("code", "text", "unit", "dose", "route")
+_LINES_TO_LOOK_AT = 20_000
+_N_TIMES_TO_LOOK_AT = 1_000
+_MANY = 0.05
+_SYNTHEA = "https://github.com/synthetichealth/synthea"
+_LOOKED_UP = ("Patient", "Location", "Medication", "Encounter")
+"""Resources that others refer to, read before them and in this order."""
+_NOT_DONE = frozenset(
+    {"cancelled", "draft", "entered-in-error", "not-done", "planned", "preparation", "refuted", "registered", "revoked"}
+)
+_NO_ORDER = frozenset({"proposal", "plan", "option"})
+_NAMELESS = Concept("TEXT", "not coded", "")
+_NORMAL = Concept("", "normal", "")
+_ADVICE = "Correct the line, or export the data again."
+
+
+class Row(NamedTuple):
+    """One row of a chunk; see `core.events.reading.StreamBuilder.add`."""
+
+    subject: str
+    time: datetime | None
+    code: str
+    value: float = np.nan
+    text: str = ""
+    unit: str = ""
+    known_at: datetime | None = None
+    stay: int = -1
+    end: datetime | None = None
+    dose: str = ""
+    route: str = ""
+    range_low: float = np.nan
+    range_high: float = np.nan
+
+
+class _Encounter(NamedTuple):
+    kind: str
+    start: datetime | None
+    end: datetime | None
+
+
+def read(source: Path, mapping: SiteMapping) -> Source:
+    """Open a bulk export.
+
+    Parameters
+    ----------
+    source : Path
+        Folder or zip archive of ndjson files, or one such file; gzipped or not.
+    mapping : SiteMapping
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    SourceError
+        When there is no patient, or a line of a resource that others refer to breaks a rule; while chunks are read,
+        when another line does. Names file, line and element.
+    """
+    reader = _Reader(source, mapping)
+    return Source(
+        name=source.name,
+        chunks=_chunks(reader.rows(None)),
+        descriptions=reader.names,
+        simulated=reader.simulated,
+        remarks=reader.remarks,
+    )
+
+
+def code_counts(source: Path, mapping: SiteMapping) -> Counter[str]:
+    """Count codes in the first lines of every file, to find out which mapping fits."""
+    return Counter(row.code for row in _Reader(source, mapping).rows(_LINES_TO_LOOK_AT))
+
+
+def _chunks(rows: Iterator[Row]) -> Iterator[pd.DataFrame]:
+    while waiting := list(islice(rows, _ROWS_PER_CHUNK)):
+        columns: dict[str, object] = dict(zip(Row._fields, zip(*waiting, strict=True), strict=True))
+        for name in ("time", "known_at", "end"):
+            columns[name] = np.array(columns[name], dtype="datetime64[us]")
+        yield pd.DataFrame(columns).astype(dict.fromkeys(_TEXTS, "category"))
+
+
+class _Reader:
+    """Turns resources into rows, after those that others refer to are known."""
+
+    def __init__(self, source: Path, mapping: SiteMapping) -> None:
+        self.names: dict[str, str] = {}
+        self.remarks: list[str] = []
+        self.simulated = False
+        self._mapping = mapping
+        self._zone = ZoneInfo(mapping.timezone)
+        self._naive = ZoneInfo("UTC") if mapping.naive_times == "utc" else self._zone
+        self._patients: dict[str, str] = {}
+        self._locations: dict[str, str] = {}
+        self._medications: dict[str, Concept] = {}
+        self._encounters: dict[str, _Encounter] = {}
+        self._n_stays = self._n_offsets = self._n_foreign = 0
+        self._foreign: Counter[str] = Counter()
+        self._waiting: list[tuple[str, Row]] = []
+        self._files = self._by_type(source)
+        self._look_up()
+
+    def _by_type(self, source: Path) -> dict[str, list[TextFile]]:
+        """Sort files by the type of their first resource, and say which are not read."""
+        out: dict[str, list[TextFile]] = {}
+        unread: dict[str, list[str]] = {}
+        used = {*_LOOKED_UP, "Specimen", *self._converters()}
+        for file in ndjson_files(source):
+            _, head = next(objects(file), (0, {"resourceType": ""}))
+            kind = head.get("resourceType")
+            if kind == "Bundle":
+                raise SourceError(f"{file.name}: line 1 is a Bundle. Export the resources as ndjson, one on each line.")
+            if not isinstance(kind, str):
+                raise SourceError(f"{file.name}: line 1 has no resourceType, so it is no FHIR resource. {_ADVICE}")
+            if kind in used:
+                out.setdefault(kind, []).append(file)
+            else:
+                unread.setdefault(kind or "an empty file", []).append(file.name)
+        for kind, names in unread.items():
+            self.remarks.append(f"Not read, because nothing uses {kind}: {', '.join(names)}.")
+        if "Patient" not in out:
+            raise SourceError(f"{source.name}: holds no ndjson file of Patient resources. Export them too.")
+        return out
+
+    def _of_type(self, kind: str, n_lines: int | None = None) -> Iterator[tuple[JsonObject, str]]:
+        """Return the resources of a type with file and line; what cannot be understood is refused with both."""
+        for file in self._files.get(kind, ()):
+            for line, resource in islice(objects(file), n_lines):
+                where = f"{file.name}: line {line:,}"
+                if resource.get("resourceType") != kind:
+                    raise SourceError(
+                        f"{where}: is no {kind}, as the lines before it. A bulk export has one type a file. {_ADVICE}"
+                    )
+                yield resource, where
+
+    def _look_up(self) -> None:
+        take: dict[str, Callable[[JsonObject], None]] = {
+            "Patient": self._take_patient,
+            "Location": self._take_location,
+            "Medication": self._take_medication,
+            "Encounter": self._take_encounter,
+        }
+        n_simulated = 0
+        for kind in _LOOKED_UP:
+            for resource, where in self._of_type(kind):
+                with _refusing(where):
+                    take[kind](resource)
+                n_simulated += kind == "Patient" and any(
+                    each.get("system") == _SYNTHEA for each in resource.get("identifier") or ()
+                )
+        self.simulated = n_simulated == len(set(self._patients.values())) > 0
+
+    def rows(self, n_lines: int | None) -> Iterator[Row]:
+        """Return all rows; of each file those of its first lines."""
+        for kind, convert in self._converters().items():
+            for resource, where in self._of_type(kind, n_lines):
+                with _refusing(where):
+                    made = list(convert(resource))
+                yield from made
+        yield from self._with_specimens()
+        self._remark_on_zone()
+
+    # What others refer to
+
+    def _take_patient(self, resource: JsonObject) -> None:
+        identifier = text(resource, "id")
+        by_system = {text(each, "system"): text(each, "value") for each in parts(resource, "identifier")}
+        wanted = self._mapping.patient_identifier
+        subject = by_system.get(wanted, "") if wanted else identifier
+        if not subject:
+            raise WrongElementError(
+                f"has no identifier of the system {wanted!r}, which the mapping's patient_identifier names"
+                if wanted
+                else "id is missing"
+            )
+        for name in (f"Patient/{identifier}", f"/{identifier}", *(f"?{key}|{each}" for key, each in by_system.items())):
+            if self._patients.setdefault(name, subject) != subject:
+                raise WrongElementError("has an id or identifier that another Patient has as well")
+
+    def _take_location(self, resource: JsonObject) -> None:
+        name = text(resource, "name")
+        self._locations[f"Location/{text(resource, 'id')}"] = name
+        for each in parts(resource, "identifier"):
+            self._locations[f"Location?{text(each, 'system')}|{text(each, 'value')}"] = name
+
+    def _take_medication(self, resource: JsonObject) -> None:
+        self._medications[f"Medication/{text(resource, 'id')}"] = self._medication_of(resource)
+
+    def _medication_of(self, resource: JsonObject) -> Concept:
+        """Return a Medication's code: a name among its identifiers, its own code, its ingredients, any identifier."""
+        identifiers = {text(each, "system"): text(each, "value") for each in parts(resource, "identifier")}
+        named = next((each for system, each in identifiers.items() if system.endswith("medication-name")), "")
+        if named:
+            return Concept("NAME", " ".join(named.replace("//", "/").split()), named)
+        found = concept(resource, "code")
+        if found is not None:
+            return found
+        ingredients = [self._ingredient(each) for each in parts(resource, "ingredient")]
+        said = " + ".join(ingredients) or next(filter(None, identifiers.values()), "")
+        if not said:
+            raise WrongElementError("has neither code, ingredient nor identifier")
+        return Concept("NAME", said.replace("//", "/"), said)
+
+    def _ingredient(self, element: JsonObject) -> str:
+        found = concept(element, "itemCodeableConcept") or self._medications.get(reference(element, "itemReference"))
+        if found is None:
+            raise WrongElementError(
+                "ingredient.itemReference refers to a Medication that no line before it holds; put ingredients first"
+            )
+        return found.name or found.code
+
+    def _take_encounter(self, resource: JsonObject) -> None:
+        period = part(resource, "period")
+        kind = coding(resource, "class")
+        self._encounters[f"Encounter/{text(resource, 'id')}"] = _Encounter(
+            kind.code if kind else "", self._time(period, "start"), self._time(period, "end")
+        )
+
+    # Resources as rows
+
+    def _patient(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._patients[f"Patient/{text(resource, 'id')}"]
+        yield Row(subject, None, f"SEX//{text(resource, 'gender') or 'unknown'}")
+        born = text(resource, "birthDate")
+        if born:
+            # A birth of which only the year or the month is known is put on its first day.
+            padded = {4: f"{born}-01-01", 7: f"{born}-01"}.get(len(born), born)
+            yield Row(subject, self._read_time(padded, "birthDate"), "BIRTH")
+        if text(resource, "deceasedDateTime") or is_true(resource, "deceasedBoolean"):
+            yield Row(subject, self._time(resource, "deceasedDateTime"), "DEATH")
+
+    def _encounter(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        if text(resource, "status") in _NOT_DONE:
+            yield self._not_done(resource, subject)
+            return
+        kind = coding(resource, "class")
+        profile = next((str(each) for each in part(resource, "meta").get("profile") or ()), "").rpartition("/")[2]
+        period = part(resource, "period")
+        start, end = self._time(period, "start"), self._time(period, "end")
+        of_class = kind.code if kind else ""
+        code = f"ENCOUNTER//{of_class}//{profile}"
+        if reference(resource, "partOf"):
+            yield Row(subject, start, f"{code}//PART")
+        elif start is not None and start == end:
+            yield Row(subject, start, f"{code}//ZERO_LENGTH")
+        else:
+            self._n_stays += 1
+            yield Row(subject, start, f"{code}//ADMISSION", stay=self._n_stays)
+            if end is not None:
+                yield Row(subject, end, f"{code}//DISCHARGE", stay=self._n_stays)
+        for each in parts(resource, "location"):
+            target = part(each, "location")
+            name = self._locations.get(reference(each, "location"), "") or text(target, "display")
+            if name:
+                yield Row(
+                    subject,
+                    self._time(part(each, "period"), "start") or start,
+                    f"CARE_UNIT//{of_class}//{name.replace('//', '/')}",
+                )
+        for each in parts(resource, "reasonCode"):
+            reason = concept({"code": each}, "code")
+            if reason is not None:
+                yield Row(subject, start, self._named(f"REASON//{of_class}//{reason}", reason))
+
+    def _observation(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        if text(resource, "status") in _NOT_DONE:
+            yield self._not_done(resource, subject)
+            return
+        category = _category(resource)
+        time, end = self._effective(resource)
+        known = max(filter(None, (self._time(resource, "issued"), end)), default=None)
+        components = parts(resource, "component")
+        for element in (*components, *([] if components and not _has_value(resource) else [resource])):
+            code = concept(element, "code") or (concept(resource, "code") if element is not resource else None)
+            if code is None:
+                raise WrongElementError("code is missing")
+            value, said, unit = _value(element)
+            if element is resource and resource.get("hasMember") and not _has_value(resource):
+                yield Row(subject, time, self._named(f"PANEL//{code}", code))
+                continue
+            low, high = _range(element)
+            row = Row(
+                subject,
+                time,
+                self._named(f"OBSERVATION//{category}//{code}//{unit}", code),
+                value,
+                said,
+                known_at=known,
+                range_low=low,
+                range_high=high,
+            )
+            specimen = reference(resource, "specimen")
+            if time is None and specimen:
+                self._waiting.append((specimen, row))
+            else:
+                yield row
+
+    def _service(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        code = concept(resource, "code") or _NAMELESS
+        if self._is_no_order(resource):
+            yield self._not_done(resource, subject)
+        else:
+            time = self._time(resource, "authoredOn") or self._time(resource, "occurrenceDateTime")
+            yield Row(subject, time, self._named(f"SERVICE//{_category(resource)}//{code}", code))
+
+    def _request(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        if self._is_no_order(resource):
+            yield self._not_done(resource, subject)
+            return
+        drug = self._drug(resource)
+        instruction = first(resource, "dosageInstruction")
+        period = part(part(part(instruction, "timing"), "repeat"), "boundsPeriod")
+        period = period or part(part(resource, "dispenseRequest"), "validityPeriod")
+        start = self._time(resource, "authoredOn") or self._time(period, "start")
+        end = self._time(period, "end")
+        amount = dose(part(first(instruction, "doseAndRate"), "doseQuantity"))
+        code = self._named(f"MEDICATION//ORDER//{drug}", drug)
+        yield Row(subject, start, code, end=end, dose=amount, route=_name(instruction, "route"))
+        if end is not None:
+            yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug))
+
+    def _administration(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        if text(resource, "status") in _NOT_DONE:
+            yield self._not_done(resource, subject)
+            return
+        drug, given = self._drug(resource), part(resource, "dosage")
+        start, end = self._effective(resource)
+        code = self._named(f"MEDICATION//GIVEN//{drug}//{_name(given, 'method')}", drug)
+        yield Row(subject, start, code, end=end, dose=dose(part(given, "dose")), route=_name(given, "route"))
+        if end is not None and end != start:
+            yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug))
+
+    def _condition(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        verified = concept(resource, "verificationStatus")
+        code = concept(resource, "code") or _NAMELESS
+        if verified is not None and verified.code in _NOT_DONE:
+            yield Row(subject, None, f"NOT_DONE//Condition//{verified.code}")
+        else:
+            recorded = self._time(resource, "recordedDate")
+            # A diagnosis without any date was coded for billing: it is known at the end of its encounter.
+            start = self._time(resource, "onsetDateTime") or self._time(part(resource, "onsetPeriod"), "start")
+            encounter = self._encounters.get(reference(resource, "encounter"))
+            start = start or recorded or (encounter.end if encounter else None)
+            end = self._time(resource, "abatementDateTime") or self._time(part(resource, "abatementPeriod"), "end")
+            spelled = self._named(f"CONDITION//{_category(resource)}//{code}", code)
+            yield Row(subject, start, spelled, known_at=recorded, end=end)
+
+    def _procedure(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        code = concept(resource, "code") or _NAMELESS
+        if text(resource, "status") in _NOT_DONE:
+            yield self._not_done(resource, subject)
+        else:
+            period = part(resource, "performedPeriod")
+            start = self._time(resource, "performedDateTime") or self._time(period, "start")
+            yield Row(subject, start, self._named(f"PROCEDURE//{code}", code), end=self._time(period, "end"))
+
+    def _allergy(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource, "patient")
+        verified, code = concept(resource, "verificationStatus"), concept(resource, "code") or _NAMELESS
+        if verified is not None and verified.code in _NOT_DONE:
+            yield Row(subject, None, f"NOT_DONE//AllergyIntolerance//{verified.code}")
+        else:
+            start = self._time(resource, "onsetDateTime") or self._time(resource, "recordedDate")
+            known = self._time(resource, "recordedDate")
+            signs = [_name(each, "manifestation") for each in parts(resource, "reaction")]
+            spelled = self._named(f"ALLERGY//{code}", code)
+            yield Row(subject, start, spelled, text=", ".join(filter(None, signs)), known_at=known)
+
+    def _report(self, resource: JsonObject) -> Iterator[Row]:
+        subject = self._subject(resource)
+        code = concept(resource, "code") or _NAMELESS
+        if text(resource, "status") in _NOT_DONE:
+            yield self._not_done(resource, subject)
+        else:
+            time, end = self._effective(resource)
+            known = max(filter(None, (self._time(resource, "issued"), end)), default=None)
+            spelled = self._named(f"REPORT//{_category(resource)}//{code}", code)
+            yield Row(subject, time, spelled, text=text(resource, "conclusion"), known_at=known)
+
+    def _converters(self) -> dict[str, Callable[[JsonObject], Iterator[Row]]]:
+        return {
+            "Patient": self._patient,
+            "Encounter": self._encounter,
+            "Observation": self._observation,
+            "ServiceRequest": self._service,
+            "MedicationRequest": self._request,
+            "MedicationAdministration": self._administration,
+            "Condition": self._condition,
+            "Procedure": self._procedure,
+            "AllergyIntolerance": self._allergy,
+            "DiagnosticReport": self._report,
+        }
+
+    # Parts of resources
+
+    def _subject(self, resource: JsonObject, key: str = "subject") -> str:
+        target = reference(resource, key)
+        if not target:
+            raise WrongElementError(f"{key} is missing; every resource belongs to a patient")
+        found = self._patients.get(target) or self._patients.get(target.removeprefix("Patient"))
+        if found is None:
+            raise WrongElementError(f"{key} refers to a patient whom no Patient file holds")
+        return found
+
+    def _drug(self, resource: JsonObject) -> Concept:
+        own = concept(resource, "medicationCodeableConcept")
+        if own is not None:
+            return own
+        target = reference(resource, "medicationReference")
+        if not target:
+            raise WrongElementError("medicationCodeableConcept and medicationReference are both missing or empty")
+        for each in parts(resource, "contained"):
+            if target == f"#{text(each, 'id')}":
+                return self._medication_of(each)
+        if target.startswith("/"):
+            target = f"Medication{target}"
+        if target in self._medications:
+            return self._medications[target]
+        raise WrongElementError("medicationReference refers to a Medication that neither a file nor contained holds")
+
+    def _is_no_order(self, resource: JsonObject) -> bool:
+        return (
+            text(resource, "status") in _NOT_DONE
+            or text(resource, "intent") in _NO_ORDER
+            or is_true(resource, "doNotPerform")
+        )
+
+    def _not_done(self, resource: JsonObject, subject: str) -> Row:
+        status, intent = text(resource, "status"), text(resource, "intent")
+        why = "doNotPerform" if is_true(resource, "doNotPerform") else intent if intent in _NO_ORDER else ""
+        return Row(subject, None, f"NOT_DONE//{resource['resourceType']}//{status if status in _NOT_DONE else why}")
+
+    def _effective(self, resource: JsonObject) -> tuple[datetime | None, datetime | None]:
+        period = part(resource, "effectivePeriod")
+        at = self._time(resource, "effectiveDateTime") or self._time(resource, "effectiveInstant")
+        return at or self._time(period, "start"), self._time(period, "end")
+
+    def _time(self, element: JsonObject, key: str) -> datetime | None:
+        said = text(element, key)
+        return self._read_time(said, key) if said else None
+
+    def _read_time(self, said: str, key: str) -> datetime | None:
+        try:
+            found = moment(said, self._zone, self._naive)
+        except WrongElementError as error:
+            raise WrongElementError(f"{key} {error}") from None
+        if found is not None and self._n_offsets < _N_TIMES_TO_LOOK_AT:
+            self._look_at_offset(said, found)
+        return found
+
+    def _look_at_offset(self, said: str, found: datetime) -> None:
+        offset = offset_of(said)
+        if offset and offset != "Z":
+            self._n_offsets += 1
+            away = found.replace(tzinfo=self._zone).strftime("%z")
+            if offset.replace(":", "") != away:
+                self._foreign[offset] += 1
+
+    def _remark_on_zone(self) -> None:
+        n = self._foreign.total()
+        if n > _MANY * self._n_offsets:
+            often = self._foreign.most_common(1)[0][0]
+            self.remarks.append(
+                f"{n / self._n_offsets:.0%} of the times looked at have an offset that {self._mapping.timezone} "
+                f"did not have then (most often {often}). Set timezone in the mapping to the hospital's: it places the "
+                "snapshot hour."
+            )
+
+    def _named(self, code: str, found: Concept) -> str:
+        if found.name and not self.names.get(code):
+            self.names[code] = found.name
+        return code
+
+    def _with_specimens(self) -> Iterator[Row]:
+        """Return the observations that have no time of their own, at the time of their specimen."""
+        wanted = {specimen for specimen, _ in self._waiting}
+        times: dict[str, datetime | None] = {}
+        for resource, where in self._of_type("Specimen") if wanted else ():
+            name = f"Specimen/{resource.get('id')}"
+            if name in wanted:
+                with _refusing(where):
+                    collected = part(resource, "collection")
+                    times[name] = self._time(collected, "collectedDateTime") or self._time(
+                        part(collected, "collectedPeriod"), "start"
+                    )
+        for specimen, row in self._waiting:
+            yield row._replace(time=times.get(specimen))
+        self._waiting.clear()
+
+
+@contextmanager
+def _refusing(where: str) -> Iterator[None]:
+    """Raise an error that names file and line where an element is wrong."""
+    try:
+        yield
+    except WrongElementError as error:
+        raise SourceError(f"{where}: {error}. {_ADVICE}") from None
+
+
+def _category(resource: JsonObject) -> str:
+    found = concept(resource, "category")
+    return found.code if found else ""
+
+
+def _name(element: JsonObject, key: str) -> str:
+    """Return a CodeableConcept as people read it."""
+    found = concept(element, key)
+    return (found.name or found.code) if found else ""
+
+
+def _has_value(element: JsonObject) -> bool:
+    return any(key.startswith("value") for key in element)
+
+
+def _value(element: JsonObject) -> tuple[float, str, str]:
+    """Return the value of an Observation or component as number, text and unit."""
+    if "valueQuantity" in element:
+        value, unit, said = quantity(part(element, "valueQuantity"))
+        return value, said, unit
+    if "valueInteger" in element:
+        return number(element, "valueInteger"), "", ""
+    if "valueBoolean" in element:
+        return np.nan, "true" if is_true(element, "valueBoolean") else "false", ""
+    if "valueCodeableConcept" in element:
+        return np.nan, _name(element, "valueCodeableConcept"), ""
+    for key in ("valueString", "valueDateTime", "valueTime"):
+        if key in element:
+            return np.nan, text(element, key), ""
+    for key, ends, mark in (("valueRange", ("low", "high"), "-"), ("valueRatio", ("numerator", "denominator"), ":")):
+        if key in element:
+            amounts = [quantity(part(part(element, key), end)) for end in ends]
+            return (
+                np.nan,
+                mark.join(said or ("" if np.isnan(value) else plain(value)) for value, _, said in amounts),
+                "",
+            )
+    return np.nan, _name(element, "dataAbsentReason"), ""
+
+
+def _range(element: JsonObject) -> tuple[float, float]:
+    """Return the reference range: the one of type "normal", or without a type, first."""
+    ranges = parts(element, "referenceRange")
+    plainest = [each for each in ranges if (concept(each, "type") or _NORMAL).code == "normal"]
+    found = next(iter(plainest), {})
+    return number(part(found, "low"), "value"), number(part(found, "high"), "value")
+
+
+FORMAT = Format(
+    name="fhir",
+    fits=lambda source: isinstance(source, Path) and bool(ndjson_files(source)),
+    read=lambda source, mapping, schema: read(Path(source), mapping),
+    code_counts=lambda source, mapping, schema: code_counts(Path(source), mapping),
+)

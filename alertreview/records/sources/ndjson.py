@@ -1,0 +1,105 @@
+"""Files with one JSON object a line (ndjson), plain, gzipped or in a zip archive; errors name line and place."""
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from alertreview.records.sources.text_tables import TextFile, text_files
+from core.errors import SourceError
+
+JsonObject = dict[str, Any]
+
+_ENDINGS = (".ndjson", ".jsonl")
+_MAX_LINE_BYTES = 64 << 20
+_ADVICE = "Export the file again."
+
+
+def is_ndjson(name: str) -> bool:
+    """Return whether a file name looks like one JSON object a line."""
+    return name.lower().removesuffix(".gz").endswith(_ENDINGS)
+
+
+def ndjson_files(source: Path) -> list[TextFile]:
+    """Find the ndjson files of a folder or zip archive, or the single file.
+
+    Parameters
+    ----------
+    source : Path
+
+    Returns
+    -------
+    list of TextFile
+        By name.
+
+    Raises
+    ------
+    SourceError
+        As `alertreview.records.sources.text_tables.text_files`.
+    """
+    if source.is_file() and not zipfile.is_zipfile(source) and not is_ndjson(source.name):
+        return []
+    return text_files(source, is_ndjson)
+
+
+def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
+    """Read the objects of a file.
+
+    Parameters
+    ----------
+    file : TextFile
+
+    Yields
+    ------
+    line : int
+        Counted from 1; empty lines count.
+    content : dict
+
+    Raises
+    ------
+    SourceError
+        Naming file, line and column, when a line is no JSON object, is nested too deeply or too long, or the file is
+        damaged.
+    """
+    number = 0
+    try:
+        with file.opener() as stream:
+            while line := stream.readline(_MAX_LINE_BYTES):
+                number += 1
+                if len(line) == _MAX_LINE_BYTES:
+                    raise SourceError(
+                        f"{file.name}: line {number:,} is longer than {_MAX_LINE_BYTES >> 20} MB. Each line is "
+                        f"one resource. {_ADVICE}"
+                    )
+                if line.strip():
+                    yield number, _parsed(line, file.name, number)
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise SourceError(
+            f"{file.name}: cannot be read after line {number:,} ({type(error).__name__}); it is cut short or damaged. "
+            "Copy it again from its origin."
+        ) from None
+
+
+def _parsed(line: bytes, name: str, number: int) -> JsonObject:
+    where = f"{name}: line {number:,}"
+    try:
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{where}, byte {error.start + 1:,}: is no UTF-8. {_ADVICE}") from None
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{where}, column {error.colno:,}: is no JSON ({error.msg}). {_ADVICE}") from None
+    except RecursionError:
+        raise SourceError(f"{where}: is nested too deeply for a FHIR resource. {_ADVICE}") from None
+    except ValueError:
+        raise SourceError(f"{where}: holds a number that JSON does not allow. {_ADVICE}") from None
+    if not isinstance(content, dict):
+        raise SourceError(f"{where}: is no JSON object. Each line is one resource. {_ADVICE}")
+    return content
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(text)

@@ -1,0 +1,336 @@
+"""FHIR bulk exports: what each resource becomes, what is no decision, and what is refused naming line and element."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alertreview.cli.main import main
+from alertreview.files import preset_paths
+from alertreview.records.importing import build_cohort, import_snapshot
+from alertreview.records.mapping_help import check_mapping
+from alertreview.records.snapshots import read_snapshot
+from alertreview.records.sources import fhir
+from alertreview.records.sources.formats import detect_format
+from core.errors import SourceError
+from core.events.mapping import load_mapping, parse_mapping
+from tests.support.fhir_records import coded, encounter, lab, order, patient, write_export
+
+WHOLE = [patient(), encounter(), lab(), order()]
+
+
+def mapping(**changes):
+    content = load_mapping(preset_paths()["fhir"]).model_dump(mode="json")
+    return parse_mapping({**content, **changes}, "test")
+
+
+def rows(folder, *resources, **changes):
+    source = fhir.read(write_export(folder, *resources), mapping(**changes))
+    return pd.concat(list(source.chunks), ignore_index=True), source
+
+
+def codes(folder, *resources):
+    return list(rows(folder, patient(), *resources)[0]["code"].astype("str"))[2:]
+
+
+def test_a_folder_a_zip_archive_and_one_packed_file_are_told_from_their_names(tmp_path):
+    folder = write_export(tmp_path / "plain", *WHOLE)
+    packed = write_export(tmp_path / "packed", *WHOLE, packed=True)
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        for path in folder.iterdir():
+            opened.write(path, path.name)
+    counts = [check_mapping(source, format=detect_format(source)).n_rows for source in (folder, packed, archive)]
+    assert counts == [6, 6, 6]
+    assert detect_format(packed / "MimicPatient.ndjson.gz") == "fhir"
+
+
+def test_times_with_an_offset_are_read_in_the_zone_of_the_site(tmp_path):
+    times = ["2026-07-01T08:00:00+02:00", "2026-07-01T06:00:00.123Z", "2026-07-01T08:00:00", "2026-07-01"]
+    found, _ = rows(tmp_path, patient(), *(lab(each) for each in times), timezone="Europe/Zurich")
+    assert list(found["time"][2:]) == [pd.Timestamp("2026-07-01 08:00")] * 3 + [pd.Timestamp("2026-07-01")]
+
+
+def test_a_zone_that_the_offsets_contradict_is_remarked_on(tmp_path):
+    away = [encounter(period={"start": "2026-01-01T06:00:00-05:00", "end": "2026-01-02T06:00:00-05:00"})]
+    assert any(
+        "-05:00" in remark and "timezone" in remark for remark in rows(tmp_path / "a", patient(), *away)[1].remarks
+    )
+    assert rows(tmp_path / "b", patient(), *away, timezone="America/New_York")[1].remarks == []
+
+
+def test_codes_have_the_names_that_the_export_gives_them(tmp_path):
+    pressure = {"component": [{"code": coded("8480-6", "Systolic"), "valueQuantity": {"value": 120, "unit": "mmHg"}}]}
+    found, source = rows(
+        tmp_path, patient(), lab(), lab(valueQuantity=None, category=[coded("vital-signs")], **pressure), order()
+    )
+    names = {code: source.descriptions.get(code) for code in found["code"].astype("str")[2:]}
+    assert names == {
+        "OBSERVATION//laboratory//LOINC//2823-3//mmol/L": "Potassium",
+        "OBSERVATION//vital-signs//LOINC//8480-6//mmHg": "Systolic",
+        "MEDICATION//ORDER//RxNorm//1191": "Aspirin",
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "text"),
+    [
+        ({"valueQuantity": {"value": 4.25, "unit": "mmol/L"}}, 4.25, ""),
+        ({"valueQuantity": {"value": 0.5, "comparator": "<"}}, None, "<0.5"),
+        ({"valueInteger": 3}, 3.0, ""),
+        ({"valueString": " cloudy "}, None, "cloudy"),
+        ({"valueBoolean": False}, None, "false"),
+        ({"valueCodeableConcept": coded("10828004", "Positive")}, None, "Positive"),
+        ({"valueRange": {"low": {"value": 1}, "high": {"value": 2.5}}}, None, "1-2.5"),
+        ({"valueRatio": {"numerator": {"value": 1}, "denominator": {"value": 128}}}, None, "1:128"),
+        ({"dataAbsentReason": coded("unknown")}, None, "unknown"),
+    ],
+)
+def test_every_kind_of_value_becomes_a_number_or_a_text(tmp_path, value, number, text):
+    found, _ = rows(tmp_path, patient(), lab(**({"valueQuantity": None} | value)))
+    assert found["text"].iloc[-1] == text
+    assert found["value"].iloc[-1] == number or (number is None and np.isnan(found["value"].iloc[-1]))
+
+
+@pytest.mark.parametrize(
+    ("resource", "why"),
+    [
+        (order(status="cancelled"), "MedicationRequest//cancelled"),
+        (order(status="entered-in-error"), "MedicationRequest//entered-in-error"),
+        (order(status="draft"), "MedicationRequest//draft"),
+        (order(intent="proposal"), "MedicationRequest//proposal"),
+        (order(intent="plan"), "MedicationRequest//plan"),
+        (order(doNotPerform=True), "MedicationRequest//doNotPerform"),
+        (order(resourceType="MedicationAdministration", status="not-done"), "MedicationAdministration//not-done"),
+        (lab(status="cancelled"), "Observation//cancelled"),
+        (lab(status="entered-in-error"), "Observation//entered-in-error"),
+        (lab(resourceType="ServiceRequest", status="revoked", intent="order"), "ServiceRequest//revoked"),
+        (lab(resourceType="ServiceRequest", status="active", intent="option"), "ServiceRequest//option"),
+        (encounter(status="planned"), "Encounter//planned"),
+        (lab(resourceType="Condition", verificationStatus=coded("refuted")), "Condition//refuted"),
+    ],
+)
+def test_what_was_not_decided_or_not_done_is_no_event_and_counted_by_status(tmp_path, resource, why):
+    assert codes(tmp_path, resource) == [f"NOT_DONE//{why}"]
+    assert mapping().compiled_rules[0][0].fullmatch(f"NOT_DONE//{why}")
+    assert mapping().rules[0].kind == "IGNORE"
+
+
+@pytest.mark.parametrize("status", ["active", "on-hold", "completed", "stopped", "ended"])
+def test_an_order_that_was_stopped_was_an_order(tmp_path, status):
+    assert codes(tmp_path, order(status=status)) == ["MEDICATION//ORDER//RxNorm//1191"]
+
+
+@pytest.mark.parametrize(
+    ("medication", "drug"),
+    [
+        ({"medicationReference": {"reference": "#m"}, "contained": [{"id": "m", "code": coded("Heparin")}]}, "Heparin"),
+        ({"medicationReference": {"reference": "Medication/m1"}}, "Insulin"),
+        ({"medicationReference": {"reference": "https://server/fhir/Medication/m1/_history/2"}}, "Insulin"),
+        ({"medicationReference": {"reference": "urn:uuid:m1"}}, "Insulin"),
+        ({"medicationReference": {"reference": "Medication/mix"}}, "Insulin + Dextrose"),
+        ({"medicationReference": {"reference": "Medication/named"}}, "Senna"),
+        ({"medicationCodeableConcept": {"text": "Own  mixture"}}, "Own mixture"),
+    ],
+)
+def test_drugs_are_found_by_code_reference_contained_and_mixture(tmp_path, medication, drug):
+    known = [
+        {"resourceType": "Medication", "id": "m1", "code": coded("5856", "Insulin")},
+        {
+            "resourceType": "Medication",
+            "id": "named",
+            "identifier": [{"system": "x/medication-name", "value": "Senna"}],
+        },
+        {
+            "resourceType": "Medication",
+            "id": "mix",
+            "ingredient": [
+                {"itemReference": {"reference": "Medication/m1"}},
+                {"itemCodeableConcept": coded("4850", "Dextrose")},
+            ],
+        },
+    ]
+    found, source = rows(tmp_path, patient(), *known, order(**({"medicationCodeableConcept": None} | medication)))
+    assert source.descriptions[str(found["code"].iloc[-1])] == drug
+
+
+def test_periods_of_orders_and_administrations_are_intervals_with_dose_and_route(tmp_path):
+    bounds = {"boundsPeriod": {"start": "2026-01-01T09:00:00Z", "end": "2026-01-03T09:00:00Z"}}
+    amounts = [{"doseQuantity": {"value": 5000.0, "unit": "units"}}]
+    instruction = {"timing": {"repeat": bounds}, "route": coded("SC", "Subcutaneous"), "doseAndRate": amounts}
+    period = {"start": "2026-01-01T10:00:00Z", "end": "2026-01-01T12:00:00Z"}
+    given = {"resourceType": "MedicationAdministration", "status": "completed", "effectivePeriod": period}
+    found, _ = rows(tmp_path, patient(), order(dosageInstruction=[instruction]), order(None, **given))
+    told = found[2:][["code", "time", "end", "dose", "route"]].astype("object").to_numpy().tolist()
+    start, end = pd.Timestamp("2026-01-01 09:00"), pd.Timestamp("2026-01-03 09:00")
+    begun, stopped = pd.Timestamp("2026-01-01 10:00"), pd.Timestamp("2026-01-01 12:00")
+    assert told[0] == ["MEDICATION//ORDER//RxNorm//1191", start, end, "5000 units", "Subcutaneous"]
+    assert told[1][:2] == ["MEDICATION//STOP//RxNorm//1191", end]
+    assert told[2][:3] == ["MEDICATION//GIVEN//RxNorm//1191//", begun, stopped]
+    assert told[3][:2] == ["MEDICATION//STOP//RxNorm//1191", stopped]
+
+
+def test_a_result_is_known_when_it_was_issued_and_has_its_reference_range(tmp_path):
+    ranges = [
+        {"type": coded("critical"), "low": {"value": 2.0}, "high": {"value": 7.0}},
+        {"type": coded("normal"), "low": {"value": 3.5}, "high": {"value": 5.0}},
+    ]
+    found, _ = rows(tmp_path, patient(), lab(issued="2026-01-01T10:30:00Z", referenceRange=ranges))
+    last = found.iloc[-1]
+    assert (last["range_low"], last["range_high"]) == (3.5, 5.0)
+    assert last["known_at"] == pd.Timestamp("2026-01-01 10:30")
+
+
+def test_a_result_without_a_time_has_that_of_its_specimen(tmp_path):
+    specimen = {
+        "resourceType": "Specimen",
+        "id": "s1",
+        "subject": {"reference": "Patient/p1"},
+        "collection": {"collectedDateTime": "2026-01-01T07:45:00Z"},
+    }
+    found, _ = rows(tmp_path, patient(), specimen, lab(None, specimen={"reference": "Specimen/s1"}))
+    assert found["time"].iloc[-1] == pd.Timestamp("2026-01-01 07:45")
+
+
+def test_patients_may_be_named_by_an_identifier(tmp_path):
+    numbered = patient("0a8eebfd", identifier=[{"system": "urn:hospital", "value": "10000032"}])
+    by_identifier = {"reference": "Patient?identifier=urn:hospital|10000032"}
+    found, _ = rows(
+        tmp_path, numbered, lab(of="0a8eebfd"), lab(subject=by_identifier), patient_identifier="urn:hospital"
+    )
+    assert set(found["subject"]) == {"10000032"}
+
+
+def test_facts_of_the_patient_are_stored_with_the_import(tmp_path):
+    facts = [
+        lab(resourceType="Condition", category=[coded("problem-list-item")], code=coded("I50", "Heart failure")),
+        lab(resourceType="Condition", category=[coded("encounter-diagnosis")], code=coded("J18", "Pneumonia")),
+        {"resourceType": "AllergyIntolerance", "patient": {"reference": "Patient/p1"}, "code": coded("Penicillin")},
+        lab(resourceType="Procedure", status="completed", performedDateTime="2026-01-02T10:00:00Z"),
+    ]
+    diagnosis = facts[1]
+    diagnosis |= {"encounter": {"reference": "Encounter/e1"}}
+    stay = encounter(reasonCode=[coded("267036007", "Dyspnea")])
+    source = write_export(tmp_path / "export", patient(), stay, lab(), order(), *facts)
+    snapshot = read_snapshot(import_snapshot(source, tmp_path / "home", format="fhir").folder)
+    told = snapshot.facts_of("p1").set_index("kind")["name"].to_dict()
+    assert told == {
+        "ALLERGY": "Penicillin",
+        "PROBLEM": "Heart failure",
+        "DIAGNOSIS": "Pneumonia",
+        "PROCEDURE": "Potassium",
+        "REASON": "Dyspnea",
+    }
+    # A diagnosis without a date was coded for billing, and is known at the end of the encounter.
+    known = snapshot.facts_of("p1").set_index("kind")["known_at"]
+    assert known["DIAGNOSIS"] == pd.Timestamp("2026-01-04 10:00")
+
+
+def test_files_that_nothing_uses_are_named_as_not_read(tmp_path):
+    more = {"resourceType": "Practitioner", "id": "d1"}
+    _, report = build_cohort(write_export(tmp_path, *WHOLE, more), format="fhir")
+    assert any("Practitioner.000.ndjson" in remark and "Not read" in remark for remark in report.read.remarks)
+
+
+WRONG = [
+    ({"subject": None}, "subject is missing"),
+    ({"subject": {"reference": "Patient/nobody"}}, "subject refers to a patient whom no Patient file holds"),
+    ({"subject": "p1"}, "subject is a text; FHIR R4 has an object"),
+    ({"subject": {"reference": 7}}, "reference is a number; FHIR R4 has a text"),
+    ({"effectiveDateTime": 20260101}, "effectiveDateTime is a number; FHIR R4 has a text"),
+    ({"effectiveDateTime": "01.02.2026"}, "effectiveDateTime is no time such as"),
+    ({"effectiveDateTime": "2026-02-30T10:00:00Z"}, "effectiveDateTime is no time of the calendar"),
+    ({"effectiveDateTime": "9999-12-31T23:00:00-10:00"}, "effectiveDateTime is no time of the calendar"),
+    ({"valueQuantity": {"value": "4,1"}}, "value is a text; FHIR R4 has a number"),
+    ({"valueQuantity": {"value": True}}, "value is true or false; FHIR R4 has a number"),
+    ({"valueQuantity": [4.1]}, "valueQuantity is a list; FHIR R4 has an object"),
+    ({"category": ["laboratory"]}, "category is a list; FHIR R4 has a list of objects"),
+    ({"valueQuantity": None, "valueString": "\ud800"}, "valueString holds half of a character"),
+    ({"code": None}, "code is missing"),
+]
+
+
+@pytest.mark.parametrize(("change", "rule"), WRONG, ids=[rule for _, rule in WRONG])
+def test_a_wrong_element_is_refused_with_file_line_and_rule(tmp_path, change, rule):
+    source = write_export(tmp_path / "export", *WHOLE, lab(**change))
+    with pytest.raises(SourceError) as caught:
+        import_snapshot(source, tmp_path / "home", format="fhir", mapping="fhir")
+    assert "Observation.000.ndjson: line 2: " in str(caught.value)
+    assert rule in str(caught.value)
+    assert list((tmp_path / "home" / "snapshots").iterdir()) == []
+
+
+LINES = [
+    ('{"resourceType": "Observation", ', "line 2, column 33: is no JSON"),
+    ("[1, 2]", "line 2: is no JSON object"),
+    ("[" * 5_000 + "]" * 5_000, "line 2: is"),
+    ('{"resourceType": "Observation", "x": ' + "[" * 5_000 + "]" * 5_000 + "}", "line 2: "),
+    ('{"resourceType": "Observation", "value": NaN}', "line 2: holds a number that JSON does not allow"),
+    (
+        '{"resourceType": "Observation", "value": ' + "9" * 5_000 + "}",
+        "line 2: holds a number that JSON does not allow",
+    ),
+    ('{"resourceType": "Patient", "id": "p2"}', "line 2: is no Observation, as the lines before it"),
+    (b'{"resourceType": "Observation", "note": "\xff"}', "line 2, byte 42: is no UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("line", "rule"), LINES, ids=[str(i) for i in range(len(LINES))])
+def test_a_broken_line_is_refused_with_file_line_and_column(tmp_path, line, rule):
+    path = write_export(tmp_path, *WHOLE) / "Observation.000.ndjson"
+    with path.open("ab") as file:
+        file.write(line if isinstance(line, bytes) else line.encode())
+    with pytest.raises(SourceError) as caught:
+        build_cohort(tmp_path, format="fhir")
+    assert "Observation.000.ndjson: " in str(caught.value)
+    assert rule in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("resources", "rule"),
+    [
+        ([encounter(), lab()], "holds no ndjson file of Patient resources"),
+        ([patient(), {"resourceType": "Bundle"}], "is a Bundle"),
+        ([patient(id=None)], "id is missing"),
+        ([*WHOLE, order(medicationCodeableConcept=None)], "are both missing or empty"),
+        (
+            [*WHOLE, order(medicationCodeableConcept=None, medicationReference={"reference": "Medication/9"})],
+            "refers to a Medi",
+        ),
+        ([patient(), {"resourceType": "Medication", "id": "m"}], "has neither code, ingredient nor identifier"),
+        (
+            [
+                patient(identifier=[{"system": "s", "value": "1"}]),
+                patient("p2", identifier=[{"system": "s", "value": "1"}]),
+            ],
+            "has an id or identifier that another Patient has as well",
+        ),
+    ],
+)
+def test_an_export_that_does_not_hold_together_is_refused(tmp_path, resources, rule):
+    source = write_export(tmp_path, *resources)
+    with pytest.raises(SourceError, match=rule):
+        build_cohort(source, format="fhir", mapping="fhir")
+
+
+def test_a_cut_archive_and_an_unknown_first_line_are_refused(tmp_path):
+    packed = write_export(tmp_path / "a", *WHOLE, packed=True) / "MimicObservation.ndjson.gz"
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(SourceError, match=r"MimicObservation.ndjson.gz: cannot be read after line"):
+        build_cohort(tmp_path / "a", format="fhir")
+    (write_export(tmp_path / "b", *WHOLE) / "extra.ndjson").write_text(json.dumps({"id": 1}))
+    with pytest.raises(SourceError, match=r"extra.ndjson: line 1 has no resourceType"):
+        build_cohort(tmp_path / "b", format="fhir")
+
+
+def test_the_command_line_imports_an_export_and_refuses_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    good = write_export(tmp_path / "good", *WHOLE)
+    assert main(["import", str(good), "--home", str(tmp_path / "home")]) == 0
+    bad = write_export(tmp_path / "bad", *WHOLE, lab(subject=None))
+    assert main(["import", str(bad), "--home", str(tmp_path / "home")]) != 0
+    err = capsys.readouterr().err
+    assert "Observation.000.ndjson: line 2: subject is missing" in err
+    assert "Traceback" not in err
