@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from typing import NewType
+from typing import Final, NewType
+
+SNAPSHOT_HOUR: Final = 8
+"""Hour of site time of the patient-state instances, where a site mapping sets no other."""
 
 AlertId = NewType("AlertId", int)
 CaseId = NewType("CaseId", int)

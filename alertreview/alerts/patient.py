@@ -212,7 +212,7 @@ class SnapshotViews:
             ends = events.time[events.of_kind([event])]
             ends = ends[(ends >= snapshot_at) & (ends < horizon)]
             if len(ends):
-                sentences.append(f"{ended} {_hours(ends[0] - snapshot_at)} after 08:00.")
+                sentences.append(f"{ended} {_hours(ends[0] - snapshot_at)} after {self.at(snapshot_at):%H:%M}.")
         return tuple(sentences)
 
     def hours_to_decision(self, row_index: int, task_key: str) -> float | None:
@@ -226,13 +226,14 @@ class SnapshotViews:
     def _first_decision(
         self, events: PatientEvents, later: Rows, snapshot_at: np.datetime64, name: str, done: str
     ) -> str:
+        start = self.at(snapshot_at).strftime("%H:%M")
         if not len(later):
-            return f"{name} was not {done} in the {RECORD_HOURS_AFTER} h after 08:00."
+            return f"{name} was not {done} in the {RECORD_HOURS_AFTER} h after {start}."
         first = later[0]
         value = events.value[first]
         words = "" if np.isnan(value) else f" ({value:g} {events.unit[first]})".replace(" )", ")")
         when = self.at(events.time[first]).strftime("%d %b at %H:%M")
-        return f"{name} was {done} {_hours(events.time[first] - snapshot_at)} after 08:00, on {when}{words}."
+        return f"{name} was {done} {_hours(events.time[first] - snapshot_at)} after {start}, on {when}{words}."
 
     def _labs(self, events: PatientEvents, recent: npt.NDArray[np.bool_], wanted: list[str]) -> tuple[TimelineLab, ...]:
         rows = np.flatnonzero(recent & events.of_kind([EventKind.LAB_RESULT]) & ~np.isnan(events.value))

@@ -32,7 +32,7 @@ TITLE = "Demonstration panel"
 SCORERS = ("softhad", "softhad-paper", "logistic", "pair", "day-adjusted")
 SEED = 7
 GUIDELINES = (
-    "Judge the decision from what was known at 08:00, not from what came later.\n\n"
+    "Judge the decision from what was known at {snapshot_hour}, not from what came later.\n\n"
     "**Unusual** means: you would have expected the other decision for this patient. "
     "**Clinically relevant** means: you would want to be told. If the record does not let you decide, say so."
 )
@@ -168,8 +168,9 @@ def _create_study(application: Application, database: Database, size: DemoSize) 
     cases, selection = choose_study_cases(
         database, snapshot, run, design, "low, middle and high scores, both decisions"
     )
+    guidelines = GUIDELINES.format(snapshot_hour=snapshot.snapshot_hour)
     return application.studies.create_study(
-        STUDY, TITLE, run.id, cases, order_seed=SEED, guidelines=GUIDELINES, selection_design=selection
+        STUDY, TITLE, run.id, cases, order_seed=SEED, guidelines=guidelines, selection_design=selection
     )
 
 

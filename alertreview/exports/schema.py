@@ -74,24 +74,31 @@ class TableSchema:
         return replace(self, columns=tuple(columns))
 
 
-@lru_cache(maxsize=1)
-def table_schemas() -> Mapping[str, TableSchema]:
-    """Return all exported tables by name, in alphabetical order."""
-    found = {path.stem: _read(path.read_text(encoding="utf-8")) for path in sorted(_folder().glob("*.yaml"))}
+@lru_cache(maxsize=24)
+def table_schemas(snapshot_hour: str = "the snapshot hour") -> Mapping[str, TableSchema]:
+    """Return all exported tables by name, in alphabetical order.
+
+    Parameters
+    ----------
+    snapshot_hour : str
+        What the dictionary calls the time of day of the patient-state instances, such as "06:00".
+    """
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_folder().glob("*.yaml"))}
+    found = {name: _read(text.replace("{snapshot_hour}", snapshot_hour)) for name, text in texts.items()}
     if not found:
         raise InvalidInputError(f"No data dictionary is in {_folder()}. Install the program again.")
     return found
 
 
-def table_schema(name: str) -> TableSchema:
-    """Return one exported table.
+def table_schema(name: str, snapshot_hour: str = "the snapshot hour") -> TableSchema:
+    """Return one exported table; `snapshot_hour` as in `table_schemas`.
 
     Raises
     ------
     InvalidInputError
         If there is no such table; the text lists those there are.
     """
-    schemas = table_schemas()
+    schemas = table_schemas(snapshot_hour)
     if name not in schemas:
         raise InvalidInputError(f"There is no exported table '{name}'. Tables are {', '.join(schemas)}.")
     return schemas[name]

@@ -53,7 +53,7 @@ def study_settings(study: StudyInput) -> dict[str, Any]:
 
 def study_schema(name: str, study: StudyInput) -> TableSchema:
     """Return a table's columns, those that repeat for each reader written out."""
-    return table_schema(name).for_readers(sorted({str(r) for r in study.votes["reader"]}))
+    return table_schema(name, study.snapshot_hour).for_readers(sorted({str(r) for r in study.votes["reader"]}))
 
 
 def study_rows(

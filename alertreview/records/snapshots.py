@@ -123,6 +123,11 @@ class Snapshot:
         """As `Cohort.instances`."""
         return self._table("instances")
 
+    @property
+    def snapshot_hour(self) -> str:
+        """Time of day of the instances: "06:00"."""
+        return f"{self.instances['snapshot_at'].iloc[0]:%H:%M}"
+
     @cached_property
     def feature_dictionary(self) -> pd.DataFrame:
         """As `Cohort.feature_dictionary`."""

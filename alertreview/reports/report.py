@@ -39,7 +39,7 @@ def gather_study(
         question = uow.studies.rubric(study.id).question
         content_hash = uow.snapshots.get(run.snapshot_id).content_hash
         budgets = _budgets(uow, run)
-    design = study.selection_design
+    snapshot, design = open_snapshot(content_hash), study.selection_design
     return StudyInput(
         slug=study.slug,
         title=study.title,
@@ -47,7 +47,7 @@ def gather_study(
         simulated=study.simulated,
         locked=study.status is StudyStatus.LOCKED,
         n_slots=study.n_slots,
-        cases=_case_table(cases, open_snapshot(content_hash)),
+        cases=_case_table(cases, snapshot),
         votes=pd.DataFrame(
             [
                 (version.case_id, reader, int(version.answer), version.version, version.active_seconds)
@@ -68,6 +68,7 @@ def gather_study(
         n_candidates=design.get("n_candidates"),
         n_patient_days=float(run.n_patient_days),
         budgets=budgets,
+        snapshot_hour=snapshot.snapshot_hour,
         design=_design_texts(study, run),
     )
 

@@ -38,6 +38,12 @@ class RunView:
     base_run_id: RunId | None = None
     """The run whose stored past the instances were scored against; None for a run with a past of its own."""
 
+    @property
+    def snapshot_hour(self) -> str:
+        """Time of day of the instances in words: "06:00"; an import of an older version does not tell it."""
+        hour = self.import_summary.get("snapshot_hour")
+        return f"{hour:02d}:00" if isinstance(hour, int) else "the snapshot hour"
+
 
 @dataclass(frozen=True)
 class Histogram:

@@ -264,6 +264,7 @@ def _report(
         n_before_birth=checks.n_before_birth,
         n_after_death=checks.n_after_death,
         simulated=built.simulated,
+        snapshot_hour=mapping.snapshot_hour,
     )
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class Cohort:
-    """Patient-state instances with everything known at their 08:00, and what was decided in the 24 h after.
+    """Patient-state instances with everything known at their snapshot hour, and what was decided in the 24 h after.
 
     Row ``i`` of `instances`, `features` and `decisions` is the same instance; column ``j`` of `features` is row ``j``
     of `feature_dictionary`; column ``t`` of `decisions` is row ``t`` of `tasks`.

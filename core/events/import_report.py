@@ -12,6 +12,7 @@ from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
 from core.kinds import PATIENT_EVENTS, EventKind, Kind
+from core.vocabulary import SNAPSHOT_HOUR
 
 N_EXAMPLES = 8
 """How many codes or items a line of the report names."""
@@ -138,6 +139,7 @@ class ImportReport:
     n_before_birth: int = 0
     n_after_death: int = 0
     simulated: bool = False
+    snapshot_hour: int = SNAPSHOT_HOUR
     warnings: tuple[str, ...] = field(default=())
     checks: tuple[Check, ...] = ()
     """Every check of the import, those without a finding included."""
@@ -201,7 +203,10 @@ class ImportReport:
             ("events recognised", f"{self.n_recognised:,} ({self.n_events:,} kept)"),
             ("patients", f"{self.n_patients:,}"),
             ("stays", f"{stays.n_stays:,}" + (f" ({extra})" if extra else "")),
-            ("patient-state instances", f"{self.n_instances:,} ({self.n_cut_windows:,} with a cut window)"),
+            (
+                "patient-state instances",
+                f"{self.n_instances:,} at {self.snapshot_hour:02d}:00 ({self.n_cut_windows:,} with a cut window)",
+            ),
             ("features", f"{self.n_features:,}"),
             *(
                 (

@@ -15,6 +15,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
 from core.kinds import ITEM_WORDS, EventKind, Kind
+from core.vocabulary import SNAPSHOT_HOUR
 
 _GROUPS = {"item", "unit", "event"}
 # The first and last days of calendars, epochs and types of common systems.
@@ -191,7 +192,7 @@ class SiteMapping(_Strict):
     """Times without a zone are site time, or UTC."""
     calendar_is_shifted: bool = False
     simulated: bool = False
-    snapshot_hour: int = Field(default=8, ge=0, le=23)
+    snapshot_hour: int = Field(default=SNAPSHOT_HOUR, ge=0, le=23)
     min_positive: int = Field(default=20, ge=1)
     min_positive_of_kind: dict[Kind, Annotated[int, Field(ge=1)]] = {}
     """Instead of `min_positive`, by kind of decision."""

@@ -11,8 +11,9 @@ from core.events.mapping import normalise
 from core.kinds import Kind, task_key
 from core.simulation.course import MEMBER_DRAWN, OTHER_UNITS, Course, Options, Truth
 from core.simulation.files import SimulatedCohort, load_truth, write_meds
-from core.simulation.population import DAY, HOUR, SNAPSHOT_HOUR, WARDS, Population, make_population
+from core.simulation.population import DAY, HOUR, WARDS, Population, make_population
 from core.simulation.rules import REASONS, Catalogue, extended
+from core.vocabulary import SNAPSHOT_HOUR
 
 __all__ = ["LAST_DAY", "SIZES", "SimulatedCohort", "load_truth", "simulate", "simulate_cohort", "write_meds"]
 LAST_DAY = date(2026, 2, 28)

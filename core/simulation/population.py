@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from core.simulation.labs import VITALS
 from core.simulation.rules import BEDBOUND, HOME_DRUGS, REASONS, SURGICAL, Catalogue, OrderUnit
+from core.vocabulary import SNAPSHOT_HOUR
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 DAY = 86400
 HOUR = 3600
-SNAPSHOT_HOUR = 8
 MAX_MORNINGS = 40
 WARDS = ("Intensive Care", "Cardiology", "Medicine", "Neurology", "Surgery")
 ICU = WARDS.index("Intensive Care")

@@ -77,6 +77,8 @@ class StudyInput:
     design : mapping of str to str
         Run, versions, seed, hashes: printed and stored with the report.
     level : float
+    snapshot_hour : str
+        Time of day of the instances in words: "06:00".
     """
 
     slug: str
@@ -98,6 +100,7 @@ class StudyInput:
     positive_texts: tuple[str, ...] = ("unusual and clinically relevant", "unusual, clinically relevant or not")
     design: Mapping[str, str] = field(default_factory=dict)
     level: float = 0.95
+    snapshot_hour: str = "the snapshot hour"
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def _study(run: RunView, people: list[PersonView], *, is_open_panel: bool) -> No
     left, right = st.columns([5, 7])
     with left:
         title, slug = _names()
-        rubric = _rubric()
+        rubric = _rubric(run.snapshot_hour)
     with right:
         with cards.card("Cases", f"from run {run.run_id}; every decision it scored can be chosen"):
             plan = _plan(run, is_open_panel=is_open_panel)
@@ -103,7 +103,7 @@ def _names(title: str = "") -> tuple[str, str]:
     return title, slug.strip() or proposed
 
 
-def _rubric() -> Rubric:
+def _rubric(snapshot_hour: str) -> Rubric:
     with cards.card("Question", "frozen when the study starts; each change before is a version"):
         question = st.text_input("Question", QUESTION, key="su_question", max_chars=400)
         answer_texts = {
@@ -111,7 +111,10 @@ def _rubric() -> Rubric:
             for answer in Answer
         }
         guidelines = st.text_area(
-            "Guidelines", key="su_guidelines", height=110, placeholder="Judge by what was known at 08:00 …"
+            "Guidelines",
+            key="su_guidelines",
+            height=110,
+            placeholder=f"Judge by what was known at {snapshot_hour} …",
         )
     return Rubric(question, answer_texts, guidelines)
 

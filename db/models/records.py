@@ -35,7 +35,7 @@ class CohortSnapshot(Record):
 
 
 class Instance(Record):
-    """A patient at one 08:00 inside a stay; `row_index` is its row in the arrays of the snapshot."""
+    """A patient at one snapshot hour inside a stay; `row_index` is its row in the arrays of the snapshot."""
 
     __tablename__ = "instance"
     __table_args__ = (

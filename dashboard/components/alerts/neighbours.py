@@ -25,7 +25,7 @@ def neighbours(detail: AlertDetail) -> None:
             return
         chosen = _grid(detail)
         if chosen is None:
-            st.markdown(f":small[{cards.muted('Choose a row to see that patient as of that morning.')}]")
+            st.markdown(f":small[{cards.muted('Choose a row to see that patient as of that day.')}]")
             return
         _past_instance(detail, chosen)
 

@@ -47,7 +47,7 @@ def test_every_count_that_is_not_zero_is_printed():
     text = "\n".join(REPORT.lines())
     for part in (
         "1,234",
-        "40 (8 with a cut window)",
+        "40 at 08:00 (8 with a cut window)",
         "9 (1 open)",
         "5 with at least 20",
         "1,000 rows, 10 items, 12 codes",
