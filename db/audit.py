@@ -1,6 +1,7 @@
 """The audit trail: one row for each act, sealed with the hash of the row before, so that tampering shows."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,10 +14,17 @@ from db.connection.engine import canonical_json, take_turn_at_trail
 from db.models import AuditEvent
 from db.models.base import make_records
 from db.queries.reading import Repository, select_records
+from db.queries.seals import Seals, all_seals, compare, has_marks, put_seals, take_seals
 
 GENESIS = "0" * 64
 """What the first row names as the hash before it."""
 
+SEALED = "records sealed"
+"""Act of the program: sealing what no act has sealed."""
+SEALS = "sealed"
+"""Key of the seals in the details of a row."""
+_MARKED = f'"{SEALS}":{{'
+_SEALS_AT_ONCE = 1_000
 _LAST = sa.select(AuditEvent.sequence, AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
 _ALL = select_records(AuditEvent).order_by(AuditEvent.sequence).execution_options(yield_per=5_000)
 
@@ -44,7 +52,7 @@ class AuditTrail(Repository):
     """The audit trail."""
 
     def append(self, at: datetime, actor: str, action: str, thing: str, details: dict[str, Any]) -> None:
-        """Add the row of an act; kept or lost together with the act.
+        """Add the row of an act, with seals of what the act wrote; kept or lost together with the act.
 
         Writers take turns (see `db.connection.engine`), so the row before is known for certain.
 
@@ -63,6 +71,8 @@ class AuditTrail(Repository):
         """
         take_turn_at_trail(self._connection)
         last = self._run(_LAST).one_or_none()
+        if has_marks(self._connection):
+            details = details | {SEALS: take_seals(self._connection)}
         event = AuditEvent(
             sequence=last.sequence + 1 if last else 1,
             at=at.astimezone(UTC).isoformat(timespec="microseconds"),
@@ -121,8 +131,32 @@ class AuditTrail(Repository):
         statement = sa.select(AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
         return self._run(statement).scalar_one_or_none() or GENESIS
 
+    def seal_rest(self) -> None:
+        """Add a row with the seals of what no act has sealed."""
+        if has_marks(self._connection):
+            self.append(datetime.now(UTC), "program", SEALED, "database", {})
+
+    def seal_former(self) -> bool:
+        """Seal everything stored by versions that did not seal; return whether there was any.
+
+        From then on every change is found; what was changed before cannot be known.
+        """
+        if (
+            self._run(sa.select(AuditEvent.sequence).where(AuditEvent.details.contains(_MARKED)).limit(1)).first()
+            is not None
+        ):
+            return False
+        seals = list(all_seals(self._connection))
+        for start in range(0, len(seals), _SEALS_AT_ONCE):
+            put_seals(self._connection, seals[start : start + _SEALS_AT_ONCE])
+            self.append(datetime.now(UTC), "program", SEALED, "database", {"reason": "saved by a former version"})
+        return bool(seals)
+
     def verify(self, known_head: str | None = None) -> ChainReport:
-        """Check every row against the one before: an edited, inserted, removed or swapped row is found.
+        """Check every row against the one before, and all sealed records against their seals.
+
+        An edited, inserted, removed or swapped row of the trail is found, and so is a judgment, adjudication, triage
+        act, note, signature, person, study, published run or import that is not as it was saved.
 
         Parameters
         ----------
@@ -130,6 +164,7 @@ class AuditTrail(Repository):
             A head printed earlier; it must still be one of the hashes, or the tail was cut.
         """
         previous, expected, met_known_head = GENESIS, 0, known_head in (None, GENESIS)
+        sealed: Seals = {}
         for event in self._stream():
             expected += 1
             if event.sequence != expected:
@@ -138,12 +173,17 @@ class AuditTrail(Repository):
                 problem = f"Row {event.sequence} of the audit trail was changed or put in."
                 return ChainReport(expected, previous, problem)
             previous = event.hash
+            if _MARKED in event.details:
+                sealed.update(json.loads(event.details).get(SEALS, {}))
             met_known_head = met_known_head or previous == known_head
-        problem = "" if met_known_head else "The end of the audit trail was cut: the head printed earlier is gone."
+        if not met_known_head:
+            problem = "The end of the audit trail was cut: the head printed earlier is gone."
+        else:
+            problem = compare(self._connection, sealed)
         return ChainReport(expected, previous, problem)
 
     def require_whole(self, known_head: str | None = None) -> ChainReport:
-        """Check the chain like `verify` and refuse to go on when it is broken.
+        """Check like `verify` and refuse to go on when something does not fit.
 
         Raises
         ------

@@ -135,6 +135,10 @@ class Database:
         """
         with readable_errors():
             schema.upgrade(self._engine, self._url, self.name, revision)
+        if self.state().revision == schema.head():
+            with self.write() as uow:
+                if uow.audit.seal_former():
+                    uow.commit()
 
     def downgrade(self, revision: str, *, discard: bool = False) -> list[str]:
         """Take the schema back to an older one; see `db.schema.downgrade`.

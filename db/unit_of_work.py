@@ -13,6 +13,7 @@ from db.cache import Caches
 from db.connection.failures import readable_errors
 from db.connection.writers import Writers
 from db.queries.reading import SEEN
+from db.queries.seals import UNSEALED
 from db.repositories.accounts import Accounts
 from db.repositories.adjudications import Adjudications
 from db.repositories.alerts import Alerts
@@ -66,9 +67,9 @@ class UnitOfWork:
     def _begin(self) -> None:
         connection = self._engine.connect()
         # A reader sees one state of the database as long as it reads, so it need not look twice.
-        seen: dict[str, Any] = {SEEN: {}} if self._readonly else {}
+        own: dict[str, Any] = {SEEN: {}} if self._readonly else {UNSEALED: {}}
         try:
-            connection.execution_options(**self._options, **seen).begin()
+            connection.execution_options(**self._options, **own).begin()
         except BaseException:
             connection.close()
             raise
@@ -118,7 +119,7 @@ class UnitOfWork:
             self._writers.end()
 
     def commit(self) -> None:
-        """Keep what was done.
+        """Keep what was done, sealed.
 
         Raises
         ------
@@ -128,4 +129,5 @@ class UnitOfWork:
         if self._readonly:
             raise StoreError("A unit of work begun with read() keeps nothing; begin it with write().")
         with readable_errors():
+            self.audit.seal_rest()
             self._connection.commit()

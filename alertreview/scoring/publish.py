@@ -105,8 +105,11 @@ def write_run(
     store_alerts(database, run_id, _alerts(scored, recent, lists))
     floors = {scorer: top.floors for scorer, top in lists.items()}
     now = datetime.now(UTC)
+    with database.read() as reading:
+        seal = reading.runs.seal_results(run_id)
     with database.write() as uow:
-        published = uow.runs.publish(run_id, published_at=now, floors=floors.pop(run.scorer), other_floors=floors)
+        own = floors.pop(run.scorer)
+        published = uow.runs.publish(run_id, published_at=now, floors=own, other_floors=floors, results_seal=seal)
         details = {"scorer": run.scorer, "tasks": published.n_tasks_scored}
         uow.audit.append(now, "command line", "run published", f"run {run_id}", details)
         uow.commit()

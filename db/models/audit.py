@@ -22,7 +22,7 @@ class AuditEvent(Record):
     object: Column[str]
     """What it was done to."""
     details: Column[str]
-    """Canonical JSON text: before, after, reason; hashed as it stands."""
+    """Canonical JSON text: before, after, reason, seals of what the act wrote; hashed as it stands."""
     previous_hash: Column[str]
     """Hash of the row before."""
     hash: Column[str] = column(unique=True)

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 from core.errors import NotFoundError
 from db.cache import Caches
 from db.models.base import Record, columns, make_records, stored_values
+from db.queries.seals import mark_row
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -83,15 +84,19 @@ class Repository:
         return self._connection.execute(statement, values).rowcount
 
     def _insert(self, record: Record) -> Any:
-        """Insert a record and return its number."""
-        key: Any = self._connection.execute(insert(type(record)), stored_values(record)).inserted_primary_key
+        """Insert a record and return its number; the next audit row seals it."""
+        values = stored_values(record)
+        key: Any = self._connection.execute(insert(type(record)), values).inserted_primary_key
+        mark_row(self._connection, type(record), values, key[0])
         return key[0]
 
     def _insert_all(self, records: Iterable[Record]) -> None:
-        """Insert records of one table."""
+        """Insert records of one table whose keys are given; the next audit row seals what they belong to."""
         rows = [(type(record), stored_values(record)) for record in records]
         if rows:
             self._connection.execute(insert(rows[0][0]), [values for _, values in rows])
+        for model, values in rows:
+            mark_row(self._connection, model, values, None)
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -8,6 +8,7 @@ from core.errors import ConflictError
 from core.vocabulary import PersonId, Role
 from db.models import Person
 from db.queries.reading import Repository, given, select_records
+from db.queries.seals import mark
 
 _BY_ID = select_records(Person).where(Person.id == given("person_id"))
 _ALL = select_records(Person).order_by(Person.id)
@@ -52,4 +53,5 @@ class People(Repository):
         """Give somebody another role, deactivate or activate; return the person as changed."""
         self.get(person_id)
         self._run(update(Person).where(Person.id == person_id).values(role=role, active=active))
+        mark(self._connection, "person", person_id)
         return self.get(person_id)

@@ -16,6 +16,7 @@ from db.models import Alert, Instance, RankedAlert, RunSensitivity, ScoringRun, 
 from db.models.base import stored_values
 from db.models.types import CompressedVector, deflate
 from db.queries.reading import Repository, given, select_records
+from db.queries.seals import RESULTS, mark, seal_of
 from db.repositories.inserting import Bound, bind, insert_bound
 
 VectorName = Literal["score", "scaled_score", "soft_label", "support"]
@@ -111,6 +112,7 @@ class Runs(Repository):
         published_at: datetime,
         floors: dict[Decision, float],
         other_floors: Mapping[str, Mapping[Decision, float]] | None = None,
+        results_seal: str | None = None,
     ) -> ScoringRun:
         """Show a run to readers, from the commit on.
 
@@ -124,6 +126,8 @@ class Runs(Repository):
             Scaled score below which nothing was stored as an alert of the first scorer.
         other_floors : dict of str to dict of Decision to float, optional
             The same for each further scorer.
+        results_seal : str or None
+            From `seal_results`; None to hash the results in this transaction.
 
         Raises
         ------
@@ -153,7 +157,13 @@ class Runs(Repository):
         )
         if changed != 1:
             raise RefusedError(f"Scoring run {run_id} cannot be published: it is not being written any more.")
+        mark(self._connection, "run", run_id)
+        mark(self._connection, RESULTS, run_id, seal=results_seal or self.seal_results(run_id))
         return self.get(run_id)
+
+    def seal_results(self, run_id: RunId) -> str:
+        """Return the seal of the task results and alerts of a run: for a million alerts, best before publishing it."""
+        return seal_of(self._connection, RESULTS, (run_id,))
 
     def abandon_unfinished(self) -> int:
         """Mark runs that are still "running" as abandoned; only for the holder of the scoring lock.

@@ -12,6 +12,7 @@ from db.cache import cached
 from db.models import CohortSnapshot, Instance, Task
 from db.models.base import stored_values
 from db.queries.reading import Repository, given, in_parts, select_records
+from db.queries.seals import mark
 from db.repositories.inserting import insert_many
 
 _ROWS_AT_ONCE = 10_000
@@ -38,6 +39,7 @@ class Snapshots(Repository):
             waiting = iter(records)
             while some := [stored_values(one) | {"snapshot_id": snapshot_id} for one in islice(waiting, _ROWS_AT_ONCE)]:
                 insert_many(self._connection, model.__table__, some)
+        mark(self._connection, "import", snapshot_id)
         return self.get(snapshot_id)
 
     def get(self, snapshot_id: SnapshotId) -> CohortSnapshot:

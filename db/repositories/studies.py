@@ -9,6 +9,7 @@ from core.errors import ConflictError, NotFoundError
 from core.vocabulary import PersonId, StudyId, StudyStatus
 from db.models import NamedReader, Person, ReadingTerms, Rubric, Study, StudyReader
 from db.queries.reading import Repository, given, select_records
+from db.queries.seals import mark
 from db.queries.votes import reader_at_study
 
 _BY_SLUG = select_records(Study).where(Study.slug == given("slug"))
@@ -74,6 +75,7 @@ class Studies(Repository):
         """Open, lock or reopen a study."""
         own = update(Study).where(Study.id == study_id)
         self._run(own.values(status=status, opened_at=opened_at, locked_at=locked_at))
+        mark(self._connection, "study", study_id)
 
     def add_rubric(self, rubric: Rubric) -> None:
         """Append a version of question, guidelines and answer texts and make it the study's current one."""

@@ -22,6 +22,7 @@ from db.models import (
 from db.models.base import stored_values
 from db.models.types import UtcDateTime
 from db.queries.reading import Repository, in_parts, select_records
+from db.queries.seals import mark
 
 _OF_PATIENTS = select_records(Triage).where(Triage.patient_id.in_(bindparam("patients", expanding=True)))
 _LATEST_CHANGE = select(
@@ -75,6 +76,9 @@ class TriageBook(Repository):
             insert(TriageAct).returning(TriageAct.id, sort_by_parameter_order=True),
             [stored_values(act) for act in acts],
         )
+        act_ids = stored.scalars().all()
+        for act_id in act_ids:
+            mark(self._connection, "triage act", act_id)
         standing = [
             Triage(
                 **act.key._asdict(),
@@ -83,7 +87,7 @@ class TriageBook(Repository):
                 snoozed_until=act.snoozed_until,
                 act_id=act_id,
             )
-            for act, act_id in zip(acts, stored.scalars(), strict=True)
+            for act, act_id in zip(acts, act_ids, strict=True)
         ]
         self._insert_all(triage for triage in standing if triage.version == 1)
         for triage in standing:

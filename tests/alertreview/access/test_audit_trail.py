@@ -10,21 +10,23 @@ import pytest
 from alertreview.access.audit_trail import AuditTrailService
 from alertreview.application import Application
 from core.errors import InvalidInputError, SourceError, StoreError
+from core.vocabulary import Role
 from db.audit import AuditTrail
+from db.database import Database
 from db.maintenance.copies import contents
-from tests.support.stored_site import EPOCH, Clock, StoredSite
+from tests.support.stored_site import EPOCH, Clock
 
 
 @pytest.fixture
-def trail(site: StoredSite) -> AuditTrailService:
-    """Twelve acts of two people and the command line."""
-    ada = site.person("Ada")
-    with site.database.write() as uow:
+def trail(database: Database) -> AuditTrailService:
+    """Twelve acts of two people and the command line; the first of them seals Ada."""
+    with database.write() as uow:
+        ada = uow.people.add("Ada", Role.REVIEWER, created_at=EPOCH).id
         for number in range(12):
             actor = f"person {ada}" if number % 3 == 0 else "command line"
             uow.audit.append(EPOCH, actor, "acted" if number % 2 else "looked", f"thing {number}", {"reason": "=1+1"})
         uow.commit()
-    return AuditTrailService(site.database, Clock())
+    return AuditTrailService(database, Clock())
 
 
 def test_pages_put_together_are_the_whole_trail_newest_first(trail: AuditTrailService) -> None:

@@ -178,7 +178,9 @@ def test_roles_are_changed_by_others_and_one_administrator_stays(desk: SignInDes
     with desk.database.read() as uow:
         row = uow.audit.latest(1)[0]
     assert (row.actor, row.action, row.object) == (f"person {root}", "role changed", f"person {ada}")
-    assert json.loads(row.details) == {"before": "reviewer", "after": "coordinator", "reason": "leads the panel"}
+    details = json.loads(row.details)
+    assert list(details.pop("sealed")) == [f"person {row.object.split()[-1]}"]
+    assert details == {"before": "reviewer", "after": "coordinator", "reason": "leads the panel"}
     with pytest.raises(RefusedError, match="another administrator"):
         desk.accounts.set_role(root, Role.VIEWER, actor=f"person {root}")
     for act in (lambda: desk.accounts.set_role(root, Role.VIEWER), lambda: desk.accounts.set_active(root, False)):

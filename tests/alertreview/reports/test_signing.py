@@ -73,7 +73,9 @@ def test_a_signature_holds_name_time_meaning_and_what_was_signed(desk: Desk) -> 
         row = uow.audit.latest(1)[0]
         uow.audit.require_whole()
     assert (row.actor, row.action, row.object) == (f"person {desk.person}", "report signed", "study demo")
-    assert json.loads(row.details) == {"content_hash": signed.content_hash, "meaning": MEANING, "superseded": 0}
+    details = json.loads(row.details)
+    assert list(details.pop("sealed")) == ["signature 1"]
+    assert details == {"content_hash": signed.content_hash, "meaning": MEANING, "superseded": 0}
     assert row.moment == signed.signed_at
 
 

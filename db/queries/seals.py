@@ -1,0 +1,225 @@
+"""Seals: hashes of what must not change unnoticed, kept in the audit trail with the act that wrote it.
+
+A repository marks what it has written; the next audit row of the transaction seals it. The last seal of a thing counts.
+Rows are hashed as the driver returns them, so a seal holds for copies in the same kind of database.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from core.vocabulary import RunStatus
+from db.models import (
+    Adjudication,
+    Alert,
+    CaseScore,
+    CohortSnapshot,
+    Instance,
+    Judgment,
+    Person,
+    Record,
+    ReferenceAnswer,
+    ReportSignature,
+    Rubric,
+    ScoringRun,
+    Study,
+    StudyCase,
+    StudyReader,
+    Task,
+    TaskResult,
+    TriageAct,
+    TriageNote,
+)
+
+UNSEALED = "unsealed"
+"""Option of a writer's connection: the marks that no audit row has sealed yet."""
+RESULTS = "results of run"
+Seals = dict[str, str]
+"""Of things by name: "judgment 17", "results of run 3"."""
+
+Key = tuple[int, ...]
+_BY_CASE = ("case_id",)
+"""Rows that name the case of a study, and not the study."""
+_VERSION = "1"
+"""Names the columns below. A seal begins with it, so that another list of columns can stand beside this one."""
+_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of a table that belong to a thing: those whose columns `owner` hold its key."""
+
+    model: type[Record]
+    owner: tuple[str, ...] = ("id",)
+    without: frozenset[str] = frozenset()
+
+    @property
+    def table(self) -> sa.Table:
+        return self.model.__table__
+
+    @property
+    def columns(self) -> list[sa.ColumnClause[Any]]:
+        # Columns without a type: values come as the driver returns them, which takes a third of the time.
+        return [sa.column(name) for name in self.table.columns.keys() if name not in self.without]  # noqa: SIM118
+
+    def rows(self, connection: Connection, key: Key | None = None) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a thing, or of all things with their keys in front, by primary key."""
+        owners: list[sa.ColumnClause[Any]] = [sa.column(name) for name in self.owner]
+        wanted = self.columns if key is not None else [*owners, *self.columns]
+        keys: list[sa.ColumnClause[Any]] = [sa.column(key.name) for key in self.table.primary_key.columns]
+        statement = sa.select(*wanted).select_from(sa.table(self.table.name)).order_by(*keys)
+        if key is not None:
+            statement = statement.where(*self._of(owners, key))
+        with connection.execute(statement.execution_options(yield_per=_AT_ONCE)) as found:
+            yield from map(tuple, found)
+
+    def _of(self, owners: Sequence[sa.ColumnClause[Any]], key: Key) -> Iterator[sa.ColumnElement[bool]]:
+        if self.owner == _BY_CASE:
+            yield owners[0].in_(sa.select(StudyCase.id).where(StudyCase.study_id == key[0]))
+        else:
+            yield from (owner == value for owner, value in zip(owners, key, strict=True))
+
+
+_SINGLE = {
+    "judgment": _Part(Judgment),
+    "adjudication of case": _Part(Adjudication, ("case_id", "version")),
+    "triage act": _Part(TriageAct),
+    "triage note": _Part(TriageNote),
+    "signature": _Part(ReportSignature, without=frozenset({"superseded_at"})),
+    "person": _Part(Person),
+}
+"""Things that are one row."""
+_GROUPS = {
+    "study": (
+        _Part(Study),
+        *(_Part(model, ("study_id",)) for model in (Rubric, StudyReader, StudyCase)),
+        *(_Part(model, _BY_CASE) for model in (CaseScore, ReferenceAnswer)),
+    ),
+    "run": (_Part(ScoringRun),),
+    RESULTS: (_Part(TaskResult, ("run_id",)), _Part(Alert, ("run_id",))),
+    "import": (_Part(CohortSnapshot), _Part(Instance, ("snapshot_id",)), _Part(Task, ("snapshot_id",))),
+}
+"""Things that are many rows."""
+_ALL_OF = {
+    "study": sa.select(Study.id),
+    "run": sa.select(ScoringRun.id).where(ScoringRun.status == RunStatus.PUBLISHED),
+    RESULTS: sa.select(ScoringRun.id).where(ScoringRun.status == RunStatus.PUBLISHED),
+    "import": sa.select(CohortSnapshot.id),
+}
+_OF_TABLE = {part.table.name: (kind, part) for kind, part in _SINGLE.items()} | {
+    part.table.name: ("study", part) for part in _GROUPS["study"]
+}
+"""What a written row belongs to."""
+
+
+def mark(connection: Connection, kind: str, *key: int, seal: str | None = None) -> None:
+    """Note that a thing was written and is to be sealed by the next audit row of the transaction.
+
+    Parameters
+    ----------
+    connection : Connection
+        Of a unit of work that writes.
+    kind : str
+        A word of this module.
+    *key : int
+        The number of the thing.
+    seal : str or None
+        For a large thing that nobody can change any more: its seal, computed before the transaction.
+    """
+    connection.get_execution_options()[UNSEALED][kind, tuple(map(int, key))] = seal
+
+
+def mark_row(connection: Connection, model: type[Record], values: Mapping[str, Any], new_id: int | None) -> None:
+    """Mark what a written row belongs to, if that is sealed."""
+    if model.__table__.name not in _OF_TABLE:
+        return
+    kind, part = _OF_TABLE[model.__table__.name]
+    if part.owner == ("id",):
+        key: Any = (new_id if new_id is not None else values["id"],)
+    elif part.owner == _BY_CASE:
+        key = connection.execute(sa.select(StudyCase.study_id).where(StudyCase.id == values["case_id"])).one()
+    else:
+        key = [values[name] for name in part.owner]
+    mark(connection, kind, *key)
+
+
+def has_marks(connection: Connection) -> bool:
+    """Return whether something was written that no audit row has sealed yet."""
+    return bool(connection.get_execution_options().get(UNSEALED))
+
+
+def take_seals(connection: Connection) -> Seals:
+    """Return the seals of everything that is marked, and drop the marks."""
+    marks: dict[tuple[str, Key], str | None] = connection.get_execution_options().get(UNSEALED) or {}
+    seals = {_name(*thing): seal or seal_of(connection, *thing) for thing, seal in marks.items()}
+    marks.clear()
+    return seals
+
+
+def put_seals(connection: Connection, seals: Iterable[tuple[str, str]]) -> None:
+    """Put seals that are computed already into the next audit row."""
+    for name, seal in seals:
+        kind, _, key = name.rpartition(" ")
+        mark(connection, kind, *map(int, key.split(".")), seal=seal)
+
+
+def seal_of(connection: Connection, kind: str, key: Key) -> str:
+    """Return the seal of a thing as it is stored."""
+    digest = hashlib.sha256()
+    for part in (_SINGLE[kind],) if kind in _SINGLE else _GROUPS[kind]:
+        for row in part.rows(connection, key):
+            digest.update(_bytes(row))
+        digest.update(b";")
+    return f"{_VERSION}:{digest.hexdigest()}"
+
+
+def all_seals(connection: Connection) -> Iterator[tuple[str, str]]:
+    """Yield the name and the seal of everything that is stored and should be sealed."""
+    for kind, part in _SINGLE.items():
+        n_keys = len(part.owner)
+        for row in part.rows(connection):
+            digest = hashlib.sha256(_bytes(row[n_keys:]))
+            digest.update(b";")
+            yield _name(kind, row[:n_keys]), f"{_VERSION}:{digest.hexdigest()}"
+    for kind, numbers in _ALL_OF.items():
+        for number in connection.execute(numbers.order_by("id")).scalars().all():
+            yield _name(kind, (number,)), seal_of(connection, kind, (number,))
+
+
+def compare(connection: Connection, sealed: Seals) -> str:
+    """Compare everything stored with its last seal; return a sentence that names the first difference, or "".
+
+    Parameters
+    ----------
+    connection : Connection
+    sealed : dict of str to str
+        The last seal of each thing in the audit trail; emptied on the way.
+    """
+    for name, seal in all_seals(connection):
+        known = sealed.pop(name, None)
+        if known is None:
+            return f"The {name} is in no row of the audit trail: it was put in past the program."
+        if known != seal:
+            return f"The {name} is not as it was saved: it was changed past the program, or the disk is failing."
+    return f"The {min(sealed)} is gone; the audit trail says that it was saved." if sealed else ""
+
+
+def _name(kind: str, key: Key) -> str:
+    return f"{kind} {'.'.join(map(str, key))}"
+
+
+def _bytes(row: tuple[Any, ...]) -> bytes:
+    return repr(tuple(map(_plain, row))).encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return hashlib.sha256(value).hexdigest()
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return value

@@ -1,0 +1,190 @@
+"""Seals: whatever is sealed and changed past the program is found, table by table and column by column."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from core.vocabulary import Answer, CaseId, Decision, PersonId, StudyId, TriageState
+from db.database import Database
+from db.models import (
+    Adjudication,
+    Judgment,
+    ReferenceAnswer,
+    ReportSignature,
+    TaskResult,
+    TriageAct,
+    TriageNote,
+)
+from db.queries import seals
+from tests.support.stored_site import EPOCH, StoredSite, new_run
+
+PARTS = [*seals._SINGLE.values(), *(part for group in seals._GROUPS.values() for part in group)]
+N_SEALED_COLUMNS = 183
+"""A new column of a sealed table goes to `without` of its part, or seals that were made before would not fit."""
+
+
+def fill(database: Database) -> None:
+    """Store at least one row of everything that is sealed."""
+    site = StoredSite(database, n_instances=4, n_tasks=2)
+    reader, *_ = site.study(2, 3)
+    with database.write() as uow:
+        run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
+        vector = [0.5, 0.25]
+        uow.runs.add_task_results(
+            run_id,
+            [TaskResult(task_id=site.tasks[0].id, scorer="softhad", n_past=2, n_past_positive=1, score=vector)],  # type: ignore[arg-type]
+        )
+        uow.runs.add_alerts(run_id, [site.alert(2, 0, 1, Decision.OMISSION)])
+        uow.runs.publish(run_id, published_at=EPOCH, floors={})
+        uow.cases.add_references([ReferenceAnswer(case_id=CaseId(1), answer=Answer.USUAL, comment="")])
+        common = {"case_id": 1, "version": 1, "answer": Answer.USUAL, "comment": "", "reason": ""}
+        uow.judgments.append(
+            Judgment(
+                **common,
+                reviewer_id=reader,
+                certainty=None,
+                form_key="a",
+                judged_at=EPOCH,
+                active_seconds=1.0,
+                saw_score_before=False,
+                rubric_version=1,
+            )  # type: ignore[arg-type]
+        )
+        uow.adjudications.append(Adjudication(**common, adjudicator_id=reader, form_key="b", adjudicated_at=EPOCH))  # type: ignore[arg-type]
+        decision = {"patient_id": "p", "snapshot_at": EPOCH, "task_key": "k", "person_id": reader, "form_key": "c"}
+        uow.triage.append(
+            [
+                TriageAct(
+                    **decision,
+                    version=1,
+                    former_state=TriageState.NEW,
+                    state=TriageState.ACTIONED,
+                    snoozed_until=None,
+                    reason="",
+                    acted_at=EPOCH,
+                )
+            ]  # type: ignore[arg-type]
+        )
+        uow.triage.add_note(TriageNote(**decision, text="words", written_at=EPOCH))  # type: ignore[arg-type]
+        uow.signatures.append(
+            ReportSignature(
+                study_id=StudyId(1),
+                signer_id=PersonId(reader),
+                signer_name="A",
+                meaning="B",
+                signed_at=EPOCH,
+                content_hash="a" * 64,
+            )
+        )
+        uow.commit()
+
+
+def problem(database: Database) -> str:
+    with database.read() as uow:
+        return uow.audit.verify().problem
+
+
+def without_guards(file: Path) -> sqlite3.Connection:
+    """Open the file as somebody does who has the disk, and no scruples."""
+    raw = sqlite3.connect(file)
+    for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        raw.execute(f"DROP TRIGGER {name}")
+    raw.execute("PRAGMA ignore_check_constraints = ON")
+    return raw
+
+
+def test_everything_that_was_saved_has_its_seal_on_every_database(database: Database) -> None:
+    fill(database)
+    assert problem(database) == ""
+    with database.read() as uow:
+        stored = dict(seals.all_seals(uow.audit._connection))
+    assert {name.rsplit(" ", 1)[0] for name in stored} == {*seals._SINGLE, *seals._GROUPS}
+
+
+@pytest.mark.checklist("A3")
+def test_a_change_of_any_sealed_column_is_found_and_named(sqlite_database: Database, database_file: Path) -> None:
+    fill(sqlite_database)
+    sqlite_database.dispose()
+    raw = without_guards(database_file)
+    raw.commit()
+    assert problem(sqlite_database) == ""
+    n_tried = 0
+    for part in PARTS:
+        table = part.table.name
+        for column in (column.name for column in part.columns):
+            [(number, before)] = raw.execute(f"SELECT rowid, {column} FROM {table} LIMIT 1").fetchall()
+            other = 77 if before is None or isinstance(before, (int, float)) else (before + before[-1:]) or "x"
+            raw.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (other, number))
+            raw.commit()
+            found = problem(sqlite_database)
+            assert found, f"{table}.{column} was changed and nobody noticed"
+            raw.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ? ", (before, other))
+            raw.commit()
+            n_tried += 1
+    assert problem(sqlite_database) == ""
+    assert n_tried == N_SEALED_COLUMNS
+    raw.close()
+
+
+@pytest.mark.checklist("A3")
+def test_a_row_put_in_or_taken_out_past_the_program_is_found(sqlite_database: Database, database_file: Path) -> None:
+    fill(sqlite_database)
+    sqlite_database.dispose()
+    raw = without_guards(database_file)
+    for part in PARTS:
+        table, names = part.table.name, [column.name for column in part.table.columns]
+        insert = f"INSERT INTO {table} ({','.join(names)}) VALUES ({','.join('?' * len(names))})"
+        row = raw.execute(f"SELECT {','.join(names)} FROM {table} ORDER BY rowid DESC LIMIT 1").fetchone()
+        same = " AND ".join(f"{name} IS ?" for name in names)
+        raw.execute(f"DELETE FROM {table} WHERE {same}", row)
+        raw.commit()
+        assert problem(sqlite_database), f"a row of {table} is gone and nobody noticed"
+        raw.execute(insert, row)
+        raw.commit()
+        assert problem(sqlite_database) == ""
+        if part.owner == ("id",):
+            keys = {column.name for column in part.table.columns if column.unique or column.primary_key} | {
+                "version",
+                "form_key",
+            }
+        else:
+            keys = {
+                name
+                for name in names
+                if name in {"number", "repeat_number", "scorer", "version", "row_index", "column_index"}
+            }
+            keys |= {"id", "form_key", "person_id", "task_key"}
+        other = tuple(
+            value if name not in keys else value + 90 if isinstance(value, int) else f"{value}9"
+            for name, value in zip(names, row, strict=True)
+        )
+        if other == row:
+            continue
+        raw.execute(insert, other)
+        raw.commit()
+        assert problem(sqlite_database), f"a row was put into {table} and nobody noticed"
+        raw.execute(f"DELETE FROM {table} WHERE {same}", other)
+        raw.commit()
+        assert problem(sqlite_database) == ""
+    raw.close()
+
+
+def test_what_former_versions_saved_is_sealed_once_by_the_upgrade(database: Database) -> None:
+    fill(database)
+    with database.engine.connect() as connection, connection.begin():
+        connection.execute(sa.text("DROP TRIGGER audit_event_refuses_delete" + _on(database)))
+        connection.execute(sa.text("DELETE FROM audit_event"))
+    assert "in no row of the audit trail" in problem(database)
+    database.upgrade()
+    assert problem(database) == ""
+    with database.read() as uow:
+        n_rows = uow.audit.count()
+    database.upgrade()
+    with database.read() as uow:
+        assert uow.audit.count() == n_rows
+
+
+def _on(database: Database) -> str:
+    return " ON audit_event" if database.engine.dialect.name == "postgresql" else ""
