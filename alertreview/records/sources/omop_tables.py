@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import pyarrow as pa
 import sqlalchemy as sa
 
+from alertreview.records.sources.epoch import Unit, is_time, times_of, unit_of
 from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files
 from core.errors import SourceError
 
 ROWS_PER_FETCH = 50_000
+_SQLITE = b"SQLite format 3\0"
 KNOWN_TABLES = frozenset(
     """
     care_site cdm_source cohort cohort_definition concept concept_ancestor concept_class concept_relationship
@@ -81,6 +84,27 @@ class CsvTables:
                 self.remarks.append(f"{self._files[table].name} is no UTF-8; it was read as Latin-1.")
             self._layouts[table] = layout
         return self._layouts[table]
+
+
+def database_url(source: Path) -> str:
+    """Return the SQLAlchemy URL of a database file, "" if the file is none.
+
+    Parameters
+    ----------
+    source : Path
+
+    Returns
+    -------
+    str
+        Opens it read only.
+    """
+    if not source.is_file():
+        return ""
+    with source.open("rb") as file:
+        head = file.read(16)
+    if head == _SQLITE:
+        return f"sqlite:///file:{quote(str(source.resolve()))}?mode=ro&uri=true"
+    return ""
 
 
 def table_of(file: TextFile) -> str:
@@ -163,9 +187,13 @@ class SqlTables:
         try:
             with self._engine.connect() as connection:
                 _read_only(connection)
+                units = self._units_of_times(connection, source, table)
                 rows = connection.execution_options(yield_per=ROWS_PER_FETCH).execute(sa.select(source))
                 for part in rows.partitions():
                     arrays = [_array([each[i] for each in part]) for i in range(len(columns))]
+                    for i, name in enumerate(columns):
+                        if name in units and not pa.types.is_string(arrays[i].type):
+                            arrays[i] = times_of(arrays[i], units[name], self.where(table), name, row)
                     yield row, pa.RecordBatch.from_arrays(arrays, names=columns)
                     row += len(part)
         except sa.exc.SQLAlchemyError as error:
@@ -175,6 +203,28 @@ class SqlTables:
             raise SourceError(
                 f"{self.where(table)}: a column mixes types near row {row:,}. Give it one type."
             ) from None
+
+    def _units_of_times(self, connection: sa.Connection, source: sa.TableClause, table: str) -> dict[str, Unit]:
+        """Find the columns of a table that hold times as numbers, and say how each was read."""
+        # Only SQLite has no type for times.
+        if connection.dialect.name != "sqlite":
+            return {}
+        spelled = self._columns[table]
+        units = {}
+        for name in filter(is_time, spelled):
+            column = source.c.get(spelled[name])
+            if column is not None:
+                is_number = sa.func.typeof(column).in_(["integer", "real"])
+                low, high = connection.execute(
+                    sa.select(sa.func.min(column), sa.func.max(column)).where(is_number)
+                ).one()
+                if low is not None:
+                    units[name] = unit_of(float(low), float(high))
+                    self.remarks.append(
+                        f"{self.where(table)}, {name}: numbers, read as {units[name].words}"
+                        f"{' since 1970' if units[name].microseconds else ''}."
+                    )
+        return units
 
 
 def _read_only(connection: sa.Connection) -> None:

@@ -1,0 +1,102 @@
+"""OMOP in a plain database file, with its dates as texts or as numbers of any unit."""
+
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from alertreview.cli.main import main
+from alertreview.records.importing import build_cohort
+from alertreview.records.mapping_help import check_mapping
+from alertreview.records.sources.epoch import is_time, times_of, unit_of
+from alertreview.records.sources.formats import detect_format
+from core.errors import SourceError
+from tests.alertreview.records.sources.test_omop import as_folder, tables
+
+DIVISORS = {"seconds": 10**6, "milliseconds": 10**3, "microseconds": 1}
+
+
+def as_numbers(column: pd.Series, unit: str) -> pd.Series:
+    """Times as numbers, missing ones as NULL."""
+    times = pd.to_datetime(column, format="ISO8601").astype("datetime64[us]")
+    whole = times.astype("int64") // DIVISORS[unit]
+    return whole.astype("object").where(times.notna(), None)
+
+
+def write(path, cdm):
+    with sqlite3.connect(path) as connection:
+        for name, table in cdm.items():
+            whole = {column: "Int64" for column in table if column.endswith("_id") and column != "relationship_id"}
+            table.astype(whole).to_sql(name.upper(), connection, index=False)
+    connection.close()
+    return path
+
+
+def built(source):
+    return build_cohort(source, format=detect_format(source), min_positive=1)
+
+
+@pytest.mark.parametrize("unit", [None, *DIVISORS])
+def test_a_plain_sqlite_file_gives_the_cohort_of_the_csv_files(tmp_path, unit):
+    cdm = tables()
+    if unit:
+        cdm = {
+            name: table.assign(**{column: as_numbers(table[column], unit) for column in filter(is_time, table)})
+            for name, table in cdm.items()
+        }
+    file = write(tmp_path / "our cdm.sqlite", cdm)
+    before = file.read_bytes()
+    cohort, report = built(file)
+    assert cohort.content_hash == built(as_folder(tmp_path / "cdm", tables()))[0].content_hash
+    assert file.read_bytes() == before
+    told = [remark for remark in report.read.remarks if f"read as {unit}" in remark]
+    assert bool(told) == bool(unit)
+    check = check_mapping(file, format="omop")
+    assert check.n_rows == report.read.n_rows
+
+
+def test_the_command_line_reads_a_database_file_and_refuses_another_one(tmp_path, capsys):
+    assert main(["import", str(write(tmp_path / "cdm.db", tables())), "--home", str(tmp_path / "home")]) == 0
+    other = write(tmp_path / "other.db", {"thing": pd.DataFrame({"a": [1]})})
+    assert main(["import", str(other), "--home", str(tmp_path / "home")]) != 0
+    assert "other.db has no table person" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("time", "number"),
+    [
+        ("2026-02-28", 20_260_228),
+        ("2026-02-28", 20_512),
+        ("2026-02-28 06:15", 1_772_259_300),
+        ("2026-02-28 06:15", 1_772_259_300_000),
+        ("2026-02-28 06:15", 1_772_259_300_000_000),
+        ("1961-12-05", -2_949),
+        ("1960-01-01", -315_619_200),
+    ],
+)
+def test_numbers_are_the_times_they_were_made_from(time, number):
+    column = pa.array([number, None], pa.int64())
+    unit = unit_of(number, number)
+    found = times_of(column, unit, "person", "birth_date", 1).to_pandas()
+    assert found[0] == pd.Timestamp(time)
+    assert pd.isna(found[1])
+    floats = times_of(column.cast(pa.float64()), unit, "person", "birth_date", 1).to_pandas()
+    assert floats.equals(found)
+
+
+def test_every_day_of_eight_digits_is_itself_and_others_are_refused():
+    days = pd.date_range("1899-12-01", "2105-01-31", freq="D")
+    numbers = days.year * 10_000 + days.month * 100 + days.day
+    unit = unit_of(numbers.min(), numbers.max())
+    found = times_of(pa.array(np.asarray(numbers)), unit, "t", "c", 1).to_pandas()
+    assert (found.to_numpy() == days.to_numpy().astype("datetime64[us]")).all()
+    for wrong in (20_260_230, 20_261_301, 20_260_100, 20_260_001):
+        with pytest.raises(SourceError, match=r"t: row 8, column 'c': is none of the dates of eight digits"):
+            times_of(pa.array([20_260_101, wrong]), unit, "t", "c", 7)
+
+
+def test_a_number_beyond_the_calendar_is_refused():
+    with pytest.raises(SourceError, match=r"row 2, column 'c': is none of the seconds"):
+        times_of(pa.array([1_772_259_300.0, 9e99]), unit_of(0, 1_772_259_300), "t", "c", 1)
