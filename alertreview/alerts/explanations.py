@@ -8,22 +8,27 @@ import numpy.typing as npt
 
 from alertreview.alerts.models import Comparison, LastValue, Neighbour, Timeline
 from alertreview.alerts.patient import SnapshotViews
+from alertreview.alerts.reasons import ReasonWords, reasons_in_words
 from alertreview.records.snapshots import Snapshot, elapsed_features, read_snapshot
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
 from alertreview.settings import Settings
 from core.errors import NotFoundError
 from core.graph.explain import nearest_past
+from core.scoring.reasons import TaskContrast, fit_contrast
+from core.vocabulary import Decision
 from db.cache import Cache
 from db.database import Database
 from db.models import ListedAlert, ScoringRun, TaskPast
 
 N_NEIGHBOURS = 75
 N_NEIGHBOURS_SHOWN = 6
-N_FEATURES_SHOWN = 6
 OPEN_SNAPSHOTS = 2
 CACHED_EXPLANATIONS = 256
 CACHED_NEAREST = 1024
 """Alerts whose nearest past instances are cached, two kilobytes each: a preview and the alert page share them."""
+
+CACHED_CONTRASTS = 1024
+"""What tells the decisions of a task apart, some kilobytes for each task."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,6 @@ class Nearest:
         In (0, 1], 1 = the same state.
     decided : bool array of shape (n_nearest,)
         Whether the decision was taken.
-    feature_shares : float array of shape (n_features,)
-        Of the task's features; see `core.graph.explain.NearestPast`.
     n_patients : int
         Patients behind the rows.
     n_own_days, n_own_decided : int
@@ -68,7 +71,6 @@ class Nearest:
     rows: npt.NDArray[np.int64]
     similarities: npt.NDArray[np.float64]
     decided: npt.NDArray[np.bool_]
-    feature_shares: npt.NDArray[np.float64]
     n_patients: int
     n_own_days: int
     n_own_decided: int
@@ -87,7 +89,7 @@ class Explanation:
     timeline: Timeline
     nearest: Nearest
     neighbours: tuple[Neighbour, ...]
-    near_features: tuple[tuple[str, float], ...]
+    reasons: ReasonWords
     record_after: tuple[str, ...]
 
 
@@ -126,11 +128,13 @@ class Explanations:
         self._review_views = lru_cache(maxsize=OPEN_SNAPSHOTS)(self._read_review_views)
         self._explanations: Cache[Explanation] = Cache(CACHED_EXPLANATIONS)
         self._nearest: Cache[Nearest] = Cache(CACHED_NEAREST)
+        self._contrasts: Cache[TaskContrast] = Cache(CACHED_CONTRASTS)
 
     def close(self) -> None:
         """Release the open imports."""
         self._explanations.clear()
         self._nearest.clear()
+        self._contrasts.clear()
         self._open.cache_clear()
         self._review_views.cache_clear()
 
@@ -164,9 +168,6 @@ class Explanations:
     def _explain(self, content_hash: str, record: ListedAlert, past: Past) -> Explanation:
         views = self._open(content_hash)
         nearest = self.nearest(content_hash, record, past)
-        columns, _ = _task_features(past.result)
-        names = views.snapshot.feature_dictionary["name"].to_numpy()[columns]
-        best = np.argsort(-nearest.feature_shares, kind="stable")[:N_FEATURES_SHOWN]
         shown = list(zip(nearest.rows, nearest.similarities, nearest.decided, strict=True))[:N_NEIGHBOURS_SHOWN]
         related = _related_names(views.snapshot, past.result)
         return Explanation(
@@ -176,9 +177,30 @@ class Explanations:
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)
                 for row, similarity, decided in shown
             ),
-            near_features=tuple((str(names[place]), float(nearest.feature_shares[place])) for place in best),
+            reasons=self._reasons(content_hash, record, past),
             record_after=views.record_after(record.row_index, record.task_key),
         )
+
+    def _reasons(self, content_hash: str, record: ListedAlert, past: Past) -> ReasonWords:
+        """Say which findings speak for what was expected; empty where one decision alone occurs in the past."""
+        views = self._open(content_hash)
+        dictionary = views.snapshot.feature_dictionary
+        rows, _ = rows_of_fold(past.folds, int(past.folds[record.row_index]))
+        taken = _decided(views.snapshot, rows, record)
+        if taken.all() or not taken.any():
+            return ReasonWords()
+        kept, _ = _task_features(past.result)
+        patients = views.snapshot.instances["patient_id"].iloc[rows].astype("category").cat.codes.to_numpy()
+        # The last day of a time split, or the fold: what the past was is part of the key.
+        contrast = self._contrasts.get(
+            (content_hash, past.run.id, record.task_id, record.scorer, int(past.folds[record.row_index])),
+            lambda: fit_contrast(views.feature_columns[rows], taken, patients, dictionary, kept if len(kept) else None),
+        )
+        x = np.where(dictionary["is_flag"].to_numpy(dtype=bool), 0.0, np.nan)
+        own = views.snapshot.features[[record.row_index]]
+        x[own.indices] = own.data
+        found = contrast.reasons(x, expected=record.decision is Decision.OMISSION)
+        return reasons_in_words(found, dictionary, record.decision, record.kind)
 
     def past_timeline(self, content_hash: str, record: ListedAlert, past: Past, position: int) -> Timeline | None:
         """Return the time line of a past instance that `explain` shows; None for a position that it has not."""
@@ -236,7 +258,6 @@ def _nearest(views: SnapshotViews, record: ListedAlert, past: Past) -> Nearest:
         rows=nearest,
         similarities=found.similarities[order],
         decided=_decided(views.snapshot, nearest, record),
-        feature_shares=found.feature_shares,
         n_patients=int(instances["patient_id"].iloc[nearest].nunique()),
         n_own_days=len(earlier),
         n_own_decided=int(_decided(views.snapshot, earlier, record).sum()),

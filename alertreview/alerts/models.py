@@ -7,6 +7,7 @@ cases, never of patients.
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
+from alertreview.alerts.reasons import ReasonWords
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice, TriageStatus
 from alertreview.scoring.models import Histogram, RunView
 from core.kinds import Kind
@@ -216,8 +217,7 @@ class AlertDetail:
     timeline: Timeline
     compared: Comparison
     neighbours: tuple[Neighbour, ...]
-    near_features: tuple[tuple[str, float], ...]
-    """(feature name, share of the similarity in [0, 1]), largest first."""
+    reasons: ReasonWords
     record_after: tuple[str, ...]
     """Sentences: what the record shows in the 72 h after the snapshot."""
     previous_alert_id: AlertId | None = None

@@ -179,7 +179,7 @@ class Worklist(Service):
                 if filters.within is None
                 else tuple(replace(one, patient_id=HIDDEN) for one in explanation.neighbours)
             ),
-            near_features=explanation.near_features,
+            reasons=explanation.reasons,
             record_after=explanation.record_after,
             previous_alert_id=previous,
             next_alert_id=following,

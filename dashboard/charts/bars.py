@@ -1,11 +1,11 @@
-"""Bars: alerts by unit, states of cases, what made past instances near."""
+"""Bars: alerts by unit, states of cases."""
 
 from collections.abc import Sequence
 
 from core.vocabulary import CaseState
 from dashboard.charts.base import Chart, Json, axis, bare_axis, layout, note, safe
 from dashboard.charts.palette import Palette
-from dashboard.texts import CASE_TEXTS, percent, plural, shorten
+from dashboard.texts import CASE_TEXTS, plural, shorten
 
 
 def alerts_by_unit(rows: Sequence[tuple[str, int, int]], colours: Palette) -> Chart:
@@ -141,38 +141,6 @@ def case_states(states: dict[CaseState, int], colours: Palette) -> Chart:
     }
     parts = ", ".join(f"{CASE_TEXTS[state].lower()} {states[state]:,}" for state in shown)
     return Chart(figure, f"Cases by state, {total if shown else 0:,} in all: {parts or 'none'}.")
-
-
-def features(rows: Sequence[tuple[str, float]], colours: Palette, *, limit: int = 8) -> Chart:
-    """Return horizontal bars of the features behind the similarity, as shares of it."""
-    rows = tuple(rows)[:limit]
-    names = [f"{safe(name, 34)}{chr(0x200B) * position}" for position, (name, _) in enumerate(rows)]
-    figure: Json = {
-        "data": [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "y": names,
-                "x": [round(share, 4) for _, share in rows],
-                "text": [percent(share) for _, share in rows],
-                "textposition": "outside",
-                "textfont": {"size": 12, "color": colours.muted},
-                "cliponaxis": False,
-                "marker": {"color": colours.accent},
-                "hovertemplate": "%{y}: %{text}<extra></extra>",
-            }
-        ],
-        "layout": layout(
-            colours,
-            24 + 32 * max(len(rows), 1),
-            margin={"r": 40},
-            bargap=0.42,
-            xaxis=bare_axis(rangemode="tozero"),
-            yaxis=_axis_of_names(colours),
-        ),
-    }
-    parts = "; ".join(f"{shorten(name)} {percent(share)}" for name, share in rows)
-    return Chart(figure, f"Features that made the past instances near, by share of the similarity: {parts or 'none'}.")
 
 
 def _axis_of_names(colours: Palette) -> Json:

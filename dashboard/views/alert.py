@@ -6,11 +6,11 @@ from alertreview.alerts.models import AlertDetail
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import AlertId, Decision
 from dashboard import texts
-from dashboard.charts.bars import features
 from dashboard.charts.histogram import histogram
 from dashboard.charts.timeline import DESKTOP, PHONE, timeline
 from dashboard.components import cards, links
 from dashboard.components.alerts.neighbours import neighbours
+from dashboard.components.alerts.reasons import reasons
 from dashboard.components.alerts.story import story_card
 from dashboard.components.alerts.triage_bar import draw_bar, draw_said, forget, is_asking
 from dashboard.components.review.panel_card import draw_panels
@@ -62,11 +62,8 @@ def page() -> None:
     left, right = st.columns([8, 5])
     with left:
         neighbours(detail)
-    with right, cards.card("Features that made them near", "share of the similarity", height="stretch"):
-        if detail.near_features:
-            cards.figure(features(detail.near_features, colours()), "features", colours())
-        else:
-            st.markdown(cards.muted("No feature stands out."))
+    with right:
+        reasons(detail)
     left, right = st.columns([8, 5])
     with left, cards.card("What the record shows afterwards", "up to 72 h after the snapshot", height="stretch"):
         sentences = detail.record_after or ("Nothing about this decision is in the record after the snapshot.",)

@@ -52,12 +52,19 @@ def test_most_neighbours_of_a_top_alert_decided_the_other_way(application: Appli
         assert (np.median(shares) > 0.5) == expected_high
 
 
-def test_features_that_made_them_near_are_named_and_ordered(application: Application) -> None:
-    row = application.worklist.page(WorklistFilters(), limit=1).rows[0]
-    features = application.worklist.alert(row.alert_id).near_features
-    assert features
-    assert [share for _, share in features] == sorted((share for _, share in features), reverse=True)
-    assert all(name and 0 <= share <= 1 for name, share in features)
+def test_reasons_are_said_with_two_different_shares_at_this_patients_values(application: Application) -> None:
+    n_lines = 0
+    for decision in Decision:
+        for row in application.worklist.page(WorklistFilters(decision=decision), limit=8).rows:
+            reasons = application.worklist.alert(row.alert_id).reasons
+            assert len(reasons.lines) <= 5
+            assert len({line.finding for line in reasons.lines}) == len(reasons.lines)
+            for line in reasons.lines:
+                assert 0 <= line.share_without <= 1
+                assert line.share_with != line.share_without
+                assert line.here in {"yes", "no", "not measured"} or float(line.here.split()[0]) is not None
+            n_lines += len(reasons.lines)
+    assert n_lines >= 8, "most of the highest alerts have a reason"
 
 
 def test_histograms_count_every_scored_instance_of_the_task(application: Application) -> None:

@@ -70,7 +70,6 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
         timeline(detail.timeline, Kind.MEDICATION, colours, size=PHONE),
         charts_bars.alerts_by_unit([("Medical ICU", 8, 1)], colours),
         charts_bars.case_states({CaseState.MAJORITY: 3, CaseState.OPEN: 1}, colours),
-        charts_bars.features(detail.near_features, colours),
         *(plotly_chart(plot, colours, narrow=narrow) for plot in described for narrow in (False, True)),
     ]
     for chart in charts:
@@ -210,12 +209,6 @@ def test_commission_bars_are_hatched_and_both_are_named(detail: AlertDetail) -> 
     assert "Medical ICU: 8 omissions, 1 commission" in chart.alt
 
 
-def test_two_features_with_one_shortened_name_stay_two_bars() -> None:
-    rows = [("a" * 60 + "1", 0.5), ("a" * 60 + "2", 0.25)]
-    chart = charts_bars.features(rows, LIGHT)
-    assert len(set(chart.figure["data"][0]["y"])) == 2
-
-
 def test_states_of_cases_add_up() -> None:
     random_ = random.Random(1)
     for _ in range(20):
@@ -229,7 +222,6 @@ def test_no_tag_from_a_name_reaches_a_figure() -> None:
     detail = double.worklist.alert(1001)
     charts = [
         timeline(detail.timeline, detail.row.kind, LIGHT),
-        charts_bars.features(detail.near_features, LIGHT),
         charts_bars.alerts_by_unit([(HOSTILE, 3, 1)], LIGHT),
     ]
     for chart in charts:

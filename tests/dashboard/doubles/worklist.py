@@ -14,6 +14,7 @@ from alertreview.alerts.models import (
     WorklistPage,
 )
 from alertreview.alerts.preview_model import AlertPreview
+from alertreview.alerts.reasons import ReasonLine, ReasonWords
 from alertreview.alerts.triage_models import TriageChoice
 from alertreview.alerts.worklist import Worklist
 from alertreview.rights import Service
@@ -136,13 +137,14 @@ class FakeWorklist(Service):
                 )
                 for i in range(6)
             ),
-            near_features=(
-                ("Troponin I, last value", 0.24),
-                ("Troponin I, slope over 24 h", 0.19),
-                (HOSTILE if self.app.hostile else "Heparin infusion, stopped in 24 h", 0.14),
-                ("Creatinine, last value", 0.11),
-                ("Haemoglobin, drop from base", 0.09),
-                ("ECG ordered in 24 h", 0.07),
+            reasons=ReasonWords(
+                (
+                    ReasonLine("Troponin I above 0.04 ng/mL", "0.41 ng/mL", 0.81, 0.06),
+                    ReasonLine(HOSTILE if self.app.hostile else "On Heparin", "yes", 0.64, 0.11),
+                    ReasonLine("Admitted for: Chest pain", "yes", 0.47, 0.12),
+                ),
+                "By these findings alone it would not be expected to be ordered without this one: "
+                "Troponin I above 0.04 ng/mL.",
             ),
             record_after=(f"{row.task_name} was {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
             lowest_scaled_score=self.page(filters, limit=1).lowest_scaled_score if filters else None,

@@ -138,7 +138,9 @@ def test_an_alert_explains_itself(open_page: OpenPage) -> None:
     assert "Support 0.90" in shown
     assert "ordered 41 h later" in shown
     figures = page.get("plotly_chart")
-    assert len(figures) == 4
+    assert len(figures) == 3
+    assert "Why it was expected" in shown
+    assert "0.41 ng/mL" in shown.replace("\\", "")
 
 
 def test_the_keys_of_an_alert_lead_to_its_neighbours_in_the_filtered_list(open_page: OpenPage) -> None:

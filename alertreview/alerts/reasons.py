@@ -1,0 +1,102 @@
+"""Reasons of an alert in words: findings, whether they hold here, and how often each goes with the decision."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from core.cohort.feature_layout import ADMISSION, UNIT
+from core.kinds import Kind
+from core.scoring.reasons import Finding, Reasons
+from core.vocabulary import Decision
+
+
+@dataclass(frozen=True)
+class ReasonLine:
+    """One finding that speaks for what was expected."""
+
+    finding: str
+    """ "Troponin I above 0.04 ng/mL", "on heparin"."""
+    here: str
+    """Of this patient: the value, "yes" or "no"."""
+    share_with: float
+    """Share of past days with the decision, among those with the finding."""
+    share_without: float
+    """The same among those without it."""
+
+
+@dataclass(frozen=True)
+class ReasonWords:
+    """The reasons of one alert."""
+
+    lines: tuple[ReasonLine, ...] = ()
+    """Strongest first; empty when no finding tells the decisions apart."""
+    counterfactual: str = ""
+    """The one change that would turn what was expected; empty when no single one does."""
+
+
+def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision, kind: Kind) -> ReasonWords:
+    """Return reasons in words.
+
+    Parameters
+    ----------
+    reasons : Reasons
+    dictionary : DataFrame
+        Feature dictionary of the import.
+    decision : Decision
+        The alert's; an omission was expected, a commission was not.
+    kind : Kind
+    """
+    lines = tuple(
+        ReasonLine(
+            _finding(reason.finding, dictionary),
+            _here(reason.finding, reason.here, reason.value, dictionary),
+            reason.share_with,
+            reason.share_without,
+        )
+        for reason in reasons.reasons
+    )
+    return ReasonWords(lines, _counterfactual(reasons, dictionary, decision, kind))
+
+
+def _counterfactual(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision, kind: Kind) -> str:
+    if reasons.counterfactual is None:
+        return ""
+    turned = f"would {'not ' if decision is Decision.OMISSION else ''}be expected to be {kind.words.done}"
+    change = "without" if reasons.counterfactual_here else "with"
+    return f"By these findings alone it {turned} {change} this one: {_finding(reasons.counterfactual, dictionary)}."
+
+
+def _finding(finding: Finding, dictionary: pd.DataFrame) -> str:
+    row = dictionary.iloc[finding.column]
+    source, aspect, unit = str(row["source"]), str(row["aspect"]), str(row["unit"])
+    if finding.threshold is None:
+        return {
+            "on_now": f"On {source}",
+            "measured_24h": f"{source} measured in the last 24 h",
+            "pending": f"{source} pending",
+            "ever": f"{source} before in this stay",
+            "is_female": "Female",
+            "previous_stays": "Was in this hospital before",
+            "admission": "Admitted for: " + str(row["name"]).removeprefix(f"{ADMISSION}: "),
+            "on_unit": "On " + str(row["name"]).removeprefix(f"{UNIT}: "),
+        }.get(aspect, str(row["name"]))
+    side = "below" if finding.below else "above"
+    limit = f"{side} {finding.threshold:g} {unit}".strip()
+    what = {
+        "last_value": source,
+        "change": f"{source}, last change",
+        "age_years": "Age",
+        "day_of_stay": "Day of stay",
+        "hours_since_admission": "Time since admission",
+        "hours_on_unit": "Time on the unit",
+    }.get(aspect, str(row["name"]))
+    return f"{what} {limit}"
+
+
+def _here(finding: Finding, holds: bool, value: float, dictionary: pd.DataFrame) -> str:
+    if finding.threshold is None:
+        return "yes" if holds else "no"
+    if np.isnan(value):
+        return "not measured"
+    return f"{value:.4g} {dictionary['unit'].iloc[finding.column]}".strip()

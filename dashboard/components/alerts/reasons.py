@@ -1,0 +1,31 @@
+"""Why a decision was expected, or not: what tells those with it from those without, at this patient's values."""
+
+import streamlit as st
+
+from alertreview.alerts.models import AlertDetail
+from core.vocabulary import Decision
+from dashboard import texts
+from dashboard.components import cards
+
+
+def reasons(detail: AlertDetail) -> None:
+    """Draw the card: a line for each reason with its two shares, and the change that would turn the expectation."""
+    row = detail.row
+    done = row.kind.words.done
+    title = "Why it was expected" if row.decision is Decision.OMISSION else "Why it was not expected"
+    with cards.card(title, f"share of past days {done}", height="stretch", key="reasons"):
+        if not detail.reasons.lines:
+            usual = texts.percent(detail.task_positive_share)
+            st.markdown(
+                cards.muted(f"No single finding tells past days apart. It was {done} on {usual} of all of them.")
+            )
+            return
+        table = [f"| Finding | {done} with | without | here |", "|:--|--:|--:|:--|"]
+        table += [
+            f"| {texts.plain(line.finding, 60)} | **{texts.percent(line.share_with)}** "
+            f"| {texts.percent(line.share_without)} | **{texts.plain(line.here, 24)}** |"
+            for line in detail.reasons.lines
+        ]
+        st.markdown("\n".join(table))
+        if detail.reasons.counterfactual:
+            st.markdown(f":small[{cards.muted(texts.plain(detail.reasons.counterfactual, 300))}]")
