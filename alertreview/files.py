@@ -1,5 +1,7 @@
 """Files and folders that are complete or absent, arrays on disk, and the data files of the program."""
 
+import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -14,6 +16,9 @@ from numpy.typing import NDArray
 
 from core.errors import SourceError
 
+CHECKSUMS = "checksums.json"
+"""Checksums of the other files of a folder; its own is in the audit trail."""
+_RESTORE = "Stop and restore the folder from the last verified backup, or import and score again."
 _READING = RLock()
 _HERE = Path(__file__).resolve().parent
 
@@ -80,6 +85,67 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def write_checksums(folder: Path) -> str:
+    """Write the checksums of all files of a folder into it, unless they are there and right.
+
+    Returns
+    -------
+    str
+        Checksum of the written file; `check_files` wants it.
+
+    Raises
+    ------
+    SourceError
+        If the file cannot be written, or the folder has checksums that do not fit.
+    """
+    path = folder / CHECKSUMS
+    if path.exists():
+        check_files(folder, sha256_of(path))
+        return sha256_of(path)
+    content = json.dumps(_checksums(folder), indent=1, sort_keys=True, ensure_ascii=False)
+    with replacing(path) as temporary:
+        temporary.write_text(content, encoding="utf-8")
+        temporary.chmod(0o600)
+        sync(temporary)
+    return sha256_of(path)
+
+
+def check_files(folder: Path, checksum: str) -> None:
+    """Compare all files of a folder with the checksums that `write_checksums` wrote.
+
+    Raises
+    ------
+    SourceError
+        If a file is missing, new or not as it was written; it is named.
+    """
+    try:
+        if sha256_of(folder / CHECKSUMS) != checksum:
+            raise SourceError(f"{folder / CHECKSUMS} is not as it was written. {_RESTORE}")
+        known = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+        found = _checksums(folder)
+    except OSError as error:
+        raise SourceError(f"{error.filename or folder}: cannot be read ({error.strerror}). {_RESTORE}") from None
+    for name in sorted({*known, *found}):
+        if name not in found:
+            raise SourceError(f"{folder / name} is missing. {_RESTORE}")
+        if known.get(name) != found[name]:
+            raise SourceError(f"{folder / name} is not as it was written. {_RESTORE}")
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): sha256_of(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != CHECKSUMS
+    }
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from core.errors import StoreError
 from db.connection.engine import canonical_json, take_turn_at_trail
 from db.models import AuditEvent
 from db.models.base import make_records
-from db.queries.reading import Repository, select_records
+from db.queries.reading import Repository, given, select_records
 from db.queries.seals import Seals, all_seals, compare, has_marks, put_seals, take_seals
 
 GENESIS = "0" * 64
@@ -23,6 +23,11 @@ SEALED = "records sealed"
 """Act of the program: sealing what no act has sealed."""
 SEALS = "sealed"
 """Key of the seals in the details of a row."""
+CHECKSUM = "files"
+"""Key of the checksum of files in the details of a row."""
+_BY_OBJECT = (
+    select_records(AuditEvent).where(AuditEvent.object == given("thing")).order_by(AuditEvent.sequence.desc()).limit(1)
+)
 _MARKED = f'"{SEALS}":{{'
 _SEALS_AT_ONCE = 1_000
 _LAST = sa.select(AuditEvent.sequence, AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
@@ -109,6 +114,11 @@ class AuditTrail(Repository):
         if actor:
             statement = statement.where(AuditEvent.actor == actor)
         return self._all(AuditEvent, statement)
+
+    def checksum(self, thing: str) -> str | None:
+        """Return the checksum of the files of an import or a run that its newest such row holds, None without any."""
+        rows = self._all(AuditEvent, _BY_OBJECT.where(AuditEvent.details.contains(f'"{CHECKSUM}":')), thing_=thing)
+        return str(json.loads(rows[0].details)[CHECKSUM]) if rows else None
 
     def actions(self) -> list[str]:
         """Return every kind of act there is, in alphabetical order."""

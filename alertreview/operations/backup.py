@@ -25,6 +25,7 @@ from alertreview.operations.backup_manifest import (
     write_manifest,
     writing,
 )
+from alertreview.records.import_site import checked_folder
 from alertreview.reports.signing import content_hash
 from alertreview.settings import Clock, Settings
 from core.errors import InvalidInputError, StoreError
@@ -95,6 +96,9 @@ class Backups:
                 # The database first: an import's folder is complete before its row, so every row has its folder.
                 held = copy_database(database, folder)
                 former = next(iter(reversed(list_backups(parent))), None)
+                with database.read() as uow:
+                    for name in held.snapshot_folders:
+                        checked_folder(self._settings, uow, name)
                 for name in held.snapshot_folders:
                     self._copy_snapshot(name, folder, former)
                 write_manifest(database, folder, held, now, with_snapshots=True)
@@ -200,6 +204,9 @@ def verify_backup(
             examine(url)
             with Database(url) as database:
                 _require_same(database, manifest)
+                with database.read() as uow:
+                    for name in manifest.contents.snapshot_folders if manifest.with_snapshots else ():
+                        checked_folder(Settings(folder, url), uow, name)
                 reports = _reports(Settings(folder, url), database) if manifest.with_snapshots else {}
     _require_same_reports(backup, reports)
     write_json(

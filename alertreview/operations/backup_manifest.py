@@ -1,7 +1,6 @@
 """The folder of a backup: how files get into it, and a manifest with their checksums."""
 
 import filecmp
-import hashlib
 import json
 import os
 import shutil
@@ -15,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from alertreview import __version__
-from alertreview.files import becoming, replacing, sync
+from alertreview.files import becoming, replacing, sha256_of, sync
 from core.errors import DatabaseUnavailableError, InvalidInputError
 from db.database import Database
 from db.maintenance.copies import SQLITE_COPY, Contents, copy_name, examine, write_copy
@@ -106,12 +105,6 @@ def check_files(folder: Path, manifest: BackupManifest) -> None:
             raise InvalidInputError(
                 f"The backup {folder} is damaged: {file.path} is not as it was written. Use another backup."
             )
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

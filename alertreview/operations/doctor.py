@@ -11,7 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from alertreview.files import check_files
 from alertreview.operations.backup import list_backups
+from alertreview.records.import_site import checked_folder
 from alertreview.settings import Settings
 from core.errors import AlertReviewError
 from db.database import Database
@@ -209,7 +211,16 @@ def _imports(settings: Settings, database: Database) -> Iterator[Finding]:
         text = f"The folders of these imports are gone: {', '.join(missing)}. Restore them from a backup."
         yield Finding(Level.PROBLEM, "imports", text)
     else:
-        yield Finding(Level.GOOD, "imports", f"{len(snapshots)}, all in their place")
+        with database.read() as uow:
+            for row in snapshots:
+                checked_folder(settings, uow, row.folder)
+        yield Finding(Level.GOOD, "imports", f"{len(snapshots)}, all in their place and as they were written")
+    with database.read() as uow:
+        kept = {run.id: settings.learned / run.model_folder for run in uow.runs.published() if run.model_folder}
+        checksums = {folder: uow.audit.checksum(f"run {run_id}") for run_id, folder in kept.items() if folder.is_dir()}
+    for folder, checksum in checksums.items():
+        if checksum is not None:
+            check_files(folder, checksum)
     for zone in sorted({row.site_timezone for row in snapshots}):
         try:
             ZoneInfo(zone)

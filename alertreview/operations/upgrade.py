@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from alertreview.operations.backup_manifest import backup_name, copy_database, new_backup, write_manifest
+from alertreview.records.import_site import seal_former_imports
 from alertreview.settings import Settings, now
 from core.errors import AlertReviewError
 from db import schema
@@ -42,6 +43,7 @@ def upgrade_site(settings: Settings, database: Database, now: datetime, *, backu
     if backup and state.is_ours and state.revision is not None and state.revision < schema.head():
         copy = _copy(settings, database, f"{BEFORE_UPGRADE}-{state.revision}", now)
     database.upgrade()
+    seal_former_imports(settings, database)
     return copy
 
 

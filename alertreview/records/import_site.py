@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from alertreview.files import preset_paths
+from alertreview.files import check_files, preset_paths, write_checksums
 from alertreview.records.importing import import_snapshot, read_records, second_half
 from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import Snapshot, read_snapshot
@@ -25,8 +25,10 @@ from core.events.import_report import ImportReport
 from core.events.parts import gathered
 from core.events.stream import of_kind
 from core.kinds import EventKind, Kind
+from db.audit import CHECKSUM
 from db.database import Database
 from db.models import CohortSnapshot, Instance, Task
+from db.unit_of_work import UnitOfWork
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def import_records(
             progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
 
     if add:
-        former = read_snapshot(settings.snapshots / _last_folder(database))
+        former = read_snapshot(_last_folder(settings, database))
         extended = extend_snapshot(former, source, format=source_format, mapping=mapping, schema=schema, progress=tell)
         folder = write_snapshot(
             extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts
@@ -205,6 +207,7 @@ def import_records(
         )
         folder, report = imported.folder, imported.report
     snapshot = read_snapshot(folder)
+    checksum = write_checksums(folder)
     with database.write() as uow:
         if uow.snapshots.by_hash(snapshot.content_hash) is not None:
             return ImportOutcome(folder, report, unchanged=True)
@@ -223,18 +226,45 @@ def import_records(
             _instances(snapshot),
             _tasks(snapshot),
         )
-        details = {"format": source_format, "added": add}
+        details = {"format": source_format, "added": add, CHECKSUM: checksum}
         uow.audit.append(datetime.now(UTC), "command line", "records imported", f"import {folder.name}", details)
         uow.commit()
     return ImportOutcome(folder, report, unchanged=False)
 
 
-def _last_folder(database: Database) -> str:
+def _last_folder(settings: Settings, database: Database) -> Path:
     with database.read() as uow:
         last = uow.snapshots.latest()
-    if last is None:
-        raise NotFoundError("There is no import to add to. Import the first records without --add.")
-    return last.folder
+        if last is None:
+            raise NotFoundError("There is no import to add to. Import the first records without --add.")
+        return checked_folder(settings, uow, last.folder)
+
+
+def seal_former_imports(settings: Settings, database: Database) -> None:
+    """Write the checksums of imports that a former version wrote without."""
+    with database.read() as uow:
+        former = [one.folder for one in uow.snapshots.all() if uow.audit.checksum(f"import {one.folder}") is None]
+    sealed = {
+        name: write_checksums(settings.snapshots / name) for name in former if (settings.snapshots / name).is_dir()
+    }
+    with database.write() as uow:
+        for name, checksum in sealed.items():
+            uow.audit.append(datetime.now(UTC), "program", "files sealed", f"import {name}", {CHECKSUM: checksum})
+        uow.commit()
+
+
+def checked_folder(settings: Settings, uow: UnitOfWork, name: str) -> Path:
+    """Return the folder of an import, its files compared with their checksums.
+
+    Raises
+    ------
+    SourceError
+        If a file is missing or not as it was written.
+    """
+    checksum = uow.audit.checksum(f"import {name}")
+    if checksum is not None:
+        check_files(settings.snapshots / name, checksum)
+    return settings.snapshots / name
 
 
 def _instances(snapshot: Snapshot) -> Iterator[Instance]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from alertreview import __version__
 from alertreview.alerts.alert_lists import judged_study
 from alertreview.alerts.lines import find_run
+from alertreview.records.import_site import checked_folder
 from alertreview.records.snapshots import Snapshot, read_snapshot
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.ranking import TopDecisions
@@ -149,7 +150,7 @@ def _open(settings: Settings, uow: UnitOfWork, run_id: RunId | None) -> RunToVar
     cases, labels, study = _judged(uow, run)
     return RunToVary(
         run=run,
-        snapshot=read_snapshot(settings.snapshots / uow.snapshots.get(run.snapshot_id).folder),
+        snapshot=read_snapshot(checked_folder(settings, uow, uow.snapshots.get(run.snapshot_id).folder)),
         tasks=tasks,
         folds=uow.runs.fold_of_row(run.id),
         parameters=_parameters(run.parameters),

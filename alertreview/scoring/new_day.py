@@ -14,6 +14,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from alertreview import __version__
+from alertreview.files import check_files
 from alertreview.records.snapshots import Snapshot
 from alertreview.scoring.publish import ScoredImport, last_import, write_run
 from alertreview.scoring.score_site import ScoringOutcome, StoredPast, outcome_of
@@ -105,7 +106,12 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
 def _open(settings: Settings, database: Database, run: ScoringRun) -> BaseRun:
     known = {field.name for field in fields(ScoringParameters)}
     parameters = ScoringParameters(**{name: value for name, value in run.parameters.items() if name in known})
-    learned = open_learned(settings.learned / run.model_folder, parameters)
+    with database.read() as uow:
+        checksum = uow.audit.checksum(f"run {run.id}")
+    folder = settings.learned / run.model_folder
+    if checksum is not None and folder.is_dir():
+        check_files(folder, checksum)
+    learned = open_learned(folder, parameters)
     with database.read() as uow:
         keys = {task.id: task.task_key for task in uow.snapshots.tasks(run.snapshot_id)}
         summaries = {(keys[one.task_id], one.scorer): one for one in uow.runs.task_results(run.id)}

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
+from alertreview.records.import_site import checked_folder
 from alertreview.records.snapshots import Snapshot, read_snapshot
 from alertreview.scoring.ranking import VALUES, TopDecisions
 from alertreview.scoring.splits import FoldOfRow
@@ -17,6 +18,7 @@ from core.errors import NotFoundError
 from core.events.stays import HOURS_IN_WINDOW
 from core.scoring.scores import ScoredTasks, TaskScores
 from core.vocabulary import InstanceId
+from db.audit import CHECKSUM
 from db.database import Database
 from db.maintenance.bulk import store_alerts, store_task_results
 from db.models import Alert, CohortSnapshot, ScoringRun, Task, TaskResult
@@ -52,6 +54,8 @@ def last_import(settings: Settings, database: Database) -> ScoredImport:
     ------
     NotFoundError
         If nothing was imported yet.
+    SourceError
+        If a file of the import is not as it was written.
     """
     with database.read() as uow:
         stored = uow.snapshots.latest()
@@ -59,11 +63,18 @@ def last_import(settings: Settings, database: Database) -> ScoredImport:
             raise NotFoundError("There is nothing to score: import health records first (alertreview import SOURCE).")
         tasks = uow.snapshots.tasks(stored.id)
         instance_ids = uow.snapshots.instance_ids(stored.id)
-    return ScoredImport(stored, read_snapshot(settings.snapshots / stored.folder), tasks, instance_ids)
+        folder = checked_folder(settings, uow, stored.folder)
+    return ScoredImport(stored, read_snapshot(folder), tasks, instance_ids)
 
 
 def write_run(
-    database: Database, scored: ScoredImport, run: ScoringRun, folds: FoldOfRow, results: Iterable[TaskResult]
+    database: Database,
+    scored: ScoredImport,
+    run: ScoringRun,
+    folds: FoldOfRow,
+    results: Iterable[TaskResult],
+    *,
+    checksum: str = "",
 ) -> WrittenRun:
     """Store results as they come, then the lists of every scorer, and publish.
 
@@ -77,6 +88,8 @@ def write_run(
         As in `db.repositories.runs.Runs.start`.
     results : iterable of TaskResult
         By ascending task column, for each all scorers; consumed once, one at a time.
+    checksum : str
+        Of the files of what the run learned; empty when it kept nothing.
 
     Returns
     -------
@@ -110,7 +123,9 @@ def write_run(
     with database.write() as uow:
         own = floors.pop(run.scorer)
         published = uow.runs.publish(run_id, published_at=now, floors=own, other_floors=floors, results_seal=seal)
-        details = {"scorer": run.scorer, "tasks": published.n_tasks_scored}
+        details: dict[str, Any] = {"scorer": run.scorer, "tasks": published.n_tasks_scored}
+        if checksum:
+            details[CHECKSUM] = checksum
         uow.audit.append(now, "command line", "run published", f"run {run_id}", details)
         uow.commit()
     return WrittenRun(published, reasons)

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from alertreview import __version__
+from alertreview.files import write_checksums
 from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import ScoredImport, WrittenRun, assemble_tasks, last_import, write_run
 from alertreview.scoring.resume import ScoringCheckpoint, ScoringRequest
@@ -206,7 +207,9 @@ def score_site(
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
         model_folder = _keep_learned(settings, site, folds, split, cache.name, scored)
         run = _new_run(site, request, split, parameters, folds, model_folder)
-        written = write_run(database, site, run, folds, _results(site, folds, request, scored))
+        checksum = write_checksums(settings.learned / model_folder) if model_folder else ""
+        results = _results(site, folds, request, scored)
+        written = write_run(database, site, run, folds, results, checksum=checksum)
         cache.discard()
         _discard_old(settings, database)
     return outcome_of(site, written, started, n_folds=len(scored))
