@@ -23,6 +23,7 @@ from core.events.append import merge_events
 from core.events.facts import digest_of, sorted_facts
 from core.events.import_report import ImportReport
 from core.events.parts import gathered
+from core.events.spelling import unit_spelling
 from core.events.stream import of_kind
 from core.kinds import EventKind, Kind
 from db.audit import CHECKSUM
@@ -127,7 +128,7 @@ def _units(events: pd.DataFrame) -> dict[str, str]:
     """Units that items already have: the next day's records must not change them."""
     rows = events[of_kind(events, [EventKind.LAB_RESULT, EventKind.OBSERVATION]) & (events["unit"] != "").to_numpy()]
     first = rows[["item", "unit"]].drop_duplicates("item").astype("str")
-    return dict(zip(first["item"], first["unit"], strict=True))
+    return {item: unit_spelling(unit) for item, unit in zip(first["item"], first["unit"], strict=True)}
 
 
 _PROGRESS_STEPS = 1000

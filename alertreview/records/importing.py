@@ -200,6 +200,8 @@ def read_records(
         progress("reading", 0.9 * _SHARE_READ * min(n_read / opened.n_rows, 1.0) if opened.n_rows else 0.0)
     for sentence in opened.remarks:
         builder.remark(sentence)
+    for finding in opened.findings:
+        builder.find(finding)
     stream, counts = builder.finish_parts()
     progress("reading", _SHARE_READ)
     splits = {_patient(site, subject): split for subject, split in opened.splits.items()}

@@ -11,7 +11,8 @@ from core.events.code_book import CodeBook, Subjects, ranked
 from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, doubted
 from core.events.mapping import SiteMapping
 from core.events.parts import Spill, StoredStream, Vocabulary
-from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units, numbers_in_texts
+from core.events.spelling import COMMA, DOUBTFUL, numbers_in_texts
+from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
 from core.kinds import VALUE_EVENTS, EventKind, Kind
 
 HashArray = npt.NDArray[np.uint64]
@@ -142,7 +143,7 @@ class Settling:
     Attributes
     ----------
     cleaner : ValueCleaner
-    n_duplicates, n_from_text, n_future : int
+    n_duplicates, n_from_text, n_future, n_commas, n_doubtful_numbers, n_respelled_units : int
     doubted : dict from `SENTINEL` and `FAR` to Counter of code numbers
     doubted_rows : dict from `SENTINEL` and `FAR` to list of int
         Numbers of some rows whose times were doubted.
@@ -177,13 +178,17 @@ class Settling:
         )
         self._no_unit = place[""]
         all_texts, self._rank_of_text = ranked(texts)
-        self._number_of_text = numbers_in_texts(all_texts)
+        self._number_of_text, self._written_as = numbers_in_texts(all_texts)
         self._kind_of_code = book.kinds()
         self._vocabulary = Vocabulary(items, all_units, all_texts, all_names, name_of_item, [])
         self._asked = np.zeros((len(EventKind), len(items)), dtype=bool)
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
+        self._is_respelled = np.array(
+            [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]
+        )
         self.n_duplicates = self.n_from_text = self.n_future = self._n_events = 0
+        self.n_commas = self.n_doubtful_numbers = self.n_respelled_units = 0
         self.doubted: dict[int, Counter[int]] = {SENTINEL: Counter(), FAR: Counter()}
         self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: []}
 
@@ -255,6 +260,10 @@ class Settling:
         text = self._rank_of_text[rows["text"].to_numpy()]
         is_value = np.isin(kind, [each.number for each in VALUE_EVENTS])
         value, n_filled = fill_from_texts(rows["value"].to_numpy(), self._number_of_text[text], is_value)
+        is_bare = is_value & np.isnan(rows["value"].to_numpy())
+        self.n_commas += int((is_bare & (self._written_as[text] == COMMA)).sum())
+        self.n_doubtful_numbers += int((is_bare & (self._written_as[text] == DOUBTFUL)).sum())
+        self.n_respelled_units += int(self._is_respelled[rows["unit"].to_numpy()].sum())
         value, unit = self.cleaner.look(value, item, self._units(codes, rows["unit"].to_numpy()), is_value)
         self.n_from_text += n_filled
         self._n_events += len(rows)

@@ -12,6 +12,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, normalise
+from core.events.spelling import tidy
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind
 
 UNKNOWN = "code that no rule of the mapping recognises"
@@ -56,6 +57,7 @@ def recognise(code: str, mapping: SiteMapping) -> Recognised:
     -------
     Recognised
     """
+    code = tidy(code)
     for pattern, rule in mapping.compiled_rules:
         match = pattern.fullmatch(code)
         if match is None:
@@ -285,6 +287,7 @@ class Subjects:
     def __init__(self) -> None:
         self._numbers: dict[int | str, int] = {}
         self.n_rows = np.zeros(0, dtype=np.int64)
+        self.n_respelled = 0
 
     @property
     def names(self) -> Sequence[int | str]:
@@ -292,7 +295,7 @@ class Subjects:
         return list(self._numbers)
 
     def numbers(self, column: npt.NDArray[np.generic]) -> npt.NDArray[np.int32]:
-        """Numbers of a column of identifiers, each row counted.
+        """Numbers of a column of identifiers, each row counted; texts in their one spelling.
 
         Parameters
         ----------
@@ -304,7 +307,10 @@ class Subjects:
         """
         codes, unique = pd.factorize(column)
         known = self._numbers
-        found = np.array([known.setdefault(each, len(known)) for each in unique.tolist()], dtype=np.int32)
+        names = [tidy(each) if isinstance(each, str) else each for each in unique.tolist()]
+        found = np.array([known.setdefault(each, len(known)) for each in names], dtype=np.int32)
+        respelled = np.array([new != old for new, old in zip(names, unique.tolist(), strict=True)], dtype=bool)
+        self.n_respelled += int(respelled[codes].sum()) if respelled.any() else 0
         numbers: npt.NDArray[np.int32] = found[codes]
         counts = np.bincount(numbers, minlength=len(known))
         counts[: len(self.n_rows)] += self.n_rows

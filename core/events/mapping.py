@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
+from core.events.spelling import tidy, unit_spelling
 from core.kinds import ITEM_WORDS, EventKind, Kind
 from core.vocabulary import SNAPSHOT_HOUR
 
@@ -38,7 +39,7 @@ def normalise(text: str, *, keep_case: bool = False) -> str:
     >>> normalise(" Sodium Chloride 0.9%  Flush ")
     'sodium chloride 0.9% flush'
     """
-    squeezed = " ".join(text.split())
+    squeezed = tidy(text)
     return squeezed if keep_case else squeezed.casefold()
 
 
@@ -74,6 +75,7 @@ def _checked_item_word(word: str) -> str:
 
 
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
+UnitText = Annotated[str, AfterValidator(unit_spelling)]
 CheckName = Annotated[str, AfterValidator(_checked_check)]
 
 
@@ -114,8 +116,8 @@ class UnitConversion(_Strict):
     """``value_in_to = value * factor + offset``."""
 
     item: str
-    from_unit: str
-    to_unit: str
+    from_unit: UnitText
+    to_unit: UnitText
     factor: float = 1.0
     offset: float = 0.0
 
@@ -226,7 +228,7 @@ class SiteMapping(_Strict):
     plausible: tuple[PlausibleRange, ...] = ()
     names: dict[str, str] = {}
     """Names for people, by item."""
-    units: dict[str, str] = {}
+    units: dict[str, UnitText] = {}
     """Units by item, where neither codes nor columns tell."""
     categories: tuple[Category, ...] = ()
     """Lab panels and drug classes."""
@@ -263,8 +265,11 @@ class SiteMapping(_Strict):
 
     def known_unit(self, unit: str) -> str:
         """Return a unit as the mapping spells it, "" where it says nothing."""
-        squeezed = " ".join(unit.split())
-        return "" if squeezed in self.unknown_units else self.unit_aliases.get(squeezed, squeezed)
+        squeezed = tidy(unit)
+        if squeezed in self.unknown_units:
+            return ""
+        spelled = unit_spelling(squeezed)
+        return unit_spelling(self.unit_aliases.get(squeezed, self.unit_aliases.get(spelled, spelled)))
 
     def patient_id(self, subject: int | str) -> str:
         """Pseudonym as people see it: ``SIM-0412`` for subject 412 with prefix ``SIM-`` and 4 digits.

@@ -112,6 +112,7 @@ class Check:
     examples: tuple[str, ...] = ()
 
 
+_NEVER = float("inf")
 RULES = (
     Rule(
         "sentinel_dates",
@@ -154,6 +155,25 @@ RULES = (
         "patients have more than 5 % of all instances and ten times as many as the median patient",
         "The alerts are mostly about one patient.",
         Bounds(0, 0),
+    ),
+    Rule(
+        "unread_files",
+        "files of the source were not read",
+        "Patients and decisions in them do not exist for the program.",
+        Bounds(0, _NEVER),
+        of_count=True,
+    ),
+    Rule(
+        "respelled",
+        "rows were read in another spelling",
+        "What was one thing under several spellings is one thing; look whether it should be.",
+        Bounds(0, _NEVER),
+    ),
+    Rule(
+        "doubtful_numbers",
+        "results are numbers such as 1,234, which may be thousands or decimals; they have no value",
+        "Features of these labs are missing.",
+        Bounds(0, 0.1),
     ),
     Rule(
         "midnight_times",

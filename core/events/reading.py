@@ -9,13 +9,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.cleaning import RowHashes, Settling, decision_marks
-from core.events.code_book import CodeBook, Subjects, Words
+from core.events.code_book import CodeBook, Subjects, Words, ranked
 from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL
 from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
 from core.events.plausibility import Finding
+from core.events.spelling import tidy
 from core.kinds import EventKind
 
 NO_CODE = "row without a code"
@@ -73,10 +74,16 @@ class StreamBuilder:
         self._n_rows = self._n_without_code = self._n_not_finite = 0
         self._without_time: Counter[int] = Counter()
         self._remarks: list[str] = []
+        self._findings: list[Finding] = []
+        self._n_respelled_codes = 0
 
     def remark(self, sentence: str) -> None:
         """Add a sentence to the report."""
         self._remarks.append(sentence)
+
+    def find(self, finding: Finding) -> None:
+        """Add what the source found while it was opened or read."""
+        self._findings.append(finding)
 
     def add(self, chunk: pd.DataFrame) -> None:
         """Recognise one chunk.
@@ -99,7 +106,7 @@ class StreamBuilder:
         places = self._n_places + chunk.index.to_numpy(dtype=np.int64)
         self._n_places = int(places.max()) + 1
         chunk = chunk.reset_index(drop=True)
-        code = chunk["code"].astype("category").cat.remove_unused_categories()
+        code = self._tidied(chunk["code"])
         numbers = np.append(self._book.ids_of(code.cat.categories.astype(str)), -1)
         ids = numbers[code.cat.codes.to_numpy()]
         self._book.count(ids[ids >= 0])
@@ -117,6 +124,21 @@ class StreamBuilder:
             compact = self._compact(chunk[keep], ids[keep], kinds[keep], hashes[keep])
             self._arrived.put(self._n_chunks, compact.assign(row=places[keep]))
             self._n_chunks += 1
+
+    def _tidied(self, column: pd.Series) -> pd.Series:
+        """Return codes in their one spelling, and count the rows that had another."""
+        found = column.astype("category").cat.remove_unused_categories()
+        texts = found.cat.categories.astype(str)
+        new = [tidy(text) for text in texts]
+        changed = np.array([a != b for a, b in zip(new, texts, strict=True)], dtype=bool)
+        if not changed.any():
+            return found
+        codes = found.cat.codes.to_numpy()
+        self._n_respelled_codes += int(np.append(changed, False)[codes].sum())
+        different, place = ranked(new)
+        return pd.Series(
+            pd.Categorical.from_codes(np.append(place, -1)[codes], categories=pd.Index(different, dtype="str"))
+        )
 
     def _place(self, number: int) -> str:
         """Say where a row stands."""
@@ -218,21 +240,39 @@ class StreamBuilder:
             n_numbers_from_text=settling.n_from_text,
             n_not_finite=self._n_not_finite,
             remarks=tuple(self._remarks),
-            findings=self._findings(settling, stream.n_events),
+            findings=(*self._findings, *self._doubts(settling, stream.n_events)),
         )
 
     def facts(self, patients: Collection[str]) -> Iterator[pd.DataFrame]:
         """Return the facts of some patients, once, after all rows were added; see `FactCollector.parts`."""
         return self._facts.parts(self._mapping, patients)
 
-    def _findings(self, settling: Settling, n_events: int) -> tuple[Finding, ...]:
-        doubts = [
+    def _doubts(self, settling: Settling, n_events: int) -> list[Finding]:
+        respelled = (
+            ("identifiers", self._subjects.n_respelled),
+            ("codes", self._n_respelled_codes),
+            ("units", settling.n_respelled_units),
+            ("numbers with a decimal comma", settling.n_commas),
+        )
+        return [
+            *(
+                Finding(
+                    name,
+                    settling.doubted[reason].total(),
+                    n_events,
+                    tuple(map(self._place, settling.doubted_rows[reason])),
+                )
+                for name, reason in (("sentinel_dates", SENTINEL), ("far_dates", FAR))
+            ),
+            Finding("future_events", settling.n_future, n_events),
             Finding(
-                name, settling.doubted[reason].total(), n_events, tuple(map(self._place, settling.doubted_rows[reason]))
-            )
-            for name, reason in (("sentinel_dates", SENTINEL), ("far_dates", FAR))
+                "respelled",
+                sum(n for _, n in respelled),
+                self._n_rows,
+                tuple(f"{what} in {n:,} rows" for what, n in respelled if n),
+            ),
+            Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
         ]
-        return (*doubts, Finding("future_events", settling.n_future, n_events))
 
     def _dropped(self, settling: Settling) -> tuple[Dropped, ...]:
         out = self._book.dropped()

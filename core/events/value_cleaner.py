@@ -1,6 +1,5 @@
 """Numbers of results freed of sentinels and impossible values and brought to one unit per item, part by part."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -177,48 +176,6 @@ class ValueCleaner:
 
 def _n_others(others: Iterable[tuple[str, int]]) -> int:
     return sum(n for _, n in others)
-
-
-_NUMBER = re.compile(r"\s*[<>]?=?\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*")
-
-
-def number_in_text(text: str) -> float:
-    """Read a number, also a censored one: the bound stands for the value.
-
-    Parameters
-    ----------
-    text : str
-        ``"4.1"``, ``"<0.01"``, ``">50"``; anything else ("HOLD", "1+") has no number.
-
-    Returns
-    -------
-    float
-        NaN when there is no number.
-
-    Examples
-    --------
-    >>> number_in_text("<0.01")
-    0.01
-    >>> number_in_text("1+")
-    nan
-    """
-    match = _NUMBER.fullmatch(text)
-    value = float(match.group(1)) if match else float("nan")
-    return value if np.isfinite(value) else float("nan")
-
-
-def numbers_in_texts(texts: Sequence[str]) -> FloatArray:
-    """Read the numbers of several texts; NaN where there is none.
-
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Returns
-    -------
-    array of float, shape (n_texts,)
-    """
-    return np.array([number_in_text(text) for text in texts], dtype=np.float64)
 
 
 def fill_from_texts(value: FloatArray, found: FloatArray, wanted: npt.NDArray[np.bool_]) -> tuple[FloatArray, int]:

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from core.events.mapping import SiteMapping
+from core.events.plausibility import Finding
 
 CHUNK_ROWS = 500_000
 
@@ -33,6 +34,8 @@ class Source:
         The source says that no real patient stands behind it.
     remarks : list of str
         Sentences for the import report; may grow while chunks are read.
+    findings : list of Finding
+        For the checks of the import; may grow while chunks are read.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Source:
     splits: dict[str, str] = field(default_factory=dict)
     simulated: bool = False
     remarks: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -108,3 +112,8 @@ def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:
     if zone is not None:
         times = times.dt.tz_convert(mapping.timezone).dt.tz_localize(None)
     return times.astype("datetime64[us]")
+
+
+def unread(names: list[str]) -> list[Finding]:
+    """Return the finding that names the files of a source that were not read."""
+    return [Finding("unread_files", len(names), 0, tuple(names))]

@@ -1,6 +1,6 @@
 """Cells of text tables and database rows as whole numbers, times and numbers, with errors that name the row."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from alertreview.records.sources.base import microseconds, site_time
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
+from core.events.spelling import TIME_SPELLINGS, shape_of, tidy, time_in_text
 
 NO_ID = -(2**63)
 """Stands for a missing identifier; no source uses the smallest 64-bit number."""
@@ -68,7 +69,7 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
     Parameters
     ----------
     column : Array
-        Texts in ISO 8601 ("2026-02-28", "2026-02-28 06:15", "2026-02-28T06:15:00+01:00"), dates or timestamps.
+        Texts as `core.events.spelling.time_in_text` reads them, dates or timestamps.
     mapping : SiteMapping
     where, name : str
     first_row : int
@@ -88,28 +89,31 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
         except (pa.ArrowException, ValueError, OverflowError):
             raise SourceError(f"{where}: column {name!r} holds no times, or one outside the calendar.") from None
     encoded = column.dictionary_encode()
-    texts = pd.Series(encoded.dictionary.to_pylist(), dtype="str").str.strip()
+    texts = [tidy(text or "") for text in encoded.dictionary.to_pylist()]
     parsed = _parse(texts, mapping)
-    bad = np.flatnonzero((parsed.isna() & (texts != "")).to_numpy())
+    bad = np.flatnonzero(parsed.isna().to_numpy() & np.array([text != "" for text in texts], dtype=bool))
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     if len(bad):
-        row = first_row + int(np.flatnonzero(np.isin(codes, bad))[0])
+        at = int(np.flatnonzero(np.isin(codes, bad))[0])
         raise SourceError(
-            f"{where}: row {row:,}, column {name!r}: is no time in ISO 8601 such as 2026-02-28 06:15. Correct the cell."
+            f"{where}: row {first_row + at:,}, column {name!r}: {shape_of(texts[codes[at]])!r} (each 9 is a digit) is "
+            f"no time in ISO 8601, such as {TIME_SPELLINGS}. Correct the cell."
         )
     values = np.append(parsed.to_numpy(dtype="datetime64[us]"), np.datetime64("NaT", "us"))
     return pd.Series(values[codes])
 
 
-def _parse(texts: pd.Series, mapping: SiteMapping) -> pd.Series:
-    has_zone = texts.str.contains(r"\d(?:Z|[+-]\d{2}:?\d{2})$", regex=True, na=False) & texts.str.contains(
-        ":", na=False
-    )
-    out = pd.Series(np.full(len(texts), np.datetime64("NaT", "us")), index=texts.index)
-    for rows, utc in ((has_zone, True), (~has_zone, False)):
-        if rows.any():
-            parsed = pd.to_datetime(texts[rows], format="ISO8601", errors="coerce", utc=utc)
-            out[rows] = site_time(parsed, mapping)
+def _parse(texts: Sequence[str], mapping: SiteMapping) -> pd.Series:
+    """Return site times, missing where a text is no time."""
+    read = [time_in_text(text) or ("", None) for text in texts]
+    local = pd.to_datetime(pd.Series([iso for iso, _ in read], dtype="str"), format="ISO8601", errors="coerce")
+    local = local.astype("datetime64[us]")
+    offset = np.array([seconds or 0 for _, seconds in read], dtype="timedelta64[s]")
+    has_zone = np.array([seconds is not None for _, seconds in read], dtype=bool)
+    out = site_time(local, mapping)
+    if has_zone.any():
+        utc = pd.Series(local.to_numpy()[has_zone] - offset[has_zone]).dt.tz_localize("UTC")
+        out[has_zone] = site_time(utc, mapping).to_numpy()
     return out
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Format, Source
-from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files
+from alertreview.records.sources.base import Format, Source, unread
+from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files, unread_files
 from core.errors import SourceError
 from core.events.mapping import CsvColumns, SiteMapping
+from core.events.spelling import number_in_text
 
 _ADVICE = "Name the columns in the site mapping under csv, or rename them in the file."
 _LATIN_1 = "is no UTF-8; it was read as Latin-1. Check names with accents."
@@ -46,7 +47,7 @@ def read(source: Path, mapping: SiteMapping) -> Source:
         for file, layout, named in zip(files, layouts, columns, strict=True):
             yield from _chunks(file, layout, named, mapping)
 
-    return Source(name=source.name, chunks=chunks(), remarks=remarks)
+    return Source(name=source.name, chunks=chunks(), remarks=remarks, findings=unread(unread_files(source)))
 
 
 def _files(source: Path) -> list[TextFile]:
@@ -64,7 +65,7 @@ def _columns(file: TextFile, layout: Layout, wanted: CsvColumns) -> dict[str, st
         if theirs.lower() in lower and theirs:
             out[ours] = lower[theirs.lower()]
         elif ours in ("patient", "time", "code"):
-            found = ", ".join(layout.columns)
+            found = ", ".join(name for name in layout.columns if not name.startswith("\0"))
             raise SourceError(f"{file.name}: lacks the column {theirs!r} for the {ours} (found: {found}). {_ADVICE}")
     return out
 
@@ -101,11 +102,12 @@ def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: Si
 
 
 def _either(first: pd.Categorical, second: object) -> pd.Series:
-    """Return the text, or else what is no number in the value column."""
+    """Return the text, or else what is no plain number in the value column; a number there in any spelling wins."""
     if not isinstance(second, pd.Categorical):
         return pd.Series(first)
-    texts = pd.Series(first).astype("object")
-    return texts.where(texts.notna(), pd.Series(second).astype("object")).astype("category")
+    texts, said = pd.Series(first).astype("object"), pd.Series(second).astype("object")
+    numeric = {each for each in second.categories if not np.isnan(number_in_text(each))}
+    return texts.where(texts.notna() & ~said.isin(numeric), said).astype("category")
 
 
 def code_counts(source: Path, csv_columns: CsvColumns) -> Counter[str]:

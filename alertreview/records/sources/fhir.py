@@ -33,7 +33,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
-from alertreview.records.sources.base import Format, Source
+from alertreview.records.sources.base import Format, Source, unread
 from alertreview.records.sources.fhir_elements import (
     Concept,
     WrongElementError,
@@ -52,8 +52,8 @@ from alertreview.records.sources.fhir_elements import (
     reference,
     text,
 )
-from alertreview.records.sources.ndjson import JsonObject, ndjson_files, objects
-from alertreview.records.sources.text_tables import TextFile
+from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_files, objects
+from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
 
@@ -124,6 +124,7 @@ def read(source: Path, mapping: SiteMapping) -> Source:
         descriptions=reader.names,
         simulated=reader.simulated,
         remarks=reader.remarks,
+        findings=unread(unread_files(source, is_ndjson)),
     )
 
 

@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, site_time
+from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, site_time, unread
+from alertreview.records.sources.text_tables import is_ignored, unread_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
+from core.events.spelling import tidy
 
 _NEEDED = ("subject_id", "time", "code")
 _ADVICE = "Give the folder of a MEDS data set (data/*.parquet, metadata/codes.parquet)."
@@ -42,7 +44,10 @@ def shards(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise SourceError(f"{folder} is no folder. {_ADVICE}")
-    found = sorted((folder / "data").rglob("*.parquet"))
+    data = folder / "data"
+    found = sorted(
+        path for path in data.rglob("*.parquet") if path.is_file() and not is_ignored(path.relative_to(data))
+    )
     if not found:
         raise SourceError(f"{folder} is no MEDS data set: there is no parquet file below {folder / 'data'}. {_ADVICE}")
     return found
@@ -83,6 +88,9 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         splits=_splits(folder / "metadata" / "subject_splits.parquet"),
         simulated=_says_simulated(folder / "metadata" / "dataset.json"),
         remarks=remarks,
+        findings=unread(
+            [f"data/{name}" for name in unread_files(folder / "data", lambda name: name.endswith(".parquet"))]
+        ),
     )
 
 
@@ -132,6 +140,7 @@ def _check_columns(path: Path) -> None:
     with _refusing_damage(path):
         schema = _open(path).schema_arrow
         names = list(schema.names)
+    _refuse_doubled(path, names)
     missing = [name for name in _NEEDED if name not in names]
     if missing:
         found = ", ".join(names) or "no column"
@@ -148,6 +157,12 @@ def _check_columns(path: Path) -> None:
             kind = schema.field(name).type
             if not (is_right(kind) or pa.types.is_null(kind)):
                 raise SourceError(f"{path}: column {name!r} holds {kind}; MEDS wants {words}. Convert the column.")
+
+
+def _refuse_doubled(path: Path, names: list[str]) -> None:
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise SourceError(f"{path}: the column {doubled!r} comes twice. Rename or drop one of them.")
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -238,6 +253,7 @@ def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame | None:
     if not path.exists():
         return None
     file = _open(path)
+    _refuse_doubled(path, list(file.schema_arrow.names))
     missing = [name for name in needed if name not in file.schema_arrow.names]
     if missing:
         raise SourceError(f"{path}: lacks the column {missing[0]!r}. Remove the file, or write it as MEDS says.")
@@ -253,7 +269,7 @@ def _descriptions(path: Path, remarks: list[str]) -> dict[str, str]:
     if table is None:
         return {}
     table = table.dropna()
-    return dict(zip(table["code"].astype("str"), table["description"].astype("str"), strict=True))
+    return dict(zip(map(tidy, table["code"].astype("str")), table["description"].astype("str"), strict=True))
 
 
 def _splits(path: Path) -> dict[str, str]:
@@ -261,6 +277,11 @@ def _splits(path: Path) -> dict[str, str]:
     if table is None:
         return {}
     table = table.dropna()
+    if pd.api.types.is_float_dtype(table["subject_id"]):
+        # Whole numbers that went through a float on their way; beyond 2^53 they are no longer the same.
+        if (table["subject_id"] % 1 != 0).any() or (table["subject_id"].abs() >= 2**53).any():
+            raise SourceError(f"{path}: column 'subject_id' holds numbers that are not whole. Write it as int64.")
+        table["subject_id"] = table["subject_id"].astype("int64")
     return dict(zip(table["subject_id"].astype("str"), table["split"].astype("str"), strict=True))
 
 

@@ -97,6 +97,7 @@ def read(source: Path | str, mapping: SiteMapping, schema: str | None = None) ->
         chunks=_Reader(tables, mapping, names).chunks(None),
         descriptions=names,
         remarks=tables.remarks,
+        findings=tables.findings,
     )
 
 

@@ -10,9 +10,11 @@ from urllib.parse import quote
 import pyarrow as pa
 import sqlalchemy as sa
 
+from alertreview.records.sources.base import unread
 from alertreview.records.sources.epoch import Unit, is_time, times_of, unit_of
-from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files
+from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files, unread_files
 from core.errors import SourceError
+from core.events.plausibility import Finding
 
 ROWS_PER_FETCH = 50_000
 _SQLITE = b"SQLite format 3\0"
@@ -32,6 +34,7 @@ class Tables(Protocol):
 
     name: str
     remarks: list[str]
+    findings: list[Finding]
 
     def columns(self, table: str) -> set[str]:
         """Return the columns of a table; empty if there is no such table."""
@@ -60,6 +63,9 @@ class CsvTables:
         self.name = source.name
         self.remarks: list[str] = []
         self._files = _tables_of(text_files(source), self.remarks)
+        read = {file.name for file in self._files.values()}
+        others = [file.name for file in text_files(source) if file.name not in read]
+        self.findings = unread([*unread_files(source), *others])
         self._layouts: dict[str, Layout] = {}
 
     def columns(self, table: str) -> set[str]:
@@ -170,6 +176,7 @@ class SqlTables:
         self.name = Path(self.name).name
         self.remarks: list[str] = []
         self._schema = schema
+        self.findings: list[Finding] = []
 
     def columns(self, table: str) -> set[str]:
         """Return the columns of a table; empty if there is no such table."""

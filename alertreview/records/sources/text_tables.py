@@ -1,20 +1,23 @@
 """Text tables (CSV) of any encoding, plain, gzipped or in a zip archive, read in batches with every cell as text."""
 
+import bz2
 import codecs
 import gzip
+import lzma
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, cast
 
 import pyarrow as pa
 from pyarrow import csv
 
 from core.errors import SourceError
+from core.events.spelling import tidy
 
 BLOCK_BYTES = 8 << 20
 MAX_MEMBER_BYTES = 64 << 30
@@ -22,6 +25,12 @@ MAX_RATIO = 500
 """Text shrinks 5 to 20 times; what shrinks 500 times is a bomb."""
 _BOMB_BYTES = 64 << 20
 """Small members may shrink as they like."""
+_PACKED: dict[str, Callable[[IO[bytes]], AbstractContextManager[object]]] = {
+    ".gz": lambda stream: gzip.GzipFile(fileobj=stream),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+"""Suffixes of packed files, and what unpacks them."""
 _DELIMITERS = (",", "\t", ";", "|")
 
 
@@ -54,7 +63,7 @@ class Layout:
     Parameters
     ----------
     columns : tuple of str
-        As the header has them.
+        As the header has them, trimmed; a name that begins with NUL stands for an empty one.
     encoding : str
     delimiter : str
     """
@@ -66,14 +75,45 @@ class Layout:
 
 def _stem(name: str) -> str:
     stem = PurePosixPath(name).name.lower()
-    for suffix in (".gz", ".csv", ".tsv", ".txt"):
+    for suffix in (*_PACKED, ".csv", ".tsv", ".txt"):
         stem = stem.removesuffix(suffix)
     return stem
 
 
 def is_text_table(name: str) -> bool:
     """Return whether a file name looks like a text table."""
-    return name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".txt"))
+    lower = name.lower()
+    packed = next((each for each in _PACKED if lower.endswith(each)), "")
+    return lower.removesuffix(packed).endswith((".csv", ".tsv", ".txt"))
+
+
+def is_ignored(path: PurePath) -> bool:
+    """Return whether a path inside a source is left alone: a part of it begins with a point or an underscore."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def unread_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> list[str]:
+    """Return the names of files of a folder or zip archive that are neither read nor ignored by `is_ignored`.
+
+    Parameters
+    ----------
+    source : Path
+    wanted : callable(name)
+        Whether a file of a name is read.
+
+    Returns
+    -------
+    list of str
+        Sorted; empty for a single file.
+    """
+    if source.is_dir():
+        paths = [path.relative_to(source) for path in source.rglob("*") if path.is_file()]
+    elif zipfile.is_zipfile(source):
+        with zipfile.ZipFile(source) as opened:
+            paths = [Path(info.filename) for info in opened.infolist() if not info.is_dir()]
+    else:
+        paths = []
+    return sorted(str(path) for path in paths if not is_ignored(path) and not wanted(path.name))
 
 
 def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> list[TextFile]:
@@ -88,7 +128,7 @@ def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> l
     Returns
     -------
     list of TextFile
-        By name; hidden files and the droppings of archivers are left out.
+        By name; `is_ignored` files and the droppings of archivers are left out.
 
     Raises
     ------
@@ -97,7 +137,7 @@ def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> l
         link, leaves the archive, or is a bomb.
     """
     if source.is_dir():
-        visible = sorted(path for path in source.rglob("*") if not path.name.startswith("."))
+        visible = sorted(path for path in source.rglob("*") if not is_ignored(path.relative_to(source)))
         paths = [path for path in visible if wanted(path.name)]
         if not paths:
             _refuse_archives(source, [str(path) for path in visible], "Give the path of the archive itself.")
@@ -133,11 +173,12 @@ def _plain(path: Path) -> TextFile:
 
 @contextmanager
 def _unpacked(stream: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    if name.lower().endswith(".gz"):
-        with gzip.GzipFile(fileobj=stream) as text:
-            yield cast(IO[bytes], text)
-    else:
+    opened = next((opener for suffix, opener in _PACKED.items() if name.lower().endswith(suffix)), None)
+    if opened is None:
         yield stream
+    else:
+        with opened(stream) as text:
+            yield cast(IO[bytes], text)
 
 
 def _members(archive: Path, wanted: Callable[[str], bool]) -> list[TextFile]:
@@ -150,7 +191,7 @@ def _members(archive: Path, wanted: Callable[[str], bool]) -> list[TextFile]:
     for info in infos:
         _check_member(archive, info)
         path = PurePosixPath(info.filename)
-        if info.is_dir() or any(part.startswith((".", "__MACOSX")) for part in path.parts):
+        if info.is_dir() or is_ignored(path):
             continue
         if wanted(path.name):
             out.append(_member(archive, info))
@@ -206,19 +247,20 @@ def look_at(file: TextFile) -> Layout:
     """
     try:
         encoding, head = _encoding(file)
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
         raise SourceError(f"{file.name}: cannot be read to its end ({type(error).__name__}). Copy it again.") from None
     text = head.decode(encoding, errors="replace").lstrip("\ufeff")
     first = text.splitlines()[0] if text.strip() else ""
     if not first.strip():
         raise SourceError(f"{file.name}: is empty; its first line must name the columns.")
     delimiter = max(_DELIMITERS, key=first.count)
-    columns = tuple(name.strip().strip('"').strip() for name in first.split(delimiter))
+    columns = tuple(tidy(name.strip().strip('"')) for name in first.split(delimiter))
     lower = [name.lower() for name in columns]
     for name in lower:
-        if lower.count(name) > 1:
+        if name and lower.count(name) > 1:
             raise SourceError(f"{file.name}: the column {name!r} comes twice. Rename one of them.")
-    return Layout(columns, encoding, delimiter)
+    # Columns without a name are never asked for; the reader wants every name to be different.
+    return Layout(tuple(name or f"\0{i}" for i, name in enumerate(columns)), encoding, delimiter)
 
 
 def _encoding(file: TextFile) -> tuple[str, bytes]:
@@ -279,7 +321,7 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
             f"{file.name}: after row {row:,} comes what is no {layout.encoding.upper()}; the file is cut short or "
             "damaged. Export it again, best in UTF-8."
         ) from None
-    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
         if wrong:
             first = wrong[0]
             where = f"row {first.number}" if first.number else f"a row after row {row:,}"

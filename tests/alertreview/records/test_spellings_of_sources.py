@@ -1,0 +1,193 @@
+"""One spelling of everything, whatever the format: patients, names, units, numbers, times and files."""
+
+import bz2
+import gzip
+import unicodedata
+import zipfile
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from alertreview.records.importing import build_cohort
+from core.errors import SourceError
+from core.events.plausibility import Severity
+from tests.support.lying_records import N_INSTANCES, N_PATIENTS, hospital, write
+
+LABS = 2
+
+
+def imported(path, source_format="csv"):
+    return build_cohort(path, format=source_format, min_positive=1)
+
+
+def check(report, name):
+    return next(each for each in report.checks if each.name == name)
+
+
+def rewritten(path, change):
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return path
+
+
+def assert_right(cohort, report):
+    assert len(cohort.instances) == N_INSTANCES
+    assert len(cohort.patients) == N_PATIENTS
+    assert len(cohort.tasks) == LABS + 1
+    results = cohort.events[cohort.events["kind"] == "LAB_RESULT"]
+    assert results["value"].notna().all()
+    assert not report.read.unit_conflicts
+
+
+@pytest.fixture
+def source(tmp_path):
+    return write(hospital(), "csv", tmp_path / "source")
+
+
+@pytest.mark.parametrize("twin", ["P001 ", " P001", "\u00a0P001", "Ｐ001", "\ufeffP001", "P0\u200b01"])
+def test_a_twin_of_an_identifier_is_no_second_patient(source, twin):
+    lines = source.read_text(encoding="utf-8").splitlines()
+    mine = [i for i, line in enumerate(lines) if line.startswith("P001")]
+    for i in mine[::2]:
+        lines[i] = lines[i].replace("P001", twin, 1)
+    source.write_text("\n".join(lines), encoding="utf-8")
+    cohort, report = imported(source)
+    assert_right(cohort, report)
+    assert check(report, "respelled").count == len(mine[::2])
+    assert check(report, "respelled").severity is Severity.YELLOW
+
+
+def half(text, old, new):
+    """Replace every second occurrence."""
+    parts = text.split(old)
+    return parts[0] + "".join((old if i % 2 else new) + part for i, part in enumerate(parts[1:]))
+
+
+@pytest.mark.parametrize(
+    ("unit", "twin"), [("µmol/L", "μmol/L"), ("mg/dL", "mg/dl"), ("10^9/L", "10⁹/l"), ("ug/L", "mcg/L")]
+)
+def test_two_spellings_of_a_unit_are_one(source, unit, twin):
+    rewritten(source, lambda text: half(text.replace("mmol/L", unit), unit, twin))
+    assert_right(*imported(source))
+
+
+def test_two_spellings_of_a_name_are_one(source):
+    rewritten(
+        source,
+        lambda text: half(
+            text.replace("Creatinine", "Créatinine"), "Créatinine", unicodedata.normalize("NFD", "Créatinine")
+        ),
+    )
+    cohort, report = imported(source)
+    assert_right(cohort, report)
+    assert "Créatinine" in set(cohort.tasks["name"])
+
+
+@pytest.mark.parametrize("quoted", [True, False])
+def test_decimal_commas_are_read_and_counted(source, quoted):
+    table = pd.read_csv(source, dtype="str", keep_default_na=False)
+    table["value"] = table["value"].str.replace(".", ",")
+    table.to_csv(source, index=False, sep="," if quoted else ";")
+    cohort, report = imported(source)
+    assert_right(cohort, report)
+    assert any("decimal comma" in example for example in check(report, "respelled").examples)
+    assert cohort.events["value"].max() < 10
+
+
+@pytest.mark.parametrize(
+    "format_of", ["%Y-%m-%d %H:%M:%S-05", "%Y-%m-%dT%H:%M:%S+0000", "%Y-%m-%d %H:%MZ", "%Y/%m/%d %H:%M", "%Y%m%d%H%M%S"]
+)
+def test_times_with_any_zone_are_read(source, format_of):
+    table = pd.read_csv(source, dtype="str", keep_default_na=False)
+    table["time"] = pd.to_datetime(table["time"], format="mixed").dt.strftime(format_of)
+    table.to_csv(source, index=False)
+    cohort, _ = imported(source)
+    assert len(cohort.patients) == N_PATIENTS
+    assert len(cohort.instances) == N_INSTANCES
+
+
+@pytest.mark.parametrize("said", ["now", "today", "01/02/2026 10:00", "46023", "2026-02-30 10:00"])
+@pytest.mark.parametrize("source_format", ["csv", "omop"])
+def test_a_time_that_leaves_doubt_is_refused_with_file_row_and_column(tmp_path, said, source_format):
+    path = write(hospital(), source_format, tmp_path / "source")
+    file = path if source_format == "csv" else path / "drug_exposure.csv"
+    lines = file.read_text(encoding="utf-8").splitlines()
+    cells = lines[7].split(",")
+    cells[1 if source_format == "csv" else 3] = said
+    lines[7] = ",".join(cells)
+    file.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(SourceError) as caught:
+        imported(path, source_format)
+    for part in (file.name, "row 8", "no time"):
+        assert part in str(caught.value)
+
+
+def test_columns_without_a_name_are_ignored_and_doubled_ones_refused(source):
+    text = source.read_text(encoding="utf-8")
+    source.write_text("\n".join(line + ",," for line in text.splitlines()), encoding="utf-8")
+    assert_right(*imported(source))
+    source.write_text(text.replace("text,unit", "value,unit", 1), encoding="utf-8")
+    with pytest.raises(SourceError, match=r"records.csv.*'value'.*twice"):
+        imported(source)
+
+
+@pytest.mark.parametrize("doubled", ["numeric_value", "time", "text_value"])
+def test_a_doubled_column_of_meds_is_refused_with_file_and_column(tmp_path, doubled):
+    folder = write(hospital(), "meds", tmp_path / "meds")
+    path = folder / "data" / "0.parquet"
+    table = pq.read_table(path, partitioning=None)
+    table = table.append_column("text_value", pa.nulls(len(table), pa.string()))
+    pq.write_table(table.append_column(doubled, table.column(doubled)), path)
+    with pytest.raises(SourceError, match=rf"0.parquet.*{doubled}.*twice"):
+        imported(folder, "meds")
+
+
+@pytest.mark.parametrize("name", ["b.csv.bz2", "b.csv.gz", "b.csv.xz", "sub/b.tsv.bz2"])
+def test_packed_files_beside_a_csv_are_read(source, name):
+    import lzma
+
+    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+    pack = {".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compress}[name[name.rindex(".") :]]
+    source.write_text("".join(lines[:100]), encoding="utf-8")
+    other = source.parent / name
+    other.parent.mkdir(exist_ok=True)
+    other.write_bytes(pack("".join([lines[0], *lines[100:]]).encode()))
+    assert_right(*imported(source.parent))
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds", "omop"])
+@pytest.mark.parametrize("name", ["b.xlsx", "more.zip", "rest.json"])
+def test_files_that_are_not_read_are_named(tmp_path, source_format, name):
+    path = write(hospital(), source_format, tmp_path / "source")
+    folder = path / "data" if source_format == "meds" else tmp_path / "source"
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        archive.writestr("b.csv", "x")
+    for hidden in (".ipynb_checkpoints/c.csv", "_old/d.csv", "._0.parquet"):
+        (folder / hidden).parent.mkdir(exist_ok=True)
+        (folder / hidden).write_bytes(b"not a table")
+    cohort, report = imported(path if source_format != "csv" else path.parent, source_format)
+    assert len(cohort.instances) == N_INSTANCES
+    found = check(report, "unread_files")
+    assert (found.count, found.severity) == (1, Severity.YELLOW)
+    assert found.examples[0].endswith(name)
+
+
+def test_the_files_of_a_folder_that_is_named_like_a_table_are_read_once(tmp_path):
+    folder = write(hospital(), "meds", tmp_path / "meds")
+    spark = folder / "data" / "x.parquet"
+    spark.mkdir()
+    (folder / "data" / "0.parquet").rename(spark / "part-0.snappy.parquet")
+    (spark / "_SUCCESS").touch()
+    cohort, report = imported(folder, "meds")
+    assert len(cohort.instances) == N_INSTANCES
+    assert report.read.n_duplicate_rows == 0
+
+
+def test_splits_survive_an_identifier_that_went_through_a_float(tmp_path):
+    folder = write(hospital(), "meds", tmp_path / "meds")
+    (folder / "metadata").mkdir()
+    splits = pd.DataFrame({"subject_id": [float(i) for i in range(N_PATIENTS)], "split": "train"})
+    splits.to_parquet(folder / "metadata" / "subject_splits.parquet")
+    cohort, _ = imported(folder, "meds")
+    assert cohort.patients["source_split"].eq("train").all()
