@@ -11,6 +11,7 @@ from alertreview.alerts.reasons import ReasonWords
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice, TriageStatus
 from alertreview.scoring.models import Histogram, RunView
 from core.kinds import Kind
+from core.statistics.alert_rate import HEADLINE_BUDGET
 from core.vocabulary import AlertId, Decision, PersonId, RunId
 
 
@@ -29,7 +30,7 @@ class WorklistFilters:
     task_key: str = ""
     text: str = ""
     """Part of a task's name."""
-    alerts_per_patient_day: float = 0.25
+    alerts_per_patient_day: float = HEADLINE_BUDGET
     """Alert budget for each of omissions and commissions."""
     include_cut_windows: bool = False
     """Omission alerts on decision windows cut short by discharge, death or the end of the data."""

@@ -20,7 +20,6 @@ KIND_WORDS = {
     "commission": "Commissions",
     "both": "Omissions and commissions",
 }
-HEADLINE_BUDGET = 0.05
 
 
 def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> Document:
@@ -56,14 +55,14 @@ def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -
 
 def _cards(report: StudyReport) -> Cards:
     scorer = report.primary.scorers[0]
-    point = headline_point(report.primary, HEADLINE_BUDGET)
+    point = headline_point(report.primary, report.headline_budget)
     cards = [("AUC, design-weighted", *_card(scorer.auc_weighted), f"{scorer.label}, {scorer.n} decided cases")]
     if point is not None:
         name = f"True-alert rate at {point.alerts_per_patient_day:g}"
         cards.append((name, *_card(point.rate, percent=True), f"{point.n_cases} judged cases inside the budget"))
     kappa = report.agreement.positive.fleiss
     cards.append(("Agreement, Fleiss κ", *_card(kappa), f"{report.n_readers} readers, {kappa.n} cases"))
-    cards.append(("Highest AUC one can show", *_card(report.ceiling.naive), "given how far readers disagree"))
+    cards.append(("Highest AUC one can show", *_card(report.ceiling.weighted), "given how far readers disagree"))
     return Cards(
         tuple((name, value, f"{interval}; {rest}" if interval else rest) for name, value, interval, rest in cards)
     )
@@ -161,7 +160,9 @@ def _rates(report: StudyReport) -> list[Block]:
         return []
     blocks: list[Block] = [
         Heading("How many alerts are relevant"),
-        *_figure(alert_rate(curves[0], HEADLINE_BUDGET), "True-alert rate by alert budget; the band is an interval."),
+        *_figure(
+            alert_rate(curves[0], report.headline_budget), "True-alert rate by alert budget; the band is an interval."
+        ),
     ]
     rows = tuple(row for curve in curves for row in _rate_rows(curve))
     header = ("Alerts", "Per patient-day", "True-alert rate", "Judged cases", "Alerts of the run", "Reading, min/day")
@@ -213,11 +214,6 @@ def _agreement_row(name: str, figures: AgreementFigures) -> tuple[str, ...]:
 
 def _readers(report: StudyReport) -> list[Block]:
     ceiling, primary = report.ceiling, report.primary_scorer
-    error = (
-        ""
-        if ceiling.reader_error is None
-        else f" In that model a vote is wrong {100 * ceiling.reader_error:.0f} times in 100."
-    )
     rows = tuple(
         (
             r.reader,
@@ -234,8 +230,10 @@ def _readers(report: StudyReport) -> list[Block]:
     return [
         Heading("What disagreement allows", 3),
         Paragraph(
-            f"Highest AUC a perfect detector would show on these cases: **{ceiling.naive.text()}**; weighted to all "
-            f"candidates: {ceiling.weighted.text()}. Readers count as equal, and as independent given the truth.{error}"
+            f"Highest AUC a perfect detector would show on all candidates: **{ceiling.weighted.text()}**; on these "
+            f"cases: {ceiling.naive.text()}. In the model of two classes and readers who are alike, a reader finds "
+            f"{ceiling.sensitivity.text(percent=True)} of the relevant cases and clears "
+            f"{ceiling.specificity.text(percent=True)} of the others."
         ),
         Table("The primary method against each reader, and leaving each reader out.", header, rows, frozenset({1, 2})),
     ]
@@ -304,7 +302,7 @@ def _cases(report: StudyReport) -> list[Block]:
 
 def _methods(report: StudyReport) -> list[Block]:
     scorer = report.primary.scorers[0]
-    point = headline_point(report.primary, HEADLINE_BUDGET)
+    point = headline_point(report.primary, report.headline_budget)
     figures = [
         ("AUC, naive", scorer.auc_naive),
         ("AUC, weighted", scorer.auc_weighted),
@@ -314,7 +312,7 @@ def _methods(report: StudyReport) -> list[Block]:
         ("Fleiss κ", report.agreement.positive.fleiss),
         ("Krippendorff α", report.agreement.positive.alpha),
         ("Gwet AC1", report.agreement.positive.ac1),
-        ("Ceiling", report.ceiling.naive),
+        ("Ceiling", report.ceiling.weighted),
     ]
     rows = tuple((name, figure.method) for name, figure in figures)
     return [Heading("Methods"), Table(f"Intervals are {100 * report.level:g}% intervals.", ("Figure", "How"), rows)]

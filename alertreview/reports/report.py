@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from alertreview.records.snapshots import Snapshot
+from alertreview.studies.case_selection import read_candidates
 from alertreview.studies.models import CaseForReport
 from alertreview.studies.studies import StudyService
 from core.scoring.scorers import label_of_scorer
-from core.statistics.alert_rate import BUDGETS, Budget
 from core.studies.make_report import StudyInput
 from core.vocabulary import OPEN_PANEL, READING, CaseId, Decision, StudyId, StudyStatus
 from db.database import Database
@@ -38,7 +38,6 @@ def gather_study(
         run = uow.runs.get(study.run_id)
         question = uow.studies.rubric(study.id).question
         content_hash = uow.snapshots.get(run.snapshot_id).content_hash
-        budgets = _budgets(uow, run)
     snapshot, design = open_snapshot(content_hash), study.selection_design
     return StudyInput(
         slug=study.slug,
@@ -67,7 +66,7 @@ def gather_study(
         n_instances=run.n_recent,
         n_candidates=design.get("n_candidates"),
         n_patient_days=float(run.n_patient_days),
-        budgets=budgets,
+        budgets=read_candidates(database, snapshot, run).budgets(run.n_patient_days),
         snapshot_hour=snapshot.snapshot_hour,
         design=_design_texts(study, run),
     )
@@ -158,23 +157,6 @@ def age_band(age_years: float | None) -> str:
         if age_years < high:
             return f"{low}-{high - 1}"
     return f"{AGE_BANDS[-1]} and over"
-
-
-def _budgets(uow: UnitOfWork, run: ScoringRun) -> dict[str, list[Budget]]:
-    """Where each alert budget ends in the run, for each list; a budget beyond the stored alerts is left out."""
-    found: dict[str, list[Budget]] = {}
-    for decision in Decision:
-        budgets = []
-        for rate in BUDGETS:
-            n_alerts = round(rate * run.n_patient_days)
-            rank = uow.alerts.rank_of_nth(run.id, n_alerts, decision)
-            if not n_alerts or rank is None:
-                continue
-            threshold = uow.alerts.lowest_scaled_score(run.id, decision=decision, max_ranks={decision: rank})
-            budgets.append(Budget(rate, threshold, n_alerts))
-        if budgets:
-            found[decision.value] = budgets
-    return found
 
 
 def _design_texts(study: Study, run: ScoringRun) -> dict[str, str]:

@@ -11,6 +11,7 @@ from alertreview.records.snapshots import Snapshot
 from alertreview.studies.models import ChosenCase, ScorerSays
 from core.errors import InvalidInputError
 from core.events.stays import HOURS_IN_WINDOW
+from core.statistics.alert_rate import BUDGETS, Budget
 from core.studies.selection import Selection, SelectionDesign, candidate_rows, choose_cases
 from core.vocabulary import Decision
 from db.database import Database
@@ -40,6 +41,28 @@ class Candidates:
         """Return the scaled scores of what can really be chosen, an order group once."""
         rows, _ = candidate_rows(self.scaled, self.group, self.eligible)
         return self.scaled[rows]
+
+    def budgets(self, n_patient_days: float) -> dict[str, list[Budget]]:
+        """Return where each alert budget ends in the run, by curve of the report: counted, not estimated.
+
+        A curve is about all decisions, omissions, commissions, or one kind; a budget of more alerts than there are
+        candidates is left out.
+        """
+        rows, _ = candidate_rows(self.scaled, self.group, self.eligible)
+        kind = np.array([str(task.kind) for task in self.tasks], dtype=object)[self.task[rows]]
+        inside = {"both": np.ones(rows.size, dtype=bool)}
+        inside |= {str(Decision.OMISSION): ~self.taken[rows], str(Decision.COMMISSION): self.taken[rows]}
+        inside |= {name: kind == name for name in sorted(set(kind))}
+        found = {}
+        for curve, members in inside.items():
+            ordered = np.sort(self.scaled[rows[members]].astype(np.float64))[::-1]
+            counts = {budget: round(budget * n_patient_days) for budget in BUDGETS}
+            found[curve] = [
+                Budget(budget, float(ordered[n - 1]), int(np.searchsorted(-ordered, -ordered[n - 1], side="right")))
+                for budget, n in counts.items()
+                if 0 < n <= ordered.size
+            ]
+        return {curve: budgets for curve, budgets in found.items() if budgets}
 
     def choose(self, design: SelectionDesign) -> Selection:
         """Choose cases by a design; see `core.studies.selection.choose_cases`."""

@@ -20,8 +20,10 @@ from core.statistics.estimate import (
     wilson_interval,
 )
 
-BUDGETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+BUDGETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
 """Alerts per patient-day at which reports give the true-alert rate."""
+HEADLINE_BUDGET = 0.25
+"""The budget of headline, tiles and documents, and the one with which the worklist opens."""
 
 
 @dataclass(frozen=True)

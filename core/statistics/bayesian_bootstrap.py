@@ -101,11 +101,11 @@ class CandidateDraws:
         rows = np.arange(self._positive.size) if inside is None else np.flatnonzero(inside)
         n_patients = np.unique(self._patient[rows]).size
         by_stratum = np.lexsort((*(score[rows] for score in order_by[::-1]), self._stratum[rows]))
-        limits = []
+        ends = []
         for positive, negative in self._weights(rows, by_stratum):
             values = statistic(positive, negative)
-            limits.append(_limits(values[np.isfinite(values)], n_patients, level, is_share=is_share))
-        return min(low for low, _ in limits), max(high for _, high in limits)
+            ends.append(limits(values[np.isfinite(values)], n_patients, level, is_share=is_share))
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
     def _weights(self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
         """Return the weights of both classes, of shape (N_DRAWS, n), for each number of pseudo-cases."""
@@ -144,7 +144,7 @@ def _by_stratum(weights: Floats, stratum: NDArray[np.int64], n_strata: int) -> F
     return sums
 
 
-def _limits(values: Floats, n_patients: int, level: float, *, is_share: bool) -> tuple[float, float]:
+def limits(values: Floats, n_patients: int, level: float, *, is_share: bool) -> tuple[float, float]:
     """Return the interval of draws, widened as Student's t is for few patients."""
     if is_share:
         values = special.logit(np.clip(values, 1e-12, 1.0 - 1e-12))

@@ -71,19 +71,20 @@ class CandidateFigures:
             missing = not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
             return PairedTest(missing, None, None)
         a, b = (weighted_auc(cases.y, score, cases.weight).value or 0.0 for score in cases.scores)
+        apart = 0.0 if abs(a - b) < 1e-12 else a - b
         rows = self._labelled[used[self._labelled]]
         auc_a, auc_b = auc_of(first[rows]), auc_of(other[rows])
 
         def statistic(positive: Floats, negative: Floats) -> Floats:
             return auc_a(positive, negative) - auc_b(positive, negative)
 
-        found = self._with_interval(a - b, statistic, used, cases, method, (first, other), is_share=False)
+        found = self._with_interval(apart, statistic, used, cases, method, (first, other), is_share=False)
         if found.low is None or found.high is None or found.low == found.high:
             return PairedTest(found, None, None)
         # The distance to the limit that faces 0, so that p is below 1 - level exactly where the interval leaves out 0.
         degrees = int(cases.patient.max())
-        reach = a - b - found.low if a > b else found.high - (a - b)
-        z = (a - b) / reach * t_quantile(self._level, degrees) if reach > 0.0 else 0.0
+        reach = apart - found.low if apart > 0.0 else found.high - apart
+        z = apart / reach * t_quantile(self._level, degrees) if reach > 0.0 else 0.0
         return PairedTest(found, z, float(2.0 * special.stdtr(degrees, -abs(z))))
 
     def share(self, inside: Mask | None = None) -> Estimate:

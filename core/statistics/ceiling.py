@@ -1,30 +1,31 @@
 """The highest AUC that even a perfect detector could show when the readers who judge it disagree.
 
-Model: every case is truly positive or not; readers are independent given that truth, and each vote is wrong with the
-same probability e. With q the share of positive votes and kappa Fleiss' kappa of "positive or not", the share of truly
-positive cases p and e follow from
-
-    q = p (1 - e) + (1 - p) e,        kappa q (1 - q) = p (1 - p) (1 - 2 e)^2,
-
-hence (1 - 2 e)^2 = 4 kappa q (1 - q) + (2 q - 1)^2. The majority of k votes is wrong with a binomial probability.
-A detector whose AUC against the truth is A reads, against the majority,
+Model: every case is truly positive or not; readers are independent given that truth, with one sensitivity a and one
+specificity 1 - b. With three votes a case, the share of truly positive cases, a and b follow from how often no, one,
+two or all votes are positive. The majority of k votes finds a positive case with a binomial probability. A detector
+whose AUC against the truth is A reads, against the majority,
 
     1/2 + (A - 1/2) (PPV + NPV - 1),
 
 where PPV and NPV say how often a positive, a negative majority label is true. The ceiling is its value at A = 1:
-(PPV + NPV) / 2.
+(PPV + NPV) / 2. With equal errors e = 1 - a = b, Fleiss' kappa and the share q of positive votes give
+(1 - 2 e)^2 = 4 kappa q (1 - q) + (2 q - 1)^2 (`reader_error`, `ceiling_at`).
 """
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
 from core.errors import InvalidInputError
+from core.statistics.bayesian_bootstrap import N_DRAWS, PSEUDO_CASES, limits
 from core.statistics.consensus import FloatArray
-from core.statistics.estimate import Ceiling, Estimate, check_level, logit_interval, not_computable, t_quantile
+from core.statistics.estimate import Ceiling, Estimate, check_level, not_computable
 
+N_STEPS = 100
+CONTRADICTED = "the votes contradict a model of two classes of cases and readers who are alike"
 NO_BETTER_THAN_CHANCE = "readers agree no better than chance, so no detector can be shown to be better than chance"
 
 
@@ -98,18 +99,38 @@ def _error(kappa: NDArray[np.float64], share: FloatArray) -> FloatArray:
 
 
 def _ceiling(error: FloatArray, share: FloatArray, n_readers: int) -> FloatArray:
-    """Return (PPV + NPV) / 2, vectorised; .5 where the model leaves one class only."""
-    most = math.floor(n_readers / 2)
-    right, wrong = stats.binom.sf(most, n_readers, 1.0 - error), stats.binom.sf(most, n_readers, error)
-    wrong = wrong / (right + wrong)
+    """Return the ceiling of readers with equal errors; .5 where the model leaves one class only."""
     slope = np.where(error < 0.5, 1.0 - 2.0 * error, 1.0)
-    truth = np.clip((share - error) / slope, 0.0, 1.0)
-    labelled = truth * (1.0 - wrong) + (1.0 - truth) * wrong
+    return _majority_ceiling(1.0 - error, error, np.clip((share - error) / slope, 0.0, 1.0), n_readers)
+
+
+def _majority_ceiling(found: FloatArray, false: FloatArray, truth: FloatArray, n_readers: int) -> FloatArray:
+    """Return (PPV + NPV) / 2 of the majority, vectorised; .5 where the model leaves one class only.
+
+    Parameters
+    ----------
+    found, false : ndarray
+        Chance of a positive vote on a positive, on a negative case.
+    truth : ndarray
+        Share of truly positive cases.
+    n_readers : int
+        Votes per case; ties (even numbers) are left out, as in the labels.
+    """
+    most = math.floor(n_readers / 2)
+
+    def majority(positive: FloatArray) -> FloatArray:
+        yes = np.asarray(stats.binom.sf(most, n_readers, positive))
+        no = np.asarray(stats.binom.sf(most, n_readers, 1.0 - positive))
+        share: FloatArray = yes / (yes + no)
+        return share
+
+    sensitivity, false_share = majority(found), majority(false)
+    labelled = truth * sensitivity + (1.0 - truth) * false_share
     with np.errstate(divide="ignore", invalid="ignore"):
-        positive_value = truth * (1.0 - wrong) / labelled
-        negative_value = (1.0 - truth) * (1.0 - wrong) / (1.0 - labelled)
+        positive_value = truth * sensitivity / labelled
+        negative_value = (1.0 - truth) * (1.0 - false_share) / (1.0 - labelled)
     value = 0.5 * (positive_value + negative_value)
-    one_class = (truth <= 0.0) | (truth >= 1.0) | ~np.isfinite(value)
+    one_class = ~((truth > 0.0) & (truth < 1.0)) | ~np.isfinite(value)
     return np.where(one_class, 0.5, value)
 
 
@@ -121,17 +142,18 @@ def agreement_ceiling(
     n_readers: int = 3,
     level: float = 0.95,
 ) -> Ceiling:
-    """Estimate the ceiling from the votes, on the chosen cases and weighted to all candidates.
+    """Estimate the readers' sensitivity and specificity, and the ceiling on the chosen cases and on all candidates.
 
-    The readers' error is estimated on the chosen cases; the weights only change how common positives are.
+    Sensitivity and specificity are estimated on the chosen cases; the weights only change how common positives are.
 
     Parameters
     ----------
     votes : array-like of shape (n_cases, n_readers)
-        1 positive, 0 negative, NaN no vote.
+        1 positive, 0 negative, NaN no vote. Cases with fewer than two votes are left out.
     weight : array-like of shape (n_cases,), optional
-        Inverse inclusion probability.
+        Inverse inclusion probability; cases of equal weight are taken as one stratum.
     patient : array-like of shape (n_cases,), optional
+        Every case its own patient when left out.
     n_readers : int
         Votes behind a majority label.
     level : float
@@ -139,66 +161,153 @@ def agreement_ceiling(
     Returns
     -------
     Ceiling
-        Intervals by leaving out one patient at a time, on the logit scale.
+        Not computable when no case has three votes, when readers agree no better than chance, or when the votes
+        contradict the model. Intervals by a Bayesian bootstrap over patients, on the logit scale.
+
+    References
+    ----------
+    Dawid and Skene (1979), Applied Statistics 28, 20-28, with readers that are alike; Hui and Walter (1980), Biometrics
+    36, 167-171.
     """
     check_level(level)
     matrix = np.asarray(votes, dtype=np.float64)
     given = (~np.isnan(matrix)).sum(axis=1)
     kept = given >= 2
     weights = np.ones(len(matrix)) if weight is None else np.asarray(weight, dtype=np.float64)
-    weights = np.where(np.isfinite(weights) & (weights > 0.0), weights, 0.0)
-    method = "(PPV + NPV) / 2 of the majority label, readers equal and independent given the truth"
+    weights = np.where(np.isfinite(weights) & (weights > 0.0), weights, 0.0)[kept]
     left_out = {"fewer than two votes": int((~kept).sum())} if not kept.all() else {}
-    n = int(kept.sum())
+    n, given = int(kept.sum()), given[kept]
     positive = np.nansum(matrix[kept], axis=1)
-    share = positive / given[kept]
-    if n == 0 or not 0.0 < float(share.mean()) < 1.0:
-        why = "no case has two votes" if n == 0 else "one category only"
-        missing = not_computable(why, n=n, left_out=left_out, level=level, method=method)
-        return Ceiling(missing, missing, None, n_readers)
-    agreeing = 1.0 - 2.0 * positive * (given[kept] - positive) / (given[kept] * (given[kept] - 1.0))
-    sums = np.stack([np.ones(n), agreeing, share, weights[kept], weights[kept] * share], axis=1)
-    codes = np.arange(n) if patient is None else np.unique(np.asarray(patient)[kept], return_inverse=True)[1]
-    by_unit = np.zeros((int(codes.max()) + 1, 5))
-    np.add.at(by_unit, codes, sums)
-    total = by_unit.sum(axis=0)
-    kappa, error, naive, weighted = _from_sums(total, n_readers)
-    if kappa <= 0.0:
-        missing = not_computable(NO_BETTER_THAN_CHANCE, n=n, left_out=left_out, level=level, method=method)
-        return Ceiling(missing, missing, None, n_readers)
-    _, _, naive_without, weighted_without = _from_sums(total - by_unit, n_readers)
+    method = "(PPV + NPV) / 2 of the majority label, readers alike and independent given the truth"
     template = Estimate(None, None, None, level, n, left_out, "", method)
+    codes = np.arange(n) if patient is None else np.unique(np.asarray(patient)[kept], return_inverse=True)[1]
+    if why := _why_no_model(positive, given):
+        return _no_ceiling(why, template, n_readers)
+    if ((positive == 0) | (positive == given)).all():
+        reason = "interval not computable: the readers agree fully"
+        full = replace(template, value=1.0, reason=reason)
+        return Ceiling(full, full, 0.0, n_readers, full, full)
+    draws = _draw_readers(positive, given, weights, codes)
+    found, false = draws.found, draws.false
+    naive: FloatArray = _majority_ceiling(found, false, draws.truth, n_readers)
+    weighted = _majority_ceiling(found, false, draws.weighted_truth, n_readers)
+    wrong = draws.truth * (1.0 - found) + (1.0 - draws.truth) * false
+    n_patients = int(codes.max()) + 1
+    if not 0.0 < draws.truth[0] < 1.0:
+        return _no_ceiling(CONTRADICTED, template, n_readers)
+
+    def estimate(values: FloatArray, low: float, how: str) -> Estimate:
+        one = replace(template, value=float(values[0]), method=f"{how}; interval by a Bayesian bootstrap over patients")
+        if n_patients < 2:
+            return replace(one, reason="interval not computable: all cases come from one patient")
+        # A ceiling lies between one half and one, so the logit is taken of that stretch.
+        ends = limits((values[1:] - low) / (1.0 - low), n_patients, level, is_share=True)
+        below, above = (low + (1.0 - low) * end for end in ends)
+        return replace(one, low=min(below, float(values[0])), high=max(above, float(values[0])))
+
+    clipped = not 0.0 < draws.weighted_truth[0] < 1.0
     return Ceiling(
-        _with_jackknife(float(naive), naive_without, template),
-        _with_jackknife(float(weighted), weighted_without, template),
-        float(error),
+        estimate(naive, 0.5, method),
+        _no_ceiling(CONTRADICTED, template, n_readers).weighted if clipped else estimate(weighted, 0.5, method),
+        float(wrong[0]),
         n_readers,
+        estimate(found, 0.0, "positive votes on truly positive cases"),
+        estimate(1.0 - false, 0.0, "negative votes on truly negative cases"),
     )
 
 
-def _from_sums(sums: FloatArray, n_readers: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return kappa, readers' error, naive and weighted ceiling from the five sums in the last axis."""
-    cases, agreeing, share, weight, weighted_share = np.moveaxis(sums, -1, 0)
+def _no_ceiling(why: str, like: Estimate, n_readers: int) -> Ceiling:
+    missing = not_computable(why, n=like.n, left_out=like.left_out, level=like.level, method=like.method)
+    return Ceiling(missing, missing, None, n_readers, missing, missing)
+
+
+def _why_no_model(positive: FloatArray, given: NDArray[np.int64]) -> str:
+    if not given.size:
+        return "no case has two votes"
+    share = float((positive / given).mean())
+    if not 0.0 < share < 1.0:
+        return "one category only"
+    agreeing = 1.0 - 2.0 * positive * (given - positive) / (given * (given - 1.0))
+    if float(agreeing.mean()) <= share**2 + (1.0 - share) ** 2:
+        return NO_BETTER_THAN_CHANCE
+    if given.max() < 3:
+        return "no case has three votes, which sensitivity and specificity need"
+    return ""
+
+
+@dataclass(frozen=True)
+class _ReaderDraws:
+    """The estimate, then draws of it, each of shape (1 + n_draws,)."""
+
+    found: FloatArray
+    false: FloatArray
+    truth: FloatArray
+    weighted_truth: FloatArray
+
+
+def _draw_readers(
+    positive: FloatArray, given: NDArray[np.int64], weight: FloatArray, patient: NDArray[np.int64]
+) -> _ReaderDraws:
+    rng = np.random.default_rng(0)
+    by_patient = rng.standard_gamma(1.0, (N_DRAWS, int(patient.max()) + 1))
+    own = np.vstack((np.ones(by_patient.shape[1]), by_patient))
+    patterns, kind = np.unique(np.stack((positive, given * 1.0), axis=1), axis=0, return_inverse=True)
+    by_pattern = [np.bincount(patient, kind.ravel() == k, own.shape[1]) for k in range(len(patterns))]
+    counts = own @ np.stack(by_pattern, axis=1)
+    found, false = _alike_readers(counts, patterns)
+    shares = []
+    for size_of_case, pseudo_cases in ((np.ones(weight.size), 0.0), (weight, PSEUDO_CASES[0])):
+        total, hits = 0.0, np.zeros(len(own))
+        for size in np.unique(size_of_case[size_of_case > 0.0]):
+            rows = size_of_case == size
+            sums = [np.bincount(patient[rows], x[rows], own.shape[1]) for x in (np.ones(rows.size), positive / given)]
+            mass, hit = own @ sums[0], own @ sums[1]
+            # What unjudged candidates could hide: a case that nobody, and one that everybody finds positive.
+            pseudo = np.append(np.zeros((2, 1)), rng.standard_gamma(pseudo_cases, (2, N_DRAWS)), axis=1)
+            scale = size * rows.sum() / (mass + pseudo.sum(axis=0))
+            total, hits = total + size * rows.sum(), hits + scale * (hit + pseudo[1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares.append(np.clip(np.nan_to_num((hits / total - false) / (found - false)), 0.0, 1.0))
+    return _ReaderDraws(found, false, shares[0], shares[1])
+
+
+def _alike_readers(counts: FloatArray, patterns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the chance of a positive vote on a positive, on a negative case, by expectation-maximisation.
+
+    Half an imaginary right and half a wrong vote on each class keep readers from being called perfect.
+    """
+    positive, votes = patterns.T
+    belief = _first_belief(counts, positive, votes)
+    for _ in range(N_STEPS):
+        yes, no = counts * belief, counts * (1.0 - belief)
+        found = (yes @ positive + 0.5) / (yes @ votes + 1.0)
+        false = (no @ positive + 0.5) / (no @ votes + 1.0)
+        share = (yes.sum(axis=1) + 0.5) / (counts.sum(axis=1) + 1.0)
+        odds = np.log(share / (1.0 - share))[:, None] + np.outer(np.log(found / false), positive)
+        odds += np.outer(np.log((1.0 - found) / (1.0 - false)), votes - positive)
+        belief = special.expit(odds)
+    return found, false
+
+
+def _first_belief(counts: FloatArray, positive: FloatArray, votes: FloatArray) -> FloatArray:
+    """Return the chance of being positive by pattern, from moments; from the share of positive votes where they fail.
+
+    With m_j the share of positive cases among j votes of a case, all positive, both chances solve x^2 - s x + q = 0
+    where m_2 = s m_1 - q and m_3 = s m_2 - q m_1.
+    """
+    moments, product = [], np.ones_like(positive)
+    for j in range(3):
+        enough = counts * (votes > j)
+        product = product * np.maximum(positive - j, 0.0) / np.maximum(votes - j, 1.0)
+        moments.append(enough @ product / enough.sum(axis=1))
+    m1, m2, m3 = moments
     with np.errstate(divide="ignore", invalid="ignore"):
-        q, w = share / cases, weighted_share / weight
-        chance = q**2 + (1.0 - q) ** 2
-        kappa = (agreeing / cases - chance) / (1.0 - chance)
-        error = _error(kappa, q)
-    return kappa, error, _ceiling(error, q, n_readers), _ceiling(error, w, n_readers)
-
-
-def _with_jackknife(value: float, without: FloatArray, like: Estimate) -> Estimate:
-    n_units = without.size
-    if n_units < 2:
-        reason = "interval not computable: all cases come from one patient"
-        return Estimate(value, None, None, like.level, like.n, like.left_out, reason, like.method)
-    error = float(np.sqrt((n_units - 1) / n_units * np.sum((without - without.mean()) ** 2)))
-    if not 0.5 < value < 1.0 or error == 0.0:
-        reason = "interval not computable: the readers agree fully"
-        if value <= 0.5:
-            reason = "interval not computable: at these votes the model leaves no positive case among all candidates"
-        return Estimate(value, None, None, like.level, like.n, like.left_out, reason, like.method)
-    # The ceiling lives between one half and one, so the logit is taken of that stretch.
-    low, high = logit_interval(2.0 * value - 1.0, 2.0 * error, t_quantile(like.level, n_units - 1))
-    method = f"{like.method}; interval by leaving out one patient at a time"
-    return Estimate(value, 0.5 + low / 2.0, 0.5 + high / 2.0, like.level, like.n, like.left_out, "", method)
+        s = (m3 - m1 * m2) / (m2 - m1**2)
+        root = np.sqrt(s**2 - 4.0 * (s * m1 - m2))
+        found, false = (s + root) / 2.0, (s - root) / 2.0
+        share = (m1 - false) / (found - false)
+    fine = (found < 1.0) & (false > 0.0) & (share > 0.0) & (share < 1.0)
+    found, false, share = (np.where(fine, x, y)[:, None] for x, y in ((found, 0.75), (false, 0.25), (share, 0.5)))
+    odds = np.log(share / (1.0 - share)) + np.log(found / false) * positive
+    start: FloatArray = special.expit(odds + np.log((1.0 - found) / (1.0 - false)) * (votes - positive))
+    return start

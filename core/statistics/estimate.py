@@ -190,8 +190,12 @@ class Ceiling:
     weighted: Estimate
     """The same for all candidates, at their weighted share of positives."""
     reader_error: float | None
-    """Share of votes that are wrong in the model of two classes and equal readers."""
+    """Share of votes that are wrong in the model."""
     n_readers: int
+    sensitivity: Estimate = Estimate(None, reason="not computable: no votes")
+    """Share of positive votes on truly positive cases."""
+    specificity: Estimate = Estimate(None, reason="not computable: no votes")
+    """Share of negative votes on truly negative cases."""
 
 
 Floats = NDArray[np.float64]

@@ -92,6 +92,7 @@ def study_report(study: StudyInput) -> StudyReport:
         strata=_strata(arrays, majority),
         design={str(key): str(value) for key, value in study.design.items()},
         level=study.level,
+        headline_budget=study.headline_budget,
     )
 
 
@@ -220,7 +221,7 @@ def blinded_report(report: StudyReport) -> StudyReport:
         warnings=tuple(w for w in report.warnings if w.startswith("Simulated") or w == OPEN_PANEL_LIMIT),
         results=(_hidden_result(report.primary, nothing),),
         agreement=AgreementReport(answers=figures, positive=figures),
-        ceiling=Ceiling(nothing, nothing, None, report.ceiling.n_readers),
+        ceiling=Ceiling(nothing, nothing, None, report.ceiling.n_readers, nothing, nothing),
         readers=(),
         dawid_skene=DawidSkeneReport(0, None, {}, {}, 0, False, 0, why),
         flow=flow,

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from core.errors import InvalidInputError
+from core.statistics.alert_rate import HEADLINE_BUDGET
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, RocCurve
 from core.vocabulary import CaseState, is_open_panel
 
@@ -116,7 +117,7 @@ def _demand(plain: Any, kind: type, where: str) -> None:
         raise InvalidInputError(f"{where} is a {type(plain).__name__}; it must be a {kind.__name__}.")
 
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised when a field of the stored report changes its meaning."""
 
 
@@ -355,6 +356,8 @@ class StudyReport:
     design: Mapping[str, str] = field(default_factory=dict)
     """Run, scorer versions, rubric and guideline versions, selection design, seed, code version, data hash, as text."""
     level: float = 0.95
+    headline_budget: float = HEADLINE_BUDGET
+    """Alerts per patient-day quoted in headline, tiles and documents."""
 
     @property
     def is_open_panel(self) -> bool:

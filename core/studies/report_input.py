@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.errors import InvalidInputError
-from core.statistics.alert_rate import BUDGETS, Budget
+from core.statistics.alert_rate import BUDGETS, HEADLINE_BUDGET, Budget
 from core.statistics.consensus import FloatArray, check_answers
 from core.statistics.estimate import check_level
 
@@ -96,7 +96,7 @@ class StudyInput:
     n_candidates: int | None = None
     n_patient_days: float | None = None
     budgets: Mapping[str, Sequence[Budget]] = field(default_factory=dict)
-    headline_budget: float = 0.05
+    headline_budget: float = HEADLINE_BUDGET
     positive_texts: tuple[str, ...] = ("unusual and clinically relevant", "unusual, clinically relevant or not")
     design: Mapping[str, str] = field(default_factory=dict)
     level: float = 0.95

@@ -15,20 +15,73 @@ UNEVEN = 0.5
 FEW_POSITIVE = 10
 
 
+HEAVY = 0.1
+"""A stratum with more than this share of all candidates carries the AUC: no headline if no case of it is positive."""
+WIDEST = 0.5
+"""A figure with a wider interval is no headline."""
+FEW_JUDGED = 10
+"""A rate needs this many judged cases to be a headline."""
+
+
 def headline(study: StudyArrays, primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling) -> tuple[str, ...]:
-    """Return up to three sentences on how good the alerts are; **bold** marks the figures."""
-    return (_ranking(primary), _alert_rate(study, primary), _agreement(agreement, ceiling))
+    """Return three sentences on how good the alerts are; **bold** marks the figures.
+
+    A figure that its cases do not carry is withheld with the reason.
+    """
+    return (_ranking(study, primary), _alert_rate(study, primary), _agreement(primary, agreement, ceiling))
 
 
-def _ranking(primary: ResultSet) -> str:
+def _ranking(study: StudyArrays, primary: ResultSet) -> str:
     scorer = primary.scorers[0]
-    figure, what = (
-        (scorer.auc_weighted, "") if scorer.auc_weighted.computable else (scorer.auc_naive, " among these cases")
-    )
+    figure, what = scorer.auc_weighted, ""
+    if figure.value is None and study.n and np.isnan(study.weight).all():
+        figure, what = scorer.auc_naive, " among these cases"
     if figure.value is None:
         return f"How well {scorer.label} ranks relevant cases is {figure.reason}."
+    if why := _why_withheld(study, primary, figure):
+        return f"How well {scorer.label} ranks relevant cases cannot be said in one figure: {why}."
     times = f"**{100 * figure.value:.0f} times in 100**"
     return f"{scorer.label} ranks a relevant case above another one{what} {times}{_interval(figure)}."
+
+
+def _why_withheld(study: StudyArrays, primary: ResultSet, figure: Estimate) -> str:
+    interval = f" ({figure.text()})" if figure.has_interval else ""
+    if blind := blind_strata(study, primary):
+        return f"{blind[0]}, and the AUC{interval} rests on that"
+    if figure.low is None or figure.high is None:
+        return figure.reason
+    if figure.high - figure.low > WIDEST:
+        return (
+            f"its {100 * figure.level:.0f}% interval runs from {100 * figure.low:.0f} to {100 * figure.high:.0f} in 100"
+        )
+    return ""
+
+
+def blind_strata(study: StudyArrays, primary: ResultSet) -> list[str]:
+    """Return sentences on strata with many candidates in which no decided case is positive, the largest first."""
+    n_candidates = sum(n for _, n, _ in study.source.strata)
+    names = study.column("stratum")
+    labels = np.array([{"positive": 1.0, "negative": 0.0}.get(case.label, np.nan) for case in primary.cases])
+    said = []
+    for name, n, _ in sorted(study.source.strata, key=lambda stratum: -stratum[1]):
+        inside = labels[names == name]
+        n_decided, n_positive = int((~np.isnan(inside)).sum()), int(np.nansum(inside))
+        if n <= HEAVY * n_candidates or n_positive:
+            continue
+        if not n_decided:
+            said.append(f"no case of stratum '{name}' with {n:,} candidates is decided")
+            continue
+        # The largest share that leaves n cases without a positive one with probability 1 - level.
+        most = 1.0 - (1.0 - study.source.level) ** (1.0 / n_decided)
+        said.append(
+            f"none of {_cases(n_decided)} of stratum '{name}' was relevant, up to {100 * most:.0f}% of its {n:,} "
+            "candidates could be"
+        )
+    return said
+
+
+def _cases(n: int) -> str:
+    return f"{n} decided case{'' if n == 1 else 's'}"
 
 
 def _interval(figure: Estimate) -> str:
@@ -51,11 +104,16 @@ def _alert_rate(study: StudyArrays, primary: ResultSet) -> str:
     if point is None or rate.value is None:
         reason = _curve_reason(primary.alert_rates) if point is None else rate.reason
         return f"The share of relevant alerts at a given budget is {reason}."
-    ends = "" if rate.low is None or rate.high is None else f" ({100 * rate.low:.0f}–{100 * rate.high:.0f}%)"
-    return (
-        f"At a budget of {point.alerts_per_patient_day:g} alerts per patient-day "
-        f"**about {_in_ten(rate.value)} alerts are relevant**{ends}."
-    )
+    at = f"a budget of {point.alerts_per_patient_day:g} alerts per patient-day"
+    withheld = f"The share of relevant alerts at {at} cannot be said in one figure: "
+    if point.n_cases < FEW_JUDGED:
+        return f"{withheld}{_cases(point.n_cases)} inside it, fewer than {FEW_JUDGED}."
+    if rate.low is None or rate.high is None:
+        return f"{withheld}{rate.reason}."
+    if rate.high - rate.low > WIDEST:
+        return f"{withheld}its interval runs from {100 * rate.low:.0f} to {100 * rate.high:.0f}%."
+    ends = f"{100 * rate.low:.0f}–{100 * rate.high:.0f}%"
+    return f"At {at} **about {_in_ten(rate.value)} alerts are relevant** ({ends})."
 
 
 def _curve_reason(curves: tuple[AlertRateCurve, ...]) -> str:
@@ -68,8 +126,8 @@ def _in_ten(share: float) -> str:
     return f"{10 * share:.0f} in 10"
 
 
-def _agreement(agreement: AgreementReport, ceiling: Ceiling) -> str:
-    kappa, limit = agreement.positive.fleiss, ceiling.naive
+def _agreement(primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling) -> str:
+    kappa, limit = agreement.positive.fleiss, ceiling.weighted
     if kappa.value is None:
         raw = agreement.positive.raw
         beside = f" (raw agreement {raw.text(percent=True)})" if raw.computable else ""
@@ -77,7 +135,9 @@ def _agreement(agreement: AgreementReport, ceiling: Ceiling) -> str:
     words = strength(kappa.value)
     if limit.value is None:
         return f"Readers agree {words} (Fleiss κ {kappa.value:.2f}); the highest AUC one can show is {limit.reason}."
-    return f"Readers agree {words}, so no method can be shown to exceed an AUC of about {limit.value:.2f} here."
+    best = primary.scorers[0].auc_weighted.value
+    above = "; the AUC lies above it, so that one of the two is off" if best is not None and best > limit.value else ""
+    return f"Readers agree {words}, so no method can be shown to exceed an AUC of about {limit.text()} here{above}."
 
 
 def strength(kappa: float) -> str:
@@ -105,6 +165,7 @@ def warnings(
         *([OPEN_PANEL_LIMIT] if is_open_panel(study.source.design) else []),
         *_about_votes(study, primary),
         *_about_weights(study),
+        *(f"{words[0].upper()}{words[1:]}: the AUC may be far lower." for words in blind_strata(study, primary)),
         *_about_scorers(study, primary),
         *_about_labels(study, results),
         *_about_limits(primary, agreement, ceiling),
@@ -130,11 +191,14 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
         waiting = "are labelled from the votes there are" if study.source.locked else "wait and are not in the figures"
         said.append(f"{open_cases} of {study.n} cases lack judgments; they {waiting}.")
     if primary.n_used and not 0 < primary.n_positive < primary.n_used:
-        said.append(f"All {primary.n_used} decided cases have the same label; no AUC can be computed.")
+        all_cases = (
+            f"All {primary.n_used} decided cases have the same label" if primary.n_used > 1 else "1 decided case"
+        )
+        said.append(f"{all_cases}; no AUC can be computed.")
     elif 0 < min(primary.n_positive, primary.n_used - primary.n_positive) < FEW_POSITIVE:
         fewer = min(primary.n_positive, primary.n_used - primary.n_positive)
         side = "relevant" if fewer == primary.n_positive else "not relevant"
-        said.append(f"Only {fewer} decided cases are {side}; intervals are wide and not to be trusted to the digit.")
+        said.append(f"Only {_cases(fewer)} {'is' if fewer == 1 else 'are'} {side}; intervals are wide.")
     return said
 
 
@@ -190,11 +254,10 @@ def _about_limits(primary: ResultSet, agreement: AgreementReport, ceiling: Ceili
             f"Readers gave the same answer in {100 * raw.value:.0f}% of pairs although kappa is {kappa.value:.2f}: "
             "nearly all cases got one answer, and then kappa says little. Read Gwet's AC1 beside it."
         )
-    best = primary.scorers[0].auc_naive.value
-    limit = ceiling.naive.value
+    best, limit = primary.scorers[0].auc_weighted.value, ceiling.weighted.value
     if best is not None and limit is not None and best > limit:
         said.append(
-            "The primary scorer's AUC lies above the ceiling: the ceiling's model (two classes, equal readers) does "
-            "not fit these votes, or readers saw what the scorer saw."
+            "The primary scorer's AUC lies above the ceiling: the AUC is too high for want of relevant cases among low "
+            "scores, the ceiling's model (two classes, readers alike) does not fit, or readers saw what the scorer saw."
         )
     return said

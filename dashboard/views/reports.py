@@ -11,9 +11,9 @@ from alertreview.reports.plot import Plot
 from alertreview.reports.signing import content_hash
 from alertreview.rights import Action
 from core.kinds import Kind
-from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AlertRateCurve, ResultSet, StudyReport
+from core.studies.texts import headline_point
 from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT
 from dashboard import texts
 from dashboard.charts.plot import chart
@@ -23,7 +23,6 @@ from dashboard.components.studies import planner
 from dashboard.components.studies.choice import choose_study, study_asked
 from dashboard.context import application, colours, is_phone, looking_person, may, shown_errors
 
-CHOSEN_BUDGET = 0.25
 MIME = {"html": "text/html", "pdf": "application/pdf", "json": "application/json"}
 CURVES = {
     "both": "Both",
@@ -188,9 +187,7 @@ def _tiles(report: StudyReport, result: ResultSet) -> None:
 
 def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, str, str], ...]:
     scorer = result.scorer(report.primary_scorer)
-    curve = _curve(result)
-    rates = [p for p in curve.points if p.rate.value is not None] if curve else []
-    point = figures.nearest_budget(rates, CHOSEN_BUDGET) if rates else None
+    point = headline_point(result, report.headline_budget)
     return (
         texts.estimate_tile(
             "AUC, design-weighted",
@@ -206,14 +203,8 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
         texts.estimate_tile(
             "Agreement, Fleiss κ", report.agreement.positive.fleiss, f"raw {report.agreement.positive.raw.text()}"
         ),
-        texts.estimate_tile("Highest AUC one can show", _ceiling(report), "given how far readers disagree"),
+        texts.estimate_tile("Highest AUC one can show", report.ceiling.weighted, "given how far readers disagree"),
     )
-
-
-def _ceiling(report: StudyReport) -> Estimate:
-    """Return the ceiling for all candidates; for the chosen cases when too few votes leave the first one open."""
-    weighted, naive = report.ceiling.weighted, report.ceiling.naive
-    return weighted if weighted.has_interval or not naive.has_interval else naive
 
 
 def _curves(report: StudyReport, result: ResultSet) -> None:
@@ -241,7 +232,7 @@ def _curves(report: StudyReport, result: ResultSet) -> None:
             )
         curve = _curve(result, name)
         if curve:
-            _figure(figures.alert_rate(curve, CHOSEN_BUDGET), "alert-rate", otherwise=curve.reason)
+            _figure(figures.alert_rate(curve, report.headline_budget), "alert-rate", otherwise=curve.reason)
 
 
 def _roc_reason(report: StudyReport, result: ResultSet) -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -281,12 +282,61 @@ class TestThinInput:
 
 
 class TestHeadline:
-    def test_it_says_ranking_alerts_and_agreement(self, report):
-        ranking, alerts, agreement = report.headline
+    def test_it_says_ranking_alerts_and_agreement(self, study):
+        ranking, alerts, agreement = changed(study, headline_budget=0.5).headline
         assert ranking.startswith("SoftHAD ranks a relevant case above another one **")
         assert "% interval" in ranking
-        assert "0.05 alerts per patient-day **about" in alerts
+        assert "0.5 alerts per patient-day **about" in alerts
         assert agreement.startswith("Readers agree only fairly, so no method can be shown to exceed an AUC of about 0.")
+
+    def test_a_heavy_stratum_without_a_relevant_case_withholds_the_auc(self, study):
+        name, n, _ = max(study.strata, key=lambda stratum: stratum[1])
+        quiet = set(study.cases.loc[study.cases["stratum"] == name, "case_id"])
+        votes = study.votes.copy()
+        votes.loc[votes["case_id"].isin(quiet), "answer"] = 1
+        found = changed(study, votes=votes)
+        n_decided = len(quiet)
+        most = 100 * (1 - 0.05 ** (1 / n_decided))
+        words = f"one of {n_decided} decided cases of stratum '{name}' was relevant, up to {most:.0f}% of its {n:,} "
+        assert f"cannot be said in one figure: n{words}candidates could be, and the AUC (" in found.headline[0]
+        assert any(w.startswith(f"N{words}") for w in found.warnings)
+        assert "**" not in found.headline[0]
+
+    def test_a_light_stratum_without_a_relevant_case_withholds_nothing(self, study):
+        strata = [*study.strata, ("tiny", 10, 0)]
+        assert "**" in changed(study, strata=strata).headline[0]
+
+    def test_a_wide_interval_withholds_the_auc(self, study):
+        few = study.cases.groupby("stratum").head(4)
+        ids = set(few["case_id"])
+        votes, scores = (table[table["case_id"].isin(ids)] for table in (study.votes, study.scores))
+        found = changed(study, cases=few, votes=votes, scores=scores)
+        figure = found.primary.scorers[0].auc_weighted
+        assert figure.high - figure.low > 0.5
+        assert "**" not in found.headline[0]
+
+    def test_fewer_than_ten_judged_cases_withhold_the_rate(self, study):
+        found = changed(study, budgets={"both": [Budget(0.25, float(study.scores["softhad"].nlargest(9).min()), 9)]})
+        n = found.primary.alert_rates[0].points[0].n_cases
+        assert 1 < n < 10
+        assert f"cannot be said in one figure: {n} decided cases inside it, fewer than 10" in found.headline[1]
+
+    def test_equal_scores_give_no_figure_at_all(self, study):
+        found = changed(study, scores=study.scores.assign(softhad=0.5))
+        assert found.headline[0].endswith("is not computable: all scores equal.")
+
+    def test_an_auc_above_the_ceiling_is_said_beside_both(self, study):
+        label = study.votes.groupby("case_id")["answer"].apply(lambda answers: float((answers == 3).sum() >= 2))
+        perfect = study.scores["case_id"].map(label) + study.scores["softhad"] / 10
+        found = changed(study, scores=study.scores.assign(softhad=perfect))
+        assert found.primary.scorers[0].auc_weighted.value > found.ceiling.weighted.value
+        assert found.headline[2].endswith("the AUC lies above it, so that one of the two is off.")
+        assert any("lies above the ceiling" in warning for warning in found.warnings)
+
+    def test_one_decided_case_is_not_called_cases(self, study):
+        first = study.cases["case_id"].iloc[0]
+        found = changed(study, votes=study.votes[study.votes["case_id"] == first])
+        assert not any(re.search(r"\b1 (decided )?cases\b", words) for words in (*found.warnings, *found.headline))
 
     def test_a_simulated_study_says_so_first(self, report):
         assert report.warnings[0].startswith("Simulated: ")
