@@ -40,7 +40,7 @@ class CandidateDraws:
     patient, stratum : int array of shape (n,)
     size : float array of shape (n_strata,)
         Candidates of each stratum.
-    seed : int
+    seed, n_draws : int
 
     Raises
     ------
@@ -55,6 +55,7 @@ class CandidateDraws:
         stratum: NDArray[np.int64],
         size: Floats,
         seed: int = 0,
+        n_draws: int = N_DRAWS,
     ) -> None:
         if stratum.size and not (stratum.min() >= 0 and stratum.max() < size.size):
             raise InvalidInputError(f"A case has stratum {stratum.max()}, but there are {size.size} stratum sizes.")
@@ -62,8 +63,8 @@ class CandidateDraws:
         self._patient = np.unique(patient, return_inverse=True)[1]
         self.n_patients = int(self._patient.max()) + 1 if self._patient.size else 0
         rng = np.random.default_rng(seed)
-        self._by_patient = rng.standard_gamma(1.0, (N_DRAWS, self.n_patients))[:, self._patient]
-        shape = (2, N_DRAWS, size.size)
+        self._by_patient = rng.standard_gamma(1.0, (n_draws, self.n_patients))[:, self._patient]
+        shape = (2, n_draws, size.size)
         self._places = rng.random(shape)
         # A sum of gamma weights is a gamma weight: a larger number of pseudo-cases adds to the draws of a smaller one.
         steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *PSEUDO_CASES))]
@@ -108,7 +109,7 @@ class CandidateDraws:
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     def _weights(self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
-        """Return the weights of both classes, of shape (N_DRAWS, n), for each number of pseudo-cases."""
+        """Return the weights of both classes, of shape (n_draws, n), for each number of pseudo-cases."""
         key = rows.tobytes() + by_stratum.tobytes()
         if key != self._newest[0]:
             self._newest = key, self._draw(rows, by_stratum)
@@ -121,7 +122,7 @@ class CandidateDraws:
         first = (np.cumsum(counts) - counts)[there]
         weight, positive, found = self._by_patient[:, rows], self._positive[rows], []
         real = (weight * positive, weight * ~positive)
-        draw = np.arange(N_DRAWS)[:, None]
+        draw = np.arange(len(weight))[:, None]
         # The judged case at which the pseudo-cases of a class and stratum stand, in each draw.
         places = [by_stratum[first + np.floor(u[:, there] * counts[there]).astype(np.int64)] for u in self._places]
         for pseudo in self._pseudo:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from core.statistics.auc import PairedTest
-from core.statistics.bayesian_bootstrap import CandidateDraws, Statistic, auc_of, share_positive
+from core.statistics.bayesian_bootstrap import N_DRAWS, CandidateDraws, Statistic, auc_of, share_positive
 from core.statistics.estimate import Estimate, Floats, UsableCases, not_computable, t_quantile, usable_cases
 from core.statistics.weighted_auc import weighted_auc
 
@@ -33,7 +33,7 @@ class CandidateFigures:
         Candidates of each stratum.
     level : float
         Confidence level.
-    seed : int
+    seed, n_draws : int
         Of the draws.
     """
 
@@ -46,9 +46,11 @@ class CandidateFigures:
         size: Floats,
         level: float,
         seed: int = 0,
+        n_draws: int = N_DRAWS,
     ) -> None:
         self._y, self._weight, self._patient = y, weight, patient
-        self._stratum, self._size, self._level, self._seed = stratum, size, level, seed
+        self._stratum, self._size, self._level = stratum, size, level
+        self._seed, self._n_draws = seed, n_draws
         self._labelled = np.flatnonzero(~np.isnan(y) & np.isfinite(weight))
 
     def auc(self, score: Floats, inside: Mask | None = None) -> Estimate:
@@ -104,7 +106,9 @@ class CandidateFigures:
     @cached_property
     def _draws(self) -> CandidateDraws:
         rows = self._labelled
-        return CandidateDraws(self._y[rows] == 1.0, self._patient[rows], self._stratum[rows], self._size, self._seed)
+        return CandidateDraws(
+            self._y[rows] == 1.0, self._patient[rows], self._stratum[rows], self._size, self._seed, self._n_draws
+        )
 
     def _with_interval(
         self,

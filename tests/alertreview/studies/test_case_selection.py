@@ -46,13 +46,13 @@ def slow_scores(found, curve):
 
 
 def test_every_curve_has_budgets_of_its_own_counted_over_the_run(candidates):
-    found = candidates.budgets(200.0)
+    found = candidates.budgets(100.0)
     assert list(found) == ["both", "omission", "commission", "LAB_ORDER", "MEDICATION"]
     for curve, budgets in found.items():
         scores = slow_scores(candidates, curve)
-        assert [b.alerts_per_patient_day for b in budgets] == [0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5]
+        assert [b.alerts_per_patient_day for b in budgets] == [0.01, 0.02, 0.05, 0.1, 0.25, 0.5]
         for budget in budgets:
-            wanted = round(200 * budget.alerts_per_patient_day)
+            wanted = round(100 * budget.alerts_per_patient_day)
             assert budget.threshold == scores[wanted - 1]
             assert budget.n_alerts == sum(score >= budget.threshold for score in scores) >= wanted
     assert len({budgets[-1].threshold for budgets in found.values()}) > 1
