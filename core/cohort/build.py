@@ -244,7 +244,8 @@ def _report(
     mapping: SiteMapping,
     about: About,
 ) -> ImportReport:
-    kinds = built.tasks["kind"]
+    of_task = built.tasks["kind"]
+    kinds = [kind for kind in Kind if any(rule.kind in kind.events for rule in mapping.rules)]
     return ImportReport(
         source=about.source,
         format=mapping.format,
@@ -256,8 +257,8 @@ def _report(
         n_instances=len(built.instances),
         n_cut_windows=int((built.instances["window_hours"] < HOURS_IN_WINDOW).sum()),
         n_features=len(built.feature_dictionary),
-        n_tasks={kind.value: int((kinds == kind.value).sum()) for kind in Kind},
-        min_positive={kind.value: mapping.positives_needed(kind) for kind in Kind},
+        n_tasks={kind.value: int((of_task == kind.value).sum()) for kind in kinds},
+        min_positive={kind.value: mapping.positives_needed(kind) for kind in kinds},
         outside_stays=checks.outside_stays,
         share_midnight=checks.share_midnight,
         n_results_before_order=checks.n_results_before_order,
@@ -314,7 +315,7 @@ def _warnings(report: ImportReport) -> tuple[str, ...]:
             )
     if not any(report.n_tasks.values()):
         out.append(
-            f"No {ITEM_WORDS} has {min(report.min_positive.values())} positive instances among "
+            f"No {ITEM_WORDS} has {min(report.min_positive.values(), default=1)} positive instances among "
             f"{report.n_instances:,}: there is nothing to score. Lower min_positive, or check the rules."
         )
     n_unknown = sum(drop.n_rows for drop in report.read.dropped if "no rule" in drop.reason)

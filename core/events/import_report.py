@@ -129,7 +129,7 @@ class ImportReport:
     n_cut_windows: int
     n_features: int
     n_tasks: dict[str, int]
-    """By `core.kinds.Kind`."""
+    """By `core.kinds.Kind`, of the kinds that rules of the mapping name."""
     min_positive: dict[str, int]
     """Positive instances that a task of each kind needs."""
     outside_stays: tuple[OutsideStays, ...] = ()
@@ -214,6 +214,7 @@ class ImportReport:
                     f"{self.n_tasks[kind]:,} with at least {self.min_positive[kind]} positive instances",
                 )
                 for kind in Kind
+                if kind in self.n_tasks
             ),
         ]
 
