@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from streamlit import config
+from streamlit import config, net_util
 from threadpoolctl import threadpool_limits
 
 from alertreview.configuration import WebSettings
@@ -23,7 +23,7 @@ from dashboard.context import NEUTRAL_SENTENCE, site_of_process, where
 from dashboard.gate import pages
 from dashboard.gate.headers import protecting
 from dashboard.gate.sign_in import HEALTH_PATHS, SIGN_IN_PATHS, Routes, unavailable
-from dashboard.gate.visits import Visit, host_name
+from dashboard.gate.visits import Visit, comes_from_here, host_name
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -54,6 +54,7 @@ REFUSAL = (
     "The dashboard does not answer under this address or name: open it at http://127.0.0.1 on its own machine, "
     "through an SSH tunnel to that address, or under the name in ALERTREVIEW_HOSTS through a proxy that speaks TLS."
 )
+FOREIGN = "This did not come from this site. Open the page again."
 OPEN_ADDRESS = (
     "It can be reached from other machines. Beyond this machine the dashboard listens only behind TLS: set "
     "ALERTREVIEW_HOSTS to the name browsers use and ALERTREVIEW_TLS_PROXY to the address of the proxy that speaks TLS "
@@ -74,6 +75,8 @@ def check_settings() -> WebSettings:
     core.errors.SettingsError
         If the server would listen beyond this machine without protection, or a setting cannot be used.
     """
+    # Streamlit would ask a server on the internet for this machine's address before it refuses a foreign origin.
+    net_util.get_external_ip = net_util.get_internal_ip = lambda: None
     web = load_web_settings()
     address = config.get_option("server.address")
     if address is not None and not web.may_listen_on(str(address)):
@@ -140,7 +143,7 @@ class Gate:
     """ASGI middleware: answer known host names only, admit signed-in people only, protect every answer by headers.
 
     The check of the Host header keeps a foreign web page from reaching the dashboard through a name of its own that
-    points to 127.0.0.1.
+    points to 127.0.0.1, the check of the Origin header a page on another port, which browsers send our cookie to.
 
     Parameters
     ----------
@@ -172,6 +175,9 @@ class Gate:
         client = scope["client"][0] if scope.get("client") else None
         if not self.web.answers(client, host_name(connection)):
             await self._refuse(scope, receive, send, PlainTextResponse(REFUSAL, 403))
+            return
+        if not comes_from_here(connection):
+            await self._refuse(scope, receive, send, PlainTextResponse(FOREIGN, 403))
             return
         visit = Visit(connection, self.web, base_path())
         first = "/" + visit.path.lstrip("/").split("/", 1)[0]

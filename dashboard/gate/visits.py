@@ -28,6 +28,7 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 """Headers that a proxy adds: whoever sent the request does not sit at this machine."""
 MACHINERY = ("/static/", "/_stcore/", "/media/", "/component/", "/vendor/")
 """Paths that no person types: files and calls of the page."""
+HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 TARGET = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
@@ -157,10 +158,8 @@ async def form_of(request: Request) -> dict[str, str]:
     except ValueError:
         raise RefusedError("The form has too many fields.") from None
     form = {name: values[-1] for name, values in fields.items()}
-    origin = request.headers.get("origin")
-    own = origin is None or urlsplit(origin).netloc == request.headers.get("host")
     key = request.cookies.get(FORM_COOKIE, "")
-    if not own or request.headers.get("sec-fetch-site") == "cross-site" or not key:
+    if not comes_from_here(request) or request.headers.get("sec-fetch-site") == "cross-site" or not key:
         raise RefusedError("This form did not come from this site, or is too old. Open the page again.")
     if not same_secret(key, form.get("form_key", "")):
         raise RefusedError("This form is too old. Open the page again.")
@@ -168,9 +167,19 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 def host_name(connection: HTTPConnection) -> str:
-    """Return the name in the Host header, without port."""
-    host = connection.headers.get("host", "")
-    return host if host.endswith("]") else host.rsplit(":", 1)[0]
+    """Return the name in the Host header, without port; empty unless there is one header with a name and a port."""
+    hosts = connection.headers.getlist("host")
+    found = HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    return found["name"] if found else ""
+
+
+def comes_from_here(connection: HTTPConnection) -> bool:
+    """Return whether no page of another origin asks; another port of the same machine is another origin.
+
+    Browsers name the origin with every websocket, form and call between origins. Programs name none.
+    """
+    origins = connection.headers.getlist("origin")
+    return all(urlsplit(origin).netloc == connection.headers.get("host") for origin in origins)
 
 
 def is_at_this_machine(connection: HTTPConnection, web: WebSettings) -> bool:

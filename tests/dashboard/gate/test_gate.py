@@ -1,6 +1,7 @@
 """The gate over HTTP and websocket: nothing passes without a session, and headers hold."""
 
 import re
+import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -8,6 +9,7 @@ from datetime import timedelta
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from streamlit.web.server import server_util
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from alertreview.configuration import WebSettings
@@ -185,6 +187,62 @@ def test_only_known_names_from_known_peers_are_answered(
     assert (visitor.get("/").status_code != 403) is answers
     with pytest.raises(WebSocketDisconnect), visitor.websocket_connect(f"{url.replace('http', 'ws')}/_stcore/stream"):
         pass
+
+
+@pytest.mark.checklist("B4")
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:8643@evil.example",
+        "127.0.0.1:8643:1",
+        "127.0.0.1 evil.example",
+        "[::1]evil.example",
+        "",
+        "127.0.0.1/x",
+    ],
+)
+def test_a_host_header_that_is_no_name_with_a_port_is_refused(browser: Callable[..., TestClient], host: str) -> None:
+    assert browser().get("/login", headers={"host": host}).status_code == 403
+
+
+@pytest.mark.checklist("B4")
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://127.0.0.1:9999",
+        "http://127.0.0.1",
+        "http://localhost:8501",
+        "http://evil.example",
+        "http://127.0.0.1:8501@evil.example",
+        "null",
+        "",
+    ],
+)
+def test_a_page_of_another_origin_gets_nothing_with_the_readers_cookie(
+    browser: Callable[..., TestClient], origin: str
+) -> None:
+    visitor = browser()
+    sign_in(visitor)
+    with pytest.raises(WebSocketDisconnect), visitor.websocket_connect(STREAM, headers={"origin": origin}):
+        pass
+    for method in ("GET", "POST", "PUT", "OPTIONS"):
+        assert visitor.request(method, "/worklist", headers={"origin": origin}).status_code == 403
+    with visitor.websocket_connect(STREAM, headers={"origin": "http://127.0.0.1:8501"}) as stream:
+        stream.send_text("vote")
+        assert stream.receive_text() == "vote"
+    assert visitor.get("/worklist").status_code == 200
+
+
+@pytest.mark.checklist("B5")
+def test_no_address_is_looked_up_before_an_origin_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_address: object, **_options: object) -> None:
+        raise AssertionError("something was looked up")
+
+    gate.check_settings()
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket, "socket", refuse)
+    for origin in ("http://evil.example", "http://127.0.0.1.evil.example", "null"):
+        assert not server_util.is_url_from_allowed_origins(origin)
 
 
 def test_a_bad_setting_keeps_the_app_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
