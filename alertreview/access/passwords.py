@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 from functools import cached_property
 
@@ -13,6 +14,33 @@ from core.errors import InvalidInputError
 SHORTEST = 12
 LONGEST = 200
 FEWEST_DIFFERENT = 5
+FEWEST_UNGUESSED = 6
+"""Characters beside common words, keys in a row, years and repetitions."""
+_COMMON = re.compile(
+    "administrator|alertreview|krankenhaus|contrasena|donnerstag|healthcare|motdepasse|passphrase|"
+    "willkommen|bienvenue|fruehling|microsoft|september|temporary|wednesday|baseball|changeme|computer|"
+    "december|dezember|dienstag|february|football|hospital|iloveyou|internet|kennwort|medicine|mittwoch|"
+    "november|password|passwort|patients|princess|reviewer|saturday|starwars|sunshine|superman|thursday|"
+    "whatever|default|februar|freedom|freitag|january|letmein|medical|medizin|october|oktober|patient|"
+    "pokemon|records|reviews|samstag|samsung|sonntag|station|studies|trustno|tuesday|welcome|windows|"
+    "alerts|august|autumn|batman|change|clinic|doctor|doktor|dragon|flower|friday|geheim|google|health|"
+    "herbst|hockey|januar|klinik|master|monday|monkey|montag|parola|passwd|record|review|secret|server|"
+    "shadow|signin|soccer|sommer|spring|summer|sunday|system|winter|admin|alert|apple|april|guest|hallo|"
+    "hello|login|logon|maerz|march|nurse|orbis|senha|study|arzt|demo|epic|juli|july|june|juni|love|pass|"
+    "root|temp|test|user|ward"
+)
+"""Words that people choose and words of this program's surroundings, longest first; our own list."""
+_YEAR = re.compile(r"(19|20)\d\d")
+_REPEATED = re.compile(r"(.{1,6}?)\1+")
+_SHORTEST_RUN = 3
+_FORWARDS = (
+    "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "wxcvbn",
+    "abcdefghijklmnopqrstuvwxyz", "01234567890", "1qaz2wsx3edc4rfv5tgb6yhn7ujm", "1q2w3e4r5t6y7u8i9o0p",
+    "qaywsxedcrfvtgbzhnujm", "!@#$%^&*()", "!\"§$%&/()=",
+)  # fmt: skip
+_ROWS = (*_FORWARDS, *(row[::-1] for row in _FORWARDS))
+_AS_LETTERS = str.maketrans("013457@$!|", "oieastasil")
+"""Digits and signs in the place of letters: p4ssw0rd."""
 CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 CODE_GROUPS, GROUP_LENGTH = 4, 4
 
@@ -49,7 +77,11 @@ class Passwords:
 
 
 def check_password(password: str, *known: str) -> None:
-    """Raise InvalidInputError if a password is too easy to guess; `known` are login and name of the person."""
+    """Raise InvalidInputError if a password is too easy to guess; `known` are login and name of the person.
+
+    Common words, runs of the keyboard and repetitions count as one character each, as guessing programs try them first
+    (NIST SP 800-63B, 3.1.1.2).
+    """
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInputError(f"A password has {SHORTEST} to {LONGEST} characters; a sentence of some words is best.")
     if len(set(password)) < FEWEST_DIFFERENT:
@@ -57,6 +89,37 @@ def check_password(password: str, *known: str) -> None:
     folded = password.casefold()
     if any(name and name.casefold() in folded for name in known):
         raise InvalidInputError("A password does not hold the login or the name. Choose another.")
+    if (
+        min(_unguessed(folded), _unguessed(_without_runs(_YEAR.sub(" ", folded)).translate(_AS_LETTERS)))
+        < FEWEST_UNGUESSED
+    ):
+        raise InvalidInputError(
+            "This password is made of common words, keys in a row or repetitions, which are guessed first. "
+            "A sentence of some words is best."
+        )
+
+
+def _unguessed(password: str) -> int:
+    """Count what is left of a password when each common part is one character."""
+    rest, n_parts = _COMMON.subn(" ", password)
+    rest = _REPEATED.sub(r"\1", _YEAR.sub(" ", _without_runs(rest)))
+    return len(re.sub(r"[\s\W_]+", "", rest)) + min(n_parts, 1)
+
+
+def _without_runs(password: str) -> str:
+    """Replace keys in a row, of the keyboard, the alphabet or the digits, forwards or backwards, by one space."""
+    kept, at = "", 0
+    while at < len(password):
+        run = max((_length_of_run(password, at, row) for row in _ROWS), default=0)
+        kept, at = (kept + " ", at + run) if run >= _SHORTEST_RUN else (kept + password[at], at + 1)
+    return kept
+
+
+def _length_of_run(password: str, at: int, row: str) -> int:
+    length = 0
+    while at + length < len(password) and password[at : at + length + 1] in row:
+        length += 1
+    return length
 
 
 def new_token() -> str:

@@ -240,3 +240,61 @@ def test_passwords_that_are_easy_to_guess_are_refused_without_being_repeated(pas
     with pytest.raises(InvalidInputError, match="A password") as refused:
         check_password(password, "ada", "Person Ada")
     assert password not in str(refused.value)
+
+
+WEAK = [
+    "password1234",
+    "qwertyuiop12",
+    "p4ssw0rd2024!",
+    "P@$$w0rd1234",
+    "alertreview12",
+    "AlertReview#1",
+    "Alertreview2026!",
+    "hospital2026!",
+    "Krankenhaus1!",
+    "patient12345",
+    "Summer2024!!!",
+    "Winter2025/26",
+    "Welcome12345",
+    "letmein12345",
+    "iloveyou2024",
+    "admin1234567",
+    "dragonmonkey1",
+    "passwordpassword",
+    "123456789012",
+    "987654321098",
+    "0987654321ab",
+    "abcdefghijkl",
+    "1q2w3e4r5t6y",
+    "1qaz2wsx3edc",
+    "qazwsxedcrfv",
+    "asdfghjkl123",
+    "zxcvbnm12345",
+    "poiuytrewq12",
+    "qwertz123456",
+    "abcabcabcabc",
+    "aaaabbbbcccc",
+    "xyxyxyxyxyxyabc",
+]
+
+
+@pytest.mark.parametrize("password", WEAK)
+def test_common_words_keyboard_walks_repetitions_and_years_are_refused(password: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"guessed first|different characters"):
+        check_password(password)
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        PASSWORD,
+        "correct horse battery staple",
+        "Mein Hund frisst gern Apfel",
+        "xK9#mQ2$vL7p",
+        "nurse drinks tea at 4",
+        "my password is a turtle",
+        "Klinikbett am Fenster",
+    ],
+)
+def test_sentences_and_random_characters_are_accepted(password: str) -> None:
+    check_password(password, "ada", "Person Ada")
