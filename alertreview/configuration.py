@@ -151,6 +151,11 @@ class WebSettings(_Section):
         if self.oidc is not None:
             _ = self.oidc.client_secret
 
+    @property
+    def is_for_this_machine(self) -> bool:
+        """Whether only browsers of this machine reach the site, and nobody else vouches for people."""
+        return is_loopback(self.address) and not self.hosts and self.proxy is None and self.oidc is None
+
     def may_listen_on(self, address: str) -> bool:
         """Return whether listening on an address is safe: loopback, behind TLS, or explicitly without."""
         return is_loopback(address) or bool(self.hosts and (self.tls_proxy or self.listen_without_tls))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 from core.errors import NotFoundError, RefusedError
-from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource
+from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource, role_words
 from db.database import Database
 
 _NO_SESSION = SessionId(0)
@@ -44,7 +44,7 @@ MATRIX: Mapping[Role, frozenset[Action]] = {
     Role.ADJUDICATOR: _LOOK | {Action.TRIAGE, Action.JUDGE, Action.ADJUDICATE},
     Role.COORDINATOR: _LOOK | {Action.TRIAGE, Action.JUDGE, Action.MANAGE_STUDIES, Action.SIGN, Action.EXPORT},
     Role.RESEARCHER: _LOOK | {Action.SIGN, Action.EXPORT},
-    # Keeps the site running and needs no patient for it; somebody who does both has two accounts.
+    # Keeps the site running and needs no patient for it; somebody who does both holds two roles.
     Role.ADMINISTRATOR: frozenset(
         {Action.SEE_RUNS, Action.SEE_STUDIES, Action.MANAGE_PEOPLE, Action.SEE_AUDIT, Action.OPERATE}
     ),
@@ -71,6 +71,7 @@ class Actor:
         0 for the visitor of a demonstration, who may act as any of its people.
     name : str
     role : Role
+        With several roles, the one named first.
     units : frozenset of str or None
         Units whose patients the person may see; None for all of them.
     session_id : int
@@ -83,6 +84,8 @@ class Actor:
         By what name the source knows the person.
     is_demo : bool
         The visitor of a demonstration: simulated patients, this machine only, no password.
+    further_roles : frozenset of Role
+        Held besides; rights add up.
     """
 
     person_id: PersonId
@@ -94,12 +97,18 @@ class Actor:
     confirmed_at: datetime | None = None
     login: str = ""
     is_demo: bool = False
+    further_roles: frozenset[Role] = frozenset()
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Every role of the actor."""
+        return self.further_roles | {self.role}
 
     def may(self, action: Action) -> bool:
-        """Return whether the role allows an action."""
+        """Return whether one of the roles allows an action."""
         if self.is_demo:
             return action not in NOT_IN_DEMONSTRATION
-        return action in MATRIX.get(self.role, frozenset())
+        return any(action in MATRIX.get(role, frozenset()) for role in self.roles)
 
     def sees(self, unit: str) -> bool:
         """Return whether patients of a unit are this person's to see."""
@@ -117,9 +126,11 @@ def require(actor: Actor, action: Action) -> None:
     if not actor.may(action):
         if actor.is_demo:
             raise RefusedError(f"The demonstration cannot {action.value}; a site of your own can.")
-        raise RefusedError(
-            f"Your role, {actor.role.value}, may not {action.value}. Ask an administrator if you need to."
-        )
+        raise RefusedError(f"{_role_named(actor)} may not {action.value}. Ask an administrator if you need to.")
+
+
+def _role_named(actor: Actor) -> str:
+    return f"Your role{'s' if len(actor.roles) > 1 else ''}, {role_words(actor.roles)},"
 
 
 def require_unit(actor: Actor, unit: str, thing: str) -> None:

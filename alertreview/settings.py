@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 HOME_VARIABLE = "ALERTREVIEW_HOME"
 DATABASE_VARIABLE = "ALERTREVIEW_DATABASE"
+FIRST_PAGE_VARIABLE = "ALERTREVIEW_FIRST_PAGE"
+"""Tells the dashboard's process which page to open first; nobody sets it by hand."""
 
 
 @dataclass(frozen=True)

@@ -211,12 +211,12 @@ def people_who_read() -> tuple[PersonView, ...]:
 def _who_read(me: Actor) -> tuple[PersonView, ...]:
     if not me.is_demo:
         return (_view_of(me),) if me.may(Action.JUDGE) else ()
-    readers = [p for p in application().site.people() if p.role in roles_that_may(Action.JUDGE)]
+    readers = [p for p in application().site.people() if p.roles & roles_that_may(Action.JUDGE)]
     return tuple(sorted(readers, key=lambda p: (p.simulated, p.role is not Role.REVIEWER)))
 
 
 def _view_of(me: Actor) -> PersonView:
-    return PersonView(me.person_id, me.name, me.role, simulated=False)
+    return PersonView(me.person_id, me.name, me.role, simulated=False, further_roles=me.further_roles)
 
 
 def acting_person() -> PersonView | None:

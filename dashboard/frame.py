@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from alertreview.rights import Action, Actor, require
+from core.vocabulary import role_words
 from dashboard.components import cards
 from dashboard.context import application, colours, keep_apart, leave, note_arrival, shown_errors, signed_in
 from dashboard.gate.gate import base_path
@@ -108,7 +109,7 @@ def _who(me: Actor) -> None:
     if me.is_demo:
         return
     units = "all units" if me.units is None else ", ".join(sorted(me.units)) or "no unit"
-    words = html.escape(f"{me.name} · {me.role.value} · {units}")
+    words = html.escape(f"{me.name} · {role_words(me.roles)} · {units}")
     leave = f"{base_path()}/logout"
     st.html(
         f'<div class="ar-who"><span title="{words}">{words}</span> <a href="{leave}" target="_self">Sign out</a></div>'

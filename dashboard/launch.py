@@ -1,11 +1,17 @@
 """Start the dashboard's server with every protecting setting: on this machine, or behind a TLS proxy."""
 
+import os
 import socket
 import sys
+import threading
+import time
+import webbrowser
 from pathlib import Path
 
+import click
+
 from alertreview.configuration import WebSettings
-from alertreview.settings import load_web_settings
+from alertreview.settings import FIRST_PAGE_VARIABLE, load_web_settings
 from core.errors import SettingsError
 from dashboard.gate.gate import OPEN_ADDRESS, SETTINGS, allowed_hosts
 
@@ -13,9 +19,7 @@ APP = Path(__file__).resolve().parent / "app.py"
 DEFAULT_PORT = 8501
 
 
-def settings(
-    port: int, *, address: str = "127.0.0.1", open_browser: bool = False, web: WebSettings | None = None
-) -> dict[str, object]:
+def settings(port: int, *, address: str = "127.0.0.1", web: WebSettings | None = None) -> dict[str, object]:
     """Return Streamlit's settings.
 
     Parameters
@@ -24,8 +28,6 @@ def settings(
         Port to listen on, 1 to 65535.
     address : str
         A loopback address, or another one if the site is reached through TLS.
-    open_browser : bool
-        Open a browser window.
     web : WebSettings or None
         How the site is reached; None means from this machine only.
 
@@ -42,11 +44,18 @@ def settings(
     options = {**SETTINGS, "server.allowedHosts": allowed_hosts(web)}
     if web.base_path:
         options["server.baseUrlPath"] = web.base_path.strip("/")
-    return {**options, "server.address": address, "server.port": port, "server.headless": not open_browser}
+    return {**options, "server.address": address, "server.port": port, "server.headless": True}
 
 
 def serve(*, port: int = DEFAULT_PORT, open_browser: bool = False) -> None:
-    """Serve the dashboard of the site in ALERTREVIEW_HOME until stopped; parameters as those of `settings`.
+    """Serve the dashboard of the site in ALERTREVIEW_HOME until stopped.
+
+    Parameters
+    ----------
+    port : int
+        Port to listen on, 1 to 65535.
+    open_browser : bool
+        Open a browser window when the server answers.
 
     Raises
     ------
@@ -54,8 +63,9 @@ def serve(*, port: int = DEFAULT_PORT, open_browser: bool = False) -> None:
         If a setting cannot be used, the address is open without TLS, or the port is out of range or taken.
     """
     web = load_web_settings()
-    options = settings(port, address=web.address, open_browser=open_browser, web=web)
+    options = settings(port, address=web.address, web=web)
     _check_port_is_free(web.address, port)
+    show_first_page(port, os.environ.pop(FIRST_PAGE_VARIABLE, "/"), open_browser=open_browser)
     from streamlit import config
     from streamlit.web import bootstrap
 
@@ -67,6 +77,26 @@ def serve(*, port: int = DEFAULT_PORT, open_browser: bool = False) -> None:
     from dashboard.app import app
 
     app.run(config=options)
+
+
+def show_first_page(port: int, path: str, *, open_browser: bool) -> None:
+    """Print the link of the first page where it is more than the start page, and open it when the server answers."""
+    address = f"http://127.0.0.1:{port}{path}"
+    if path != "/":
+        click.echo(
+            f"Nobody has an account here. This link signs you in as the owner, once, within 24 hours:\n{address}"
+        )
+    if open_browser:
+        threading.Thread(target=_open_when_ready, args=(port, address), daemon=True).start()
+
+
+def _open_when_ready(port: int, address: str) -> None:
+    for _ in range(150):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                webbrowser.open(address)
+                return
+        time.sleep(0.2)
 
 
 def _check_port_is_free(address: str, port: int) -> None:

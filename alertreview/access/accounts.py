@@ -7,17 +7,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from alertreview.access.passwords import code_hash, new_code
-from alertreview.access.sessions import IDLE, holds
+from alertreview.access.sessions import IDLE, holds, is_demonstration
 from alertreview.access.sign_in import fold
 from alertreview.rights import Action, Service, operator_only, requires
 from core.errors import InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import PersonId, Role, SessionId, SignInSource
+from core.vocabulary import PersonId, Role, SessionId, SignInSource, role_words
 from db.models import Account, Person
 from db.unit_of_work import UnitOfWork
 
 CODE_LASTS = timedelta(hours=24)
 LONGEST_NAME = 120
 COMMAND_LINE = "command line"
+OWNER_LOGIN = "owner"
 FAILURES = ("sign-in failed", "account locked")
 
 
@@ -36,6 +37,13 @@ class AccountView:
     awaits_code: bool
     locked_until: datetime | None
     n_sessions: int
+    further_roles: frozenset[Role] = frozenset()
+    """Held besides; rights add up."""
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Every role of the person."""
+        return self.further_roles | {self.role}
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,7 @@ class AccountService(Service):
         login: str = "",
         source: SignInSource = SignInSource.LOCAL,
         units: Collection[str] | None = None,
+        further_roles: Collection[Role] = (),
         actor: str = COMMAND_LINE,
     ) -> str:
         """Create an account; an existing person of that name who has none gets it and keeps all judgments.
@@ -121,6 +130,8 @@ class AccountService(Service):
         source : SignInSource
         units : collection of str or None
             Units whose patients the person may see; None for all of them.
+        further_roles : collection of Role
+            Held besides `role`; rights add up.
         actor : str
             For the audit trail.
 
@@ -143,9 +154,10 @@ class AccountService(Service):
             person = uow.people.by_name(name)
             if person is None:
                 person = uow.people.add(name, role, created_at=now)
-                uow.audit.append(now, actor, "person added", f"person {person.id}", {"role": role.value})
+                person = uow.people.change(person.id, role=role, active=True, further_roles=further_roles)
+                uow.audit.append(now, actor, "person added", f"person {person.id}", {"role": role_words(person.roles)})
             elif uow.accounts.get(person.id) is None:
-                self._change(uow, person, actor, role=role, active=True)
+                self._change(uow, person, actor, role=role, active=True, further_roles=further_roles)
             uow.accounts.add(
                 Account(
                     person_id=person.id,
@@ -160,10 +172,30 @@ class AccountService(Service):
                 )
             )
             uow.units.give(person.id, units)
-            details = {"source": source.value, "role": role.value, "units": _units_text(units)}
+            details = {"source": source.value, "role": role_words({role, *further_roles}), "units": _units_text(units)}
             uow.audit.append(now, actor, "account created", f"person {person.id}", details)
             uow.commit()
         return code
+
+    @operator_only
+    def owner_code(self, name: str) -> str:
+        """Return a new one-time code of the owner of a site where nobody else has an account; empty for other sites.
+
+        The owner holds every role. Once somebody has an account of her own, or the owner a password, everybody signs
+        in; a site with simulated patients alone needs no owner, because its visitors need no account.
+
+        Parameters
+        ----------
+        name : str
+            Of the owner, who is created if missing.
+        """
+        with self._database.read() as uow:
+            accounts = uow.accounts.all()
+            if is_demonstration(uow) or not all(map(_is_owner_without_password, accounts)):
+                return ""
+        if accounts:
+            return self.reset(accounts[0].person_id)
+        return self.create(name, Role.ADMINISTRATOR, login=OWNER_LOGIN, further_roles=tuple(Role))
 
     @requires(Action.MANAGE_PEOPLE)
     def reset(self, whom_id: PersonId, *, actor: str = COMMAND_LINE) -> str:
@@ -186,8 +218,16 @@ class AccountService(Service):
         return code
 
     @requires(Action.MANAGE_PEOPLE)
-    def set_role(self, whom_id: PersonId, role: Role, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
-        """Change the role of a person, from the next action on.
+    def set_role(
+        self,
+        whom_id: PersonId,
+        role: Role,
+        *,
+        further_roles: Collection[Role] = (),
+        actor: str = COMMAND_LINE,
+        reason: str = "",
+    ) -> None:
+        """Change the roles of a person, from the next action on; rights add up.
 
         Raises
         ------
@@ -196,7 +236,9 @@ class AccountService(Service):
         """
         with self._database.write() as uow:
             person = uow.people.get(whom_id)
-            self._change(uow, person, actor, role=role, active=person.active, reason=reason)
+            self._change(
+                uow, person, actor, role=role, active=person.active, further_roles=further_roles, reason=reason
+            )
             uow.commit()
 
     @requires(Action.MANAGE_PEOPLE)
@@ -210,7 +252,8 @@ class AccountService(Service):
         """
         with self._database.write() as uow:
             person = uow.people.get(whom_id)
-            self._change(uow, person, actor, role=person.role, active=active, reason=reason)
+            further = person.roles - {person.role}
+            self._change(uow, person, actor, role=person.role, active=active, further_roles=further, reason=reason)
             if not active:
                 uow.sessions.end_all(whom_id, self._clock(), "deactivated")
             uow.commit()
@@ -272,23 +315,36 @@ class AccountService(Service):
         )
 
     def _change(
-        self, uow: UnitOfWork, person: Person, actor: str, *, role: Role, active: bool, reason: str = ""
+        self,
+        uow: UnitOfWork,
+        person: Person,
+        actor: str,
+        *,
+        role: Role,
+        active: bool,
+        further_roles: Collection[Role] = (),
+        reason: str = "",
     ) -> None:
-        if (person.role, person.active) == (role, active):
+        roles = frozenset((role, *further_roles))
+        if (person.role, person.roles, person.active) == (role, roles, active):
             return
         if actor == f"person {person.id}":
             raise RefusedError("Your own role and account are for another administrator to change.")
-        uow.people.change(person.id, role=role, active=active)
-        leaves = person.role is Role.ADMINISTRATOR and person.active and not (role is Role.ADMINISTRATOR and active)
+        uow.people.change(person.id, role=role, active=active, further_roles=further_roles)
+        leaves = Role.ADMINISTRATOR in person.roles and person.active and not (Role.ADMINISTRATOR in roles and active)
         if leaves and uow.accounts.get(person.id) is not None and uow.accounts.n_active_administrators() == 0:
             raise RefusedError(f"Person {person.id} is the last administrator. Name another one first.")
         now, thing = self._clock(), f"person {person.id}"
-        if person.role is not role:
-            details = {"before": person.role.value, "after": role.value, "reason": reason}
+        if person.roles != roles:
+            details = {"before": role_words(person.roles), "after": role_words(roles), "reason": reason}
             uow.audit.append(now, actor, "role changed", thing, details)
         if person.active != active:
             done = "person activated" if active else "person deactivated"
             uow.audit.append(now, actor, done, thing, {"reason": reason})
+
+
+def _is_owner_without_password(account: Account) -> bool:
+    return (account.source, account.login, account.password_hash) == (SignInSource.LOCAL, OWNER_LOGIN, None)
 
 
 def _checked_name(name: str) -> str:
@@ -320,4 +376,5 @@ def _view(uow: UnitOfWork, person: Person, account: Account | None, now: datetim
         awaits_code=account is not None and account.code_hash is not None,
         locked_until=account.locked_until if account and account.locked_until and account.locked_until > now else None,
         n_sessions=n_sessions,
+        further_roles=person.roles - {person.role},
     )

@@ -169,6 +169,7 @@ def _actor(uow: UnitOfWork, row: SignInSession) -> Actor | None:
         person_id=person.id,
         name=person.name,
         role=person.role,
+        further_roles=person.roles - {person.role},
         units=None if person.all_units else uow.units.of_person(person.id),
         session_id=row.id,
         source=row.source,

@@ -84,6 +84,37 @@ class SignIn:
             uow.commit()
         return token
 
+    def with_link(self, login: str, code: str, browser: str = "") -> str:
+        """Use a one-time code as it stands in a link, without setting a password.
+
+        Raises
+        ------
+        RefusedError
+            If login and code do not belong together, or the code was used, is too old or the account locked.
+        """
+        now = self._clock()
+        account, is_open = self._attempt(login)
+        stored = account.code_hash if account is not None and is_open and _code_holds(account, now) else None
+        matches = same_secret(stored or "", code_hash(code))
+        with self._database.write() as uow:
+            person = None if account is None else uow.people.get(account.person_id)
+            if (
+                person is None
+                or not person.active
+                or stored is None
+                or not matches
+                or not uow.accounts.use_code(person.id, stored, None)
+            ):
+                _note_failure(uow, now, account, "link")
+                uow.commit()
+                raise RefusedError(
+                    "This link was used, is too old, or belongs to another start of the dashboard. Start it again "
+                    "(alertreview dashboard) and use the link that it prints."
+                )
+            token = begin(uow, person, SignInSource.LOCAL, browser, now)
+            uow.commit()
+        return token
+
     def vouched(self, source: SignInSource, login: str, browser: str = "") -> str:
         """Sign in a person whom an identity provider or a proxy vouches for.
 

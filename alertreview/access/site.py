@@ -15,6 +15,12 @@ class PersonView:
     name: str
     role: Role
     simulated: bool
+    further_roles: frozenset[Role] = frozenset()
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Every role of the person."""
+        return self.further_roles | {self.role}
 
 
 class SiteService(Service):
@@ -32,7 +38,7 @@ class SiteService(Service):
         """Return the active people of the site."""
         with self._database.read() as uow:
             return tuple(
-                PersonView(person.id, person.name, person.role, person.simulated)
+                PersonView(person.id, person.name, person.role, person.simulated, person.roles - {person.role})
                 for person in uow.people.all()
                 if person.active
             )

@@ -8,7 +8,7 @@ import click
 
 from alertreview.cli.options import site_options
 from core.errors import RefusedError
-from core.vocabulary import Role, SignInSource
+from core.vocabulary import Role, SignInSource, role_words
 
 ROLES = click.Choice([role.value for role in Role])
 ALL_UNITS = "all"
@@ -22,7 +22,14 @@ def account() -> None:
 
 @account.command()
 @click.argument("name")
-@click.option("--role", required=True, type=ROLES, help="What the person may do.")
+@click.option(
+    "--role",
+    "roles",
+    required=True,
+    multiple=True,
+    type=ROLES,
+    help="What the person may do; repeat for several roles.",
+)
 @click.option("--login", default="", help="What the person types to sign in (default: the name in small letters).")
 @click.option("--unit", "units", multiple=True, help=UNIT_HELP)
 @click.option(
@@ -34,7 +41,13 @@ def account() -> None:
 )
 @site_options
 def create(
-    name: str, role: str, login: str, units: tuple[str, ...], source: str, home: Path | None, database: str | None
+    name: str,
+    roles: tuple[str, ...],
+    login: str,
+    units: tuple[str, ...],
+    source: str,
+    home: Path | None,
+    database: str | None,
 ) -> None:
     """Create an account for NAME and print a one-time code for the first sign-in.
 
@@ -44,11 +57,12 @@ def create(
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
+        first, *further = map(Role, roles)
         code = application.accounts.create(
-            name, Role(role), login=login, source=SignInSource(source), units=units or None
+            name, first, login=login, source=SignInSource(source), units=units or None, further_roles=further
         )
         person = application.accounts.find(name)
-    click.echo(f"Created: {person.name}, {person.role.value}, login '{person.login}'.")
+    click.echo(f"Created: {person.name}, {role_words(person.roles)}, login '{person.login}'.")
     _say_code(code)
 
 
@@ -81,36 +95,37 @@ def disable(login: str, enable: bool, reason: str, home: Path | None, database: 
 
 @account.command()
 @click.argument("login")
-@click.argument("role", required=False, type=ROLES)
+@click.argument("roles", nargs=-1, type=ROLES, metavar="[ROLE]...")
 @click.option("--unit", "units", multiple=True, help=UNIT_HELP)
 @click.option("--all-units", is_flag=True, help="Lift a limit to units.")
 @click.option("--reason", default="", help="For the audit trail.")
 @site_options
 def role(
     login: str,
-    role: str | None,
+    roles: tuple[str, ...],
     units: tuple[str, ...],
     all_units: bool,
     reason: str,
     home: Path | None,
     database: str | None,
 ) -> None:
-    """Change the ROLE or units of LOGIN; takes effect at the person's next action."""
+    """Change the roles or units of LOGIN; takes effect at the person's next action. Rights of several ROLEs add up."""
     from alertreview.application import open_application
 
-    if not role and not units and not all_units:
+    if not roles and not units and not all_units:
         raise click.UsageError("Name a role, or units with --unit or --all-units.")
     if units and all_units:
         raise click.UsageError("--unit and --all-units exclude each other.")
     with open_application(home, database) as application:
         person_id = application.accounts.find(login).person_id
-        if role:
-            application.accounts.set_role(person_id, Role(role), reason=reason)
+        if roles:
+            first, *further = map(Role, roles)
+            application.accounts.set_role(person_id, first, further_roles=further, reason=reason)
         if units or all_units:
             application.accounts.set_units(person_id, units or None)
         person = application.accounts.find(login)
     limit = "all units" if person.units is None else ", ".join(person.units)
-    click.echo(f"{person.name}: {person.role.value}, {limit}.")
+    click.echo(f"{person.name}: {role_words(person.roles)}, {limit}.")
 
 
 @account.command(name="list")
@@ -127,7 +142,9 @@ def list_(home: Path | None, database: str | None) -> None:
         units = ALL_UNITS if person.units is None else ", ".join(person.units) or "none"
         state = "deactivated" if not person.active else "awaits its code" if person.awaits_code else "active"
         login = person.login or "no account"
-        click.echo(f"{person.person_id:>4}  {login:20}  {person.role.value:14}  {state:15}  {units:20}  {person.name}")
+        click.echo(
+            f"{person.person_id:>4}  {login:20}  {role_words(person.roles):14}  {state:15}  {units:20}  {person.name}"
+        )
 
 
 def _say_code(code: str) -> None:

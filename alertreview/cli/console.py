@@ -14,7 +14,7 @@ from typing import NoReturn
 from tqdm import tqdm
 
 import alertreview
-from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, Progress, Settings
+from alertreview.settings import DATABASE_VARIABLE, FIRST_PAGE_VARIABLE, HOME_VARIABLE, Progress, Settings
 
 EXIT_INTERRUPTED = 130
 """Exit code of a shell for Ctrl+C."""
@@ -57,7 +57,7 @@ def write_technical_log(log_file: Path, error: BaseException) -> None:
         handler.close()
 
 
-def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None) -> NoReturn:
+def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None, path: str = "/") -> NoReturn:
     """Replace this process by the dashboard, so that signals and the exit code are the dashboard's own.
 
     Parameters
@@ -67,6 +67,8 @@ def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None)
         Port on the loopback address.
     open_browser : bool or None
         None opens a browser window if the machine has a display.
+    path : str
+        Page to open first.
     """
     # A folder named `dashboard` in the current directory must not shadow ours, hence -P and the parent of our packages.
     parent = str(Path(alertreview.__file__).resolve().parent.parent)
@@ -74,6 +76,8 @@ def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None)
         **os.environ,
         HOME_VARIABLE: str(settings.home),
         DATABASE_VARIABLE: settings.database_url,
+        # Not an argument: a path with a one-time code must not be seen in the list of processes.
+        FIRST_PAGE_VARIABLE: path,
         "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")])),
     }
     if open_browser is None:

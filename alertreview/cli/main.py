@@ -1,5 +1,6 @@
 """The command line: each command does one use case, prints what a person needs, and ends with 0 or a one-line error."""
 
+import getpass
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from alertreview.cli.records import simulate
 from alertreview.cli.reproduce import reproduce, sensitivity_of_run
 from alertreview.cli.score import run, score
 from alertreview.cli.study import export, recompute, report, sign_report, study
-from alertreview.settings import Settings, load_settings
+from alertreview.settings import Settings, load_settings, load_web_settings
 from core.errors import AlertReviewError
 from core.kinds import Kind
 
@@ -158,13 +159,16 @@ def alerts(
 @click.option("--browser/--no-browser", default=None, help="Open a browser window (default: when there is a display).")
 @site_options
 def dashboard(port: int, browser: bool | None, home: Path | None, database: str | None) -> None:
-    """Open the dashboard on the site, on this machine only."""
+    """Open the dashboard on the site, on this machine only.
+
+    On a site where nobody has an account, it prints a link that signs its owner in once, with every role.
+    """
     from alertreview.operations.upgrade import open_database
 
     settings = load_settings(home, database)
     with open_database(settings, upgrade=True):
         pass
-    _serve(settings, port, browser)
+    _serve(settings, port, browser, _owner_code(settings))
 
 
 for command in (
@@ -186,10 +190,20 @@ cli.add_command(account)
 cli.add_command(reproduce)
 
 
-def _serve(settings: Settings, port: int, browser: bool | None) -> None:
+def _owner_code(settings: Settings) -> str:
+    """Return the one-time code of the owner where the site is for this machine and nobody has an account."""
+    from alertreview.application import open_application
+
+    if not load_web_settings(settings.home).is_for_this_machine:
+        return ""
+    with open_application(settings.home, settings.database_url) as application:
+        return application.accounts.owner_code(getpass.getuser())
+
+
+def _serve(settings: Settings, port: int, browser: bool | None, code: str = "") -> None:
     from alertreview.cli.console import serve_dashboard
 
-    serve_dashboard(settings, port=port, open_browser=browser)
+    serve_dashboard(settings, port=port, open_browser=browser, path=f"/login/link?code={code}" if code else "/")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -171,7 +171,7 @@ class AdjudicationService(Service):
 def _require_adjudicator(uow: UnitOfWork, slug: str, person_id: PersonId) -> Study:
     person = uow.people.get(person_id)
     roles = roles_that_may(Action.ADJUDICATE)
-    if not person.active or person.role not in roles:
+    if not person.active or person.roles.isdisjoint(roles):
         who = " or ".join(sorted(role.value for role in roles))
         raise RefusedError(f"Disagreements are settled by an active {who}. Ask an administrator to name one.")
     return uow.studies.by_slug(slug)

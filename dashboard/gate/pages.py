@@ -20,7 +20,9 @@ on its machine:</p>
 <pre>alertreview account create "Your Name" --role administrator --login yourname</pre>
 <p>The command prints a one-time code, good for 24 hours. <a href="{base}/login/code">Use the code here</a>
 to choose a password. People who read alerts or judge cases then get accounts of their own, on the Admin page or by the
-same command.</p>"""
+same command.</p>
+<p>Only for yourself, on this machine: <code>alertreview dashboard</code> prints a link that signs you in as the owner
+of the site, who has every role.</p>"""
 
 
 def page(

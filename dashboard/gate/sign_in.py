@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from alertreview.access.accounts import OWNER_LOGIN
 from alertreview.configuration import WebSettings
 from core.errors import AlertReviewError, RefusedError, SignedOutError
 from core.vocabulary import SessionId, SignInSource
@@ -64,6 +65,7 @@ class Routes:
                 self._form("/confirm", self.confirm),
                 Route("/login/oidc", self._shown(self.to_provider)),
                 Route("/login/oidc/callback", self._shown(self.from_provider)),
+                Route("/login/link", self._shown(self.link)),
                 Route("/login/{name}", theme_file),
                 Route("/session", self.session),
                 Route("/health", alive),
@@ -97,6 +99,11 @@ class Routes:
                 error = str(refused)
         body = pages.code_body(visit.form_key, target, base=visit.base, login=login)
         return _keyed(visit, "Choose a password", body, error=error)
+
+    def link(self, visit: Visit, site: "Application", _form: Form) -> Response:
+        """Sign the owner in by the one-time link that the terminal shows."""
+        code = visit.connection.query_params.get("code", "")
+        return self._enter(visit, site, site.sign_in.with_link(OWNER_LOGIN, code, visit.browser), f"{visit.base}/")
 
     def logout(self, visit: Visit, site: "Application", form: Form) -> Response:
         """Show the ways out, or sign out here or everywhere."""

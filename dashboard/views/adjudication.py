@@ -65,11 +65,11 @@ def _acting() -> PersonView | None:
     """Return who is signed in; in a demonstration a chooser among those whose role allows it."""
     me = signed_in()
     if not me.is_demo:
-        return PersonView(me.person_id, me.name, me.role, simulated=False)
+        return PersonView(me.person_id, me.name, me.role, simulated=False, further_roles=me.further_roles)
     people = {
         person.person_id: person
         for person in application().site.people()
-        if person.role in roles_that_may(Action.ADJUDICATE)
+        if person.roles & roles_that_may(Action.ADJUDICATE)
     }
     if not people:
         return None

@@ -8,8 +8,8 @@ import streamlit as st
 
 from alertreview.access.accounts import AccountView
 from alertreview.rights import Action
-from core.errors import AlertReviewError
-from core.vocabulary import PersonId, Role, SignInSource
+from core.errors import AlertReviewError, InvalidInputError
+from core.vocabulary import PersonId, Role, SignInSource, role_words
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.context import application, signed_in
@@ -58,7 +58,7 @@ def _people(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
         {
             "Name": [person.name for person in people],
             "Login": [person.login or "no account" for person in people],
-            "Role": [person.role.value for person in people],
+            "Role": [role_words(person.roles) for person in people],
             "Units": [ALL if person.units is None else ", ".join(person.units) or "none" for person in people],
             "Signs in by": [person.source.value if person.source else "–" for person in people],
             "State": [_state(person) for person in people],
@@ -90,11 +90,11 @@ def _change(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
     )
     person = by_id[chosen]
     with st.form(f"admin_change_{chosen}", border=False):
-        roles = list(Role)
-        st.selectbox("Role", roles, roles.index(person.role), key=f"admin_role_{chosen}", format_func=str)
+        held = [person.role, *sorted(person.further_roles)]
+        st.multiselect("Roles; rights add up", list(Role), held, key=f"admin_role_{chosen}", format_func=str)
         _units_fields(f"admin_{chosen}", person.units, units)
         st.text_input("Reason, for the audit trail", key=f"admin_reason_{chosen}", max_chars=200)
-        st.form_submit_button("Save role and units", type="primary", on_click=_save, args=(chosen,))
+        st.form_submit_button("Save roles and units", type="primary", on_click=_save, args=(chosen,))
     with st.container(horizontal=True):
         st.button("End all sessions", key=f"admin_end_{chosen}", on_click=_end, args=(chosen,))
         if person.source is SignInSource.LOCAL:
@@ -117,7 +117,7 @@ def _create(units: tuple[str, ...]) -> None:
     with st.form("admin_new", border=False):
         st.text_input("Name, as printed under signatures", key="admin_new_name", max_chars=120)
         st.text_input("Login", key="admin_new_login", max_chars=120)
-        st.selectbox("Role", list(Role), 1, key="admin_new_role", format_func=str)
+        st.multiselect("Roles; rights add up", list(Role), [Role.REVIEWER], key="admin_new_role", format_func=str)
         st.selectbox("Signs in by", list(SignInSource), key="admin_new_source", format_func=_source_text)
         _units_fields("admin_new", None, units)
         st.form_submit_button("Create account", type="primary", on_click=_create_clicked)
@@ -135,9 +135,11 @@ def _create_clicked() -> None:
     state = st.session_state
 
     def act() -> tuple[str, str]:
+        first, further = _roles("admin_new_role")
         code = application().accounts.create(
             state["admin_new_name"],
-            state["admin_new_role"],
+            first,
+            further_roles=further,
             login=state["admin_new_login"],
             source=state["admin_new_source"],
             units=_chosen_units("admin_new"),
@@ -147,14 +149,21 @@ def _create_clicked() -> None:
     _say(act)
 
 
+def _roles(key: str) -> tuple[Role, list[Role]]:
+    chosen = st.session_state[key]
+    if not chosen:
+        raise InvalidInputError("Nothing was saved: a person has at least one role. Choose one.")
+    return chosen[0], chosen[1:]
+
+
 def _save(whom_id: PersonId) -> None:
     state = st.session_state
 
     def act() -> tuple[str, str]:
-        accounts = application().accounts
-        accounts.set_role(whom_id, state[f"admin_role_{whom_id}"], reason=state[f"admin_reason_{whom_id}"])
+        accounts, (first, further) = application().accounts, _roles(f"admin_role_{whom_id}")
+        accounts.set_role(whom_id, first, further_roles=further, reason=state[f"admin_reason_{whom_id}"])
         accounts.set_units(whom_id, _chosen_units(f"admin_{whom_id}"))
-        return "Role and units are saved; they hold from the person's next action on.", ""
+        return "Roles and units are saved; they hold from the person's next action on.", ""
 
     _say(act)
 

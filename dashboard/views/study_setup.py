@@ -41,7 +41,7 @@ def page() -> None:
     locked = [study for study in app.studies.all() if study.status is StudyStatus.LOCKED and not study.is_calibration]
     kinds = ["Study", "Open panel", "Training with feedback"]
     kind = st.segmented_control("Kind", kinds, default=kinds[0], required=True, key="su_kind")
-    people = [person for person in app.site.people() if person.role in MAY_READ]
+    people = [person for person in app.site.people() if person.roles & MAY_READ]
     if kind == kinds[2]:
         _training(locked, people)
     else:

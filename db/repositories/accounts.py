@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, or_, select, update
 
 from core.errors import ConflictError
 from core.vocabulary import PersonId, Role, SignInSource
@@ -68,8 +68,8 @@ class Accounts(Repository):
         code = {"code_hash": code_hash, "code_expires_at": expires_at}
         self._update(person_id, **code, password_hash=None, failures=0, locked_until=None)
 
-    def use_code(self, person_id: PersonId, code_hash: str, password_hash: str) -> bool:
-        """Spend a one-time code for a password; False when it was spent meanwhile."""
+    def use_code(self, person_id: PersonId, code_hash: str, password_hash: str | None) -> bool:
+        """Spend a one-time code, for a password if there is one; False when it was spent meanwhile."""
         statement = (
             update(Account)
             .where(Account.person_id == person_id, Account.code_hash == code_hash)
@@ -83,11 +83,14 @@ class Accounts(Repository):
 
     def n_active_administrators(self) -> int:
         """Count active administrators who can sign in."""
+        is_administrator = or_(
+            Person.role == Role.ADMINISTRATOR, Person.further_roles.contains(Role.ADMINISTRATOR.value)
+        )
         statement = (
             select(func.count())
             .select_from(Person)
             .join(Account, Account.person_id == Person.id)
-            .where(Person.role == Role.ADMINISTRATOR, Person.active)
+            .where(is_administrator, Person.active)
         )
         return int(self._run(statement).scalar_one())
 

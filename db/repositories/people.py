@@ -1,5 +1,6 @@
 """People: added, given another role, deactivated; never deleted."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import update
@@ -49,9 +50,11 @@ class People(Repository):
         """Return people in the order of joining."""
         return [person for person in self._all(Person, _ALL) if person.active or not active_only]
 
-    def change(self, person_id: PersonId, *, role: Role, active: bool) -> Person:
-        """Give somebody another role, deactivate or activate; return the person as changed."""
+    def change(self, person_id: PersonId, *, role: Role, active: bool, further_roles: Collection[Role] = ()) -> Person:
+        """Give somebody other roles, deactivate or activate; return the person as changed."""
         self.get(person_id)
-        self._run(update(Person).where(Person.id == person_id).values(role=role, active=active))
+        further = " ".join(one for one in Role if one in further_roles and one is not role)
+        changed = update(Person).where(Person.id == person_id)
+        self._run(changed.values(role=role, further_roles=further, active=active))
         mark(self._connection, "person", person_id)
         return self.get(person_id)

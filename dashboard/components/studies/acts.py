@@ -48,7 +48,7 @@ def _add_readers(study: StudyView, reader_ids: tuple[PersonId, ...]) -> None:
     people = {
         person.person_id: texts.shorten(person.name, 40)
         for person in application().site.people()
-        if person.role in MAY_READ and person.person_id not in reader_ids
+        if person.roles & MAY_READ and person.person_id not in reader_ids
     }
     if not people:
         return

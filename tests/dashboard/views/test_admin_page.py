@@ -68,7 +68,7 @@ def test_an_administrator_creates_limits_and_deactivates_people(open_page: OpenP
     assert not page.exception
     page.text_input(key="admin_new_name").set_value(f"Vera {HOSTILE}")
     page.text_input(key="admin_new_login").set_value("Vera")
-    page.selectbox(key="admin_new_role").set_value(Role.COORDINATOR)
+    page.multiselect(key="admin_new_role").set_value([Role.COORDINATOR])
     press(page, "Create account")
     vera = desk.accounts.find("vera")
     assert (vera.role, vera.units, vera.awaits_code) == (Role.COORDINATOR, None, True)
@@ -76,10 +76,10 @@ def test_an_administrator_creates_limits_and_deactivates_people(open_page: OpenP
     page.run()
     assert len(page.code) == 0, "the code is shown once"
     page.selectbox(key="admin_whom").set_value(vera.person_id).run()
-    page.selectbox(key=f"admin_role_{vera.person_id}").set_value(Role.VIEWER)
+    page.multiselect(key=f"admin_role_{vera.person_id}").set_value([Role.VIEWER])
     page.radio(key=f"admin_{vera.person_id}_scope").set_value("These units only")
     page.multiselect(key=f"admin_{vera.person_id}_units").set_value(["Ward A"])
-    press(page, "Save role and units")
+    press(page, "Save roles and units")
     assert (desk.accounts.find("vera").role, desk.accounts.find("vera").units) == (Role.VIEWER, ("Ward A",))
     press(page, "Deactivate")
     assert not desk.accounts.find("vera").active
