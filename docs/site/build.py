@@ -74,7 +74,7 @@ def main() -> int:
         command += ["--config-file", str(ROOT / "docs" / "site" / "mkdocs.yml")]
         environment = {
             **os.environ,
-            "ALERTREVIEW_SITE_SOURCE": folder,
+            "MKDOCS_SITE_SOURCE": folder,
             "PYTHONPATH": str(ROOT),
             "NO_MKDOCS_2_WARNING": "1",
         }
