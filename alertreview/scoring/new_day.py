@@ -24,7 +24,7 @@ from alertreview.settings import Progress, Settings
 from core.errors import InvalidInputError, NotFoundError
 from core.scoring.new_instances import NewInstances, prepare_new_instances
 from core.scoring.parameters import ScoringParameters
-from core.scoring.scorers import NEW_INSTANCE_SCORERS, new_evidence
+from core.scoring.scorers import NEW_INSTANCE_SCORERS, SCORERS, needs_shared_graph, new_evidence
 from core.scoring.scores import ScaledScores, score_by_scale
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned
@@ -48,7 +48,14 @@ class BaseRun:
     @property
     def scorers(self) -> tuple[str, ...]:
         """Scorers of the run that new instances can be scored by."""
-        return tuple(scorer for scorer in self.run.all_scorers if scorer in NEW_INSTANCE_SCORERS)
+        past = self.learned.past
+        # The shared graph cannot leave out a patient afterwards.
+        has_shared = past.shared is not None and past.past_patients is None
+        return tuple(
+            scorer
+            for scorer in self.run.all_scorers
+            if scorer in NEW_INSTANCE_SCORERS and (has_shared or not needs_shared_graph([scorer]))
+        )
 
 
 def find_base(settings: Settings, database: Database, wanted: str, since: pd.Timestamp) -> BaseRun | None:
@@ -274,7 +281,7 @@ class _Results:
             score=scores.score.astype(np.float32),
             scaled_score=scores.scaled_score.astype(np.float32),
             soft_label=scores.soft_label.astype(np.float32),
-            support=evidence["support"],
+            support=evidence[SCORERS[summary.scorer].support],
         )
 
 

@@ -19,6 +19,7 @@ from alertreview.scoring.resume import ScoringCheckpoint, ScoringRequest
 from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, keep_learned
 from alertreview.settings import Progress, Settings
+from core.cohort.feature_roles import FeatureRoles
 from core.errors import InvalidInputError
 from core.kinds import Kind
 from core.scoring.all_tasks import Workers, score_tasks
@@ -280,6 +281,11 @@ def _score_folds(
             task_names=[task.name for task in site.tasks],
             kinds=[task.kind for task in site.tasks],
             order_groups=[task.order_group for task in site.tasks],
+            roles=FeatureRoles.of(
+                site.snapshot.feature_dictionary,
+                [task.name for task in site.tasks],
+                [task.kind for task in site.tasks],
+            ),
         )
         scored.append(found.without_features())
     if not any(map(len, scored)):

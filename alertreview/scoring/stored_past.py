@@ -18,6 +18,7 @@ from core.features import SparseStandardizer
 from core.scoring.new_instances import STORED_ARRAYS, StoredPast
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scores import ScoredTasks
+from core.scoring.shared import SharedModel
 
 RUNS_KEPT = 3
 """Folders kept of the newest runs; older runs stay listed, but nothing new can be scored against them."""
@@ -136,6 +137,7 @@ def _shared(
         "past_patients": instances["patient_id"].to_numpy(dtype=np.str_),
         "past_times": instances["snapshot_at"].to_numpy(dtype="datetime64[us]"),
         "exclude_patients": np.array(exclude_patients),
+        **({} if scored.shared is None else scored.shared.stored()),
     }
 
 
@@ -154,7 +156,14 @@ def open_learned(folder: Path, parameters: ScoringParameters) -> Learned:
             parameters.clip, shared["center"], shared["scale"], shared["is_elapsed"]
         )
         patients = shared["past_patients"] if shared["exclude_patients"] else None
-        past = StoredPast(standardizer, shared["kept_features"], shared["kept_weights"], parameters, patients)
+        past = StoredPast(
+            standardizer,
+            shared["kept_features"],
+            shared["kept_weights"],
+            parameters,
+            patients,
+            SharedModel.of_stored(shared),
+        )
         return Learned(
             folder, past, shared["feature_keys"], shared["task_keys"], shared["past_patients"], shared["past_times"]
         )

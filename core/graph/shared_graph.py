@@ -4,7 +4,7 @@ The paper solves one graph for each task, eq. (had:sle): (L + (c + g) I) l = c y
 the inverse of a similarity matrix K, one factorisation of K serves the decisions of all tasks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -200,11 +200,17 @@ class SharedSolution:
         1 - the share of the variance at the instance that other groups leave, in [0, 1]; 0 = isolated.
     coefficients : float32 array of shape (n_coordinates + 1, n_tasks)
         Of the coordinates and of the constant, for later instances.
+    root : float32 array of shape (n_coordinates + 1, n_coordinates + 1)
+        Lower Cholesky factor of the system, for the support of later instances.
+    penalty : float
+        ridge n.
     """
 
     soft_labels: NDArray[np.float32]
     support: NDArray[np.float32]
     coefficients: NDArray[np.float32]
+    root: NDArray[np.float32]
+    penalty: float
 
 
 def solve_shared_graph(
@@ -254,31 +260,58 @@ def solve_shared_graph(
     for begin in range(0, len(coordinates), _ROWS_AT_ONCE):
         part = slice(begin, begin + _ROWS_AT_ONCE)
         soft_labels[part] = coordinates[part] @ turned[:-1] + np.float32(_INTERCEPT) * turned[-1]
+    for members, parts in _blocks_of_groups(groups):
+        rotated = solve_triangular(root, _with_constant(coordinates[members]).T, lower=True).T
+        left = np.einsum("ij,ij->i", rotated, rotated)
+        for part in parts:
+            own = members[part] < n_past
+            past, recent = members[part][own], members[part][~own]
+            if len(past) == 0:
+                continue
+            rows = rotated[part]
+            there = np.sqrt(copies[past])[:, None]
+            weighted = rows[own] * there
+            residual = there * (targets[past] - soft_labels[past])
+            rest = np.eye(len(past)) - weighted @ weighted.T
+            solved = np.linalg.solve(rest, np.hstack((residual, weighted @ rows.T)))
+            # What is left of the variance when the group itself is unknown: x' (S - X_P' X_P)^-1 x.
+            left[part] += np.einsum("ij,ji->i", rows @ weighted.T, solved[:, n_tasks:])
+            soft_labels[past] = targets[past] - solved[:, :n_tasks] / there
+            if len(recent):
+                soft_labels[recent] -= rows[~own] @ (weighted.T @ solved[:, :n_tasks])
+        support[members] = _support(left, penalty, ridge)
+    return SharedSolution(soft_labels, support, turned, root.astype(np.float32), penalty)
+
+
+def _support(variance: FloatArray, penalty: float, ridge: float) -> FloatArray:
+    """Return 1 - the share of the variance that is left, without that of the constant, which is about the ridge."""
+    return np.clip(1 + ridge - penalty * variance, 0.0, 1.0)
+
+
+def _blocks_of_groups(groups: IntArray) -> Iterator[tuple[IntArray, list[slice]]]:
+    """Yield rows of whole groups, a few groups at a time, and where each group lies among them."""
     order = np.argsort(groups, kind="stable")
     _, starts = np.unique(groups[order], return_index=True)
-    for members in np.split(order, starts[1:]):
-        rotated = solve_triangular(root, _with_constant(coordinates[members]).T, lower=True).T
-        own = members < n_past
-        past, recent = members[own], members[~own]
-        there = np.sqrt(copies[past])[:, None]
-        weighted = rotated[own] * there
-        rest = np.eye(len(past)) - weighted @ weighted.T
-        residual = there * (targets[past] - soft_labels[past])
-        solved = np.linalg.solve(rest, np.hstack((residual, weighted)))
-        # What is left of the variance when the group itself is unknown: x' (S - X_P' X_P)^-1 x.
-        left = np.einsum("ij,ij->i", rotated, rotated) + np.einsum(
-            "ij,ij->i", rotated @ weighted.T, rotated @ solved[:, n_tasks:].T
-        )
-        constant = _INTERCEPT**2 * penalty / (penalty + _INTERCEPT**2 * copies.sum())
-        support[members] = np.clip(1 - (penalty * left - constant), 0.0, 1.0)
-        soft_labels[past] = targets[past] - solved[:, :n_tasks] / there
-        soft_labels[recent] -= rotated[~own] @ (weighted.T @ solved[:, :n_tasks])
-    return SharedSolution(soft_labels, support, turned)
+    bounds = np.append(starts, len(order))
+    first = 0
+    while first < len(starts):
+        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _ROWS_AT_ONCE, side="right")) - 1)
+        begin = bounds[first]
+        yield order[begin : bounds[last]], [slice(bounds[i] - begin, bounds[i + 1] - begin) for i in range(first, last)]
+        first = last
 
 
 def soft_labels_of(coordinates: NDArray[np.float32], coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return soft labels of new instances by the coefficients of a solution; shape (n, n_tasks)."""
     return np.asarray(coordinates @ coefficients[:-1] + np.float32(_INTERCEPT) * coefficients[-1])
+
+
+def support_of(
+    coordinates: NDArray[np.float32], root: NDArray[np.float32], penalty: float, ridge: float
+) -> NDArray[np.float32]:
+    """Return the support of new instances by the root and penalty of a solution; shape (n,)."""
+    rotated = solve_triangular(root.astype(np.float64), _with_constant(coordinates).T, lower=True)
+    return _support(np.einsum("ij,ij->j", rotated, rotated), penalty, ridge).astype(np.float32)
 
 
 def _with_constant(coordinates: NDArray[np.float32]) -> FloatArray:

@@ -10,14 +10,17 @@ from typing import Any, TypeAlias
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from core.cohort.feature_roles import FeatureRoles
 from core.errors import InvalidInputError, TaskNotScorableError
 from core.graph.similarity import group_codes
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import DayContext, Evidence, PreparedInstances, TaskData, prepare_instances
-from core.scoring.scorers import SCORERS, SOFTHAD, is_retrospective, task_evidence
+from core.scoring.scorers import SCORERS, SOFTHAD, is_retrospective, needs_shared_graph, task_evidence
 from core.scoring.scores import ScoredTasks, calibrate_tasks
+from core.scoring.shared import shared_evidence
 from core.validation import IntArray, Matrix
 
 Workers: TypeAlias = Callable[[PreparedInstances], AbstractContextManager[object]]
@@ -45,6 +48,7 @@ def score_tasks(
     kinds: Sequence[str] | None = None,
     order_groups: Sequence[str] | None = None,
     is_elapsed: ArrayLike | None = None,
+    roles: FeatureRoles | None = None,
 ) -> ScoredTasks:
     """Score every recent instance for every task against the past.
 
@@ -86,6 +90,9 @@ def score_tasks(
         group is hidden from them.
     is_elapsed : bool array of shape (n_features,), optional
         True for hours since something happened, where what is not stored means never.
+    roles : FeatureRoles, optional
+        Groups of features and the features of each task's own item, for "shared"; without them, or without kinds and
+        order groups, it uses the graph alone.
 
     Returns
     -------
@@ -102,7 +109,9 @@ def score_tasks(
     """
     parameters = parameters or ScoringParameters()
     chosen = _check_scorers(scorers)
-    day = DayContext.needed(kinds, order_groups, Y.shape[1]) if any(map(is_retrospective, chosen)) else None
+    day = None
+    if any(map(is_retrospective, chosen)) or (roles is not None and None not in (kinds, order_groups)):
+        day = DayContext.needed(kinds, order_groups, Y.shape[1])
     groups, past_rows, recent_rows = _check_rows(X, Y, patients, past, recent, exclude_same_patient)
     flags = np.asarray(is_flag, dtype=bool)
     elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)
@@ -133,9 +142,17 @@ def score_tasks(
                 if on_progress:
                     on_progress(len(not_scored) + len(finished), prepared.n_tasks)
         tasks = tuple(sorted(finished))
+        shared = None
+        if tasks and needs_shared_graph(chosen):
+            raw = sparse.csr_array(X)[np.concatenate((past_rows, recent_rows))]
+            together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs)
+            for place, task in enumerate(tasks):
+                mine = {"shared_log_odds": together.log_odds[:, place], "shared_support": together.support}
+                evidence[task] = {**evidence[task], **mine}
+            del together, raw
         calibrations = calibrate_tasks(prepared, tasks, evidence, chosen, n_jobs)
     reasons = dict(sorted(not_scored.items()))
-    return ScoredTasks(tasks, reasons, chosen, parameters, seed, calibrations, evidence, prepared)
+    return ScoredTasks(tasks, reasons, chosen, parameters, seed, calibrations, evidence, prepared, shared)
 
 
 def _names(task_names: Sequence[str] | None, n_tasks: int) -> list[str]:

@@ -61,6 +61,12 @@ class Calibration:
     slope_mean: float
     slope_spread: float
 
+    @classmethod
+    def identity(cls, n_tasks: int) -> "Calibration":
+        """Return lines that leave log odds as they are."""
+        nothing, ones = np.zeros(n_tasks), np.ones(n_tasks)
+        return cls(nothing, nothing, ones, 1.0, 0.0)
+
     def log_odds(self, task: int, evidence: ArrayLike) -> FloatArray:
         """Log odds of y = +1 for evidence of the `task`-th task; shape of `evidence`."""
         values = np.asarray(evidence, dtype=np.float64)

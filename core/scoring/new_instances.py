@@ -16,6 +16,7 @@ from core.scoring.evidence import expectation_and_support
 from core.scoring.logistic import RidgeLogistic
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances, weighted_task_rows
+from core.scoring.shared import SharedModel
 from core.scoring.stored_past import unpack_graphs, unpack_points
 from core.scoring.task_graph import NOBODY, TaskGraph, build_task_graph, extend
 from core.validation import IntArray, Matrix
@@ -38,6 +39,8 @@ class StoredPast:
     parameters : ScoringParameters
     past_patients : array of str of shape (n_past,), optional
         Given where an instance's own patient is left out of its neighbourhood.
+    shared : SharedModel, optional
+        What "shared" learned of all tasks together.
     """
 
     standardizer: SparseStandardizer
@@ -45,6 +48,7 @@ class StoredPast:
     kept_weights: NDArray[np.float32]
     parameters: ScoringParameters
     past_patients: NDArray[Any] | None = None
+    shared: SharedModel | None = None
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,26 @@ class NewInstances:
     past : StoredPast
     past_groups : int array of shape (n_past,), optional
         Patients of the past in the codes of ``prepared.groups``.
+    shared_tasks : mapping of int to int
+        Column of each task that the shared model knows -> its column in `shared_log_odds`.
+    shared_log_odds : float32 array of shape (n_new, n_shared_tasks)
+        What all tasks together expect; empty without a shared model.
+    shared_support : float32 array of shape (n_new,)
     """
 
     prepared: PreparedInstances
     past: StoredPast
     past_groups: IntArray | None
+    shared_tasks: Mapping[int, int]
+    shared_log_odds: NDArray[np.float32]
+    shared_support: NDArray[np.float32]
+
+    def shared_of_task(self, task: int) -> dict[str, NDArray[Any]]:
+        """Return the evidence of one task that all tasks have together."""
+        if task not in self.shared_tasks:
+            return {}
+        log_odds = self.shared_log_odds[:, self.shared_tasks[task]]
+        return {"shared_log_odds": log_odds, "shared_support": self.shared_support}
 
 
 def prepare_new_instances(past: StoredPast, X: Matrix, Y: Matrix, patients: NDArray[Any]) -> NewInstances:
@@ -86,7 +105,14 @@ def prepare_new_instances(past: StoredPast, X: Matrix, Y: Matrix, patients: NDAr
         groups = np.where(known[place] == patients, place, NOBODY)
     decisions = sparse.csc_array(Y)
     prepared = PreparedInstances(columns, decisions, groups, 0, past.kept_features, past.kept_weights)
-    return NewInstances(prepared, past, past_groups)
+    if past.shared is None or past.past_patients is not None:
+        # The shared graph cannot leave out a patient afterwards.
+        return NewInstances(
+            prepared, past, past_groups, {}, np.empty((X.shape[0], 0), np.float32), np.empty(0, np.float32)
+        )
+    place_of = {int(task): place for place, task in enumerate(past.shared.tasks)}
+    expected = past.shared.expect(sparse.csr_array(columns), sparse.csr_array(X))
+    return NewInstances(prepared, past, past_groups, place_of, expected.log_odds, expected.support)
 
 
 @dataclass(frozen=True)

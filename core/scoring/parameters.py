@@ -39,6 +39,14 @@ class ScoringParameters:
     n_baseline_past : int
         Past instances that a baseline other than "weighted-knn" is fitted on at most, half of them positive: support
         vector machines grow with the square of their number.
+    n_landmarks : int
+        Past instances that span the shared graph; all of them where there are no more.
+    shared_ridge : float
+        Ridge of the shared graph's solves, as a share of the number of past instances.
+    n_history_pairs : int
+        (instance, task) pairs that own history is learned from at most.
+    sign_ridge : float
+        Ridge of the effects of single signs: about this many decisions of one patient each tell as much as the prior.
     """
 
     n_neighbors: int = 75
@@ -57,13 +65,17 @@ class ScoringParameters:
     paper_regularization: float = 1.0
     paper_length_scale: LengthScale = "local"
     n_baseline_past: int = 1000
+    n_landmarks: int = 1000
+    shared_ridge: float = 0.01
+    n_history_pairs: int = 500_000
+    sign_ridge: float = 2.0
 
     def __post_init__(self) -> None:
         for name in ("n_neighbors", "n_graphs", "n_features_kept", "min_past_positives", "min_past_negatives"):
             self._require(name, 1)
-        for name in ("n_nodes", "n_baseline_past"):
+        for name in ("n_nodes", "n_baseline_past", "n_landmarks", "n_history_pairs"):
             self._require(name, 2)
-        for name in ("label_weight", "clip", "logistic_strength", "paper_label_weight"):
+        for name in ("label_weight", "clip", "logistic_strength", "paper_label_weight", "shared_ridge", "sign_ridge"):
             self._require(name, 0, above=True)
         for name in ("regularization", "paper_regularization", "min_abs_z"):
             self._require(name, 0)

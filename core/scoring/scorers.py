@@ -3,7 +3,7 @@
 To add a scorer, add an entry to `SCORERS`, with a function of its evidence where no present one gives it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -55,19 +55,25 @@ class Part:
         Name of its array of evidence.
     values : callable
         What the line is fitted to, of the array.
+    weight : float
+        Beside those of the other parts.
+    is_log_odds : bool
+        Whether the values are the log odds already; a line would flatten strong, rare evidence.
     """
 
     key: str
     array: str
     values: Callable[[NDArray[Any]], FloatArray] = _as_it_is
+    weight: float = 1.0
+    is_log_odds: bool = False
 
 
 @dataclass(frozen=True)
 class Scorer:
     """A named way to score every instance of every task; higher = more unusual.
 
-    A scorer with `parts` is calibrated: its score is the probability of the other decision from their mean log odds,
-    and is comparable between tasks as it is. One without is min-max scaled on the past.
+    A scorer with `parts` is calibrated: its score is the probability of the other decision from their weighted mean log
+    odds, and is comparable between tasks as it is. One without is min-max scaled on the past.
 
     Parameters
     ----------
@@ -88,6 +94,8 @@ class Scorer:
         Array of the expected decision l; without it l is made from the score.
     raw : str
         Array of the score before min-max scaling; without it that is |l - y|.
+    support : str
+        Array of the support.
     is_retrospective : bool
         Whether it also looks at the other decisions of the window: its list looks back and cannot warn.
     is_comparison : bool
@@ -103,6 +111,7 @@ class Scorer:
     times_support: bool = False
     soft_label: str = ""
     raw: str = ""
+    support: str = "support"
     is_retrospective: bool = False
     is_comparison: bool = False
 
@@ -122,10 +131,21 @@ def _comparison(key: str, label: str, description: str, make: Callable[[ScoringP
 
 _GRAPH = Part("softhad", "left_out_soft_label", soft_label_evidence)
 _LOGISTIC = Part("logistic", "logistic_log_odds")
+SHARED: Final = Scorer(
+    "shared",
+    "SoftHAD on a shared graph",
+    "calibrated probability of the other decision, by one graph of all tasks, own history, single signs and logistic "
+    "regression",
+    logistic_evidence,
+    new_logistic_evidence,
+    parts=(Part("shared", "shared_log_odds", weight=2.0, is_log_odds=True), _LOGISTIC),
+    support="shared_support",
+)
+"""Holds logistic regression as one of its two members: what it finds is no evidence for SoftHAD alone."""
 SOFTHAD: Final = Scorer(
     "softhad",
     "SoftHAD",
-    "support x calibrated probability of the other decision, by the graph (default)",
+    "support x calibrated probability of the other decision, by a graph of the task",
     graph_evidence,
     new_graph_evidence,
     parts=(_GRAPH,),
@@ -141,6 +161,7 @@ SOFTHAD_PAPER: Final = Scorer(
     soft_label="paper_soft_label",
 )
 _REGISTERED: Final = (
+    SHARED,
     SOFTHAD,
     SOFTHAD_PAPER,
     Scorer(
@@ -238,11 +259,23 @@ def label_of_scorer(key: str) -> str:
 
 
 def task_evidence(data: TaskData, scorers: Iterable[str]) -> Arrays:
-    """Return the evidence of one task that `scorers` need; each function runs once."""
+    """Return the evidence of one task by itself that `scorers` need; each function runs once."""
     evidence: Arrays = {}
-    for function in dict.fromkeys((graph_evidence, *(SCORERS[key].evidence for key in scorers))):
+    chosen = [SCORERS[key] for key in scorers]
+    for function in dict.fromkeys((*_of_support(chosen), *(scorer.evidence for scorer in chosen))):
         evidence |= function(data)
     return evidence
+
+
+def needs_shared_graph(scorers: Iterable[str]) -> bool:
+    """Return whether a scorer reads evidence that all tasks have together."""
+    return any(key in SCORERS and SCORERS[key].support == SHARED.support for key in scorers)
+
+
+def _of_support(scorers: Iterable[Scorer]) -> Iterator[Callable[[TaskData], Arrays]]:
+    """Yield the function of the support where a scorer shows that of the task's own graphs."""
+    if any(scorer.support != SHARED.support for scorer in scorers):
+        yield graph_evidence
 
 
 def new_evidence(new: NewInstances, task: int, stored: Mapping[str, NDArray[Any]], scorers: Iterable[str]) -> Arrays:
@@ -264,8 +297,9 @@ def new_evidence(new: NewInstances, task: int, stored: Mapping[str, NDArray[Any]
         Names as from `task_evidence`; to about 1e-7 what a run with the same past gives.
     """
     data = NewTaskData(new, task, stored)
-    wanted = (SCORERS[key].new_evidence for key in scorers)
-    evidence: Arrays = {}
-    for function in dict.fromkeys((new_graph_evidence, *(function for function in wanted if function))):
+    chosen = [SCORERS[key] for key in scorers]
+    first = [new_graph_evidence for _ in _of_support(chosen)]
+    evidence: Arrays = new.shared_of_task(task)
+    for function in dict.fromkeys((*first, *(scorer.new_evidence for scorer in chosen if scorer.new_evidence))):
         evidence |= function(data)
     return evidence

@@ -13,6 +13,7 @@ from core.scoring.calibration import Calibration, calibrate
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import Evidence, PreparedInstances
 from core.scoring.scorers import SCORERS, Part
+from core.scoring.shared import SharedModel
 from core.validation import FloatArray
 
 FloatVector = NDArray[np.float32]
@@ -78,6 +79,8 @@ class ScoredTasks:
     evidence : mapping of int to arrays
         First stage by task.
     prepared : PreparedInstances
+    shared : SharedModel, optional
+        What "shared" learned of all tasks together.
     """
 
     tasks: tuple[int, ...]
@@ -88,6 +91,7 @@ class ScoredTasks:
     calibrations: dict[str, Calibration]
     evidence: Mapping[int, Evidence]
     prepared: PreparedInstances
+    shared: SharedModel | None = None
 
     def scores(self, task: int, scorer: str) -> TaskScores:
         """Return the scores of the task in column `task` of Y by one of `scorers`.
@@ -131,6 +135,9 @@ def calibrate_tasks(
 
     calibrations: dict[str, Calibration] = {}
     for part in dict.fromkeys(part for scorer in scorers for part in SCORERS[scorer].parts):
+        if part.is_log_odds:
+            calibrations[part.key] = Calibration.identity(len(tasks))
+            continue
 
         def past(place: int, part: Part = part) -> FloatArray:
             return part.values(evidence[tasks[place]][part.array][: prepared.n_past])
@@ -174,11 +181,11 @@ def score_by_scale(evidence: Evidence, y: FloatArray, scorer: str, scale: Mappin
     for part in registered.parts:
         suffix = _suffix(scorer, part)
         centred = part.values(evidence[part.array]) - scale[f"center{suffix}"]
-        log_odds += scale[f"intercept{suffix}"] + scale[f"slope{suffix}"] * centred
-    log_odds /= len(registered.parts)
+        log_odds += part.weight * (scale[f"intercept{suffix}"] + scale[f"slope{suffix}"] * centred)
+    log_odds /= sum(part.weight for part in registered.parts)
     score = 1.0 / (1.0 + np.exp(y * log_odds))
     if registered.times_support:
-        score *= evidence["support"]
+        score *= evidence[registered.support]
     array = registered.soft_label
     expected = evidence[array].astype(np.float64) if array else np.tanh(log_odds / 2)
     return ScaledScores(score, score, expected)
@@ -205,7 +212,7 @@ def _scores_of_task(scored: ScoredTasks, task: int, scorer: str) -> TaskScores:
         score=found.score[n_past:].astype(np.float32),
         scaled_score=found.scaled_score[n_past:].astype(np.float32),
         soft_label=found.soft_label[n_past:].astype(np.float32),
-        support=evidence["support"][n_past:],
+        support=evidence[SCORERS[scorer].support][n_past:],
         past_score=found.score[:n_past].astype(np.float32),
         past_scaled_score=found.scaled_score[:n_past].astype(np.float32),
         feature_indices=kept[:n_kept],

@@ -84,7 +84,7 @@ def test_new_instances_score_as_in_the_whole_run_whose_past_it_is(
         place = np.searchsorted(np.flatnonzero(whole_folds >= 0), rows)
         assert 0 < len(rows) < (whole_folds >= 0).sum()
         assert run.base_run_id == whole.run_id
-        assert run.scorer == "softhad"
+        assert run.scorer == "shared"
         assert set(run.all_scorers) == set(NEW_INSTANCE_SCORERS)
         np.testing.assert_array_equal(folds == -1, whole_folds == -1)
         for name in ("score", "scaled_score", "soft_label", "support"):

@@ -30,7 +30,7 @@ def test_a_scorer_of_another_version_is_only_named():
 
 
 def test_new_instances_are_scored_by_scorers_of_the_state_alone():
-    assert NEW_INSTANCE_SCORERS == ("softhad", "softhad-paper", "logistic", "pair")
+    assert NEW_INSTANCE_SCORERS == ("shared", "softhad", "softhad-paper", "logistic", "pair")
 
 
 def test_evidence_that_scorers_share_is_computed_once_and_no_other(monkeypatch):

@@ -1,0 +1,214 @@
+"""The shared scorer: what must not change it, what must, and its steps against plain versions."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from core.cohort.feature_roles import OWN_ITEM, FeatureRoles
+from core.scoring.all_tasks import score_tasks
+from core.scoring.own_history import NEVER, OwnHistory, residual_targets
+from core.scoring.parameters import ScoringParameters
+from core.scoring.shared import SharedModel
+from core.scoring.signs import N_SIGNS, count_patients, fit_signs, patient_weights, score_signs
+
+N_PATIENTS, N_TASKS = 60, 4
+SMALL = ScoringParameters(n_features_kept=12, min_past_positives=5)
+KINDS, GROUPS = ["LAB_ORDER"] * 3 + ["MEDICATION"], ["a", "a", "", ""]
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    """Twelve signs of two drugs and ten labs, hours since each lab, and tasks that follow their own history."""
+    random = np.random.default_rng(0)
+    n, p = 420, 24
+    patients = np.sort(random.integers(0, N_PATIENTS, n))
+    level = random.normal(size=(N_PATIENTS, 12))[patients]
+    signs = (level + random.normal(size=(n, 12)) > 0.8).astype(float)
+    hours = np.where(random.random((n, 12)) < 0.5, random.uniform(1, 60, (n, 12)), 0)
+    X = sparse.csr_array(np.hstack((signs, hours)), dtype=np.float32)
+    chance = 1 / (1 + np.exp(-(signs @ random.normal(size=(12, N_TASKS)) - 0.8 + (hours[:, :N_TASKS] > 30))))
+    own = np.full((N_TASKS, len(OWN_ITEM)), -1, dtype=np.int32)
+    own[:, list(OWN_ITEM).index("recent")] = np.arange(N_TASKS)
+    own[:, list(OWN_ITEM).index("since")] = 12 + np.arange(N_TASKS)
+    roles = FeatureRoles(
+        groups=np.array(["now"] * 12 + ["since"] * 12),
+        own_item=own,
+        signs=np.arange(12, dtype=np.int32),
+        measured=np.arange(p) < 10,
+        on=(np.arange(p) >= 10) & (np.arange(p) < 12),
+        given=np.zeros(p, dtype=bool),
+        day_of_stay=-1,
+    )
+    return X, random.random((n, N_TASKS)) < chance, patients, roles
+
+
+def run(cohort, *, past, recent, Y=None, order=None, **changes):
+    X, decisions, patients, roles = cohort
+    Y = decisions if Y is None else Y
+    options = {"scorers": ("shared",), "parameters": SMALL, "seed": 1, "kinds": KINDS, "order_groups": GROUPS}
+    order = np.arange(len(patients)) if order is None else order
+    return score_tasks(
+        X[order],
+        Y[order],
+        is_flag=np.arange(X.shape[1]) < 12,
+        is_elapsed=np.arange(X.shape[1]) >= 12,
+        patients=patients[order],
+        past=past,
+        recent=recent,
+        roles=roles,
+        **(options | changes),
+    )
+
+
+def split(cohort):
+    patients = cohort[2]
+    return np.flatnonzero(patients < 45), np.flatnonzero(patients >= 45)
+
+
+def log_odds(scored):
+    return np.column_stack([scored.evidence[task]["shared_log_odds"] for task in scored])
+
+
+def test_recent_decisions_enter_nowhere(cohort):
+    past, recent = split(cohort)
+    turned = cohort[1].copy()
+    turned[recent] = ~turned[recent]
+    first, second = (log_odds(run(cohort, past=past, recent=recent, Y=Y)) for Y in (cohort[1], turned))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_the_past_of_an_instance_s_own_patient_hardly_matters_to_it(cohort):
+    """The first solve leaves it out exactly; later steps see it only through what other patients' days look like."""
+    past, recent = np.arange(0, 400), np.arange(400, 420)
+    patients = cohort[2]
+    patient = patients[400]
+    own = patients == patient
+    assert own[:400].any()
+    assert own[400:].any()
+    turned = cohort[1].copy()
+    turned[np.flatnonzero(own[:400])] ^= True
+    options = {"past": past, "recent": recent}
+    left_out = [log_odds(run(cohort, Y=Y, **options)) for Y in (cohort[1], turned)]
+    let_in = [log_odds(run(cohort, Y=Y, exclude_same_patient=False, **options)) for Y in (cohort[1], turned)]
+    moved, moved_when_let_in = (np.abs(a - b)[400:][own[400:]].mean() for a, b in (left_out, let_in))
+    assert moved < 0.5 * moved_when_let_in
+    assert moved < 0.25
+
+
+def test_neither_the_batch_nor_the_workers_matter(cohort):
+    past, recent = split(cohort)
+    whole = log_odds(run(cohort, past=past, recent=recent))
+    few = log_odds(run(cohort, past=past, recent=recent[3:7], n_jobs=2))
+    np.testing.assert_allclose(few[len(past) :], whole[len(past) + 3 : len(past) + 7], atol=1e-4)
+
+
+def test_the_order_of_rows_changes_little(cohort):
+    """Patients keep their part, and all past rows are landmarks; ties between features may be ranked otherwise."""
+    past, recent = split(cohort)
+    first = log_odds(run(cohort, past=past, recent=recent))
+    order = np.concatenate((np.random.default_rng(1).permutation(past), recent))
+    again = log_odds(run(cohort, past=past, recent=recent, order=order))
+    np.testing.assert_allclose(again[: len(past)], first[order[: len(past)]], atol=2e-2)
+
+
+def test_a_stored_model_expects_what_the_run_did(cohort):
+    past, recent = split(cohort)
+    scored = run(cohort, past=past, recent=recent)
+    model = SharedModel.of_stored(scored.shared.stored())
+    prepared = scored.prepared
+    found = model.expect(sparse.csr_array(prepared.columns)[len(past) :], cohort[0][recent])
+    np.testing.assert_allclose(found.log_odds, log_odds(scored)[len(past) :], atol=1e-4)
+    support = scored.evidence[0]["shared_support"]
+    np.testing.assert_allclose(found.support, support[len(past) :], atol=1e-4)
+    assert ((support >= 0) & (support <= 1)).all()
+
+
+def test_own_history_helps_where_decisions_follow_it(cohort):
+    past, recent = split(cohort)
+    losses = []
+    for roles in (cohort[3], None):
+        scored = run((*cohort[:3], roles), past=past, recent=recent)
+        taken = cohort[1][recent]
+        chance = 1 / (1 + np.exp(-log_odds(scored)[len(past) :]))
+        losses.append(-np.log(np.where(taken, chance, 1 - chance)).mean())
+    assert losses[0] < losses[1]
+
+
+def test_without_roles_every_feature_weighs_the_same(cohort):
+    past, recent = split(cohort)
+    scored = run((*cohort[:3], None), past=past, recent=recent, kinds=None, order_groups=None)
+    assert np.isfinite(log_odds(scored)).all()
+
+
+def test_the_score_is_the_weighted_mean_of_both_members(cohort):
+    past, recent = split(cohort)
+    scored = run(cohort, past=past, recent=recent, scorers=("shared", "logistic"))
+    found = scored.scores(0, "shared")
+    expected = np.arctanh(scored.scores(0, "logistic").soft_label.astype(float)) * 2
+    mean = (2 * log_odds(scored)[len(past) :, 0] + expected) / 3
+    y = np.where(cohort[1][recent, 0], 1, -1)
+    np.testing.assert_allclose(found.scaled_score, 1 / (1 + np.exp(y * mean)), atol=1e-5)
+
+
+def test_history_features_tell_of_the_task_s_own_item(cohort):
+    X, _, _, roles = cohort
+    history = OwnHistory(sparse.csc_array(X), roles, np.array([0, 0, 1, 2]), np.array([0, 0, 0, 1]))
+    found, dense = history.of_task(1, -1.5, np.arange(420)), X.toarray()
+    np.testing.assert_array_equal(found[:, list(OWN_ITEM).index("recent")], dense[:, 1])
+    hours = np.where(dense[:, 13] > 0, dense[:, 13], NEVER)
+    np.testing.assert_array_equal(found[:, list(OWN_ITEM).index("since")], hours)
+    np.testing.assert_array_equal(found[:, -8], dense[:, 0])
+    np.testing.assert_array_equal(found[:, -7], dense[:, :10].sum(axis=1))
+    np.testing.assert_array_equal(found[:, -6], dense[:, 10:12].sum(axis=1))
+    assert (found[:, -2] == -1.5).all()
+    np.testing.assert_array_equal(found[:, -1], np.arange(420))
+    assert (history.of_task(2, 0.0, np.zeros(420))[:, -8] == -1).all()
+
+
+def test_targets_are_residuals_in_units_of_their_variance():
+    targets, weights = residual_targets(np.array([True, False, True]), np.array([0.0, np.log(0.25), -9.0]))
+    np.testing.assert_allclose(weights, [0.25, 0.16, 0.02])
+    np.testing.assert_allclose(targets, [2.0, -1.25, 4.0])
+
+
+@pytest.fixture
+def signs():
+    random = np.random.default_rng(2)
+    there = (random.random((900, 15)) < 0.2).astype(float)
+    groups = random.integers(0, 90, 900)
+    offset = random.normal(size=900) - 1
+    positive = random.random(900) < 1 / (1 + np.exp(-(offset + 2.5 * there[:, 4])))
+    return sparse.csr_array(there), groups, offset, positive
+
+
+def test_only_a_sign_beyond_chance_is_chosen_and_fitted_as_by_plain_newton(signs):
+    there, groups, offset, positive = signs
+    weights = patient_weights(groups)
+    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights)
+    chosen, effects = fit_signs(
+        sparse.csc_array(there), positive, offset, weights, slope[:, 0], curvature[:, 0], np.full(15, 90), 2.0
+    )
+    assert chosen[effects != 0].tolist() == [4]
+    x, effect = there.toarray()[:, 4], 0.0
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-(offset + effect * x)))
+        gradient = (weights * x * (positive - chance)).sum() - 2.0 * effect
+        effect += gradient / ((weights * x * chance * (1 - chance)).sum() + 2.0)
+    assert effects[0] == pytest.approx(effect, abs=1e-3)
+    assert len(effects) == N_SIGNS
+
+
+def test_a_sign_of_few_patients_is_not_chosen(signs):
+    there, groups, offset, positive = signs
+    weights = patient_weights(groups)
+    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights)
+    few = np.full(15, 4)
+    _, effects = fit_signs(sparse.csc_array(there), positive, offset, weights, slope[:, 0], curvature[:, 0], few, 2.0)
+    assert not effects.any()
+
+
+def test_patients_with_a_sign_are_counted_once(signs):
+    there, groups, *_ = signs
+    dense = there.toarray()
+    expected = [len(set(groups[dense[:, sign] > 0])) for sign in range(15)]
+    assert count_patients(there, groups).tolist() == expected
