@@ -61,6 +61,11 @@ def study() -> None:
 )
 @click.option("--balance", is_flag=True, help="As many omissions as commissions from each range of scores.")
 @click.option(
+    "--edges", default="0.333,0.667", show_default=True, help="Scaled scores that divide the strata, rising, by commas."
+)
+@click.option("--quantiles", default="", help="Instead of --edges: shares of the candidates below each division.")
+@click.option("--repeats", type=click.IntRange(0), default=0, help="Cases shown twice to the same readers, hidden.")
+@click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the choice and the readers' orders."
 )
 @click.option(
@@ -74,6 +79,9 @@ def study_create(
     cases: int,
     readers_per_case: int,
     balance: bool,
+    edges: str,
+    quantiles: str,
+    repeats: int,
     seed: int,
     open_panel: bool,
     home: Path | None,
@@ -88,12 +96,77 @@ def study_create(
     from core.studies.selection import SelectionDesign
     from core.vocabulary import OPEN_PANEL_LIMIT
 
-    design = SelectionDesign(n_cases=cases, n_readers=readers_per_case, balance_decisions=balance, seed=seed)
+    usual = SelectionDesign()
+    design = SelectionDesign(
+        n_cases=cases,
+        n_readers=readers_per_case,
+        edges=usual.edges if edges == "0.333,0.667" else _numbers("--edges", edges),
+        quantiles=_numbers("--quantiles", quantiles),
+        balance_decisions=balance,
+        seed=seed,
+    )
     with open_application(home, database) as application:
-        made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel)
+        made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)
     click.echo(f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers.")
     if made.is_open_panel:
         click.echo(OPEN_PANEL_LIMIT)
+
+
+def _numbers(option: str, written: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in written.split(",") if part.strip())
+    except ValueError:
+        raise click.UsageError(f"{option} is '{written}'. Give numbers with commas between, like 0.5,0.8.") from None
+
+
+@study.command(name="plan")
+@click.option("--study", "slug", required=True, help="Short name of a judged study; a pilot will do.")
+@click.option(
+    "--half-width",
+    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
+    default=0.1,
+    show_default=True,
+    help="Wanted half width of the AUC's interval.",
+)
+@click.option(
+    "--compare",
+    type=(float, float),
+    metavar="AUC AUC",
+    help="Also the cases that tell two scorers with these AUCs apart, 8 times in 10.",
+)
+@list_format
+@site_options
+def study_plan(
+    slug: str,
+    half_width: float,
+    compare: tuple[float, float] | None,
+    output_format: str,
+    home: Path | None,
+    database: str | None,
+) -> None:
+    """Say how many cases a next study needs, by simulating it: the best allocation to the strata first."""
+    from alertreview.application import open_application
+    from core.statistics.planning import required_cases_to_compare
+    from core.studies.next_study import plan_next
+
+    with open_application(home, database) as application:
+        report = application.reports.report(slug)
+    records = [
+        {
+            "allocation": plan.allocation,
+            "cases": plan.n_cases,
+            "by_stratum": " + ".join(str(n) for n in plan.by_stratum),
+            "half_width": None if plan.half_width is None else round(plan.half_width, 3),
+            "relevant": round(plan.n_relevant),
+        }
+        for plan in plan_next(report, half_width)
+    ]
+    names = ("allocation", "cases", "by_stratum", "half_width", "relevant")
+    click.echo(as_text(records, names, output_format), nl=False)
+    if compare is not None:
+        share = report.primary.n_positive / max(report.primary.n_used, 1)
+        n_cases = required_cases_to_compare(*compare, positive_share=share)
+        click.echo(f"{n_cases} decided cases tell an AUC of {compare[0]:g} from one of {compare[1]:g}, 8 times in 10.")
 
 
 @study.command(name="list")

@@ -21,6 +21,7 @@ def set_up_study(
     *,
     guidelines: str = "",
     is_open_panel: bool = False,
+    n_repeats: int = 0,
 ) -> StudyView:
     """Choose cases, name readers and open a study on the last published run.
 
@@ -37,7 +38,9 @@ def set_up_study(
     guidelines : str
         What readers see beside each case.
     is_open_panel : bool
-        Whether readers may see the scores before they judge.
+        Whether readers may see the scores before they judge; such a panel hides no repeats.
+    n_repeats : int
+        Cases shown twice to the same readers, hidden.
 
     Raises
     ------
@@ -61,7 +64,10 @@ def set_up_study(
             raise NotFoundError("There are no scores to choose cases from. Score the site first (alertreview score).")
         folder = uow.snapshots.get(run.snapshot_id).folder
     snapshot = read_snapshot(application.settings.snapshots / folder)
-    cases, selection = choose_study_cases(application.database, snapshot, run, design, "low, middle and high scores")
+    preset = "quantiles of the score" if design.quantiles else "low, middle and high scores"
+    cases, selection = choose_study_cases(
+        application.database, snapshot, run, design, preset, n_repeats=0 if is_open_panel else n_repeats
+    )
     studies = application.studies
     studies.create_study(
         slug,

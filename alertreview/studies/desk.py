@@ -346,6 +346,7 @@ def _design(plan: StudyPlan) -> SelectionDesign:
         n_cases=plan.n_cases,
         n_readers=plan.n_readers,
         edges=plan.edges,
+        quantiles=plan.quantiles,
         balance_decisions=plan.balance_decisions,
         seed=plan.seed,
     )

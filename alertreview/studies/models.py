@@ -137,6 +137,8 @@ class StudyPlan:
         Of the choice and of the readers' orders.
     preset : str
         What reports call the design.
+    quantiles : tuple of float
+        Instead of `edges`: shares of the candidates below each division, rising.
     """
 
     scorer: str = ""
@@ -147,6 +149,7 @@ class StudyPlan:
     n_repeats: int = 0
     seed: int = 1
     preset: str = OWN_CHOICE
+    quantiles: tuple[float, ...] = ()
 
 
 PRESETS = (

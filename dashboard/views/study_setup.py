@@ -1,6 +1,7 @@
 """Study set-up: question and answers, cases over the range of scores with a preview, readers; made as a draft."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -155,9 +156,17 @@ def _plan(run: RunView, *, is_open_panel: bool) -> StudyPlan:
                 help="Cases that the same readers get twice: how they agree with themselves. Never a vote of its own.",
             )
         )
-    written = st.text_input("Borders of the strata", "0.33, 0.67", key="su_edges", help="Scaled scores, rising.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        written = st.text_input("Borders of the strata", "0.33, 0.67", key="su_edges", help="Rising numbers.")
+        by_share = st.toggle(
+            "as shares of the candidates",
+            key="su_quantiles",
+            help="0.5, 0.9 then divides at the median score and at the top tenth; else borders are scaled scores.",
+        )
     balance = st.toggle("As many omissions as commissions", key="su_balance")
-    return StudyPlan(scorer, n_cases, n_readers, _edges(written), balance, n_repeats, seed)
+    borders = _edges(written)
+    own = StudyPlan(scorer, n_cases, n_readers, balance_decisions=balance, n_repeats=n_repeats, seed=seed)
+    return replace(own, quantiles=borders) if by_share else replace(own, edges=borders)
 
 
 def _edges(written: str) -> tuple[float, ...]:

@@ -1,11 +1,14 @@
 """How many cases a next study would need, from what this one showed."""
 
+import pandas as pd
 import streamlit as st
 
-from core.statistics.planning import required_cases
+from core.statistics.planning import required_cases, required_cases_to_compare
+from core.studies.next_study import plan_next
 from core.studies.report import StudyReport
 from dashboard import texts
 from dashboard.components import cards
+from dashboard.context import shown_errors
 
 AUC, RELEVANT, UNDECIDED, MINUTES = 0.75, 0.25, 0.05, 2.0
 """What is expected where the report does not say, or may not."""
@@ -50,6 +53,45 @@ def expander(report: StudyReport) -> None:
             "interval; mind the highest AUC that disagreement lets one show."
         )
         st.markdown(f":small[{cards.muted(how)}]")
+        if not report.hidden:
+            _simulated(report, key, width, int(readers), undecided / 100)
+            _comparison(key, auc, relevant / 100, effect)
+
+
+def _simulated(report: StudyReport, key: str, width: float, n_readers: int, undecided: float) -> None:
+    """Draw what studies of this report's strata would need, by simulating them."""
+    if not st.button("Simulate with the strata of this report", key=f"{key}_simulate", icon=":material/casino:"):
+        return
+    with shown_errors(), st.spinner("Simulating studies…", show_time=False):
+        plans = plan_next(report, width, n_readers=n_readers, undecided_share=undecided)
+        cards.table(
+            pd.DataFrame(
+                {
+                    "Cases are divided": [plan.allocation for plan in plans],
+                    "Cases": [plan.n_cases for plan in plans],
+                    "Low to high": [" + ".join(str(n) for n in plan.by_stratum) for plan in plans],
+                    "Interval, plus or minus": [plan.half_width for plan in plans],
+                    "Relevant, about": [round(plan.n_relevant) for plan in plans],
+                }
+            ),
+            key=f"{key}_plans",
+            columns={"Interval, plus or minus": st.column_config.NumberColumn(format="%.3f")},
+            alt="Studies that reach the wanted interval, the recommended one first",
+        )
+
+
+def _comparison(key: str, auc: float, positive_share: float, effect: float) -> None:
+    """Draw how many cases tell two scorers apart."""
+    other = st.number_input(
+        "To tell it from a scorer of AUC", 0.51, 0.99, round(auc - 0.05, 2), 0.01, key=f"{key}_other"
+    )
+    if other == auc:
+        st.markdown(cards.muted("Equal AUCs cannot be told apart."))
+        return
+    n_cases = required_cases_to_compare(auc, other, positive_share, design_effect=effect)
+    st.markdown(
+        f"**{texts.plural(n_cases, 'decided case')}** show the difference 8 times in 10 (scores correlated by 0.5)."
+    )
 
 
 def _expectations(report: StudyReport) -> tuple[float, float, float, float]:

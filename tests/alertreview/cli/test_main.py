@@ -168,6 +168,14 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert run("report", "--study", "ward", "--home", home) == 0
     assert run("study", "lock", "--study", "ward", "--home", home) == 0
     assert run("study", "lock", "--study", "ward", "--home", home) == 2
+    assert run("study", "plan", "--study", "ward", "--home", home) == 2
+    assert "Judge a pilot of 30 cases first." in capsys.readouterr().err
+    other = ["study", "create", "--study", "tops", "--title", "Tops", "--cases", "12", "--home", home, "--repeats", "2"]
+    team = ("--reader", "A", "--reader", "B", "--reader", "C")
+    assert run(*other, *team, "--quantiles", "half") == 2
+    assert "--quantiles is 'half'" in capsys.readouterr().err
+    assert run(*other, *team, "--quantiles", "0.5,0.9") == 0
+    assert "12 cases" in capsys.readouterr().out
 
 
 def test_simulate_writes_a_data_set_and_never_over_another(

@@ -144,7 +144,9 @@ def simulated_report(study: StudyView) -> StudyReport:
         dawid_skene=DawidSkeneReport(decided, 0.3, {}, {}, 12, converged=True, n_changed=3),
         flow=FlowDiagram(3012, 36144, n_cases, n_cases, n_cases - 3, decided, {"undetermined": n_cases - decided}),
         strata=tuple(
-            StratumReport(name, population, n_cases // 3, n_cases / 3 / population, decided // 3, positive)
+            StratumReport(
+                name, population, n_cases // 3, n_cases / 3 / population, decided // 3, min(positive, decided // 3)
+            )
             for name, population, positive in (("high", 900, 9), ("medium", 5000, 5), ("low", 30244, 2))
         ),
         design={"run": "2", "scorer": "softhad 0.1", "seed": "7", "selection": "strata over the scaled score"}

@@ -4,7 +4,9 @@ import pytest
 
 from alertreview.reports.signing import content_hash
 from core.errors import RefusedError
-from core.statistics.planning import required_cases
+from core.statistics.design_planning import ALLOCATIONS
+from core.statistics.planning import required_cases, required_cases_to_compare
+from core.studies.next_study import plan_next
 from core.studies.report import StudyReport
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -98,6 +100,28 @@ def test_the_planner_starts_from_the_report_and_answers_like_the_core(open_page:
     plan = required_cases(0.78, 0.3, 0.05, design_effect=1.5, undecided_share=0.1)
     assert f"**{plan.n_cases:,} cases**" in words(page)
     assert f"{plan.n_judgments:,} judgments" in words(page)
+
+
+def test_the_planner_simulates_the_strata_of_the_report(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("reports", double, **LOCKED)
+    key = "pl_ward-2025_whole"
+    page.number_input(key=f"{key}_width").set_value(0.2)
+    page.button(key=f"{key}_simulate").click().run()
+    plans = plan_next(double.reports.report("ward-2025"), 0.2, n_readers=3, undecided_share=0.05)
+    table = next(one.value for one in page.dataframe if "Cases are divided" in one.value.columns)
+    assert set(table["Cases are divided"]) == set(ALLOCATIONS)
+    assert len(table) == len(plans) == 3
+
+
+def test_the_planner_says_how_many_cases_tell_two_scorers_apart(open_page: OpenPage) -> None:
+    page = open_page("reports", FakeApplication(), **LOCKED)
+    key = "pl_ward-2025_whole"
+    page.number_input(key=f"{key}_relevant").set_value(30.0)
+    page.number_input(key=f"{key}_other").set_value(0.7).run()
+    assert f"**{required_cases_to_compare(0.78, 0.7, 0.3):,} decided cases** show the difference" in words(page)
+    page.number_input(key=f"{key}_other").set_value(0.78).run()
+    assert "Equal AUCs cannot be told apart." in words(page)
 
 
 def test_the_planner_of_a_hidden_report_takes_nothing_from_it(open_page: OpenPage) -> None:

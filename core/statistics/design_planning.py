@@ -1,0 +1,257 @@
+"""How wide the interval of a planned study will be, by simulating the study that is planned.
+
+The candidates of a run lie in strata of the score. With what is expected of each stratum, studies are drawn and read,
+and their AUC is computed as a report does, so that the width is that of the report.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from core.errors import InvalidInputError
+from core.statistics.candidate_figures import CandidateFigures
+from core.statistics.estimate import Floats, check_level
+
+N_STUDIES, N_DRAWS = 40, 150
+MOST_CASES = 4_000
+"""No study of more cases is planned: a width that needs them is not reached."""
+
+
+@dataclass(frozen=True)
+class ExpectedStratum:
+    """What is expected of the candidates of one stratum; strata are given from low to high scores.
+
+    Attributes
+    ----------
+    n_candidates : int
+    relevant_share : float
+        Share of truly relevant candidates, in [0, 1].
+    """
+
+    n_candidates: int
+    relevant_share: float
+
+
+@dataclass(frozen=True)
+class ExpectedReaders:
+    """How readers judge, and how often a case ends without a label."""
+
+    n_readers: int = 3
+    sensitivity: float = 1.0
+    specificity: float = 1.0
+    undecided_share: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("sensitivity", "specificity"):
+            if not 0.5 < getattr(self, name) <= 1.0:
+                raise InvalidInputError(f"'{name}' is {getattr(self, name)}; it must lie above 0.5 and at most at 1.")
+        if not 0.0 <= self.undecided_share < 1.0 or self.n_readers < 1:
+            raise InvalidInputError(
+                f"{self.n_readers} readers and an undecided share of {self.undecided_share} are no panel; give at "
+                "least one reader and a share from 0 to below 1."
+            )
+
+    def label_share(self, relevant_share: Floats) -> Floats:
+        """Return the share of cases that the majority calls relevant."""
+        most = self.n_readers // 2
+        found, false = (stats.binom.sf(most, self.n_readers, p) for p in (self.sensitivity, 1.0 - self.specificity))
+        share: Floats = relevant_share * found + (1.0 - relevant_share) * false
+        return share
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a design is expected to show.
+
+    Attributes
+    ----------
+    allocation : str
+        Name of the way in which cases are divided among the strata.
+    n_cases : int
+    by_stratum : tuple of int
+        Cases of each stratum.
+    half_width : float or None
+        Mean half width of the AUC's interval; None when too few simulated studies had one.
+    n_relevant : float
+        Cases with the label "relevant" to expect.
+    share_without_interval : float
+        Simulated studies in which no interval could be computed: all labels were alike.
+    """
+
+    allocation: str
+    n_cases: int
+    by_stratum: tuple[int, ...]
+    half_width: float | None
+    n_relevant: float
+    share_without_interval: float
+
+
+def _same_number(size: Floats, share: Floats) -> Floats:
+    return np.ones_like(size) + 0.0 * share
+
+
+def _neyman(size: Floats, share: Floats) -> Floats:
+    return size * np.sqrt(np.maximum(share * (1.0 - share), 1e-4))
+
+
+def _half_in_largest(size: Floats, share: Floats) -> Floats:
+    return np.where(size == size.max(), max(size.size - 1.0, 1.0), 1.0) + 0.0 * share
+
+
+ALLOCATIONS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "the same number in every stratum": _same_number,
+    "Neyman's, by size and spread": _neyman,
+    "half of the cases in the largest stratum": _half_in_largest,
+}
+
+
+def forecast(
+    strata: Sequence[ExpectedStratum],
+    by_stratum: Sequence[int],
+    *,
+    n_patients: int,
+    readers: ExpectedReaders | None = None,
+    level: float = 0.95,
+    allocation: str = "as given",
+    n_studies: int = N_STUDIES,
+    seed: int = 0,
+) -> Forecast:
+    """Return the half width to expect of a study's AUC interval.
+
+    Parameters
+    ----------
+    strata : sequence of ExpectedStratum
+        From low to high scores. Relevance rises inside a stratum as it does between neighbours.
+    by_stratum : sequence of int
+        Cases of each stratum.
+    n_patients : int
+        Patients behind the candidates.
+    readers : ExpectedReaders, optional
+        Readers without errors when left out.
+    level : float
+    allocation : str
+        Name, for the answer.
+    n_studies : int
+        Studies to simulate.
+    seed : int
+
+    Raises
+    ------
+    InvalidInputError
+        If an expectation lies outside its range, or there are more cases than candidates.
+    """
+    check_level(level)
+    size, share = _checked(strata)
+    counts = np.asarray(by_stratum, dtype=np.int64)
+    if counts.shape != size.shape or (counts < 0).any() or (counts > size).any() or not counts.sum():
+        raise InvalidInputError(
+            f"Cases {list(by_stratum)} do not fit strata of {size.astype(int).tolist()} candidates."
+        )
+    if n_patients < 2:
+        raise InvalidInputError(f"{n_patients} patients give no interval; give the number of patients of the run.")
+    panel = ExpectedReaders() if readers is None else readers
+    rng = np.random.default_rng(seed)
+    stratum = np.repeat(np.arange(size.size), counts)
+    weight = (size / np.maximum(counts, 1))[stratum]
+    widths, n_relevant = [], 0
+    for _ in range(n_studies):
+        place = rng.random(stratum.size)
+        label = (rng.random(stratum.size) < panel.label_share(_relevance(share, stratum, place))).astype(np.float64)
+        label[rng.random(stratum.size) < panel.undecided_share] = np.nan
+        n_relevant += int(np.nansum(label))
+        patient = rng.integers(0, n_patients, stratum.size)
+        found = CandidateFigures(label, weight, patient, stratum, size, level, seed, N_DRAWS).auc(stratum + place)
+        if found.low is not None and found.high is not None:
+            widths.append((found.high - found.low) / 2.0)
+    half_width = float(np.mean(widths)) if len(widths) > n_studies / 2 else None
+    without = 1.0 - len(widths) / n_studies
+    chosen = tuple(counts.tolist())
+    return Forecast(allocation, int(counts.sum()), chosen, half_width, n_relevant / n_studies, without)
+
+
+def plan_designs(
+    strata: Sequence[ExpectedStratum],
+    half_width: float,
+    *,
+    n_patients: int,
+    readers: ExpectedReaders | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[Forecast, ...]:
+    """Return for each allocation the study that reaches a half width, the smallest study first.
+
+    Parameters
+    ----------
+    strata, n_patients, readers, level, seed
+        As in `forecast`.
+    half_width : float
+        Wanted half width of the AUC's interval, in (0, 0.5).
+
+    Returns
+    -------
+    tuple of Forecast
+        The recommended design first. A design that does not reach the width with all candidates, or with 4,000 cases,
+        comes last with the half width that it reaches.
+    """
+    size, share = _checked(strata)
+    if not 0.0 < half_width < 0.5:
+        raise InvalidInputError(f"A half width of {half_width} is not between 0 and 0.5. Give for example 0.1.")
+    plans = []
+    for name, rule in ALLOCATIONS.items():
+        n_cases = 120
+        found = None
+        for _ in range(6):
+            counts = divide(n_cases, rule(size, share), size)
+            found = forecast(
+                strata, counts.tolist(), n_patients=n_patients, readers=readers, level=level, allocation=name, seed=seed
+            )
+            ratio = 2.0 if found.half_width is None else found.half_width / half_width
+            wider = int(min(max(round(n_cases * ratio**2), 2 * size.size), MOST_CASES, size.sum()))
+            if abs(ratio - 1.0) < 0.03 or wider == n_cases:
+                break
+            n_cases = wider
+        if found is not None:
+            plans.append(found)
+    return tuple(sorted(plans, key=lambda plan: _rank(plan, half_width)))
+
+
+def _rank(plan: Forecast, half_width: float) -> tuple[bool, float]:
+    reached = plan.half_width is not None and plan.half_width <= 1.1 * half_width
+    return (not reached, float(plan.n_cases) if reached else plan.half_width or 1.0)
+
+
+def divide(n_cases: int, rule: Floats, size: Floats) -> NDArray[np.int64]:
+    """Divide cases among strata in proportion to a rule, at least two and at most all candidates of each."""
+    least = np.minimum(2, size).astype(np.int64)
+    counts = least.copy()
+    while (missing := n_cases - int(counts.sum())) > 0 and (counts < size).any():
+        room = np.where(counts < size, rule, 0.0)
+        wanted = np.minimum(np.maximum(np.floor(missing * room / room.sum()), 0.0), size - counts).astype(np.int64)
+        if not wanted.any():
+            wanted = (np.arange(size.size) == int(np.argmax(room))).astype(np.int64)
+        counts += wanted
+    return counts
+
+
+def _checked(strata: Sequence[ExpectedStratum]) -> tuple[Floats, Floats]:
+    size = np.array([stratum.n_candidates for stratum in strata], dtype=np.float64)
+    share = np.array([stratum.relevant_share for stratum in strata], dtype=np.float64)
+    if not size.size or not (size >= 1.0).all() or not ((share >= 0.0) & (share <= 1.0)).all():
+        raise InvalidInputError(
+            "A plan needs strata with candidates, and in each a share of relevant ones between 0 and 1; "
+            f"given are {list(strata)}."
+        )
+    return size, share
+
+
+def _relevance(share: Floats, stratum: NDArray[np.int64], place: Floats) -> Floats:
+    """Return the chance of being relevant at a place in [0, 1) of a stratum; its mean is the stratum's share."""
+    padded = np.concatenate((share[:1], share, share[-1:]))
+    slope = (padded[2:] - padded[:-2]) / 2.0
+    # A slope that would leave [0, 1] at either end is flattened, which keeps the mean.
+    slope = np.clip(slope, -2.0 * np.minimum(share, 1.0 - share), 2.0 * np.minimum(share, 1.0 - share))
+    chance: Floats = share[stratum] + slope[stratum] * (place - 0.5)
+    return chance

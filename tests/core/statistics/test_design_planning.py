@@ -1,0 +1,127 @@
+"""The simulating planner: against studies of candidates with known relevance."""
+
+import numpy as np
+import pytest
+
+from core.errors import InvalidInputError
+from core.simulation.study import simulate_candidates
+from core.statistics import design_weighted_auc
+from core.statistics.design_planning import ExpectedReaders, ExpectedStratum, divide, forecast, plan_designs
+from core.studies.selection import SelectionDesign, choose_cases
+
+STRATA = [ExpectedStratum(20_000, 0.03), ExpectedStratum(3_000, 0.1), ExpectedStratum(600, 0.4)]
+
+
+@pytest.mark.parametrize(
+    ("relevant", "design"),
+    [
+        (0.16, SelectionDesign(n_cases=120)),
+        (0.1, SelectionDesign(n_cases=120, edges=(0.5, 0.8, 0.95))),
+        (0.2, SelectionDesign(n_cases=60, quantiles=(0.5, 0.9))),
+    ],
+)
+def test_it_foretells_the_half_width_of_simulated_studies(relevant, design):
+    everyone = simulate_candidates(400, 60, np.random.default_rng(1), relevant_share=relevant)
+    widths = []
+    for seed in range(50):
+        chosen = choose_cases(everyone.score, everyone.patient, SelectionDesign(**{**vars(design), "seed": seed}))
+        rows = chosen.index
+        found = design_weighted_auc(
+            everyone.is_relevant[rows],
+            everyone.score[rows],
+            patients=everyone.patient[rows],
+            inclusion_probability=chosen.inclusion_probability,
+            strata=chosen.stratum,
+            stratum_sizes=[stratum.n_population for stratum in chosen.strata],
+        )
+        widths.append((found.high - found.low) / 2.0)
+    where = np.full(everyone.score.size, -1)
+    bounds = [stratum.low for stratum in chosen.strata][1:]
+    where = np.searchsorted(bounds, everyone.score, side="right")
+    expected = [
+        ExpectedStratum(stratum.n_population, float(everyone.is_relevant[where == h].mean()))
+        for h, stratum in enumerate(chosen.strata)
+    ]
+    foretold = forecast(
+        expected,
+        [stratum.n_chosen for stratum in chosen.strata],
+        n_patients=400,
+        readers=ExpectedReaders(undecided_share=0.0),
+        n_studies=60,
+    )
+    # Both are means of 50 and 60 studies; 3 % of the tolerance is their noise.
+    assert foretold.half_width == pytest.approx(np.mean(widths), rel=0.13)
+
+
+def test_a_planned_study_has_the_wanted_half_width():
+    plans = plan_designs(STRATA, 0.15, n_patients=300)
+    assert len(plans) == 3
+    for plan in plans:
+        again = forecast(STRATA, plan.by_stratum, n_patients=300, seed=7)
+        assert again.half_width == pytest.approx(0.15, rel=0.15)
+    assert [plan.n_cases for plan in plans] == sorted(plan.n_cases for plan in plans)
+
+
+def test_a_width_out_of_reach_is_said_with_what_is_reached():
+    tiny = [ExpectedStratum(30, 0.05), ExpectedStratum(30, 0.3)]
+    plan = plan_designs(tiny, 0.01, n_patients=20)[0]
+    assert plan.n_cases == 60
+    assert plan.half_width > 0.01
+
+
+def test_without_relevant_cases_there_is_no_width():
+    found = forecast([ExpectedStratum(500, 0.0)], [50], n_patients=40)
+    assert (found.half_width, found.share_without_interval) == (None, 1.0)
+
+
+def test_more_cases_narrow_the_interval_and_undecided_ones_widen_it():
+    few, many = (forecast(STRATA, [n, n, n], n_patients=300).half_width for n in (20, 80))
+    lost = forecast(STRATA, [80] * 3, n_patients=300, readers=ExpectedReaders(undecided_share=0.5)).half_width
+    assert many < lost < few
+
+
+def test_readers_errors_add_false_relevant_cases():
+    share = np.array([0.0, 0.2, 1.0])
+    np.testing.assert_allclose(ExpectedReaders(3, 1.0, 1.0).label_share(share), share)
+    found = ExpectedReaders(3, 0.8, 0.9).label_share(share)
+    np.testing.assert_allclose(found[0], 3 * 0.1**2 * 0.9 + 0.1**3)
+    np.testing.assert_allclose(found[2], 3 * 0.8**2 * 0.2 + 0.8**3)
+
+
+@pytest.mark.parametrize("n_cases", [2, 7, 60, 5_000])
+def test_cases_are_divided_without_rest_and_never_above_the_candidates(n_cases):
+    size = np.array([4_000.0, 1.0, 30.0])
+    counts = divide(n_cases, np.array([5.0, 1.0, 1.0]), size)
+    assert (counts <= size).all()
+    assert counts.sum() == min(max(n_cases, 5), size.sum())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"strata": []}, "needs strata with candidates"),
+        ({"strata": [ExpectedStratum(10, 1.2)]}, "share of relevant ones between 0 and 1"),
+        ({"by_stratum": [1, 1]}, "do not fit strata"),
+        ({"by_stratum": [20_001, 1, 1]}, "do not fit strata"),
+        ({"n_patients": 1}, "1 patients give no interval"),
+        ({"level": 2.0}, "Confidence level"),
+    ],
+)
+def test_impossible_expectations_are_refused(change, words):
+    given = {"strata": STRATA, "by_stratum": [10, 10, 10], "n_patients": 30, **change}
+    with pytest.raises(InvalidInputError, match=words):
+        forecast(given.pop("strata"), given.pop("by_stratum"), **given)
+
+
+@pytest.mark.parametrize(
+    "given", [{"sensitivity": 0.5}, {"specificity": 1.1}, {"undecided_share": 1.0}, {"n_readers": 0}]
+)
+def test_impossible_readers_are_refused(given):
+    with pytest.raises(InvalidInputError):
+        ExpectedReaders(**given)
+
+
+@pytest.mark.parametrize("half_width", [0.0, 0.5, -1.0])
+def test_an_impossible_width_is_refused(half_width):
+    with pytest.raises(InvalidInputError, match="half width"):
+        plan_designs(STRATA, half_width, n_patients=30)
