@@ -16,7 +16,7 @@ def mapping() -> None:
 @source_options
 @click.option("--mapping", "name", metavar="NAME|FILE", help="Preset or YAML file (default: the best fit).")
 def mapping_check(source: Path | str, source_format: str, schema: str | None, name: str | None) -> None:
-    """Show what a mapping would recognise in SOURCE, and what an import with it would lack; nothing is imported."""
+    """Read SOURCE and show what an import with a mapping would recognise, leave out and lack; nothing is kept."""
     from alertreview.records.mapping_help import check_mapping
 
     for line in check_mapping(source, format=source_format, mapping=name, schema=schema).lines():

@@ -1,15 +1,16 @@
 """Import: from a health record source to a cohort and a report, whatever the format."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 
 from alertreview.files import preset_paths
-from alertreview.records.snapshot_writer import SnapshotWriter
-from alertreview.records.sources.base import Format
+from alertreview.records.snapshot_writer import DiskSpill, SnapshotWriter
+from alertreview.records.sources.base import Format, Source
 from alertreview.records.sources.formats import FORMATS, checked_format
 from core.cohort.build import Progress, build, build_parts
 from core.cohort.cohort import About, Cohort
@@ -20,6 +21,7 @@ from core.events.import_report import ImportReport, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
 from core.events.parts import EventStream, MakeSpill, MemorySpill
 from core.events.reading import ROWS_PER_PART, StreamBuilder
+from core.kinds import EventKind
 
 _SHARE_READ = 0.5
 """Share of the progress bar that reading takes."""
@@ -188,6 +190,23 @@ def read_records(
     site = choose_mapping(source, format, mapping, schema)
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
+    opened, builder = _read_rows(source, site, schema, progress, units, make_spill, rows_per_part)
+    stream, counts = builder.finish_parts()
+    progress("reading", _SHARE_READ)
+    splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
+    about = About(source=opened.name, splits=splits, simulated=opened.simulated)
+    return Records(stream, counts, site, about, builder.facts)
+
+
+def _read_rows(
+    source: Path | str,
+    site: SiteMapping,
+    schema: str | None,
+    progress: Progress,
+    units: dict[str, str] | None,
+    make_spill: MakeSpill,
+    rows_per_part: int,
+) -> tuple[Source, StreamBuilder]:
     opened = FORMATS[site.format].read(source, site, schema)
     now = pd.Timestamp.now(tz=site.timezone).tz_localize(None)
     builder = StreamBuilder(
@@ -202,11 +221,36 @@ def read_records(
         builder.remark(sentence)
     for finding in opened.findings:
         builder.find(finding)
-    stream, counts = builder.finish_parts()
-    progress("reading", _SHARE_READ)
-    splits = {_patient(site, subject): split for subject, split in opened.splits.items()}
-    about = About(source=opened.name, splits=splits, simulated=opened.simulated)
-    return Records(stream, counts, site, about, builder.facts)
+    return opened, builder
+
+
+def count_records(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> ReadCounts:
+    """Read a whole source and count as an import does, without keeping anything.
+
+    Parameters
+    ----------
+    source : Path or str
+    mapping : SiteMapping
+        May lack what an import needs; then duplicates and doubtful dates are not counted.
+    schema : str, optional
+
+    Returns
+    -------
+    ReadCounts
+
+    Raises
+    ------
+    SourceError
+        When the source cannot be read.
+    """
+    with TemporaryDirectory() as folder:
+        _, builder = _read_rows(
+            source, mapping, schema, _quiet, None, lambda name: DiskSpill(Path(folder), name), ROWS_PER_PART
+        )
+        try:
+            return builder.finish_parts()[1]
+        except MappingError:
+            return builder.counts()
 
 
 def second_half(tell: Progress) -> Progress:
@@ -268,10 +312,11 @@ def _best_preset(source: Path | str, format: Format, schema: str | None) -> Site
     candidates = [each for each in map(load_mapping, preset_paths().values()) if each.format == format.name]
     if not candidates:
         raise MappingError(f"No mapping for {format.name} comes with the program. Write one: see data/README.md.")
-    counts = format.code_counts(source, candidates[0], schema)
-    scored = [(_n_recognised(counts, candidate), candidate) for candidate in candidates]
+    counts_of = code_counts_of(source, format, candidates, schema)
+    scored = [(_n_recognised(counts, candidate), candidate) for candidate, counts in counts_of]
     n_rows, best = max(scored, key=lambda each: each[0])
     if n_rows == 0:
+        _, counts = counts_of[0]
         frequent = ", ".join(code for code, _ in counts.most_common(5)) or "none"
         raise MappingError(
             f"No mapping that comes with the program finds stays and decisions (most frequent codes: {frequent}). "
@@ -280,9 +325,26 @@ def _best_preset(source: Path | str, format: Format, schema: str | None) -> Site
     return best
 
 
+def code_counts_of(
+    source: Path | str,
+    format: Format,  # noqa: A002
+    mappings: Sequence[SiteMapping],
+    schema: str | None = None,
+) -> list[tuple[SiteMapping, Counter[str]]]:
+    """Count the codes of a source as each of some mappings spells them; see `Format.code_counts`.
+
+    Mappings that spell codes alike share the counts: looking at the source takes time.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for each in mappings:
+        if each.code_prefix not in counts:
+            counts[each.code_prefix] = format.code_counts(source, each, schema)
+    return [(each, counts[each.code_prefix]) for each in mappings]
+
+
 def _n_recognised(counts: Counter[str], mapping: SiteMapping) -> int:
-    """Return the number of rows that become events; 0 without admissions."""
-    found = {code: recognise(code, mapping).kind for code in counts}
-    if "ADMISSION" not in {kind.value for kind in found.values() if kind}:
+    """Return the number of rows that become events or facts; 0 without admissions."""
+    found = {code: recognise(code, mapping) for code in counts}
+    if not any(each.kind is EventKind.ADMISSION for each in found.values()):
         return 0
-    return sum(n for code, n in counts.items() if found[code] is not None)
+    return sum(n for code, n in counts.items() if found[code].kind or found[code].fact)

@@ -10,11 +10,11 @@ import numpy as np
 import yaml
 
 from alertreview.files import preset_paths
-from alertreview.records.importing import choose_mapping
+from alertreview.records.importing import choose_mapping, code_counts_of, count_records
 from alertreview.records.sources.formats import checked_format
 from core.errors import MappingError, NotFoundError
 from core.events.code_book import UNKNOWN, CodeBook
-from core.events.import_report import Dropped, KindCount
+from core.events.import_report import Dropped, KindCount, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
 from core.kinds import ITEM_WORDS, Kind
 from db.database import Database
@@ -37,6 +37,12 @@ _HINTS = (
 )
 
 
+_END_WORDS = "end|stop|stopped|discharge|out|finish"
+_BEGIN_WORDS = "start|begin|started|admission|in"
+_ENDS = re.compile(f"[/:|_]({_END_WORDS})$", re.IGNORECASE)
+_ENDED_BY = {"ADMISSION": "DISCHARGE", "MEDICATION_ORDER": "MEDICATION_STOP"}
+
+
 @dataclass(frozen=True)
 class MappingCheck:
     """What a mapping would recognise in a source.
@@ -45,7 +51,7 @@ class MappingCheck:
     ----------
     mapping : str
     n_rows, n_codes : int
-        Looked at; of large sources only the first rows of every file.
+        Of the whole source, as an import counts them.
     kinds : tuple of KindCount
     dropped : tuple of Dropped
     problems : tuple of str
@@ -110,14 +116,20 @@ def check_mapping(
     """
     kind = checked_format(format)
     site = choose_mapping(source, kind.name, mapping, schema)
-    return _check(kind.code_counts(source, site, schema), site)
+    return _check(count_records(source, site, schema), site)
 
 
-def _check(counts: Counter[str], site: SiteMapping) -> MappingCheck:
+def _of_codes(counts: Counter[str], site: SiteMapping) -> ReadCounts:
+    """Return the counts of rows of which only the codes are known."""
     book = CodeBook(site, {})
     ids = book.ids_of(counts)
     book.count(np.repeat(ids, list(counts.values())))
-    kinds = (*book.kind_counts(), *book.fact_counts())
+    dropped = tuple(book.dropped())
+    return ReadCounts(counts.total(), len(counts), book.kind_counts(), book.fact_counts(), dropped)
+
+
+def _check(counts: ReadCounts, site: SiteMapping) -> MappingCheck:
+    kinds = (*counts.kinds, *counts.facts)
     found = {kind.kind for kind in kinds}
     problems = []
     if "ADMISSION" not in found:
@@ -126,7 +138,7 @@ def _check(counts: Counter[str], site: SiteMapping) -> MappingCheck:
         problems.append("No code is a DISCHARGE: every stay would be open.")
     if not found & {event for kind in Kind for event in (kind.record.order, kind.record.done)}:
         problems.append(f"No code is a {ITEM_WORDS}: there would be no tasks.")
-    return MappingCheck(site.name, counts.total(), len(counts), kinds, tuple(book.dropped()), tuple(problems))
+    return MappingCheck(site.name, counts.n_rows, counts.n_codes, kinds, counts.dropped, tuple(problems))
 
 
 @dataclass(frozen=True)
@@ -172,9 +184,9 @@ def suggest_mapping(source: Path | str, *, format: str = "meds", schema: str | N
     """
     kind = checked_format(format)
     presets = [each for each in map(load_mapping, preset_paths().values()) if each.format == kind.name]
-    counts = kind.code_counts(source, presets[0], schema)
-    start = max(presets, key=lambda preset: _check(counts, preset).share_recognised)
-    check = _check(counts, start)
+    counts_of = code_counts_of(source, kind, presets, schema)
+    checked = [(_check(_of_codes(counts, preset), preset), preset, counts) for preset, counts in counts_of]
+    check, start, counts = max(checked, key=lambda each: each[0].share_recognised)
     unknown = next((drop for drop in check.dropped if drop.reason == UNKNOWN), None)
     own = [] if unknown is None else _draft_rules(_unknown_codes(counts, start))
     keep = check.share_recognised > 0
@@ -184,7 +196,8 @@ def suggest_mapping(source: Path | str, *, format: str = "meds", schema: str | N
     )
     kept = [rule.model_dump(mode="json", exclude_defaults=True) for rule in start.rules] if keep else []
     content["rules"] = [*kept, *own] or [{"code": ".*", "kind": "IGNORE", "reason": "no rule yet"}]
-    drafted = _check(counts, parse_mapping(content, "the draft"))
+    draft = parse_mapping(content, "the draft")
+    drafted = _check(count_records(source, draft, schema), draft)
     notes = (
         [f"Started from the preset {start.name}."] if keep else ["No preset knows these codes; every rule is a guess."]
     )
@@ -218,6 +231,12 @@ def _draft_rules(unknown: Counter[str]) -> list[dict[str, str]]:
         )
         if not kind:
             rules.append({"code": f"{prefix}.*", "kind": "IGNORE", "reason": f"not known what {first} means"})
+        elif mark and kind in _ENDED_BY and any(_ENDS.search(code) for code in codes):
+            # The last part of a code tells its beginning from its end; nothing else of the group may be either.
+            ends = f"{re.escape(mark)}(?i:{_END_WORDS})"
+            begins = f"({re.escape(mark)}(?i:{_BEGIN_WORDS}))?"
+            rules.append({"code": f"{prefix}(?P<item>.+?){ends}", "kind": _ENDED_BY[kind]})
+            rules.append({"code": f"{prefix}(?P<item>.+?){begins}", "kind": kind})
         elif not mark:
             rules.append({"code": prefix, "kind": kind})
         elif kind == "LAB_RESULT" and any(code.count(mark) > 1 for code in codes):

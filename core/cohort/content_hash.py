@@ -17,7 +17,15 @@ from core.kinds import EVENT_NAMES
 if TYPE_CHECKING:
     from core.cohort.cohort import Built
 
-_LATER_KEYS = ("categories", "checks", "min_positive_of_kind", "details", "patient_identifier", "sentinel_dates")
+_LATER_KEYS = (
+    "categories",
+    "checks",
+    "min_positive_of_kind",
+    "details",
+    "patient_identifier",
+    "code_prefix",
+    "sentinel_dates",
+)
 _N_FIRST_EVENTS = 12
 """Kinds of events that every hash names; one that came later counts only where it occurs."""
 _TABLES = ("patients", "stays", "instances", "feature_dictionary", "tasks")

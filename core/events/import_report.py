@@ -68,6 +68,7 @@ class ReadCounts:
     """What the event stream counted while the source was read."""
 
     n_rows: int = 0
+    n_codes: int = 0
     kinds: tuple[KindCount, ...] = ()
     facts: tuple[KindCount, ...] = ()
     """Rows for the case view only, which are neither features nor tasks; see `core.events.facts`."""

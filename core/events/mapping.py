@@ -210,6 +210,8 @@ class SiteMapping(_Strict):
     """auto: orders for drugs that have any, administrations else."""
     columns: Columns = Columns()
     csv: CsvColumns = CsvColumns()
+    code_prefix: str = ""
+    """MEDS: column whose text, with "//", goes before each code, such as the table that an event came from."""
     details: dict[DetailColumn, str] = {}
     """Names of columns that the case view shows and no feature uses; a file may lack them."""
     visits: Visits = Visits()

@@ -226,6 +226,7 @@ class StreamBuilder:
         cleaner, names = settling.cleaner, self._book.names()
         return stream, ReadCounts(
             n_rows=self._n_rows,
+            n_codes=len(self._book.found),
             kinds=self._book.kind_counts(),
             facts=self._book.fact_counts(),
             dropped=self._dropped(settling),
@@ -241,6 +242,16 @@ class StreamBuilder:
             n_not_finite=self._n_not_finite,
             remarks=tuple(self._remarks),
             findings=(*self._findings, *self._doubts(settling, stream.n_events)),
+        )
+
+    def counts(self) -> ReadCounts:
+        """Return what was counted while rows were added; what only whole patients show is not in it."""
+        return ReadCounts(
+            n_rows=self._n_rows,
+            n_codes=len(self._book.found),
+            kinds=self._book.kind_counts(),
+            facts=self._book.fact_counts(),
+            dropped=self._dropped(None),
         )
 
     def facts(self, patients: Collection[str]) -> Iterator[pd.DataFrame]:
@@ -274,15 +285,16 @@ class StreamBuilder:
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
         ]
 
-    def _dropped(self, settling: Settling) -> tuple[Dropped, ...]:
+    def _dropped(self, settling: Settling | None) -> tuple[Dropped, ...]:
         out = self._book.dropped()
         if self._n_without_code:
             out.append(Dropped(NO_CODE, self._n_without_code, 0, ()))
         if self._without_time:
             out.append(self._book.dropped_codes(NO_TIME, self._without_time))
-        for reason, counts in ((SENTINEL_TIME, settling.doubted[SENTINEL]), (FAR_TIME, settling.doubted[FAR])):
-            if counts:
-                out.append(self._book.dropped_codes(reason, counts))
+        doubted = settling.doubted if settling else {}
+        for reason, why in ((SENTINEL_TIME, SENTINEL), (FAR_TIME, FAR)):
+            if doubted.get(why):
+                out.append(self._book.dropped_codes(reason, doubted[why]))
         return tuple(sorted(out, key=lambda drop: (-drop.n_rows, drop.reason)))
 
 

@@ -613,9 +613,17 @@ def _range(element: JsonObject) -> tuple[float, float]:
     return number(part(found, "low"), "value"), number(part(found, "high"), "value")
 
 
+def _fits(source: Path | str) -> bool:
+    try:
+        return isinstance(source, Path) and bool(ndjson_files(source))
+    except SourceError:
+        # What is wrong with the source, a format that it may be in says better.
+        return False
+
+
 FORMAT = Format(
     name="fhir",
-    fits=lambda source: isinstance(source, Path) and bool(ndjson_files(source)),
+    fits=_fits,
     read=lambda source, mapping, schema: read(Path(source), mapping),
     code_counts=lambda source, mapping, schema: code_counts(Path(source), mapping),
 )

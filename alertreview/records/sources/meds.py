@@ -84,7 +84,7 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         name=folder.name or str(folder),
         chunks=_chunks(paths, mapping, remarks),
         n_rows=n_rows,
-        descriptions=_descriptions(folder / "metadata" / "codes.parquet", remarks),
+        descriptions=_named(_descriptions(folder / "metadata" / "codes.parquet", remarks), mapping),
         splits=_splits(folder / "metadata" / "subject_splits.parquet"),
         simulated=_says_simulated(folder / "metadata" / "dataset.json"),
         remarks=remarks,
@@ -94,12 +94,13 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
     )
 
 
-def code_counts(folder: Path) -> Counter[str]:
+def code_counts(folder: Path, mapping: SiteMapping) -> Counter[str]:
     """Count codes in the first rows of every shard, to find out which mapping fits.
 
     Parameters
     ----------
     folder : Path
+    mapping : SiteMapping
 
     Returns
     -------
@@ -111,8 +112,9 @@ def code_counts(folder: Path) -> Counter[str]:
     for path in paths:
         _check_columns(path)
         left = _N_ROWS_TO_LOOK_AT // len(paths)
-        for batch in _open(path).iter_batches(batch_size=min(CHUNK_ROWS, left), columns=["code"]):
-            for pair in pc.value_counts(batch.column(0)).to_pylist():
+        wanted = ["code", *_prefix_column(path, mapping)]
+        for batch in _open(path).iter_batches(batch_size=min(CHUNK_ROWS, left), columns=wanted):
+            for pair in pc.value_counts(_codes(batch, mapping)).to_pylist():
                 if pair["values"] is not None:
                     counts[str(pair["values"])] += pair["counts"]
             left -= batch.num_rows
@@ -181,6 +183,7 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
         if "numeric_value" not in names:
             remarks.append(f"{path.name} has no column numeric_value: all its results are without a number.")
         details = [name for name in mapping.details.values() if name in names]
+        details += _prefix_column(path, mapping)
         wanted = [*_NEEDED, *(["numeric_value"] if "numeric_value" in names else []), *columns.values(), *details]
         with _refusing_damage(path):
             n_before = 0
@@ -199,7 +202,7 @@ def _chunk(
     chunk: dict[str, object] = {
         "subject": subject.cast(pa.int64()).to_numpy(),
         "time": _times(batch.column("time"), mapping, path),
-        "code": _category(batch.column("code")),
+        "code": _category(_codes(batch, mapping)),
         "value": np.full(batch.num_rows, np.nan),
     }
     if "numeric_value" in batch.schema.names:
@@ -237,6 +240,31 @@ def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:
         return site_time(microseconds(column), mapping)
     except (pa.ArrowException, ValueError, OverflowError):
         raise SourceError(f"{path}: a time lies outside the calendar. Correct or remove such rows.") from None
+
+
+def _prefix_column(path: Path, mapping: SiteMapping) -> list[str]:
+    """Return the column whose texts go before the codes, if the mapping names one that the file has."""
+    return [name for name in (mapping.code_prefix,) if name and name in _open(path).schema_arrow.names]
+
+
+def _codes(batch: pa.RecordBatch, mapping: SiteMapping) -> pa.Array:
+    code = batch.column("code")
+    if mapping.code_prefix not in batch.schema.names:
+        return code
+    prefix = pc.fill_null(batch.column(mapping.code_prefix).cast(pa.string()), "")
+    return pc.binary_join_element_wise(prefix, code.cast(pa.string()), "//")
+
+
+class _NamesWithoutPrefix(dict[str, str]):
+    """Texts of codes that a prefix was put before."""
+
+    def get(self, code: str, default: str = "") -> str:  # type: ignore[override]
+        """Return the text of the code after its prefix."""
+        return super().get(code.partition("//")[2], default)
+
+
+def _named(descriptions: dict[str, str], mapping: SiteMapping) -> dict[str, str]:
+    return _NamesWithoutPrefix(descriptions) if mapping.code_prefix else descriptions
 
 
 def _category(column: pa.Array) -> pd.Categorical:
@@ -303,5 +331,5 @@ FORMAT = Format(
     name="meds",
     fits=_fits,
     read=lambda source, mapping, schema: read(Path(source), mapping),
-    code_counts=lambda source, mapping, schema: code_counts(Path(source)),
+    code_counts=lambda source, mapping, schema: code_counts(Path(source), mapping),
 )

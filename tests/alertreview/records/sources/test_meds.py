@@ -208,7 +208,7 @@ def test_a_broken_dataset_json_is_refused(tmp_path):
 
 def test_codes_are_counted_for_choosing_a_mapping(tmp_path):
     write_meds(tmp_path, [*ROWS, ROWS[1]])
-    assert meds.code_counts(tmp_path) == {"IN": 1, "LAB//K//mmol/L": 2, "OUT": 1, "SEX//F": 1}
+    assert meds.code_counts(tmp_path, site()) == {"IN": 1, "LAB//K//mmol/L": 2, "OUT": 1, "SEX//F": 1}
 
 
 def test_an_end_is_an_event_of_its_own(tmp_path):
