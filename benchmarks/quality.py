@@ -4,7 +4,8 @@ Decisions are flipped in past and recent instances alike: uniformly (3 % of all)
 (5 % of each task's positives dropped, as many added). Pooled = AUC of finding flips over all decisions. td = AUC inside
 (task, decision), weighted by flips: the only one without the base rate in it. P@k = flips among the k highest, for
 omissions and commissions apart. Planted flips are not clinical errors. With ``--keep FOLDER`` every fold is written
-down when it is done, and the same command goes on where it was interrupted.
+down when it is done, and the same command goes on where it was interrupted. ``--couplings FILE`` flips nothing and
+measures whether labs are expected where their drugs are on; see `benchmarks._couplings`.
 """
 
 import argparse
@@ -19,17 +20,22 @@ from pathlib import Path
 import joblib
 import numpy as np
 from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from alertreview.records.importing import build_cohort
+from benchmarks._couplings import show_couplings
+from core.baselines import SelfConfidence
+from core.cohort.feature_roles import FeatureRoles
 from core.cohort.tasks import order_groups
 from core.evaluation import rank_auc
 from core.scoring.all_tasks import score_tasks
 from core.scoring.calibration import calibrate
 from core.scoring.logistic import fit_ridge_logistic
 from core.scoring.parameters import ScoringParameters
-from core.scoring.scorers import COMPARISONS, SCORERS, SOFTHAD_PAPER
+from core.scoring.prepared import weighted_task_rows
+from core.scoring.scorers import COMPARISONS, SCORERS, SHARED, SOFTHAD_PAPER
 
 FLIPPED_SHARE = 0.03
 MATCHED_SHARE = 0.05
@@ -47,6 +53,7 @@ class Records:
     names: list
     kinds: list
     groups: np.ndarray
+    roles: FeatureRoles
 
     @classmethod
     def of(cls, cohort):
@@ -62,6 +69,7 @@ class Records:
             names=tasks["name"].astype(str).tolist(),
             kinds=tasks["kind"].astype(str).tolist(),
             groups=np.unique(groups.astype(str), return_inverse=True)[1],
+            roles=FeatureRoles.of(dictionary, tasks["name"].astype(str).tolist(), tasks["kind"].astype(str).tolist()),
         )
 
 
@@ -134,6 +142,47 @@ def activity_only(scored, decisions_of):
     return np.column_stack(columns)
 
 
+class BoostedSelfConfidence(SelfConfidence):
+    """cleanlab's rule with gradient boosting inside."""
+
+    def _classifier(self):
+        return HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=15, early_stopping=False, random_state=0)
+
+
+def boosting_only(scored, seen, past, recent):
+    """P(other decision) by boosting on the past that its own cross-validated probabilities do not call mislabelled."""
+    columns = []
+    for task in scored:
+        X = weighted_task_rows(scored.prepared, task).dense()
+        y = np.where(seen[:, task], 1.0, -1.0)
+        peer = BoostedSelfConfidence(n_folds=3).fit(X[: len(past)], y[past])
+        columns.append(peer.score_samples(X[len(past) :], y[recent]))
+    return np.column_stack(columns)
+
+
+def score_fold(records, seen, past, recent, options, seed):
+    """Score the recent instances of a fold by the scorers that are asked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return score_tasks(
+            records.features,
+            sparse.csc_matrix(seen),
+            is_flag=records.is_flag,
+            patients=records.patients,
+            past=past,
+            recent=recent,
+            scorers=options.scorers,
+            parameters=ScoringParameters(n_nodes=options.nodes, n_graphs=options.graphs),
+            seed=seed,
+            n_jobs=1,
+            task_names=records.names,
+            kinds=records.kinds,
+            order_groups=order_groups(sparse.csc_matrix(seen[past]), records.names).tolist(),
+            is_elapsed=records.is_elapsed,
+            roles=records.roles,
+        )
+
+
 def measure_fold(records, kind, options, seed, fold):
     """Figures of every row of the table for one fold and seed, and the CPU seconds they took."""
     started = time.process_time()
@@ -142,26 +191,9 @@ def measure_fold(records, kind, options, seed, fold):
     folds = fold_of_patients(records.patients, options.folds, seed)
     past, recent = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
     seen = Y ^ flipped
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scored = score_tasks(
-            records.features,
-            sparse.csc_matrix(seen),
-            is_flag=records.is_flag,
-            patients=records.patients,
-            past=past,
-            recent=recent,
-            scorers=(*(key for key in SCORERS if key not in COMPARISONS), *options.peers),
-            parameters=ScoringParameters(n_nodes=options.nodes, n_graphs=options.graphs),
-            seed=seed,
-            n_jobs=1,
-            task_names=records.names,
-            kinds=records.kinds,
-            order_groups=order_groups(sparse.csc_matrix(seen[past]), records.names).tolist(),
-            is_elapsed=records.is_elapsed,
-        )
-        with threadpool_limits(1):
-            activity = activity_only(scored, lambda task: seen[recent, task])
+    scored = score_fold(records, seen, past, recent, options, seed)
+    with threadpool_limits(1):
+        activity = activity_only(scored, lambda task: seen[recent, task])
     tasks = list(scored)
     decisions, flips = seen[np.ix_(recent, tasks)], flipped[np.ix_(recent, tasks)]
     share = seen[np.ix_(past, tasks)].mean(axis=0)
@@ -171,6 +203,9 @@ def measure_fold(records, kind, options, seed, fold):
         rows[scorer] = np.column_stack([one.scaled_score for one in found])
         if scorer == SOFTHAD_PAPER.key:
             rows[f"{scorer}, unscaled"] = np.column_stack([one.score for one in found])
+    if options.boosting:
+        with threadpool_limits(1):
+            rows["boosting, cleaned"] = boosting_only(scored, seen, past, recent)
     measured = {name: figures(scores, flips, decisions) for name, scores in rows.items()}
     return measured, time.process_time() - started
 
@@ -184,7 +219,8 @@ def kept_fold(records, kind, options, seed, fold):
         "folds": options.folds,
         "graphs": options.graphs,
         "nodes": options.nodes,
-        "peers": sorted(options.peers),
+        "scorers": sorted(options.scorers),
+        "boosting": options.boosting,
     }
     name = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
     path = options.keep / name / f"{kind}-{seed}-{fold}.json"
@@ -211,6 +247,21 @@ def show(table):
         print(f"{name:28}" + "".join(cells))
 
 
+def show_differences(table, first):
+    """Print how far one row is ahead of every other in the same runs: mean difference and its standard error."""
+    columns = [column for column in next(iter(table.values()))[0] if column != "pooled"]
+    print(f"\n{f'{first} less':28}" + "".join(f"{column:>18}" for column in columns))
+    for name, results in table.items():
+        cells = []
+        for column in columns:
+            values = 100 * np.array(
+                [one[column] - other[column] for one, other in zip(table[first], results, strict=True)]
+            )
+            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+            cells.append(f"{values.mean():+11.1f} ± {error:4.1f}")
+        print(f"{name:28}" + "".join(cells))
+
+
 def parse(arguments=None):
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -227,10 +278,16 @@ def parse(arguments=None):
     parser.add_argument(
         "--peers", nargs="*", default=None, choices=COMPARISONS, help="peers to measure beside; without names: all"
     )
+    parser.add_argument(
+        "--scorers", nargs="+", default=None, choices=tuple(SCORERS), help="only these; without: all but the peers"
+    )
+    parser.add_argument("--boosting", action="store_true", help="measure boosting as a peer: minutes for every fold")
+    parser.add_argument("--couplings", type=Path, default=None, help="file of drugs and the labs that belong to them")
     parser.add_argument("--keep", type=Path, default=None, help="folder for the figures of each fold, to go on from")
     parser.add_argument("--jobs", type=int, default=2, help="folds side by side, each in a process with one thread")
     options = parser.parse_args(arguments)
-    options.peers = () if options.peers is None else tuple(options.peers) or COMPARISONS
+    peers = () if options.peers is None else tuple(options.peers) or COMPARISONS
+    options.scorers = (*(options.scorers or (key for key in SCORERS if key not in COMPARISONS)), *peers)
     return options
 
 
@@ -242,6 +299,11 @@ def main(arguments=None):
     n_instances, n_tasks = records.decisions.shape
     print(f"{n_instances} instances, {records.features.shape[1]} features, {n_tasks} tasks")
     n_folds = options.folds if options.only_folds is None else options.only_folds
+    if options.couplings is not None:
+        show_couplings(
+            cohort, records, options, n_folds, score_fold, fold_of_patients(records.patients, options.folds, 0)
+        )
+        return
     for kind in options.flips:
         work = [(seed, fold) for seed in range(options.seeds) for fold in range(n_folds)]
         parallel = joblib.Parallel(n_jobs=options.jobs, return_as="generator", batch_size=1)
@@ -253,6 +315,8 @@ def main(arguments=None):
                 table.setdefault(name, []).append(result)
         print(f"\n{kind} flips, {len(work)} runs (folds x seeds), {np.mean(seconds):.0f} CPU-s each")
         show(table)
+        if SHARED.key in table:
+            show_differences(table, SHARED.key)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from alertreview.records.import_site import checked_folder
 from alertreview.records.snapshots import Snapshot, read_snapshot
-from alertreview.scoring.ranking import VALUES, TopDecisions
+from alertreview.scoring.ranking import VALUES, TopDecisions, likelier_than_in_general
 from alertreview.scoring.splits import FoldOfRow
 from alertreview.settings import Settings
 from core.errors import NotFoundError
 from core.events.stays import HOURS_IN_WINDOW
+from core.scoring.scorers import leaves_out_likelier
 from core.scoring.scores import ScoredTasks, TaskScores
 from core.vocabulary import InstanceId
 from db.audit import CHECKSUM
@@ -109,7 +110,8 @@ def write_run(
             column = columns[result.task_id]
             if result.scaled_score is not None:
                 vectors = {name: getattr(result, name) for name in VALUES}
-                lists[result.scorer].add(column, _taken(scored.snapshot, column)[recent], vectors)
+                taken = _taken(scored.snapshot, column)[recent]
+                lists[result.scorer].add(column, taken, vectors, _without_a_place(result, taken))
             elif result.scorer == run.scorer:
                 reasons[column] = result.reason
             yield result
@@ -151,6 +153,12 @@ def _alerts(scored: ScoredImport, recent: npt.NDArray[np.int64], lists: dict[str
                 support=place.support,
                 scorer=scorer,
             )
+
+
+def _without_a_place(result: TaskResult, taken: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_] | None:
+    if result.soft_label is None or not leaves_out_likelier(result.scorer):
+        return None
+    return likelier_than_in_general(result.soft_label, taken, result.n_past_positive / result.n_past)
 
 
 def _taken(snapshot: Snapshot, column: int) -> npt.NDArray[np.bool_]:

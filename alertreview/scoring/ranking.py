@@ -11,6 +11,26 @@ from core.vocabulary import Decision
 VALUES = ("score", "scaled_score", "soft_label", "support")
 
 
+def likelier_than_in_general(
+    soft_label: npt.NDArray[np.float32], taken: npt.NDArray[np.bool_], past_share: float
+) -> npt.NDArray[np.bool_]:
+    """Mark decisions that the state makes likelier than the task's past alone.
+
+    A rare drug that was given is improbable whatever the state; it is no alert where the state speaks for it.
+
+    Parameters
+    ----------
+    soft_label : float32 array of shape (n_recent,)
+        Expected decision, 2 P(taken) - 1.
+    taken : bool array of shape (n_recent,)
+        What was done.
+    past_share : float
+        Share of past instances with the decision.
+    """
+    in_general = 2 * past_share - 1
+    return np.where(taken, soft_label > in_general, soft_label < in_general)
+
+
 @dataclass(frozen=True)
 class Place:
     """Where one decision stands, and what was said of it."""
@@ -41,7 +61,13 @@ class TopDecisions:
     def __init__(self, n_kept: int) -> None:
         self._lists = {decision: _TopList(n_kept) for decision in Decision}
 
-    def add(self, column: int, taken: npt.NDArray[np.bool_], vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
+    def add(
+        self,
+        column: int,
+        taken: npt.NDArray[np.bool_],
+        vectors: Mapping[str, npt.NDArray[np.float32]],
+        is_usual: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
         """Add one task; tasks come by ascending column.
 
         Parameters
@@ -52,8 +78,12 @@ class TopDecisions:
             What was done.
         vectors : mapping of str to float32 arrays of shape (n_recent,)
             `VALUES`; a scaled score that is NaN has no place.
+        is_usual : bool array of shape (n_recent,), optional
+            Decisions without a place, whatever their score.
         """
         scored = np.isfinite(vectors["scaled_score"])
+        if is_usual is not None:
+            scored &= ~is_usual
         for decision, top in self._lists.items():
             top.add(column, np.flatnonzero(scored & (taken == (decision is Decision.COMMISSION))), vectors)
 

@@ -96,6 +96,8 @@ class Scorer:
         Array of the score before min-max scaling; without it that is |l - y|.
     support : str
         Array of the support.
+    leaves_out_likelier : bool
+        Whether its lists leave out decisions that the state makes likelier than they are in general.
     is_retrospective : bool
         Whether it also looks at the other decisions of the window: its list looks back and cannot warn.
     is_comparison : bool
@@ -112,6 +114,7 @@ class Scorer:
     soft_label: str = ""
     raw: str = ""
     support: str = "support"
+    leaves_out_likelier: bool = False
     is_retrospective: bool = False
     is_comparison: bool = False
 
@@ -140,6 +143,7 @@ SHARED: Final = Scorer(
     new_logistic_evidence,
     parts=(Part("shared", "shared_log_odds", weight=2.0, is_log_odds=True), _LOGISTIC),
     support="shared_support",
+    leaves_out_likelier=True,
 )
 """Holds logistic regression as one of its two members: what it finds is no evidence for SoftHAD alone."""
 SOFTHAD: Final = Scorer(
@@ -237,6 +241,11 @@ COMPARISONS: Final = tuple(scorer.key for scorer in _REGISTERED if scorer.is_com
 def is_retrospective(key: str) -> bool:
     """Return whether a scorer, perhaps one of another version, needs the whole decision window to be over."""
     return key in SCORERS and SCORERS[key].is_retrospective
+
+
+def leaves_out_likelier(key: str) -> bool:
+    """Return whether the lists of a scorer leave out decisions that the state makes likelier than in general."""
+    return key in SCORERS and SCORERS[key].leaves_out_likelier
 
 
 def times_support(key: str) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alertreview.scoring.ranking import VALUES, Place, TopDecisions
+from alertreview.scoring.ranking import VALUES, Place, TopDecisions, likelier_than_in_general
 from core.vocabulary import Decision
 
 N_ROWS, N_TASKS = 6, 3
@@ -60,3 +60,26 @@ def test_without_a_scored_task_both_lists_are_empty() -> None:
     ranked = TopDecisions(5)
     assert list(ranked.places()) == []
     assert ranked.floors == {}
+
+
+def test_decisions_that_the_state_makes_likelier_have_no_place() -> None:
+    soft_label = np.array([-0.9, -0.7, -0.9, -0.7], dtype=np.float32)
+    taken = np.array([True, True, False, False])
+    likelier = likelier_than_in_general(soft_label, taken, 0.1)
+    assert likelier.tolist() == [False, True, True, False]
+    ranked = TopDecisions(10)
+    ranked.add(0, taken, dict.fromkeys(VALUES, np.float32([0.1, 0.9, 0.8, 0.2])), likelier)
+    assert [(decision, place.position) for decision, place in ranked.places()] == [
+        (Decision.OMISSION, 3),
+        (Decision.COMMISSION, 0),
+    ]
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.01, 0.99), st.booleans())
+def test_a_decision_is_likelier_where_its_own_chance_is_above_its_share(
+    chance: float, past_share: float, done: bool
+) -> None:
+    found = likelier_than_in_general(np.array([2 * chance - 1]), np.array([done]), past_share)
+    own, in_general = (chance, past_share) if done else (1 - chance, 1 - past_share)
+    if abs(own - in_general) > 1e-9:
+        assert found[0] == (own > in_general)
