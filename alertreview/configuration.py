@@ -180,6 +180,9 @@ class Configuration(BaseSettings, WebSettings):
         env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1, env_ignore_empty=True
     )
     database: str = Field("", description="an SQLAlchemy URL")
+    anchor: Path | None = Field(
+        None, description="a file outside the home, to which heads of the audit trail are added"
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -28,10 +28,13 @@ class Settings:
         Folder of the site; it holds patient data and belongs outside any repository.
     database_url : str
         SQLAlchemy URL; by default an SQLite file inside the home.
+    anchor : Path or None
+        File outside the home to which every backup appends the head of the audit trail.
     """
 
     home: Path
     database_url: str
+    anchor: Path | None = None
 
     @property
     def snapshots(self) -> Path:
@@ -105,8 +108,9 @@ def load_settings(
         )
     from alertreview.configuration import read_configuration
 
-    url = read_configuration(folder, database=database).database or f"sqlite:///{folder / 'alertreview.db'}"
-    return Settings(home=folder, database_url=url)
+    configuration = read_configuration(folder, database=database)
+    url = configuration.database or f"sqlite:///{folder / 'alertreview.db'}"
+    return Settings(home=folder, database_url=url, anchor=configuration.anchor)
 
 
 def load_web_settings(home: Path | None = None) -> "WebSettings":

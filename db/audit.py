@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -162,7 +162,7 @@ class AuditTrail(Repository):
             self.append(datetime.now(UTC), "program", SEALED, "database", {"reason": "saved by a former version"})
         return bool(seals)
 
-    def verify(self, known_head: str | None = None) -> ChainReport:
+    def verify(self, known_head: str | None = None, kept: Mapping[str, str] | None = None) -> ChainReport:
         """Check every row against the one before, and all sealed records against their seals.
 
         An edited, inserted, removed or swapped row of the trail is found, and so is a judgment, adjudication, triage
@@ -172,8 +172,12 @@ class AuditTrail(Repository):
         ----------
         known_head : str or None
             A head printed earlier; it must still be one of the hashes, or the tail was cut.
+        kept : mapping of str to str, optional
+            Further such heads, and where each was kept.
         """
-        previous, expected, met_known_head = GENESIS, 0, known_head in (None, GENESIS)
+        previous, expected = GENESIS, 0
+        awaited = {**(kept or {}), **({known_head: "an earlier print"} if known_head else {})}
+        awaited.pop(GENESIS, None)
         sealed: Seals = {}
         for event in self._stream():
             expected += 1
@@ -185,14 +189,15 @@ class AuditTrail(Repository):
             previous = event.hash
             if _MARKED in event.details:
                 sealed.update(json.loads(event.details).get(SEALS, {}))
-            met_known_head = met_known_head or previous == known_head
-        if not met_known_head:
-            problem = "The end of the audit trail was cut: the head printed earlier is gone."
+            awaited.pop(previous, None)
+        if awaited:
+            where = next(iter(awaited.values()))
+            problem = f"The end of the audit trail was cut, or the trail exchanged: the head of {where} is gone."
         else:
             problem = compare(self._connection, sealed)
         return ChainReport(expected, previous, problem)
 
-    def require_whole(self, known_head: str | None = None) -> ChainReport:
+    def require_whole(self, known_head: str | None = None, kept: Mapping[str, str] | None = None) -> ChainReport:
         """Check like `verify` and refuse to go on when something does not fit.
 
         Raises
@@ -200,7 +205,7 @@ class AuditTrail(Repository):
         StoreError
             It names the first row that does not fit.
         """
-        report = self.verify(known_head)
+        report = self.verify(known_head, kept)
         if report.problem:
             raise StoreError(
                 f"{report.problem} Restore the last verified backup and tell whoever answers for the data."

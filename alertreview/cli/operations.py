@@ -166,13 +166,16 @@ def audit() -> None:
 @click.option("--head", metavar="HASH", help="A head printed earlier; with it a cut tail is found too.")
 @site_options
 def verify_trail(head: str | None, home: Path | None, database: str | None) -> None:
-    """Check every row against the one before: an edited, inserted, removed or swapped row is found."""
+    """Check every row against the one before and every sealed record against its seal, with the heads of backups."""
+    from alertreview.operations.backup import list_backups
+    from alertreview.operations.heads import known_heads
     from db.database import Database
 
-    with Database(load_settings(home, database).database_url) as site:
+    settings = load_settings(home, database)
+    with Database(settings.database_url) as site:
         site.check()
         with site.read() as uow:
-            report = uow.audit.require_whole(head)
+            report = uow.audit.require_whole(head, known_heads(settings, list_backups(settings.backups)))
     click.echo("The audit trail is whole.")
     _tell(report.n_events, report.head)
 

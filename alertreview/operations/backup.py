@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from alertreview.operations.backup_manifest import (
     write_manifest,
     writing,
 )
+from alertreview.operations.heads import anchor, known_heads
 from alertreview.records.import_site import checked_folder
 from alertreview.reports.signing import content_hash
 from alertreview.settings import Clock, Settings
@@ -102,11 +103,15 @@ class Backups:
                 for name in held.snapshot_folders:
                     self._copy_snapshot(name, folder, former)
                 write_manifest(database, folder, held, now, with_snapshots=True)
-                verified = verify_backup(folder, self._settings.database_url, scratch_url=scratch_url)
+                kept = known_heads(self._settings, list_backups(parent))
+                verified = verify_backup(folder, self._settings.database_url, scratch_url=scratch_url, kept=kept)
             with database.write() as uow:
                 details = {"head": verified.manifest.contents.audit_head, "reports": len(verified.reports)}
                 uow.audit.append(now, "command line", "backup made", f"backup {target.name}", details)
                 uow.commit()
+            anchor(
+                self._settings, now, verified.manifest.contents.n_audit_events, verified.manifest.contents.audit_head
+            )
         if keep is not None:
             remove_oldest(parent, keep)
         return VerifiedBackup(target, verified.manifest, verified.reports)
@@ -166,7 +171,12 @@ class Backups:
 
 
 def verify_backup(
-    backup: Path, server_url: str, *, scratch_url: str | None = None, place: Path | None = None
+    backup: Path,
+    server_url: str,
+    *,
+    scratch_url: str | None = None,
+    place: Path | None = None,
+    kept: Mapping[str, str] | None = None,
 ) -> VerifiedBackup:
     """Restore a backup in a scratch place and compute the reports of its studies.
 
@@ -180,6 +190,8 @@ def verify_backup(
         An empty database to use instead.
     place : Path or None
         Parent of the scratch folder; None for the backup's parent.
+    kept : mapping of str to str, optional
+        Heads that its audit trail must have, from `known_heads`.
 
     Raises
     ------
@@ -203,7 +215,7 @@ def verify_backup(
             read_copy(backup / manifest.database, url)
             examine(url)
             with Database(url) as database:
-                _require_same(database, manifest)
+                _require_same(database, manifest, kept)
                 with database.read() as uow:
                     for name in manifest.contents.snapshot_folders if manifest.with_snapshots else ():
                         checked_folder(Settings(folder, url), uow, name)
@@ -239,7 +251,7 @@ def remove_oldest(parent: Path, keep: int) -> list[Path]:
     return surplus
 
 
-def _require_same(database: Database, manifest: BackupManifest) -> None:
+def _require_same(database: Database, manifest: BackupManifest, kept: Mapping[str, str] | None = None) -> None:
     """Compare a restored database with the manifest; then upgrade it and check its audit trail."""
     found = contents(database.url)
     if found != manifest.contents:
@@ -249,7 +261,7 @@ def _require_same(database: Database, manifest: BackupManifest) -> None:
         raise StoreError(f"The restored database is not what was backed up: {', '.join(wrong)}. Use another backup.")
     database.upgrade()
     with database.read() as uow:
-        uow.audit.require_whole(manifest.contents.audit_head)
+        uow.audit.require_whole(manifest.contents.audit_head, kept)
 
 
 def _reports(settings: Settings, database: Database) -> dict[str, str]:

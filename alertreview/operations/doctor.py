@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from alertreview.files import check_files
 from alertreview.operations.backup import list_backups
+from alertreview.operations.heads import known_heads
 from alertreview.records.import_site import checked_folder
 from alertreview.settings import Settings
 from core.errors import AlertReviewError
@@ -74,7 +75,7 @@ def examine_site(settings: Settings, now: datetime, *, mounts: Path = Path("/pro
             return
         checks = {
             "database": _database(database),
-            "audit": _audit(database, now),
+            "audit": _audit(settings, database, now),
             "clocks": _clocks(settings.home, database, now),
             "imports": _imports(settings, database),
         }
@@ -177,9 +178,9 @@ def _database(database: Database) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "database account", text)
 
 
-def _audit(database: Database, now: datetime) -> Iterator[Finding]:
+def _audit(settings: Settings, database: Database, now: datetime) -> Iterator[Finding]:
     with database.read() as uow:
-        report = uow.audit.require_whole()
+        report = uow.audit.require_whole(kept=known_heads(settings, list_backups(settings.backups)))
         last = next(iter(uow.audit.latest(1)), None)
     yield Finding(Level.GOOD, "audit trail", f"{report.n_events} rows, whole, head {report.head[:16]}")
     if last is not None and last.moment > now + CLOCKS_MAY_DIFFER:

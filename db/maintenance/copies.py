@@ -175,7 +175,7 @@ def scratch_database(copy: Path, folder: Path, server_url: str, given: str | Non
         If the copy is one of a server, and there is no server or its account may not make databases.
     """
     if given is not None:
-        yield given
+        yield from _emptied(given)
         return
     if copy.name == SQLITE_COPY:
         yield f"sqlite:///{folder / SQLITE_COPY}"
@@ -205,6 +205,35 @@ def scratch_database(copy: Path, folder: Path, server_url: str, given: str | Non
                 connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
     finally:
         engine.dispose()
+
+
+def _emptied(url: str) -> Iterator[str]:
+    """Yield the URL of an empty database, and empty it again: the next copy is tried in it as well."""
+    parsed = parse_url(url)
+    file = sqlite_file(parsed)
+    if file is not None:
+        existed = file.exists()
+        try:
+            yield url
+        finally:
+            if not existed:
+                for suffix in ("", "-wal", "-shm"):
+                    file.with_name(file.name + suffix).unlink(missing_ok=True)
+        return
+    _require_empty(parsed)
+    try:
+        yield url
+    finally:
+        engine = sa.create_engine(parsed, hide_parameters=True)
+        try:
+            with readable_errors(), engine.begin() as connection:
+                tables = sa.MetaData()
+                tables.reflect(connection)
+                for name in tables.tables:
+                    connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{name}" CASCADE')
+                connection.exec_driver_sql("DROP FUNCTION IF EXISTS refuse_change()")
+        finally:
+            engine.dispose()
 
 
 @contextmanager
@@ -272,7 +301,9 @@ def _run(program: str, url: URL, *arguments: str) -> None:
     if ended.returncode != 0:
         if "version mismatch" in ended.stderr:
             raise SettingsError(f"{program} is older than the database server. {by_hand}.")
+        said = [line for line in ended.stderr.splitlines() if line.startswith(f"{program}: error: ")]
         raise StoreError(
-            f"{program} ended with code {ended.returncode}; nothing was kept. Run it by hand to see what it says: "
-            f"{program} --dbname=URL {' '.join(arguments[:-1])}"
+            f"{program} ended with code {ended.returncode}; nothing was kept."
+            + (f' It says: "{said[0].partition(": error: ")[2][:300]}".' if said else "")
+            + f" To see more, run it by hand: {program} --dbname=URL {' '.join(arguments[:-1])}"
         )

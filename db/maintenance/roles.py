@@ -58,7 +58,7 @@ def grant(database: Database, role: str) -> dict[str, str]:
         for table, right in rights.items():
             connection.exec_driver_sql(f"REVOKE ALL ON {quote(table)} FROM {name}, PUBLIC")
             connection.exec_driver_sql(f"GRANT {right} ON {quote(table)} TO {name}")
-        connection.exec_driver_sql(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {name}")
+        connection.exec_driver_sql(f"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {name}")
     return rights
 
 

@@ -1,7 +1,7 @@
 """Seals: hashes of what must not change unnoticed, kept in the audit trail with the act that wrote it.
 
 A repository marks what it has written; the next audit row of the transaction seals it. The last seal of a thing counts.
-Rows are hashed as the driver returns them, so a seal holds for copies in the same kind of database.
+Rows are hashed as SQLite's driver returns them, on every database, so seals hold for a copy in another one.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from core.vocabulary import RunStatus
+from db.connection.engine import canonical_json
 from db.models import (
     Adjudication,
     Alert,
@@ -218,8 +219,14 @@ def _bytes(row: tuple[Any, ...]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
+    """Return a value as SQLite's driver returns it, whatever the database."""
+    kind = type(value)
+    if kind is bytes:
         return hashlib.sha256(value).hexdigest()
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
+    if kind is bool:
+        return int(value)
+    if kind is datetime:
+        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    if kind is dict or kind is list:
+        return canonical_json(value)
     return value

@@ -13,8 +13,10 @@ from alertreview.operations.backup import Backups, list_backups, verify_backup
 from alertreview.reports.signing import content_hash
 from alertreview.settings import Settings
 from core.errors import InvalidInputError, SettingsError, StoreError
+from db.connection.engine import parse_url
 from db.database import Database
 from db.maintenance.copies import PROGRAMS_VARIABLE, contents
+from db.maintenance.roles import grant
 from db.models import Record
 from tests.support import postgresql
 from tests.support.faults import damage
@@ -113,6 +115,39 @@ def test_a_damaged_copy_is_named_and_restores_nothing(settings: Settings, elsewh
     assert contents_or_none(elsewhere) is None
 
 
+@pytest.mark.checklist("C6", "A2")
+def test_the_account_of_the_program_makes_the_nightly_backup_and_the_next_one(
+    settings: Settings, elsewhere: Settings, postgresql_database: Database
+) -> None:
+    role = "alertreview_nightly"
+    with postgresql.connected() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {role} LOGIN")
+    try:
+        grant(postgresql_database, role)
+        with postgresql.own_database(empty=True) as scratch:
+            with postgresql.connected() as connection:
+                connection.exec_driver_sql(f"ALTER DATABASE {parse_url(scratch).database} OWNER TO {role}")
+            own = Settings(settings.home, as_role(settings.database_url, role))
+            with pytest.raises(StoreError, match="--scratch-database URL"):
+                Backups(own, now).create()
+            first = Backups(own, now).create(scratch_url=as_role(scratch, role))
+            second = Backups(own, now).create(scratch_url=as_role(scratch, role), keep=1)
+        assert list_backups(settings.backups) == [second.folder]
+        assert first.reports == second.reports
+        Backups(elsewhere, now).restore(second.folder)
+        with Database(elsewhere.database_url) as restored, restored.read() as uow:
+            uow.audit.require_whole(second.manifest.contents.audit_head)
+    finally:
+        with postgresql_database.engine.connect() as connection, connection.begin():
+            connection.exec_driver_sql(f"DROP OWNED BY {role}")
+        with postgresql.connected() as connection:
+            connection.exec_driver_sql(f"DROP ROLE {role}")
+
+
+def as_role(url: str, role: str) -> str:
+    return parse_url(url).set(username=role).render_as_string(hide_password=False)
+
+
 def contents_or_none(settings: Settings) -> object:
     with Database(settings.database_url) as database:
         return None if database.state().is_empty else contents(settings.database_url)
@@ -143,5 +178,8 @@ def test_what_is_needed_and_missing_is_said(
     with pytest.raises(StoreError, match="pg_dump ended with code 3; nothing was kept") as failed:
         Backups(settings, now).create()
     assert "canary" not in str(failed.value)
+    old.write_text("#!/bin/sh\necho 'pg_dump: error: permission denied for sequence x' >&2\nexit 1\n")
+    with pytest.raises(StoreError, match='It says: "permission denied for sequence x"'):
+        Backups(settings, now).create()
     assert list_backups(settings.backups) == [verified.folder]
     assert [path.name for path in settings.backups.iterdir()] == [verified.folder.name]
