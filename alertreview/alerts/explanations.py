@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from alertreview.alerts.models import Comparison, LastValue, Neighbour, Timeline
+from alertreview.alerts.models import CaseView, Comparison, Neighbour, Timeline
 from alertreview.alerts.patient import SnapshotViews
 from alertreview.alerts.reasons import ReasonWords, reasons_in_words
 from alertreview.records.snapshots import Snapshot, elapsed_features, read_snapshot
@@ -86,7 +86,7 @@ class Nearest:
 class Explanation:
     """What stands behind one alert; fields as in `alertreview.alerts.models.AlertDetail`."""
 
-    timeline: Timeline
+    patient: CaseView
     nearest: Nearest
     neighbours: tuple[Neighbour, ...]
     reasons: ReasonWords
@@ -101,13 +101,9 @@ class ReviewPatientViews:
     related: dict[str, tuple[str, ...]]
     """Task key -> names of labs and drugs that tell its decisions apart, best first."""
 
-    def timeline(self, row_index: int, task_key: str) -> Timeline:
+    def case(self, row_index: int, task_key: str) -> CaseView:
         """Return what was known at the snapshot, and the decision in question."""
-        return self.views.timeline(row_index, task_key, self.related.get(task_key, ()))
-
-    def last_values(self, row_index: int) -> tuple[LastValue, ...]:
-        """Return the last result of each lab before the snapshot."""
-        return self.views.last_values(row_index)
+        return self.views.case(row_index, task_key, self.related.get(task_key, ()))
 
 
 class Explanations:
@@ -171,7 +167,7 @@ class Explanations:
         shown = list(zip(nearest.rows, nearest.similarities, nearest.decided, strict=True))[:N_NEIGHBOURS_SHOWN]
         related = _related_names(views.snapshot, past.result)
         return Explanation(
-            timeline=views.timeline(record.row_index, record.task_key, related),
+            patient=views.case(record.row_index, record.task_key, related),
             nearest=nearest,
             neighbours=tuple(
                 _neighbour(views, int(row), float(similarity), bool(decided), record.task_key)

@@ -138,23 +138,40 @@ class FilterChoices:
 
 @dataclass(frozen=True)
 class TimelineLab:
-    """One lab's results before the snapshot."""
+    """One lab's or vital sign's results of the stay before the snapshot."""
 
     name: str
     unit: str
     times: tuple[datetime, ...]
     values: tuple[float, ...]
     low: float | None
-    """Lower end of the central 90 % of past values at this site; not a laboratory's reference range."""
+    """Lower end of the laboratory's reference range; None where the source has none. Only this range sets a flag."""
     high: float | None
+    usual_low: float | None = None
+    """Lower end of the central 90 % of past values at this site, which sets no flag."""
+    usual_high: float | None = None
+
+    def flag(self, value: float) -> str:
+        """Return "high" or "low" against the reference range, "" inside it or without one."""
+        if self.high is not None and value > self.high:
+            return "high"
+        return "low" if self.low is not None and value < self.low else ""
 
 
 @dataclass(frozen=True)
 class TimelineDrug:
-    """One drug's periods before the snapshot."""
+    """One drug in the stay before the snapshot."""
 
     name: str
     periods: tuple[tuple[datetime, datetime], ...]
+    """From each order to its stop; one that runs ends at the snapshot."""
+    given_at: tuple[datetime, ...] = ()
+    """Doses charted as given."""
+    dose: str = ""
+    """Of the last order, empty where the source has none."""
+    route: str = ""
+    is_running: bool = False
+    """Ordered and not stopped."""
 
 
 @dataclass(frozen=True)
@@ -167,12 +184,57 @@ class Timeline:
     past_orders: tuple[datetime, ...]
     orders_in_window: tuple[datetime, ...]
     labs: tuple[TimelineLab, ...]
+    """Labs and vital signs, those that bear on the decision first."""
     drugs: tuple[TimelineDrug, ...]
+    """Drugs that bear on the decision first, then those that run."""
+    admitted_at: datetime | None = None
 
     @property
     def decision(self) -> Decision:
         """What was decided here, read from the record itself so that no page can draw another patient's decision."""
         return Decision.COMMISSION if self.orders_in_window else Decision.OMISSION
+
+
+@dataclass(frozen=True)
+class LastValue:
+    """The last result of a lab or vital sign of the stay before the snapshot."""
+
+    name: str
+    value: float | None
+    """None for a result in words, and where nothing was measured."""
+    unit: str
+    flag: str
+    """ "high", "low" or "" against the laboratory's reference range; without a range there is no flag."""
+    hours_old: float | None
+    """None where nothing was measured in the stay."""
+    text: str = ""
+    """A result in words, such as of a culture."""
+    low: float | None = None
+    high: float | None = None
+    """The reference range."""
+    trend: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """A patient as of a snapshot: what a physician needs to judge the decision; no score, rank, stratum or vote.
+
+    Review, the alert page and adjudication show the same.
+    """
+
+    timeline: Timeline
+    last_values: tuple[LastValue, ...]
+    """The lab in question first, then flagged and recent ones."""
+    background: tuple[tuple[str, str], ...] = ()
+    """(what, words) of reasons for admission, problems and diagnoses, allergies, procedures known by then."""
+    absent: tuple[str, ...] = ()
+    """What the source does not have of these."""
+
+    @property
+    def drugs_now(self) -> tuple[TimelineDrug, ...]:
+        """Drugs that run at the snapshot, the last started first."""
+        running = [drug for drug in self.timeline.drugs if drug.is_running]
+        return tuple(sorted(running, key=lambda drug: drug.periods[-1][0], reverse=True))
 
 
 @dataclass(frozen=True)
@@ -215,7 +277,7 @@ class AlertDetail:
     """Share of past instances with the decision."""
     score_histogram: Histogram
     scaled_histogram: Histogram
-    timeline: Timeline
+    patient: CaseView
     compared: Comparison
     neighbours: tuple[Neighbour, ...]
     reasons: ReasonWords
@@ -227,15 +289,3 @@ class AlertDetail:
     """What the score is before it is multiplied by the support; None for scorers that do not multiply."""
     lowest_scaled_score: float | None = None
     """As `WorklistPage.lowest_scaled_score`, of the list that the reader came from."""
-
-
-@dataclass(frozen=True)
-class LastValue:
-    """The last result of a lab before the snapshot."""
-
-    name: str
-    value: float
-    unit: str
-    flag: str
-    """ "high", "low" or "" against the central 90 % of past values."""
-    hours_old: float

@@ -13,8 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
-from alertreview.alerts.models import LastValue, Timeline, TimelineDrug, TimelineLab
+from alertreview.alerts.models import CaseView, LastValue, Timeline, TimelineDrug, TimelineLab
 from alertreview.records.snapshots import Snapshot
+from core.cohort.feature_layout import LOOK_BACK_HOURS
+from core.events.facts import FactKind
 from core.events.stream import decision_events, of_kind
 from core.kinds import EventKind, Kind
 from db.cache import Cache
@@ -89,15 +91,19 @@ def _texts(column: "pd.Series[Any]") -> npt.NDArray[np.object_]:
 
 HOUR = np.timedelta64(3600, "s")
 WINDOW = 24 * HOUR
-TIMELINE_HOURS_BACK = 72
-HOURS_BACK = TIMELINE_HOURS_BACK * HOUR
 RECORD_HOURS_AFTER = 72
 HOURS_AFTER = RECORD_HOURS_AFTER * HOUR
-N_LABS_SHOWN = 4
-N_DRUGS_SHOWN = 4
-N_LAST_VALUES = 12
-# An order without an end is drawn this long: a given dose is a mark, not a course.
-SINGLE_DOSE = 2 * HOUR
+N_TREND = 12
+# What came up to a day before admission (emergency room, pre-operative visit) belongs to the stay.
+LOOK_BACK = LOOK_BACK_HOURS * HOUR
+MEASURED = (EventKind.LAB_RESULT, EventKind.OBSERVATION)
+BACKGROUND = (
+    ("Admitted for", (FactKind.REASON,)),
+    ("Problems and diagnoses", (FactKind.PROBLEM, FactKind.DIAGNOSIS)),
+    ("Allergies", (FactKind.ALLERGY,)),
+    ("Procedures", (FactKind.PROCEDURE,)),
+)
+"""What is said of a patient beside the numbers, in this order, with the kinds of facts behind it."""
 CENTRAL_SHARE = 0.90
 CACHED_EVENTS = 200_000
 """Events of recently viewed patients held in memory, some hundred bytes each."""
@@ -109,6 +115,20 @@ class _Band:
 
     low: float
     high: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What was known of a stay at a snapshot."""
+
+    snapshot_at: np.datetime64
+    admitted_at: np.datetime64
+    since: np.datetime64
+    events: PatientEvents
+    rows: Rows
+    """Of the events: of this stay, and known before the snapshot."""
+    facts: pd.DataFrame
+    """Known before the snapshot, of any stay."""
 
 
 class SnapshotViews:
@@ -124,6 +144,7 @@ class SnapshotViews:
         self.snapshot = snapshot
         self._zone = ZoneInfo(snapshot.site_timezone)
         self._events_cache: Cache[PatientEvents] = Cache(CACHED_EVENTS, lambda events: len(events) + 1)
+        self._facts_cache: Cache[pd.DataFrame] = Cache(CACHED_EVENTS, lambda facts: len(facts) + 1)
 
     def at(self, moment: pd.Timestamp | np.datetime64) -> datetime:
         """Return a site time its zone."""
@@ -154,46 +175,90 @@ class SnapshotViews:
         Timeline
             Nothing in it was known only after the snapshot, except the decision in question itself.
         """
-        snapshot_at = self._snapshot_at(row_index)
-        events = self._events(row_index)
-        since, until = snapshot_at - HOURS_BACK, snapshot_at + WINDOW
-        recent = (events.known_at < snapshot_at) & (events.time >= since)
+        return self._timeline(self._seen(row_index), task_key, related)
+
+    def _timeline(self, seen: "_Seen", task_key: str, related: Iterable[str]) -> Timeline:
+        until = seen.snapshot_at + WINDOW
+        events = seen.events
         orders = np.unique(events.time[events.decisions(task_key)])
         wanted = [self.task_name(task_key), *related]
         return Timeline(
-            snapshot_at=self.at(snapshot_at),
+            snapshot_at=self.at(seen.snapshot_at),
             window_end=self.at(until),
             decision_name=self.task_name(task_key),
-            past_orders=self._all_at(orders[(orders >= since) & (orders < snapshot_at)]),
-            orders_in_window=self._all_at(orders[(orders >= snapshot_at) & (orders < until)]),
-            labs=self._labs(events, recent, wanted),
-            drugs=self._drugs(events, recent, snapshot_at, wanted),
+            past_orders=self._all_at(orders[(orders >= seen.since) & (orders < seen.snapshot_at)]),
+            orders_in_window=self._all_at(orders[(orders >= seen.snapshot_at) & (orders < until)]),
+            labs=self._labs(seen, wanted),
+            drugs=self._drugs(seen, wanted),
+            admitted_at=self.at(seen.admitted_at),
         )
 
-    def last_values(self, row_index: int) -> tuple[LastValue, ...]:
-        """List the last result of each lab of the stay known at the snapshot, unusual and recent ones first."""
-        instance = self._instance(row_index)
-        snapshot_at = instance["snapshot_at"]
-        events = self._events(row_index).frame
-        results = events[
-            of_kind(events, [EventKind.LAB_RESULT])
-            & (events["known_at"] < snapshot_at).to_numpy()
-            & (events["time"] >= self._admitted_at(instance)).to_numpy()
-            & events["value"].notna().to_numpy()
+    def case(self, row_index: int, task_key: str, related: Iterable[str] = ()) -> CaseView:
+        """Return everything that a physician may see of a patient at the snapshot; parameters as of `timeline`."""
+        seen = self._seen(row_index)
+        timeline = self._timeline(seen, task_key, related)
+        background = self._background(seen)
+        said = [what for what, _ in background]
+        return CaseView(
+            timeline=timeline,
+            last_values=self._last_values(seen, timeline, task_key),
+            background=background,
+            absent=tuple(what for what, kinds in BACKGROUND if what not in said and not self._source_has(kinds)),
+        )
+
+    def _last_values(self, seen: "_Seen", timeline: Timeline, task_key: str) -> tuple[LastValue, ...]:
+        """List the last result of each lab and vital sign of the stay, and of the task even where it has none."""
+        values = []
+        for lab in timeline.labs:
+            age = (timeline.snapshot_at - lab.times[-1]).total_seconds() / 3600
+            flag = lab.flag(lab.values[-1])
+            values.append(
+                LastValue(
+                    lab.name, lab.values[-1], lab.unit, flag, age,
+                    low=lab.low, high=lab.high, trend=lab.values[-N_TREND:],
+                )
+            )  # fmt: skip
+        values += self._worded(seen, {value.name for value in values})
+        own = timeline.decision_name
+        if Kind(self._task(task_key)["kind"]) is Kind.LAB_ORDER and own not in {value.name for value in values}:
+            values.append(LastValue(own, None, "", "", None))
+        values.sort(key=lambda value: (value.name != own, value.flag == "", value.hours_old or 0.0, value.name))
+        return tuple(values)
+
+    def _worded(self, seen: "_Seen", numbers: set[str]) -> list[LastValue]:
+        """Return the last results in words, of cultures and of labs that have no number."""
+        events, rows = seen.events, seen.rows
+        rows = rows[events.of_kind([EventKind.LAB_RESULT])[rows] & np.isnan(events.value[rows])]
+        texts = events.frame["text"].astype(str).to_numpy()
+        found: dict[str, tuple[np.datetime64, str]] = {}
+        for row in rows.tolist():
+            if texts[row] and events.name[row] not in numbers:
+                found[str(events.name[row])] = (events.time[row], texts[row])
+        facts = seen.facts[(seen.facts["kind"] == FactKind.MICROBIOLOGY).to_numpy()]
+        for fact in facts.to_dict("records"):
+            found[str(fact["name"])] = (np.datetime64(fact["start"]), str(fact["text"]))
+        return [
+            LastValue(name, None, "", "", float((seen.snapshot_at - time) / HOUR), text=text)
+            for name, (time, text) in found.items()
         ]
-        last = results.drop_duplicates("item", keep="last")
-        values = [
-            LastValue(
-                name=str(row["name"]),
-                value=float(row["value"]),
-                unit=str(row["unit"]),
-                flag=self._flag(str(row["name"]), float(row["value"])),
-                hours_old=(snapshot_at - row["time"]) / pd.Timedelta(hours=1),
-            )
-            for row in last.to_dict("records")
-        ]
-        values.sort(key=lambda value: (value.flag == "", value.hours_old, value.name))
-        return tuple(values[:N_LAST_VALUES])
+
+    def _background(self, seen: "_Seen") -> tuple[tuple[str, str], ...]:
+        """Say reasons for admission, problems, allergies and procedures known by then, each once."""
+        events = seen.events
+        admissions = seen.rows[events.of_kind([EventKind.ADMISSION])[seen.rows]]
+        said = []
+        for what, kinds in BACKGROUND:
+            facts = seen.facts[seen.facts["kind"].isin(list(kinds)).to_numpy()]
+            names = [str(name) for name in facts["name"]]
+            if what == BACKGROUND[0][0] and not names:
+                names = [str(name) for name in events.name[admissions] if name]
+            if names:
+                said.append((what, ", ".join(dict.fromkeys(names))))
+        return tuple(said)
+
+    def _source_has(self, kinds: tuple[FactKind, ...]) -> bool:
+        """Say whether the import has such facts of anybody."""
+        return bool(self.snapshot.fact_kinds & set(kinds))
 
     def record_after(self, row_index: int, task_key: str) -> tuple[str, ...]:
         """Say in sentences what the record shows in the 72 h after the snapshot."""
@@ -235,58 +300,84 @@ class SnapshotViews:
         when = self.at(events.time[first]).strftime("%d %b at %H:%M")
         return f"{name} was {done} {_hours(events.time[first] - snapshot_at)} after {start}, on {when}{words}."
 
-    def _labs(self, events: PatientEvents, recent: npt.NDArray[np.bool_], wanted: list[str]) -> tuple[TimelineLab, ...]:
-        rows = np.flatnonzero(recent & events.of_kind([EventKind.LAB_RESULT]) & ~np.isnan(events.value))
-        # Related labs first; then those that moved most often, so that an empty lane never wastes the space.
-        names = _shown_names(events.name[rows], wanted, N_LABS_SHOWN)
-        return tuple(self._lab(events, name, rows[events.name[rows] == name]) for name in names)
+    def _labs(self, seen: "_Seen", wanted: list[str]) -> tuple[TimelineLab, ...]:
+        events, rows = seen.events, seen.rows
+        rows = rows[events.of_kind(MEASURED)[rows] & ~np.isnan(events.value[rows])]
+        # Related labs first, then those that moved most often.
+        names = _shown_names(events.name[rows], wanted)
+        ranges = self._reference_ranges(seen)
+        return tuple(self._lab(events, name, rows[events.name[rows] == name], ranges) for name in names)
 
-    def _lab(self, events: PatientEvents, name: str, rows: Rows) -> TimelineLab:
-        band = self._bands.get(name)
+    def _lab(
+        self, events: PatientEvents, name: str, rows: Rows, ranges: dict[tuple[str, str], tuple[float, float]]
+    ) -> TimelineLab:
+        band, unit = self._bands.get(name), str(events.unit[rows[-1]])
+        low, high = ranges.get((name, unit), (np.nan, np.nan))
         return TimelineLab(
             name=name,
-            unit=str(events.unit[rows[-1]]),
+            unit=unit,
             times=self._all_at(events.time[rows]),
             values=tuple(events.value[rows].tolist()),
-            low=band.low if band else None,
-            high=band.high if band else None,
+            low=None if np.isnan(low) else low,
+            high=None if np.isnan(high) else high,
+            usual_low=band.low if band else None,
+            usual_high=band.high if band else None,
         )
 
-    def _drugs(
-        self,
-        events: PatientEvents,
-        recent: npt.NDArray[np.bool_],
-        snapshot_at: np.datetime64,
-        wanted: list[str],
-    ) -> tuple[TimelineDrug, ...]:
-        rows = np.flatnonzero(recent & events.of_kind(Kind.MEDICATION.events))
-        is_stop = events.of_kind([EventKind.MEDICATION_STOP])
+    def _reference_ranges(self, seen: "_Seen") -> dict[tuple[str, str], tuple[float, float]]:
+        """Return the laboratory's last range of each (name, unit); one in another unit than the value says nothing."""
+        facts = seen.facts
+        facts = facts[(facts["range_low"].notna() | facts["range_high"].notna()).to_numpy()]
+        columns = (facts[name].tolist() for name in ("name", "unit", "range_low", "range_high"))
+        return {
+            (str(name), str(unit)): (float(low), float(high)) for name, unit, low, high in zip(*columns, strict=True)
+        }
+
+    def _drugs(self, seen: "_Seen", wanted: list[str]) -> tuple[TimelineDrug, ...]:
+        events, rows = seen.events, seen.rows[seen.events.of_kind(Kind.MEDICATION.events)[seen.rows]]
+        is_order, is_stop, is_given = (
+            events.of_kind([kind])
+            for kind in (EventKind.MEDICATION_ORDER, EventKind.MEDICATION_STOP, EventKind.ADMINISTRATION)
+        )
+        details = self._details(seen)
         drugs = []
-        for name in _shown_names(events.name[rows], wanted, N_DRUGS_SHOWN):
+        for name in _shown_names(events.name[rows], wanted):
             own = rows[events.name[rows] == name]
-            starts, stops = np.unique(events.time[own[~is_stop[own]]]), np.unique(events.time[own[is_stop[own]]])
-            drugs.append(TimelineDrug(name=name, periods=self._periods(starts, stops, snapshot_at)))
+            starts, stops = (np.unique(events.time[own[mark[own]]]) for mark in (is_order, is_stop))
+            dose, route = details.get(name, ("", ""))
+            drugs.append(
+                TimelineDrug(
+                    name=name,
+                    periods=self._periods(starts, stops, seen.snapshot_at),
+                    given_at=self._all_at(np.unique(events.time[own[is_given[own]]])),
+                    dose=dose,
+                    route=route,
+                    is_running=bool(len(starts)) and not (stops > starts[-1]).any(),
+                )
+            )
+        first = {name: place for place, name in enumerate(wanted)}
+        drugs.sort(key=lambda drug: (first.get(drug.name, len(first)), not drug.is_running))
         return tuple(drugs)
+
+    def _details(self, seen: "_Seen") -> dict[str, tuple[str, str]]:
+        """Return dose and route of the last order of each drug that has any."""
+        facts = seen.facts[((seen.facts["dose"] != "") | (seen.facts["route"] != "")).to_numpy()]
+        columns = (facts[name].astype(str) for name in ("name", "dose", "route"))
+        return {name: (dose, route) for name, dose, route in zip(*columns, strict=True)}
 
     def _periods(
         self, starts: Times, stops: Times, snapshot_at: np.datetime64
     ) -> tuple[tuple[datetime, datetime], ...]:
-        """Join orders with the stop that follows; what has no stop is a single dose."""
+        """Join each order with the stop that follows; what has no stop runs on to the snapshot."""
         following = np.searchsorted(stops, starts, side="right")
         periods: list[tuple[np.datetime64, np.datetime64]] = []
         for start, place in zip(starts, following, strict=True):
-            end = min(stops[place] if place < len(stops) else start + SINGLE_DOSE, snapshot_at)
+            end = min(stops[place], snapshot_at) if place < len(stops) else snapshot_at
             if periods and start <= periods[-1][1]:
                 periods[-1] = (periods[-1][0], max(end, periods[-1][1]))
             else:
                 periods.append((start, end))
         return tuple((self.at(start), self.at(end)) for start, end in periods)
-
-    def _flag(self, name: str, value: float) -> str:
-        band = self._bands.get(name)
-        if band is None:
-            return ""
-        return "high" if value > band.high else "low" if value < band.low else ""
 
     @cached_property
     def feature_columns(self) -> sparse.csc_matrix:
@@ -308,6 +399,19 @@ class SnapshotViews:
                 bands[str(name)] = _Band(float(low), float(high))
         return bands
 
+    def _seen(self, row_index: int) -> "_Seen":
+        """Return what was known of the stay at a snapshot."""
+        instance = self._instance(row_index)
+        snapshot_at = self._snapshot_at(row_index)
+        admitted_at = np.datetime64(self._admitted_at(instance)).astype("M8[us]")
+        events = self._events(row_index)
+        since = admitted_at - LOOK_BACK
+        known = (events.known_at < snapshot_at) & (events.time < snapshot_at) & (events.time >= since)
+        patient_id = str(instance["patient_id"])
+        facts = self._facts_cache.get(patient_id, lambda: self.snapshot.facts_of(patient_id))
+        known_facts = facts[(facts["known_at"] < pd.Timestamp(snapshot_at)).to_numpy()]
+        return _Seen(snapshot_at, admitted_at, since, events, np.flatnonzero(known), known_facts)
+
     def _snapshot_at(self, row_index: int) -> np.datetime64:
         moment: np.datetime64 = np.datetime64(self.snapshot.instances["snapshot_at"].iat[row_index]).astype("M8[us]")
         return moment
@@ -328,11 +432,11 @@ class SnapshotViews:
         return dict(tasks.iloc[int(np.flatnonzero((tasks["task_key"] == task_key).to_numpy())[0])])
 
 
-def _shown_names(names: npt.NDArray[np.object_], wanted: list[str], most: int) -> list[str]:
+def _shown_names(names: npt.NDArray[np.object_], wanted: list[str]) -> list[str]:
     """Names that are there: wanted ones first, then the most frequent."""
     present = Counter(names.tolist())
     first = [name for name in dict.fromkeys(wanted) if name in present]
-    return [*first, *(name for name, _ in present.most_common() if name not in first)][:most]
+    return [*first, *(name for name, _ in present.most_common() if name not in first)]
 
 
 def _hours(span: np.timedelta64) -> str:
@@ -342,12 +446,8 @@ def _hours(span: np.timedelta64) -> str:
 class PatientViews(Protocol):
     """The patients of one import; `row_index` is the row of an instance in that import's arrays."""
 
-    def timeline(self, row_index: int, task_key: str) -> Timeline:
+    def case(self, row_index: int, task_key: str) -> CaseView:
         """Return what was known at the snapshot, and the decision in question."""
-        ...
-
-    def last_values(self, row_index: int) -> tuple[LastValue, ...]:
-        """Return the last result of each lab before the snapshot."""
         ...
 
 

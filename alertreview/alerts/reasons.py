@@ -7,7 +7,7 @@ import pandas as pd
 
 from core.cohort.feature_layout import ADMISSION, UNIT
 from core.kinds import Kind
-from core.scoring.reasons import Finding, Reasons
+from core.scoring.reasons import Finding, Reason, Reasons
 from core.vocabulary import Decision
 
 
@@ -47,16 +47,19 @@ def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decis
         The alert's; an omission was expected, a commission was not.
     kind : Kind
     """
-    lines = tuple(
-        ReasonLine(
-            _finding(reason.finding, dictionary),
-            _here(reason.finding, reason.here, reason.value, dictionary),
-            reason.share_with,
-            reason.share_without,
-        )
-        for reason in reasons.reasons
-    )
+    lines = tuple(_line(reason, dictionary, decision) for reason in reasons.reasons)
     return ReasonWords(lines, _counterfactual(reasons, dictionary, decision, kind))
+
+
+def _line(reason: Reason, dictionary: pd.DataFrame, decision: Decision) -> ReasonLine:
+    here = _here(reason.finding, reason.here, reason.value, dictionary)
+    words = _finding(reason.finding, dictionary)
+    if decision is Decision.COMMISSION or reason.here or reason.finding.threshold is None or np.isnan(reason.value):
+        return ReasonLine(words, here, reason.share_with, reason.share_without)
+    # What was expected is explained by what holds: 32 h or less, instead of not above 32 h.
+    side = "above" if not reason.finding.below else "below"
+    opposite = words.replace(f" {side} ", " up to " if side == "above" else " from ")
+    return ReasonLine(opposite, here, reason.share_without, reason.share_with)
 
 
 def _counterfactual(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision, kind: Kind) -> str:

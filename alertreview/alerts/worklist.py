@@ -172,7 +172,7 @@ class Worklist(Service):
             task_positive_share=result.n_past_positive / max(result.n_past, 1),
             score_histogram=_histogram(result.score_histogram),
             scaled_histogram=_histogram(result.scaled_histogram),
-            timeline=explanation.timeline,
+            patient=explanation.patient,
             compared=explanation.nearest.comparison,
             neighbours=(
                 explanation.neighbours

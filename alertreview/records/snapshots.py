@@ -223,6 +223,16 @@ class Snapshot:
         """Facts of all patients, sorted."""
         return sorted_facts(self._facts(None))
 
+    @cached_property
+    def fact_kinds(self) -> frozenset[str]:
+        """Kinds of facts that any patient has; empty when the source has none."""
+        path = self.folder / "facts.parquet"
+        return (
+            frozenset(pq.read_table(path, columns=["kind"])["kind"].unique().to_pylist())
+            if path.exists()
+            else frozenset()
+        )
+
     def _facts(self, filters: list[tuple[str, str, str]] | None) -> pd.DataFrame:
         path = self.folder / "facts.parquet"
         return pq.read_table(path, filters=filters).to_pandas() if path.exists() else empty_facts()

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alertreview.alerts.models import LastValue, Timeline
+from alertreview.alerts.models import CaseView
 from alertreview.alerts.patient import OpenPatientViews
 from alertreview.review.rules import check_comment, no_case
 from alertreview.rights import Action, Service, requires, roles_that_may
@@ -44,8 +44,7 @@ class AdjudicationCase:
     kind: Kind
     decision: Decision
     votes: tuple[LetteredVote, ...]
-    timeline: Timeline
-    last_values: tuple[LastValue, ...]
+    patient: CaseView
     version_seen: int
     """Number of the current adjudication, 0 when there is none; sent back when saving."""
     answer: Answer | None
@@ -107,8 +106,7 @@ class AdjudicationService(Service):
             kind=row.kind,
             decision=row.decision,
             votes=_lettered(votes, study.order_seed),
-            timeline=patients.timeline(row.row_index, row.task_key),
-            last_values=patients.last_values(row.row_index),
+            patient=patients.case(row.row_index, row.task_key),
             version_seen=current.version if current else 0,
             answer=current.answer if current else None,
             comment=current.comment if current else "",

@@ -7,7 +7,7 @@ cases, never of patients.
 from dataclasses import dataclass
 from datetime import datetime
 
-from alertreview.alerts.models import LastValue, Timeline
+from alertreview.alerts.models import CaseView
 from core.kinds import Kind
 from core.vocabulary import Answer, CaseId, Certainty, Decision, SlotState
 
@@ -59,8 +59,7 @@ class BlindedCase:
     unit: str
     day_of_stay: int
     window_hours: float
-    timeline: Timeline
-    last_values: tuple[LastValue, ...]
+    patient: CaseView
     draft: DraftView
     version_seen: int
     """Number of the reviewer's current judgment of this case, 0 when there is none; sent back when saving."""

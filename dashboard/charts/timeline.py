@@ -10,8 +10,11 @@ from dashboard.charts.base import Chart, Json, axis, bare_axis, layout, line, no
 from dashboard.charts.palette import Palette
 from dashboard.texts import number, plural, short_time, shorten
 
-_SPANS_HOURS = (18, 42, 66)
-"""How far back the line reaches: the shortest that holds everything, so that a first day is not squeezed."""
+RANGES = {"24 h": 24.0, "72 h": 72.0, "7 d": 168.0, "Stay": None}
+"""How far back the line can reach, in hours before the snapshot; None is the whole stay."""
+USUAL_RANGE = "72 h"
+HALF_HOUR = timedelta(hours=0.5)
+"""The least that can be seen."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class _Frame:
         return [round(1 - (top + height) / self.plot_height, 4), round(1 - top / self.plot_height, 4)]
 
 
-def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKTOP) -> Chart:
+def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKTOP, back: str = USUAL_RANGE) -> Chart:
     """Draw the time line of one patient up to the snapshot and the decision in the window after it.
 
     Parameters
@@ -75,11 +78,13 @@ def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKT
     data
         What was known at the snapshot; nothing after it but the decision in question.
     kind
-        An omission shows a dashed empty box in the window, a commission a filled one with its time.
+        An omission shows a dashed empty box in the window, a commission a diamond at its time with date and count.
     size
         Measures for desktop, review or phone.
+    back
+        A key of `RANGES`.
     """
-    frame = _frame(data, kind, colours, size)
+    frame = _frame(data, kind, colours, size, RANGES[back])
     traces, axes, shapes, notes = _decision_lane(frame)
     top = float(size.decision + size.gap)
     for position, lab in enumerate(frame.labs):
@@ -100,43 +105,59 @@ def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKT
             shapes=shapes,
             annotations=notes,
             hovermode="closest",
+            # A drag over a stretch of time zooms in, a double click out; a phone scrolls instead.
+            dragmode=False if size.phone else "zoom",
             **axes,
         ),
     }
     return Chart(figure, _sentence(frame))
 
 
-def _frame(data: Timeline, kind: Kind, colours: Palette, size: Size) -> _Frame:
-    labs = tuple(lab for lab in data.labs if lab.values)[: size.n_labs]
-    drugs = tuple(drug for drug in data.drugs if drug.periods)[: size.n_drugs]
-    times = [
-        *data.past_orders,
-        *(t for lab in labs for t in lab.times),
-        *(p[0] for drug in drugs for p in drug.periods),
-    ]
-    back = max(((data.snapshot_at - t).total_seconds() / 3600 for t in times), default=0.0)
-    start = -float(next((span for span in _SPANS_HOURS if back <= span), _SPANS_HOURS[-1]))
+def _frame(data: Timeline, kind: Kind, colours: Palette, size: Size, back: float | None) -> _Frame:
+    admitted = data.admitted_at or min((t for lab in data.labs for t in lab.times), default=data.snapshot_at)
+    stay = (data.snapshot_at - admitted).total_seconds() / 3600 + 2
+    # A range that is longer than the stay would squeeze its first day.
+    start = -max(min(stay, back if back is not None else stay), 18.0)
+    since = data.snapshot_at + timedelta(hours=start)
+    labs = tuple(lab for lab in data.labs if any(t >= since for t in lab.times))[: size.n_labs]
+    drugs = tuple(
+        d for d in data.drugs if any(p[1] > since + HALF_HOUR for p in d.periods) or any(t >= since for t in d.given_at)
+    )
     window = (data.window_end - data.snapshot_at).total_seconds() / 3600
+    drugs = drugs[: size.n_drugs]
     return _Frame(data, data.decision, kind, colours, size, start, max(24.0, window) + 2, window, labs, drugs)
 
 
 def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[Json], list[Json]]:
-    """Past orders as diamonds, and the decision in question as a box in the window."""
+    """Draw past decisions as diamonds, and the one in question as one at its time or an empty box."""
     colours, data, size = frame.colours, frame.timeline, frame.size
     past = [t for t in data.past_orders if frame.at(t) >= frame.start]
+    taken = data.orders_in_window
+    pair = colours.decision_bar(frame.decision)
     trace: Json = {
         "type": "scatter",
         "mode": "markers",
-        "x": [frame.at(t) for t in past],
-        "y": [0.5] * len(past),
+        "x": [frame.at(t) for t in (*past, *taken)],
+        "y": [0.5] * (len(past) + len(taken)),
         "yaxis": "y",
-        "marker": {"symbol": "diamond", "size": 10, "color": colours.ink},
-        "customdata": [short_time(t) for t in past],
+        "marker": {
+            "symbol": "diamond",
+            "size": [10] * len(past) + [13] * len(taken),
+            "color": [colours.ink] * len(past) + [pair] * len(taken),
+        },
+        "customdata": [short_time(t) for t in (*past, *taken)],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
     axes: dict[str, object] = {"yaxis": bare_axis(domain=frame.domain(0, size.decision), range=[0, 1])}
-    pair = colours.decision_bar(frame.decision)
-    empty = frame.decision is Decision.OMISSION
+    shapes, notes = _taken(frame, taken) if taken else _not_taken(frame, pair)
+    done = frame.kind.words.done
+    name = safe(data.decision_name, size.name_length - (0 if size.phone else len(done) + 1))
+    title = f"<b>{name}</b>" if size.phone else f"<b>{name} {done}</b>"
+    return [trace], axes, shapes, [*notes, _lane_name(frame, title, 0.5, "y")]
+
+
+def _not_taken(frame: _Frame, pair: str) -> tuple[list[Json], list[Json]]:
+    """Return an empty dashed box over the window, and its words."""
     box: Json = {
         "type": "rect",
         "x0": 0.5,
@@ -144,36 +165,33 @@ def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[J
         "y0": 0.12,
         "y1": 0.88,
         "yref": "y",
-        "line": {"color": pair, "width": 1.5, "dash": "dash" if empty else "solid"},
-        "fillcolor": "rgba(0,0,0,0)" if empty else pair,
+        "line": {"color": pair, "width": 1.5, "dash": "dash"},
+        "fillcolor": "rgba(0,0,0,0)",
     }
-    words = note(
-        f"<b>{_window_words(frame)}</b>",
-        frame.window / 2,
-        0.5,
-        colours.decision_text(frame.decision) if empty else colours.page,
-        yref="y",
-        size=12,
-    )
-    done = frame.kind.words.done
-    name = safe(data.decision_name, size.name_length - (0 if size.phone else len(done) + 1))
-    title = f"<b>{name}</b>" if size.phone else f"<b>{name} {done}</b>"
-    return [trace], axes, [box], [words, _lane_name(frame, title, 0.5, "y")]
+    words = "none" if frame.size.phone else f"not {frame.kind.words.done}"
+    colour = frame.colours.decision_text(frame.decision)
+    return [box], [note(f"<b>{words}</b>", frame.window / 2, 0.5, colour, yref="y", size=12)]
 
 
-def _window_words(frame: _Frame) -> str:
-    """Say what stands in the box of the decision window."""
-    if frame.decision is Decision.OMISSION:
-        if frame.size.phone:
-            return "none"
-        return f"not {frame.kind.words.done}"
-    times = frame.timeline.orders_in_window
-    if not times:
-        return frame.kind.words.done
-    if frame.size.phone:
-        return f"{times[0]:%H:%M}"
-    more = f" +{len(times) - 1}" if len(times) > 1 else ""
-    return f"{frame.kind.words.done} {times[0]:%H:%M}{more}"
+def _taken(frame: _Frame, times: tuple[datetime, ...]) -> tuple[list[Json], list[Json]]:
+    """Return the date, time and number of what was done, beside its first diamond where there is room."""
+    words = short_time(times[0])
+    if len(times) > 1:
+        words = f"{words}, {plural(len(times), frame.kind.words.act)}"
+    x = frame.at(times[0])
+    right = x < frame.window / 2
+    return [], [
+        note(
+            f"<b>{words}</b>",
+            x,
+            0.5 if len(times) == 1 else 0.98,
+            frame.colours.decision_text(frame.decision),
+            yref="y",
+            size=12,
+            xanchor="left" if right else "right",
+            xshift=10 if right else -10,
+        )
+    ]
 
 
 def _lane_name(frame: _Frame, text: str, y: float, yref: str) -> Json:
@@ -217,14 +235,14 @@ def _add_lab(
             "marker": {
                 "size": 8,
                 "symbol": [_symbol(lab, v) for _, v, _ in shown],
-                "color": [colours.ink if _flag(lab, v) else colours.page for _, v, _ in shown],
+                "color": [colours.ink if lab.flag(v) else colours.page for _, v, _ in shown],
                 "line": {"color": colours.ink, "width": 1.5},
             },
             "customdata": [f"{number(v)} {safe(lab.unit, 16)}, {short_time(t)}" for _, v, t in shown],
             "hovertemplate": "%{customdata}<extra></extra>",
         }
     )
-    shapes += _reference_band(frame, lab, low, high, ref)
+    shapes += _bands(frame, lab, low, high, ref)
     notes += _limits(frame, lab, low, high, ref)
     last = f"{number(lab.values[-1])} {safe(lab.unit, 16)} {_arrow(lab, lab.values[-1])}".strip()
     name = f'{safe(lab.name, size.name_length)}<br><span style="font-size:11.5px;color:{colours.muted}">{last}</span>'
@@ -232,34 +250,45 @@ def _add_lab(
 
 
 def _value_range(lab: TimelineLab, values: list[float]) -> tuple[float, float]:
-    """Range of a lane: all values and the usual range, with room for the markers."""
-    ends = [*values, *(limit for limit in (lab.low, lab.high) if limit is not None)] or [0.0, 1.0]
+    """Range of a lane: all values and the reference range, else the usual one, with room for the markers."""
+    ends = [*values, *_shown_limits(lab)] or [0.0, 1.0]
     low, high = min(ends), max(ends)
     padding = 0.22 * (high - low) or abs(high) * 0.2 or 1.0
     return low - padding, high + padding
 
 
-def _reference_band(frame: _Frame, lab: TimelineLab, low: float, high: float, ref: str) -> list[Json]:
-    if lab.low is None and lab.high is None:
-        return []
+def _shown_limits(lab: TimelineLab) -> list[float]:
+    """Return the ends of the reference range, or of the usual range where the source has no reference range."""
+    limits = [limit for limit in (lab.low, lab.high) if limit is not None]
+    return limits or [limit for limit in (lab.usual_low, lab.usual_high) if limit is not None]
+
+
+def _bands(frame: _Frame, lab: TimelineLab, low: float, high: float, ref: str) -> list[Json]:
+    """Return the usual range here, faint, and the reference range over it."""
+    ranges = (
+        (lab.usual_low, lab.usual_high, frame.colours.band),
+        (lab.low, lab.high, frame.colours.accent_band),
+    )
     return [
         {
             "type": "rect",
             "layer": "below",
             "x0": frame.start,
             "x1": frame.end,
-            "y0": low if lab.low is None else lab.low,
-            "y1": high if lab.high is None else lab.high,
+            "y0": low if bottom is None else max(bottom, low),
+            "y1": high if top is None else min(top, high),
             "yref": ref,
             "line": {"width": 0},
-            "fillcolor": frame.colours.band,
+            "fillcolor": colour,
         }
+        for bottom, top, colour in ranges
+        if (bottom is not None or top is not None) and (bottom is None or bottom < high) and (top is None or top > low)
     ]
 
 
 def _limits(frame: _Frame, lab: TimelineLab, low: float, high: float, ref: str) -> list[Json]:
-    """Return the two ends of the usual range at the right edge; as one text when they would overlap."""
-    ends = [limit for limit in (lab.low, lab.high) if limit is not None]
+    """Return the two ends of the range at the right edge; as one text when they would overlap."""
+    ends = _shown_limits(lab)
     pixels = frame.size.lab * (ends[-1] - ends[0]) / (high - low) if len(ends) == 2 else 99.0
     place = {"xref": "paper", "yref": ref, "xanchor": "left", "xshift": 3, "size": 11.5}
     if pixels < 13:
@@ -267,18 +296,12 @@ def _limits(frame: _Frame, lab: TimelineLab, low: float, high: float, ref: str) 
     return [note(number(end), 1, end, frame.colours.muted, **place) for end in ends]
 
 
-def _flag(lab: TimelineLab, value: float) -> str:
-    if lab.high is not None and value > lab.high:
-        return "high"
-    return "low" if lab.low is not None and value < lab.low else ""
-
-
 def _arrow(lab: TimelineLab, value: float) -> str:
-    return {"high": "↑", "low": "↓", "": ""}[_flag(lab, value)]
+    return {"high": "↑ high", "low": "↓ low", "": ""}[lab.flag(value)]
 
 
 def _symbol(lab: TimelineLab, value: float) -> str:
-    return {"high": "triangle-up", "low": "triangle-down", "": "circle"}[_flag(lab, value)]
+    return {"high": "triangle-up", "low": "triangle-down", "": "circle"}[lab.flag(value)]
 
 
 def _add_drugs(
@@ -296,8 +319,12 @@ def _add_drugs(
     hover_x: list[float] = []
     hover_y: list[float] = []
     hover_text: list[str] = []
+    ticks_x: list[float] = []
+    ticks_y: list[float] = []
+    ticks_text: list[str] = []
     for row, drug in enumerate(frame.drugs):
         y = n_drugs - row - 0.5
+        words = safe(f"{drug.dose} {drug.route}".strip(), 40)
         notes.append(_lane_name(frame, safe(drug.name, frame.size.name_length), y, ref))
         for begin, end in drug.periods:
             x0, x1 = max(frame.at(begin), frame.start), min(frame.at(end), 0.0)
@@ -308,7 +335,13 @@ def _add_drugs(
             shapes.append(_bar(x0, x1, y, ref, frame.colours))
             hover_x.append((x0 + x1) / 2)
             hover_y.append(y)
-            hover_text.append(f"{safe(drug.name)}, {short_time(begin)} to {short_time(end)}")
+            until = "runs" if drug.is_running and end >= frame.timeline.snapshot_at else f"to {short_time(end)}"
+            hover_text.append(" ".join([f"{safe(drug.name)}, {short_time(begin)}", until, words]).strip())
+        given = [t for t in drug.given_at if frame.at(t) >= frame.start]
+        ticks_x += [frame.at(t) for t in given]
+        ticks_y += [y] * len(given)
+        ticks_text += [f"{safe(drug.name)} given {short_time(t)}" for t in given]
+    traces.append(_ticks(frame, ticks_x, ticks_y, ticks_text, ref))
     traces.append(
         {
             "type": "scatter",
@@ -321,6 +354,20 @@ def _add_drugs(
             "hovertemplate": "%{customdata}<extra></extra>",
         }
     )
+
+
+def _ticks(frame: _Frame, x: list[float], y: list[float], texts: list[str], ref: str) -> Json:
+    """Return a tick for each dose charted as given."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": x,
+        "y": y,
+        "yaxis": ref,
+        "marker": {"symbol": "line-ns", "size": 11, "line": {"width": 2, "color": frame.colours.ink}},
+        "customdata": texts,
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
 
 
 def _bar(x0: float, x1: float, y: float, ref: str, colours: Palette) -> Json:
@@ -365,14 +412,17 @@ def _clock_words(frame: _Frame) -> list[Json]:
 def _time_axis(frame: _Frame) -> Json:
     """Return the time axis in hours from the snapshot, ticked at midnights of the site."""
     midnight = frame.timeline.snapshot_at.replace(hour=0, minute=0, second=0, microsecond=0)
-    midnights = [midnight + timedelta(days=shift) for shift in range(-3, 3)]
+    n_days = int(-frame.start // 24) + 2
+    step = max(1, round(n_days / (5 if frame.size.phone else 8)))
+    midnights = [midnight + timedelta(days=shift) for shift in range(-n_days // step * step, 3, step)]
     shown = [(frame.at(t), t) for t in midnights if frame.start <= frame.at(t) <= frame.end]
-    texts = [str(t.day) if frame.size.phone else f"{t.day} {t:%b} 00:00" for _, t in shown]
+    texts = [str(t.day) if frame.size.phone else f"{t.day} {t:%b}" for _, t in shown]
     if frame.size.phone and shown:
         texts[-1] = f"{shown[-1][1].day} {shown[-1][1]:%b}"
     return axis(
         frame.colours,
         range=[frame.start, frame.end],
+        fixedrange=frame.size.phone,
         tickvals=[x for x, _ in shown],
         ticktext=texts,
         anchor="free",
@@ -393,7 +443,7 @@ def _sentence(frame: _Frame) -> str:
         f"{shorten(data.decision_name)}: {before} before, {inside} in the window.",
     ]
     for lab in frame.labs:
-        about = f", {flag}" if (flag := _flag(lab, lab.values[-1])) else ""
+        about = f", {flag}" if (flag := lab.flag(lab.values[-1])) else ""
         parts.append(f"{shorten(lab.name)}: last value {number(lab.values[-1])} {lab.unit}{about}.")
     if frame.drugs:
         parts.append("Drugs before: " + ", ".join(shorten(drug.name, 40) for drug in frame.drugs) + ".")

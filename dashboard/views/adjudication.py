@@ -11,11 +11,11 @@ from alertreview.studies.models import StudyView
 from core.errors import AlertReviewError
 from core.vocabulary import Answer, CaseId, PersonId
 from dashboard import texts
-from dashboard.charts.timeline import PHONE, REVIEW, timeline
-from dashboard.components import cards, links
+from dashboard.charts.timeline import REVIEW
+from dashboard.components import cards, case_view, links
 from dashboard.components.review import answers
 from dashboard.components.studies.choice import study_asked
-from dashboard.context import application, colours, is_phone, signed_in
+from dashboard.context import application, is_phone, signed_in
 
 _FORM = "adj_form"
 
@@ -89,19 +89,27 @@ def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting:
     place = waiting.index(case.case_id) + 1
     st.markdown(f"# {texts.plain(case.task_name)} {was}", anchors=False)
     st.markdown(cards.muted(f"{place} of {texts.plural(len(waiting), 'case')} that wait for you"))
+    case_view.background(case.patient)
     left, right = st.columns([8, 5])
-    with left, cards.card("Time line", "what was known, and the decision in question"):
-        chart = timeline(case.timeline, case.kind, colours(), size=PHONE if is_phone() else REVIEW)
-        cards.figure(chart, f"adj-timeline-{case.case_id}", colours())
-    with right, cards.card("Votes", "whose they are is not shown"):
+    name = f"adj-{case.case_id}"
+    with left:
+        case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
+        case_view.drugs_now(case.patient, name)
+    with right:
+        _votes(study, case)
+        case_view.last_values(case.patient, name)
+    with st.bottom:
+        _answers(study, case, person)
+
+
+def _votes(study: StudyView, case: AdjudicationCase) -> None:
+    with cards.card("Votes", "whose they are is not shown"):
         for vote in case.votes:
             certainty = texts.CERTAINTY_TEXTS[vote.certainty].lower() if vote.certainty else ""
             answer = texts.plain(texts.answer_text(vote.answer, study.answer_texts, 80))
             st.markdown(f"**{vote.letter}** {answer} {cards.muted(certainty)}".rstrip())
             if vote.comment:
                 st.markdown(f":small[{texts.plain(vote.comment, 600)}]")
-    with st.bottom:
-        _answers(study, case, person)
 
 
 def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> None:

@@ -7,8 +7,7 @@ from core.errors import NotFoundError, RefusedError
 from core.vocabulary import AlertId, Decision
 from dashboard import texts
 from dashboard.charts.histogram import histogram
-from dashboard.charts.timeline import DESKTOP, PHONE, timeline
-from dashboard.components import cards, links
+from dashboard.components import cards, case_view, links
 from dashboard.components.alerts.neighbours import neighbours
 from dashboard.components.alerts.reasons import reasons
 from dashboard.components.alerts.story import story_card
@@ -53,23 +52,22 @@ def page() -> None:
         asks = is_asking({row.alert_id: row.standing.version}, name=BAR)
         draw_panels(row.alert_id, me, keys=not asks, go_to=_open)
     cards.words_first()
+    name = f"alert-{alert_id}"
+    case_view.background(detail.patient)
     left, right = st.columns([8, 5])
     with left:
-        _timeline_card(detail)
-    with right:
-        _scores(detail)
-        _histograms(detail, detail.lowest_scaled_score)
-    left, right = st.columns([8, 5])
-    with left:
+        case_view.timeline_card(detail.patient.timeline, row.kind, name)
+        if detail.record_after:
+            with cards.card("What the record shows afterwards", "up to 72 h after the snapshot", key="record-after"):
+                st.markdown("  \n".join(texts.plain(sentence, 300) for sentence in detail.record_after))
         neighbours(detail)
+        story_card(alert_id, me)
     with right:
         reasons(detail)
-    left, right = st.columns([8, 5])
-    with left, cards.card("What the record shows afterwards", "up to 72 h after the snapshot", height="stretch"):
-        sentences = detail.record_after or ("Nothing about this decision is in the record after the snapshot.",)
-        st.markdown("  \n".join(texts.plain(sentence, 300) for sentence in sentences))
-    with right:
-        story_card(alert_id, me)
+        _scores(detail)
+        case_view.last_values(detail.patient, name)
+        case_view.drugs_now(detail.patient, name)
+        _histograms(detail, detail.lowest_scaled_score)
 
 
 def _no_alert(title: str, sentence: str) -> None:
@@ -162,14 +160,6 @@ def _only_patient(patient_id: str) -> None:
     go(_WORKLIST, {"triage": "any"})
 
 
-def _timeline_card(detail: AlertDetail) -> None:
-    phone = is_phone()
-    second = "band = usual range here" if phone else "band = central 90% of past values here, ▲ above, ▼ below"
-    with cards.card("Patient time line", second, height="stretch"):
-        chart = timeline(detail.timeline, detail.row.kind, colours(), size=PHONE if phone else DESKTOP)
-        cards.figure(chart, "timeline", colours())
-
-
 def _scores(detail: AlertDetail) -> None:
     row = detail.row
     with st.container(border=True, gap="xsmall", key="scores"):
@@ -221,10 +211,10 @@ def _histograms(detail: AlertDetail, budget: float | None) -> None:
     with cards.card(
         f"All {texts.plain(row.task_name, 40)} instances", f"{total:,}, counted by score", height="stretch"
     ):
-        for data, value, name, limit in (
-            (detail.scaled_histogram, row.scaled_score, "Scaled score", budget),
-            (detail.score_histogram, row.score, "Raw score", None),
-        ):
+        shown = [(detail.scaled_histogram, row.scaled_score, "Scaled score", budget)]
+        if detail.score_histogram != detail.scaled_histogram:
+            shown.append((detail.score_histogram, row.score, "Raw score", None))
+        for data, value, name, limit in shown:
             chart = histogram(data, value, row.decision, colours(), title=name, task_name=row.task_name, budget=limit)
             cards.figure(chart, f"histogram-{name.split()[0].lower()}", colours())
         task_link(row, detail.run.run_id)

@@ -1,6 +1,5 @@
 """Review: one blinded case, one key per answer."""
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -8,13 +7,13 @@ from alertreview.review.models import BlindedCase, QueueView
 from alertreview.studies.models import StudyView
 from core.vocabulary import Answer, CaseId, StudyStatus
 from dashboard import texts
-from dashboard.charts.timeline import PHONE, REVIEW, timeline
-from dashboard.components import cards, links
+from dashboard.charts.timeline import REVIEW
+from dashboard.components import cards, case_view, links
 from dashboard.components.acting import reading_as
 from dashboard.components.review import answers, session
 from dashboard.components.review.session import Showing
 from dashboard.components.studies.choice import study_asked, study_to_read
-from dashboard.context import acting_person, application, colours, has_arrived, is_phone
+from dashboard.context import acting_person, application, has_arrived, is_phone
 
 KEYS = (
     *((one.key, f"{one.words}; say why in the comment" if one.needs_reason else one.words) for one in Answer),
@@ -181,8 +180,8 @@ def _title(case: BlindedCase) -> None:
             texts.plain(case.unit, 40),
         )
         st.markdown(
-            f"in the {case.window_hours:.0f} h after {case.timeline.snapshot_at:%H:%M} on day {case.day_of_stay} "
-            f"of stay. {cards.muted(about)}"
+            f"in the {case.window_hours:.0f} h after {case.patient.timeline.snapshot_at:%H:%M} "
+            f"on day {case.day_of_stay} of stay. {cards.muted(about)}"
         )
 
 
@@ -192,65 +191,15 @@ def _held_sentence(queue: QueueView) -> str:
 
 
 def _case(case: BlindedCase) -> None:
-    """Draw the patient's state: time line and last values."""
-    phone = is_phone()
-    band = "band = usual range here" if phone else "band = central 90% of past values here, ▲ above, ▼ below"
+    """Draw the patient's state: background, time line, last values, drugs."""
+    name = f"case-{case.case_id}"
+    case_view.background(case.patient)
     left, right = st.columns([8, 5])
-    with (
-        left,
-        cards.card("Time line", band),
-    ):
-        chart = timeline(case.timeline, case.kind, colours(), size=PHONE if phone else REVIEW)
-        cards.figure(chart, f"timeline-{case.case_id}", colours())
-    with right, cards.card("Last values", f"before {case.timeline.snapshot_at:%H:%M}"):
-        _last_values(case)
-
-
-def _last_values(case: BlindedCase) -> None:
-    if not case.last_values:
-        st.markdown(cards.muted("No lab was measured before the snapshot."))
-        return
-    labs = {lab.name: lab for lab in case.timeline.labs}
-    rows = []
-    for value in case.last_values[:11]:
-        lab = labs.get(value.name)
-        rows.append(
-            {
-                "Lab": texts.shorten(value.name, 30),
-                "Value": f"{texts.number(value.value)} {value.unit}".strip(),
-                "Flag": {"high": "↑ high", "low": "↓ low"}.get(value.flag, ""),
-                "Trend": list(lab.values[-8:]) if lab and len(lab.values) > 1 else None,
-                "Usual": _usual(lab.low, lab.high) if lab else "",
-                "Age": texts.hours(value.hours_old),
-            }
-        )
-    shown = ["Lab", "Value", "Flag", "Trend", "Usual", "Age"]
-    if is_phone() or sum(bool(row["Usual"]) for row in rows) <= len(rows) / 3:
-        # Columns that would be nearly empty only take the room of the others.
-        shown = ["Lab", "Value", "Flag", "Age"]
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
-        row_height=29,
-        key=f"last-values-{case.case_id}",
-        column_order=shown,
-        column_config={
-            "Trend": st.column_config.LineChartColumn(width=56, color="gray"),
-            "Flag": st.column_config.TextColumn(width=58),
-            "Age": st.column_config.TextColumn(width=58),
-            "Usual": st.column_config.TextColumn(width=78),
-        },
-        alt="Last value of each lab with unit, flag, trend, usual range and age",
-    )
-
-
-def _usual(low: float | None, high: float | None) -> str:
-    if low is not None and high is not None:
-        return f"{texts.number(low)}–{texts.number(high)}"
-    if low is not None:
-        return f"from {texts.number(low)}"
-    return "" if high is None else f"to {texts.number(high)}"
+    with left:
+        case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
+    with right:
+        case_view.last_values(case.patient, name)
+        case_view.drugs_now(case.patient, name)
 
 
 def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from alertreview.alerts.models import LastValue, Timeline
+from alertreview.alerts.models import CaseView, LastValue, Timeline
 from alertreview.review.review import ReviewService
 from alertreview.studies.models import ChosenCase, ScorerSays
 from alertreview.studies.studies import StudyService
@@ -42,8 +42,8 @@ class Patients:
     def __init__(self, content_hash: str) -> None:
         self.content_hash = content_hash
 
-    def timeline(self, row_index: int, task_key: str) -> Timeline:
-        return Timeline(
+    def case(self, row_index: int, task_key: str) -> CaseView:
+        timeline = Timeline(
             snapshot_at=EPOCH + timedelta(days=row_index),
             window_end=EPOCH + timedelta(days=row_index + 1),
             decision_name=f"{task_key} of row {row_index} in {self.content_hash}",
@@ -52,9 +52,7 @@ class Patients:
             labs=(),
             drugs=(),
         )
-
-    def last_values(self, row_index: int) -> tuple[LastValue, ...]:
-        return (LastValue("Potassium", 4.0, "mmol/L", "", float(row_index)),)
+        return CaseView(timeline, (LastValue("Potassium", 4.0, "mmol/L", "", float(row_index)),))
 
 
 def new_snapshot(content_hash: str = "a" * 64, site_timezone: str = "Europe/Berlin") -> CohortSnapshot:

@@ -6,9 +6,8 @@ import streamlit as st
 from alertreview.alerts.models import AlertDetail
 from core.kinds import Kind
 from dashboard import texts
-from dashboard.charts.timeline import DESKTOP, PHONE, timeline
-from dashboard.components import cards
-from dashboard.context import acting_id, application, colours, is_phone, shown_errors
+from dashboard.components import cards, case_view
+from dashboard.context import acting_id, application, shown_errors
 
 
 @st.fragment
@@ -76,8 +75,7 @@ def _past_instance(detail: AlertDetail, position: int) -> None:
         f"**{texts.plain(neighbour.patient_id, 24)}** "
         + cards.muted(texts.joined(texts.day_time(neighbour.snapshot_at), texts.plain(what)))
     )
-    chart = timeline(past, detail.row.kind, colours(), size=PHONE if is_phone() else DESKTOP)
-    cards.figure(chart, f"past-{position}", colours())
+    case_view.timeline_card(past, detail.row.kind, f"past-{detail.row.alert_id}-{position}", is_keyed=False)
 
 
 def _after(kind: Kind, decided: bool, hours: float | None) -> str:

@@ -91,7 +91,7 @@ def test_explanations_are_computed_once_and_cached(own_home: Path) -> None:
         first, second, third = [row.alert_id for row in site.worklist.page(WorklistFilters(), limit=3).rows]
         before = site.worklist.alert(first)
         again = site.worklist.alert(first, WorklistFilters(decision=before.row.decision))
-        assert (again.timeline, again.neighbours) == (before.timeline, before.neighbours)
+        assert (again.patient.timeline, again.neighbours) == (before.patient.timeline, before.neighbours)
         assert worked_out == [first]
         for alert_id in (second, third, second, first):
             assert site.worklist.alert(alert_id).row.alert_id == alert_id

@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from alertreview.alerts.patient import SnapshotViews
+from alertreview.files import preset_paths
+from alertreview.records.importing import import_snapshot
 from alertreview.records.snapshots import read_snapshot
 from core.kinds import Kind
 
@@ -59,36 +62,140 @@ def test_the_task_itself_and_related_labs_come_first(views: SnapshotViews) -> No
     pytest.fail("no patient of the demonstration has a potassium value")
 
 
-def test_last_values_are_the_latest_known_ones_with_flags_by_past_values(views: SnapshotViews) -> None:
+def test_last_values_are_the_latest_known_ones_of_every_lab_of_the_stay(views: SnapshotViews) -> None:
     n_seen = 0
     for row in some_rows(views):
         snapshot = views.snapshot.instances.iloc[row]
         events = views.snapshot.events_of(snapshot["patient_id"])
-        for last in views.last_values(row):
-            known = events[
-                (events["known_at"] < snapshot["snapshot_at"]).to_numpy()
-                & (events["name"] == last.name).to_numpy()
-                & (events["kind"] == "LAB_RESULT").to_numpy()
-                & events["value"].notna().to_numpy()
-            ]
-            assert last.value == known["value"].iloc[-1]
-            assert last.hours_old == (snapshot["snapshot_at"] - known["time"].iloc[-1]) / pd.Timedelta(hours=1)
+        stays = views.snapshot.stays.set_index("stay_id")
+        since = stays.loc[snapshot["stay_id"], "admitted_at"] - pd.Timedelta(hours=24)
+        known = events[
+            (events["known_at"] < snapshot["snapshot_at"]).to_numpy()
+            & (events["time"] >= since).to_numpy()
+            & events["kind"].isin(["LAB_RESULT", "OBSERVATION"]).to_numpy()
+            & events["value"].notna().to_numpy()
+        ]
+        last_values = views.case(row, "LAB_ORDER/Potassium").last_values
+        assert {value.name for value in last_values if value.value is not None} == set(known["name"])
+        for last in last_values:
+            if last.value is None:
+                continue
+            own = known[(known["name"] == last.name).to_numpy()]
+            assert last.value == own["value"].iloc[-1]
+            assert last.hours_old == pytest.approx(
+                (snapshot["snapshot_at"] - own["time"].iloc[-1]) / pd.Timedelta(hours=1)
+            )
             assert last.hours_old >= 0
             n_seen += 1
     assert n_seen > 30
 
 
-def test_a_flag_means_outside_the_central_ninety_percent(views: SnapshotViews) -> None:
-    dictionary = views.snapshot.feature_dictionary
-    column = int(np.flatnonzero((dictionary["source"] == "Potassium") & (dictionary["aspect"] == "last_value"))[0])
-    stored = views.snapshot.features[:, [column]].data.astype(float)
-    low, high = np.quantile(stored, [0.05, 0.95])
-    flags = {value.flag for row in some_rows(views) for value in views.last_values(row)}
-    assert flags == {"", "high", "low"}
+def test_the_lab_in_question_comes_first_also_where_it_was_never_measured(views: SnapshotViews) -> None:
+    ages = []
     for row in some_rows(views):
-        for value in views.last_values(row):
-            if value.name == "Potassium":
-                assert value.flag == ("high" if value.value > high else "low" if value.value < low else "")
+        first = views.case(row, "LAB_ORDER/Troponin I").last_values[0]
+        assert first.name == "Troponin I"
+        ages.append(first.hours_old)
+    assert None in ages
+    assert any(age is not None for age in ages)
+
+
+def test_every_order_that_runs_at_the_snapshot_reaches_its_line(views: SnapshotViews) -> None:
+    n_running = 0
+    for row in some_rows(views):
+        snapshot = views.snapshot.instances.iloc[row]
+        events = views.snapshot.events_of(snapshot["patient_id"])
+        stays = views.snapshot.stays.set_index("stay_id")
+        known = events[
+            (events["time"] < snapshot["snapshot_at"]).to_numpy()
+            & (events["time"] >= stays.loc[snapshot["stay_id"], "admitted_at"] - pd.Timedelta(hours=24)).to_numpy()
+        ]
+        running = set()
+        for event in known.itertuples():
+            if event.kind == "MEDICATION_ORDER":
+                running.add(event.name)
+            elif event.kind == "MEDICATION_STOP":
+                running.discard(event.name)
+        patient = views.case(row, "LAB_ORDER/Potassium")
+        assert {drug.name for drug in patient.drugs_now} == running
+        for drug in patient.drugs_now:
+            assert drug.periods[-1][1] == patient.timeline.snapshot_at
+        n_running += len(running)
+    assert n_running > 50
+
+
+def made_views(tmp_path: Path, rows: str) -> SnapshotViews:
+    """Two patients with one stay each and the same further rows."""
+    stay = "{p},2026-01-01 06:00,ADMISSION//Chest pain,,,,,,,,\n{p},2026-01-09 06:00,DISCHARGE,,,,,,,,\n"
+    head = "patient,time,code,value,text,unit,end,dose,route,range_low,range_high\n"
+    source = tmp_path / "records.csv"
+    source.write_text(head + "".join((stay + rows).format(p=p) for p in ("a", "b")))
+    content = yaml.safe_load(preset_paths()["csv"].read_text())
+    own = tmp_path / "own.yaml"
+    own.write_text(yaml.safe_dump({**content, "name": "own", "min_positive": 1}))
+    return SnapshotViews(read_snapshot(import_snapshot(source, tmp_path / "home", format="csv", mapping=own).folder))
+
+
+ROWS = """{p},2026-01-01 07:00,MEDICATION//START//Heparin,,,,,18 units/kg/h,IV,,
+{p},2026-01-01 07:10,MEDICATION//START//Aspirin,,,,,81 mg,PO,,
+{p},2026-01-01 07:40,MEDICATION//STOP//Aspirin,,,,,,,,
+{p},2026-01-01 06:30,LAB//K,5.9,,mmol/L,,,,3.5,5.0
+{p},2026-01-01 06:30,LAB//Na,120,,mmol/L,,,,,
+{p},2026-01-01 06:30,LAB//Glucose,95,,mg/dL,,,,,
+{p},2026-01-01 06:40,DIAGNOSIS//Heart failure,,,,,,,,
+{p},2026-01-02 09:00,DIAGNOSIS//Pneumonia,,,,,,,,
+{p},,ALLERGY//Penicillin,,rash,,,,,,
+{p},2026-01-02 06:26,MEDICATION//START//Warfarin,,,,,5 mg,PO,,
+"""
+
+
+def test_dose_route_and_reference_range_come_from_the_source_and_only_a_range_sets_a_flag(tmp_path: Path) -> None:
+    views = made_views(tmp_path, ROWS)
+    key = str(views.snapshot.tasks["task_key"].iloc[0])
+    patient = views.case(0, key)
+    values = {value.name: value for value in patient.last_values}
+    assert (values["K"].flag, values["K"].low, values["K"].high) == ("high", 3.5, 5.0)
+    assert {values[name].flag for name in ("Na", "Glucose")} == {""}, "no flag without a reference range"
+    assert [(drug.name, drug.dose, drug.route) for drug in patient.drugs_now] == [("Heparin", "18 units/kg/h", "IV")]
+    drugs = {drug.name: drug for drug in patient.timeline.drugs}
+    assert not drugs["Aspirin"].is_running
+    assert "Warfarin" not in drugs, "it was ordered after the snapshot"
+
+
+def test_what_was_known_only_later_is_not_in_the_background(tmp_path: Path) -> None:
+    views = made_views(tmp_path, ROWS)
+    key = str(views.snapshot.tasks["task_key"].iloc[0])
+    first, second, third = (dict(views.case(row, key).background) for row in (0, 1, 2))
+    assert first["Admitted for"] == "Chest pain"
+    assert first["Problems and diagnoses"] == second["Problems and diagnoses"] == "Heart failure"
+    assert third["Problems and diagnoses"] == "Heart failure, Pneumonia"
+    assert views.case(0, key).absent == ("Procedures",)
+
+
+def test_a_decision_after_midnight_keeps_its_own_date_and_time(tmp_path: Path) -> None:
+    views = made_views(tmp_path, ROWS)
+    timeline = views.timeline(0, next(key for key in views.snapshot.tasks["task_key"] if "arfarin" in key))
+    assert [f"{time:%d %H:%M}" for time in timeline.orders_in_window] == ["02 06:26"]
+
+
+def test_a_range_in_another_unit_than_the_value_is_not_applied(tmp_path: Path) -> None:
+    rows = """{p},2026-01-01 06:10,LAB//RESULT//Kalium//mg/dL,4,,,,,,3,4
+{p},2026-01-01 06:30,LAB//RESULT//Kalium//mmol/L,5.9,,,,,,,
+"""
+    views = made_views(tmp_path, ROWS + rows)
+    key = str(views.snapshot.tasks["task_key"].iloc[0])
+    values = [value for value in views.case(0, key).last_values if value.name == "Kalium"]
+    assert all(value.flag == "" for value in values if value.unit == "mmol/L")
+
+
+@pytest.mark.parametrize("rows", ["", "{p},2026-01-01 06:30,LAB//K,5.9,,mmol/L,,,,,\n"])
+def test_a_case_with_next_to_nothing_is_still_a_case(tmp_path: Path, rows: str) -> None:
+    order = "{p},2026-01-02 06:26,MEDICATION//START//Warfarin,,,,,,,,\n"
+    views = made_views(tmp_path, rows + order)
+    key = str(views.snapshot.tasks["task_key"].iloc[-1])
+    patient = views.case(0, key)
+    assert patient.drugs_now == ()
+    assert len(patient.last_values) == bool(rows)
 
 
 def test_the_record_afterwards_agrees_with_the_decision(views: SnapshotViews) -> None:

@@ -60,7 +60,7 @@ def test_votes_are_letters_that_change_from_case_to_case(
     assert len(orders) > 1
     assert shown[0].votes == settling.case("demo", judge, disputed[0]).votes
     assert "reader" not in repr(shown[0])
-    assert shown[0].timeline.decision_name.startswith("LAB_ORDER/0 of row 0")
+    assert shown[0].patient.timeline.decision_name.startswith("LAB_ORDER/0 of row 0")
 
 
 def test_a_reader_of_the_case_never_adjudicates_it(

@@ -45,8 +45,8 @@ def test_a_case_shows_its_own_patient_of_its_own_import(site: StoredSite) -> Non
         case = next_case(site, reader)
         with site.database.read() as uow:
             row = next(row for row in uow.cases.in_study(1) if row.id == case.case_id)
-        assert case.timeline.decision_name == f"{row.task_key} of row {row.row_index} in {'a' * 64}"
-        assert case.last_values[0].hours_old == row.row_index
+        assert case.patient.timeline.decision_name == f"{row.task_key} of row {row.row_index} in {'a' * 64}"
+        assert case.patient.last_values[0].hours_old == row.row_index
         assert case.task_name == row.task_name
         save(site, reader, case)
 

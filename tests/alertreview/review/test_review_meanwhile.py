@@ -44,7 +44,7 @@ def test_a_case_that_another_reader_took_meanwhile_gives_way_to_the_next_one(
     with site.database.read() as uow:
         row = next(row for row in uow.cases.in_study(1) if row.id == case.case_id)
         holders = {slot.case_id: slot.reviewer_id for slot in uow.slots.of_study(1) if slot.reviewer_id is not None}
-    assert case.timeline.decision_name == f"{row.task_key} of row {row.row_index} in {'a' * 64}"
+    assert case.patient.timeline.decision_name == f"{row.task_key} of row {row.row_index} in {'a' * 64}"
     assert holders == {wanted: second, case.case_id: first}
 
 

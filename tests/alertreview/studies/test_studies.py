@@ -111,7 +111,7 @@ def test_votes_stay_with_patient_time_and_task_when_a_later_import_numbers_rows_
         uow.commit()
     site.publish([])
     assert (site.studies.votes("demo"), site.studies.case_rows("demo")) == before
-    assert site.review.case("demo", readers[1], case_ids(site)[0]).timeline.decision_name.endswith("a" * 64)
+    assert site.review.case("demo", readers[1], case_ids(site)[0]).patient.timeline.decision_name.endswith("a" * 64)
 
 
 def test_opening_freezes_cases_and_rubric(site: StoredSite) -> None:

@@ -66,8 +66,8 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
     ]
     charts = [
         of_histogram(detail, colours, budget=0.6),
-        timeline(detail.timeline, detail.row.kind, colours),
-        timeline(detail.timeline, Kind.MEDICATION, colours, size=PHONE),
+        timeline(detail.patient.timeline, detail.row.kind, colours),
+        timeline(detail.patient.timeline, Kind.MEDICATION, colours, size=PHONE),
         charts_bars.alerts_by_unit([("Medical ICU", 8, 1)], colours),
         charts_bars.case_states({CaseState.MAJORITY: 3, CaseState.OPEN: 1}, colours),
         *(plotly_chart(plot, colours, narrow=narrow) for plot in described for narrow in (False, True)),
@@ -139,42 +139,72 @@ def test_a_score_outside_the_bins_widens_the_axis(detail: AlertDetail) -> None:
 
 
 def test_the_time_line_places_hours_from_the_snapshot(detail: AlertDetail) -> None:
-    chart = timeline(detail.timeline, Kind.LAB_ORDER, LIGHT)
+    chart = timeline(detail.patient.timeline, Kind.LAB_ORDER, LIGHT)
     orders = chart.figure["data"][0]
     assert orders["x"] == [-50.0, -38.0, -27.0, -19.0]
     ticks = chart.figure["layout"]["xaxis"]
     assert ticks["tickvals"] == [-56.0, -32.0, -8.0, 16.0]
-    assert ticks["ticktext"] == ["25 Nov 00:00", "26 Nov 00:00", "27 Nov 00:00", "28 Nov 00:00"]
+    assert ticks["ticktext"] == ["25 Nov", "26 Nov", "27 Nov", "28 Nov"]
     assert any("08:00" in a["text"] for a in annotations(chart))
 
 
-def test_an_omission_is_an_empty_dashed_box_and_a_commission_a_filled_one_with_its_time() -> None:
+def test_an_omission_is_an_empty_dashed_box_and_a_commission_diamonds_at_its_times() -> None:
     omission, commission = FakeApplication().worklist.alert(1000), FakeApplication().worklist.alert(1003)
-    empty = timeline(omission.timeline, omission.row.kind, LIGHT)
-    filled = timeline(commission.timeline, commission.row.kind, LIGHT)
 
-    def box(chart: Chart) -> dict:
-        return next(s for s in chart.figure["layout"]["shapes"] if s.get("yref") == "y" and s["type"] == "rect")
+    def boxes(chart: Chart) -> list[dict]:
+        return [s for s in chart.figure["layout"]["shapes"] if s.get("yref") == "y" and s["type"] == "rect"]
 
-    assert box(empty)["line"]["dash"] == "dash"
-    assert box(empty)["fillcolor"] == "rgba(0,0,0,0)"
+    empty = timeline(omission.patient.timeline, omission.row.kind, LIGHT)
+    assert [box["line"]["dash"] for box in boxes(empty)] == ["dash"]
     assert any("not ordered" in a["text"] for a in annotations(empty))
-    assert box(filled)["fillcolor"] == LIGHT.commission
-    assert any("ordered 14:30" in a["text"] for a in annotations(filled))
+    at_night = SNAPSHOT + timedelta(hours=22, minutes=26)
+    taken = replace(commission.patient.timeline, orders_in_window=(at_night, at_night + timedelta(minutes=90)))
+    filled = timeline(taken, Kind.MEDICATION, LIGHT)
+    assert not boxes(filled), "nothing is drawn from the snapshot on, when it was done later"
+    diamonds = filled.figure["data"][0]
+    assert diamonds["x"][-2:] == [22.433, 23.933]
+    assert diamonds["marker"]["color"][-2:] == [LIGHT.commission] * 2
+    assert diamonds["customdata"][-2] == "28 Nov 06:26"
+    assert any("28 Nov 06:26, 2 administrations" in a["text"] for a in annotations(filled))
+
+
+@pytest.mark.parametrize(("back", "start"), [("24 h", -24.0), ("72 h", -72.0), ("7 d", -168.0), ("Stay", -302.0)])
+def test_a_range_shows_that_much_of_the_stay(detail: AlertDetail, back: str, start: float) -> None:
+    data = replace(detail.patient.timeline, admitted_at=SNAPSHOT - timedelta(hours=300))
+    axis = timeline(data, Kind.LAB_ORDER, LIGHT, back=back).figure["layout"]["xaxis"]
+    assert axis["range"][0] == start
+    assert 2 <= len(axis["tickvals"]) <= 10
+
+
+def test_a_stay_of_a_year_has_a_tick_now_and_then(detail: AlertDetail) -> None:
+    data = replace(detail.patient.timeline, admitted_at=SNAPSHOT - timedelta(days=400))
+    for size in (DESKTOP, PHONE):
+        axis = timeline(data, Kind.LAB_ORDER, LIGHT, size=size, back="Stay").figure["layout"]["xaxis"]
+        assert len(axis["tickvals"]) <= 10
+
+
+def test_without_a_reference_range_nothing_is_flagged(detail: AlertDetail) -> None:
+    lab = detail.patient.timeline.labs[0]
+    bare = replace(lab, low=None, high=None, usual_low=lab.values[0], usual_high=lab.values[0])
+    chart = timeline(replace(detail.patient.timeline, labs=(bare,)), Kind.LAB_ORDER, LIGHT)
+    assert set(chart.figure["data"][1]["marker"]["symbol"]) == {"circle"}
+    assert not any(arrow in a["text"] for a in annotations(chart) for arrow in ("↑", "↓"))
+    assert "high" not in chart.alt
+    assert "low" not in chart.alt
 
 
 def test_marker_shapes_say_in_range_above_and_below(detail: AlertDetail) -> None:
-    chart = timeline(detail.timeline, Kind.LAB_ORDER, LIGHT)
-    for trace, lab in zip(chart.figure["data"][1:5], detail.timeline.labs, strict=False):
+    chart = timeline(detail.patient.timeline, Kind.LAB_ORDER, LIGHT)
+    for trace, lab in zip(chart.figure["data"][1:5], detail.patient.timeline.labs, strict=False):
         for value, symbol in zip(trace["y"], trace["marker"]["symbol"], strict=True):
             expected = "triangle-up" if value > lab.high else "triangle-down" if value < lab.low else "circle"
             assert symbol == expected
 
 
 def test_no_drug_bar_reaches_past_the_snapshot(detail: AlertDetail) -> None:
-    drug = detail.timeline.drugs[0]
+    drug = detail.patient.timeline.drugs[0]
     late = replace(drug, periods=((SNAPSHOT - timedelta(hours=4), SNAPSHOT + timedelta(hours=9)),))
-    chart = timeline(replace(detail.timeline, drugs=(late,)), Kind.LAB_ORDER, LIGHT)
+    chart = timeline(replace(detail.patient.timeline, drugs=(late,)), Kind.LAB_ORDER, LIGHT)
     bars = [
         s for s in chart.figure["layout"]["shapes"] if s["type"] == "rect" and s.get("fillcolor") == LIGHT.bars_strong
     ]
@@ -182,7 +212,7 @@ def test_no_drug_bar_reaches_past_the_snapshot(detail: AlertDetail) -> None:
 
 
 def test_a_time_line_with_nothing_known_still_shows_the_decision(detail: AlertDetail) -> None:
-    bare = replace(detail.timeline, labs=(), drugs=(), past_orders=())
+    bare = replace(detail.patient.timeline, labs=(), drugs=(), past_orders=())
     chart = timeline(bare, Kind.MEDICATION, LIGHT)
     go.Figure(chart.figure)
     assert chart.figure["layout"]["xaxis"]["range"][0] == -18.0
@@ -192,7 +222,11 @@ def test_a_time_line_with_nothing_known_still_shows_the_decision(detail: AlertDe
 def test_lanes_never_overlap_for_any_number_of_labs_and_drugs(detail: AlertDetail) -> None:
     for n_labs in range(5):
         for n_drugs in range(5):
-            data = replace(detail.timeline, labs=detail.timeline.labs[:n_labs], drugs=detail.timeline.drugs[:n_drugs])
+            data = replace(
+                detail.patient.timeline,
+                labs=detail.patient.timeline.labs[:n_labs],
+                drugs=detail.patient.timeline.drugs[:n_drugs],
+            )
             layout = timeline(data, Kind.LAB_ORDER, LIGHT, size=DESKTOP).figure["layout"]
             domains = sorted(v["domain"] for k, v in layout.items() if k.startswith("yaxis"))
             assert domains[0][0] >= -1e-9
@@ -221,7 +255,7 @@ def test_no_tag_from_a_name_reaches_a_figure() -> None:
     double = FakeApplication(hostile=True)
     detail = double.worklist.alert(1001)
     charts = [
-        timeline(detail.timeline, detail.row.kind, LIGHT),
+        timeline(detail.patient.timeline, detail.row.kind, LIGHT),
         charts_bars.alerts_by_unit([(HOSTILE, 3, 1)], LIGHT),
     ]
     for chart in charts:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from alertreview.access.site import PersonView
-from alertreview.alerts.models import AlertRow, Timeline, TimelineDrug, TimelineLab
+from alertreview.alerts.models import AlertRow, CaseView, LastValue, Timeline, TimelineDrug, TimelineLab
 from alertreview.scoring.models import Histogram
 from core.kinds import Kind
 from core.vocabulary import Decision, Role
@@ -121,6 +121,25 @@ def timeline(name: str, decision: Decision, seed: int, *, hostile: bool) -> Time
             TimelineDrug("Furosemide, IV", (_ago(30, 30), _ago(18, 18), _ago(6, 6))),
         ),
     )
+
+
+def case_view(name: str, decision: Decision, seed: int, *, hostile: bool) -> CaseView:
+    shown = timeline(name, decision, seed, hostile=hostile)
+    values = tuple(
+        LastValue(
+            lab.name,
+            lab.values[-1],
+            lab.unit,
+            lab.flag(lab.values[-1]),
+            (SNAPSHOT - lab.times[-1]).total_seconds() / 3600,
+            low=lab.low,
+            high=lab.high,
+            trend=lab.values,
+        )
+        for lab in shown.labs
+    )
+    background = (("Admitted for", "Chest pain"), ("Problems and diagnoses", HOSTILE if hostile else "Heart failure"))
+    return CaseView(shown, values, background, ("Allergies",))
 
 
 def _ago(start: float, end: float) -> tuple[datetime, datetime]:

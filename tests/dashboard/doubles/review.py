@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from alertreview.alerts.models import LastValue
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView, SavedJudgment
 from alertreview.review.review import ReviewService
 from alertreview.rights import Service
 from core.errors import ConflictError, NotFoundError, RefusedError
 from core.vocabulary import Answer, SlotState, StudyStatus
-from tests.dashboard.doubles.records import SNAPSHOT, ZONE, timeline
+from tests.dashboard.doubles.records import ZONE, case_view
 from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ class FakeReview(Service):
         draft = self.app.drafts.get(key) or (
             DraftView(votes[-1].answer, votes[-1].certainty, votes[-1].comment) if votes else DraftView(None, None, "")
         )
-        shown = timeline(row.task_name, row.decision, case_id, hostile=self.app.hostile)
+        shown = case_view(row.task_name, row.decision, case_id, hostile=self.app.hostile)
         self.n_forms += 1
         return BlindedCase(
             study_slug=slug,
@@ -118,17 +117,7 @@ class FakeReview(Service):
             unit=row.unit,
             day_of_stay=3,
             window_hours=24.0,
-            timeline=shown,
-            last_values=tuple(
-                LastValue(
-                    lab.name,
-                    lab.values[-1],
-                    lab.unit,
-                    "high" if lab.values[-1] > (lab.high or 0) else "low" if lab.values[-1] < (lab.low or 0) else "",
-                    (SNAPSHOT - lab.times[-1]).total_seconds() / 3600,
-                )
-                for lab in shown.labs
-            ),
+            patient=shown,
             draft=draft,
             version_seen=votes[-1].version if votes else 0,
             form_key=f"form-{self.n_forms}",

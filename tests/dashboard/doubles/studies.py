@@ -24,7 +24,7 @@ from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.kinds import Kind
 from core.vocabulary import Answer, CaseState, Certainty, Decision, SlotState, StudyStatus
 from db.models import Adjudication
-from tests.dashboard.doubles.records import HOSTILE, timeline
+from tests.dashboard.doubles.records import HOSTILE, case_view
 from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
@@ -193,9 +193,9 @@ class FakeAdjudication(Service):
             LetteredVote("B", Answer.RELEVANT, Certainty.CERTAIN, ""),
             LetteredVote("C", Answer.CANNOT_JUDGE, None, ""),
         )
-        line = timeline("Troponin I", Decision.OMISSION, case_id, hostile=self.app.hostile)
+        line = case_view("Troponin I", Decision.OMISSION, case_id, hostile=self.app.hostile)
         return AdjudicationCase(
-            slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, votes, line, (), 0, None, ""
+            slug, case_id, case_id, "Troponin I", Kind.LAB_ORDER, Decision.OMISSION, votes, line, 0, None, ""
         )
 
     def adjudicate(self, slug: str, person_id: int, case_id: int, *, answer: Any, **given: Any) -> Adjudication:

@@ -141,7 +141,7 @@ class FakeLists(Service):
         )
 
     def past_instance(self, alert_id: int, position: int, person_id: int | None = None) -> Timeline:
-        return self.app.worklist.alert(alert_id).timeline
+        return self.app.worklist.alert(alert_id).patient.timeline
 
     def expected_rate(self, filters: WorklistFilters) -> None:
         return None

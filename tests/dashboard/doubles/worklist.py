@@ -22,7 +22,7 @@ from alertreview.scoring.models import RunView
 from core.errors import NotFoundError
 from core.kinds import Kind
 from core.vocabulary import Decision
-from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT, TASKS, histogram, timeline
+from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT, TASKS, case_view, histogram
 from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class FakeWorklist(Service):
             task_positive_share=0.41,
             score_histogram=histogram(2.0, 11),
             scaled_histogram=histogram(1.0, 12),
-            timeline=timeline(row.task_name, row.decision, alert_id, hostile=self.app.hostile),
+            patient=case_view(row.task_name, row.decision, alert_id, hostile=self.app.hostile),
             compared=Comparison(75, 71 if row.decision is Decision.OMISSION else 4, 61, 3, 1),
             neighbours=tuple(
                 Neighbour(

@@ -164,7 +164,7 @@ def test_the_answer_and_comment_are_drafts_in_the_application(open_page: OpenPag
     page = open_page("review", double)
     here = case_id(page)
     press(page, "answer_2")
-    page.get("button_group")[0].set_value(Certainty.UNCERTAIN).run()
+    page.segmented_control(key=f"rv_certainty_{here}").set_value(Certainty.UNCERTAIN).run()
     comment(page).input("3 1 z n").run()
     assert double.drafts["demo", ME, here] == DraftView(Answer.UNUSUAL, Certainty.UNCERTAIN, "3 1 z n")
     again = open_page("review", double)
