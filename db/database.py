@@ -1,11 +1,9 @@
 """The database of a site: one object, made by the composition root, from which every unit of work begins."""
 
-import contextlib
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from sqlalchemy.engine import Engine
 
@@ -13,13 +11,12 @@ from core.errors import RefusedError, StoreError
 from core.vocabulary import CaseId
 from db import schema
 from db.cache import shared_caches
-from db.connection.engine import open_engine, parse_url, sqlite_file
+from db.connection.engine import open_engine, parse_url, scoring_lock, shorten_log, sqlite_file
 from db.connection.failures import readable_errors
 from db.connection.writers import Writers
 from db.schema import downgrade
 from db.unit_of_work import UnitOfWork
 
-_SCORING_KEY = 0x416C5277
 _BUSY_SCORING = (
     "Another scoring job is at work on this database. Wait until it has ended, or stop it; "
     "what it leaves unfinished is swept away by the next one."
@@ -108,10 +105,8 @@ class Database:
         """Move SQLite's log into the file as far as nobody still reads it; nobody waits for it, no lock is held."""
         if not self.has_one_writer:
             return
-        with readable_errors(), contextlib.closing(self._engine.raw_connection()) as connection:
-            cast("sqlite3.Connection", connection.driver_connection).execute(
-                "PRAGMA wal_checkpoint(PASSIVE)"
-            ).fetchone()
+        with readable_errors():
+            shorten_log(self._engine)
 
     @property
     def url(self) -> str:
@@ -186,7 +181,7 @@ class Database:
         RefusedError
             If another job holds it.
         """
-        with self._scoring_lock() as held:
+        with readable_errors(), scoring_lock(self._engine) as held:
             if not held:
                 raise RefusedError(_BUSY_SCORING)
             self._abandon()
@@ -200,7 +195,7 @@ class Database:
         int
             Number of runs abandoned.
         """
-        with self._scoring_lock() as held:
+        with readable_errors(), scoring_lock(self._engine) as held:
             return self._abandon() if held else 0
 
     def dispose(self) -> None:
@@ -214,35 +209,3 @@ class Database:
             n_abandoned = uow.runs.abandon_unfinished()
             uow.commit()
         return n_abandoned
-
-    @contextmanager
-    def _scoring_lock(self) -> Iterator[bool]:
-        """Yield True when the lock was free: a locked file beside an SQLite database, a session lock on a server."""
-        file = sqlite_file(self._url)
-        with readable_errors():
-            if file is None:
-                with self._engine.connect().execution_options(
-                    isolation_level="AUTOCOMMIT", readonly=True
-                ) as connection:
-                    held = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_SCORING_KEY})").scalar_one()
-                    try:
-                        yield bool(held)
-                    finally:
-                        if held:
-                            connection.exec_driver_sql(f"SELECT pg_advisory_unlock({_SCORING_KEY})")
-                return
-            lock = sqlite3.connect(file.with_name(file.name + "-scoring"), timeout=0, isolation_level=None)
-            try:
-                yield _take(lock)
-            finally:
-                lock.close()
-
-
-def _take(lock: sqlite3.Connection) -> bool:
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY:
-            raise
-        return False
-    return True

@@ -1,16 +1,14 @@
 """One unit of work: a transaction with the repositories in it; left without commit, nothing happened."""
 
-import sqlite3
 from types import TracebackType
 from typing import Any, Self
 
-import sqlalchemy.exc as sa_errors
 from sqlalchemy.engine import Engine
 
 from core.errors import StoreError
 from db.audit import AuditTrail
 from db.cache import Caches
-from db.connection.failures import readable_errors
+from db.connection.failures import DRIVER_ERRORS, readable_errors
 from db.connection.writers import Writers
 from db.queries.reading import SEEN
 from db.queries.seals import UNSEALED
@@ -109,7 +107,7 @@ class UnitOfWork:
         try:
             with readable_errors():
                 self._connection.close()
-                if isinstance(error, (sa_errors.SQLAlchemyError, sqlite3.Error)):
+                if isinstance(error, DRIVER_ERRORS):
                     raise error
         finally:
             self._end()

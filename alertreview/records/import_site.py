@@ -171,7 +171,7 @@ def import_records(
     database : Database
         Upgraded and checked.
     source : Path or str
-        A MEDS data set, a FHIR bulk export, an OMOP CDM (folder, zip or SQLAlchemy URL), or a long CSV file.
+        Folder, archive, file or URL of records in a format of `alertreview.records.sources.formats.FORMATS`.
     source_format : str
         A key of `alertreview.records.sources.formats.FORMATS`.
     mapping : str or None

@@ -41,8 +41,7 @@ def build_cohort(
     Parameters
     ----------
     source : Path or str
-        Folder of a MEDS data set; folder or zip archive of a FHIR export or an OMOP CDM, or the SQLAlchemy URL of one;
-        long CSV file.
+        Folder, archive, file or URL of records in a format of `alertreview.records.sources.formats.FORMATS`.
     format : str
         A key of `alertreview.records.sources.formats.FORMATS`.
     mapping : str, Path or None

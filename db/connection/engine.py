@@ -18,8 +18,10 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
@@ -43,6 +45,8 @@ _CASE_KEY = 0x416C5243
 """With the number of a case: the lock of those who decide about that case alone."""
 _TRAIL_KEY = 0x416C5254
 """The lock of the audit trail's end, for those who share the first one."""
+_SCORING_KEY = 0x416C5277
+"""The lock of the one scoring job."""
 
 
 _REPEATABLE_READ = 3
@@ -321,3 +325,36 @@ def _set_postgresql(driver: Any, *, readonly: bool) -> None:
         driver.isolation_level = isolation
     if bool(driver.read_only) != readonly:
         driver.read_only = readonly or None
+
+
+def shorten_log(engine: Engine) -> None:
+    """Move SQLite's log into the file as far as nobody still reads it; nobody waits for it, no lock is held."""
+    with closing(engine.raw_connection()) as connection:
+        cast("sqlite3.Connection", connection.driver_connection).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+
+@contextmanager
+def scoring_lock(engine: Engine) -> Iterator[bool]:
+    """Yield True when the lock was free: a locked file beside an SQLite database, a session lock on a server."""
+    file = sqlite_file(engine.url)
+    if file is not None:
+        with closing(sqlite3.connect(file.with_name(file.name + "-scoring"), timeout=0, isolation_level=None)) as lock:
+            yield _take(lock)
+        return
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT", readonly=True) as connection:
+        held = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_SCORING_KEY})").scalar_one()
+        try:
+            yield bool(held)
+        finally:
+            if held:
+                connection.exec_driver_sql(f"SELECT pg_advisory_unlock({_SCORING_KEY})")
+
+
+def _take(lock: sqlite3.Connection) -> bool:
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True

@@ -68,6 +68,10 @@ _BY_DRIVER_WORDS: dict[str, tuple[type[StoreError], str]] = {
 }
 
 
+DRIVER_ERRORS = (sa_errors.SQLAlchemyError, sqlite3.Error)
+"""What SQLAlchemy and the drivers raise."""
+
+
 def as_store_error(error: sa_errors.SQLAlchemyError | sqlite3.Error) -> AlertReviewError:
     """Return the error of `core.errors` that stands for a driver's error.
 
@@ -100,5 +104,5 @@ def readable_errors() -> Iterator[None]:
     """Raise `core.errors` in place of SQLAlchemy's errors; the original is dropped, because it may name patients."""
     try:
         yield
-    except (sa_errors.SQLAlchemyError, sqlite3.Error) as error:
+    except DRIVER_ERRORS as error:
         raise as_store_error(error) from None
