@@ -6,6 +6,7 @@ from typing import Any, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -47,7 +48,7 @@ def _checked(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
     return dense, as_decisions(y, n=len(dense))
 
 
-class Baseline(ABC):
+class Baseline(BaseEstimator, ABC):
     """Checks what all methods share; a method says how it learns and how it scores."""
 
     fewest_of_each: int = 1
@@ -57,6 +58,7 @@ class Baseline(ABC):
         """Learn from the past; see `Detector`."""
         X, y = _checked(X, y)
         require_both_decisions(y, fewest=self.fewest_of_each)
+        self.n_features_in_ = X.shape[1]
         self._fit(X, y)
         return self
 

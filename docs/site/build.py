@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs", "data")
 PUBLIC = (
     "core.softhad",
+    "core.conditional_detector",
     "core.baselines",
     "core.evaluation",
     "core.features",
