@@ -125,7 +125,8 @@ def _of_codes(counts: Counter[str], site: SiteMapping) -> ReadCounts:
     ids = book.ids_of(counts)
     book.count(np.repeat(ids, list(counts.values())))
     dropped = tuple(book.dropped())
-    return ReadCounts(counts.total(), len(counts), book.kind_counts(), book.fact_counts(), dropped)
+    kinds, facts = book.kind_counts(), book.fact_counts()
+    return ReadCounts(counts.total(), len(counts), kinds, facts, dropped, problem=book.greedy_rule())
 
 
 def _check(counts: ReadCounts, site: SiteMapping) -> MappingCheck:
@@ -138,6 +139,8 @@ def _check(counts: ReadCounts, site: SiteMapping) -> MappingCheck:
         problems.append("No code is a DISCHARGE: every stay would be open.")
     if not found & {event for kind in Kind for event in (kind.record.order, kind.record.done)}:
         problems.append(f"No code is a {ITEM_WORDS}: there would be no tasks.")
+    if counts.problem:
+        problems.append(counts.problem)
     return MappingCheck(site.name, counts.n_rows, counts.n_codes, kinds, counts.dropped, tuple(problems))
 
 

@@ -1,5 +1,6 @@
 """From an event stream to a cohort: stays, instances, features, tasks and order groups, part by part."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields, replace
 
@@ -94,7 +95,8 @@ def build_parts(
     built = replace(built, content_hash=hashed)
     report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
     progress("checks", 1.0)
-    findings = [*counts.findings, *_findings(report), _crowded(built.instances)]
+    findings = [*counts.findings, *_findings(report), _crowded(built.instances), state.checks.midnights()]
+    findings.append(_unnamed(built.tasks))
     checks = judged(findings, mapping.checks)
     return built, replace(report, warnings=_warnings(report), checks=checks)
 
@@ -141,7 +143,7 @@ class _Patients:
             progress("stays and instances", 0.25 * n_done / stream.n_events)
         self._refuse_none()
         bands.finish()
-        self.names = [name or item for name, item in zip(names, items, strict=True)]
+        self.names = _apart([name or item for name, item in zip(names, items, strict=True)], items, units)
         categories = mapping.categories
         self.background = Background(
             Layout(items, self.names, units, [category.name for category in categories]),
@@ -283,7 +285,6 @@ def _findings(report: ImportReport) -> list[Finding]:
             Finding("events_outside_stays", part.n_outside, part.n_events, (part.kind,))
             for part in report.outside_stays
         ),
-        Finding("midnight_times", round(report.share_midnight * n_events), n_events),
         Finding(
             "unknown_codes",
             sum(drop.n_rows for drop in unknown),
@@ -298,6 +299,30 @@ def _crowded(instances: pd.DataFrame) -> Finding:
     n = instances["patient_id"].value_counts().to_numpy()
     is_crowd = (n > _CROWD_SHARE * n.sum()) & (n > _CROWD_TIMES * np.median(n))
     return Finding("crowded_patients", int(is_crowd.sum()), len(n))
+
+
+def _unnamed(tasks: pd.DataFrame) -> Finding:
+    """Count the tasks whose name is their code."""
+    unnamed = [
+        key
+        for key, name in zip(tasks["task_key"], tasks["name"], strict=True)
+        if name == key.partition("/")[2] and not any(each.isalpha() for each in name)
+    ]
+    return Finding("unnamed_tasks", len(unnamed), len(tasks), tuple(unnamed))
+
+
+def _apart(names: list[str], items: list[str], units: list[str]) -> list[str]:
+    """Return names of which no two are the same: those of several items show the unit, else the item."""
+    times = Counter(name.casefold() for name in names)
+    with_unit = [
+        f"{name} ({unit})" if unit and times[name.casefold()] > 1 else name
+        for name, unit in zip(names, units, strict=True)
+    ]
+    times = Counter(name.casefold() for name in with_unit)
+    return [
+        f"{name} [{item}]" if times[name.casefold()] > 1 and name != item else name
+        for name, item in zip(with_unit, items, strict=True)
+    ]
 
 
 def _warnings(report: ImportReport) -> tuple[str, ...]:

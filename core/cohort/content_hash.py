@@ -25,6 +25,8 @@ _LATER_KEYS = (
     "patient_identifier",
     "code_prefix",
     "sentinel_dates",
+    "not_done_words",
+    "day_level",
 )
 _N_FIRST_EVENTS = 12
 """Kinds of events that every hash names; one that came later counts only where it occurs."""

@@ -11,7 +11,9 @@ from core.events.code_book import CodeBook, Subjects, ranked
 from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, doubted
 from core.events.mapping import SiteMapping
 from core.events.parts import Spill, StoredStream, Vocabulary
+from core.events.series import SeriesSet
 from core.events.spelling import COMMA, DOUBTFUL, numbers_in_texts
+from core.events.stream import seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
 from core.kinds import VALUE_EVENTS, EventKind, Kind
 
@@ -118,6 +120,8 @@ def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
 
 _EXAMPLES = 3
 """Rows named for each doubt."""
+_CALLED_OFF_WITHIN = 24 * 3600
+"""A cancellation is that of the item's last unanswered order, if that is no older."""
 _MOST_PARTS = 400
 """As many files may be open at a time."""
 
@@ -182,6 +186,12 @@ class Settling:
         self._kind_of_code = book.kinds()
         self._vocabulary = Vocabulary(items, all_units, all_texts, all_names, name_of_item, [])
         self._asked = np.zeros((len(EventKind), len(items)), dtype=bool)
+        self._shares = OrderShares(len(items))
+        self._calls_off = np.array(
+            [0 if each.calls_off is None else 2 if each.is_order_row else 1 for each in found], dtype=np.int8
+        )
+        self._text_calls_off = np.array([mapping.is_not_done(text) for text in texts], dtype=bool)
+        self.called_off: Counter[int] = Counter()
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self._is_respelled = np.array(
@@ -254,7 +264,7 @@ class Settling:
         self.n_duplicates += len(rows) - int(first.sum())
         if not first.all():
             rows = rows[first].reset_index(drop=True)
-        rows = self._without_doubted(rows)
+        rows = self._without_called_off(self._without_doubted(rows))
         codes = rows.pop("code").to_numpy()
         kind, item = self._kind_of_code[codes], self._item_of_code[codes]
         text = self._rank_of_text[rows["text"].to_numpy()]
@@ -268,6 +278,7 @@ class Settling:
         self.n_from_text += n_filled
         self._n_events += len(rows)
         self._asked[kind, item] = True
+        self._shares.add(kind, item, rows["patient"].to_numpy())
         self._note_times(rows["time"].to_numpy())
         return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
 
@@ -283,6 +294,53 @@ class Settling:
             some = rows["row"].to_numpy()[mine][: _EXAMPLES - len(self.doubted_rows[reason])]
             self.doubted_rows[reason] += some.tolist()
         return rows if (verdict == PLAUSIBLE).all() else rows[verdict == PLAUSIBLE].reset_index(drop=True)
+
+    def stray_orders(self) -> tuple[str, ...]:
+        """Return the names of items that some patients have an order of, but most only a dose or result."""
+        names = self._vocabulary.names
+        return tuple(
+            names[self._vocabulary.name_of_item[item]]
+            for kind in Kind
+            if self._mapping.decision_source(kind) == "auto"
+            for item in np.flatnonzero(self._shares.has_orders(kind) & ~self._shares.orders_decide(kind))
+        )
+
+    def _without_called_off(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Take out what was never done, and the orders that were called off."""
+        codes = rows["code"].to_numpy()
+        how = self._calls_off[codes]
+        kind, item, patient = self._kind_of_code[codes], self._item_of_code[codes], rows["patient"].to_numpy()
+        when = seconds(rows["time"])
+        says = self._text_calls_off[rows["text"].to_numpy()]
+        gone = how > 0
+        for each in Kind:
+            order, done = each.record.order.number, each.record.done.number
+            by_text = says & np.isin(kind, (order, done)) & (how == 0)
+            gone |= by_text
+            event = ((how == 1) & (kind == order)) | (by_text & (kind == done))
+            status = ((how == 2) | by_text) & (kind == order)
+            if not (event | status).any():
+                continue
+            series = patient.astype(np.int64) * len(self._vocabulary.items) + item
+            orders = np.flatnonzero((kind == order) & ~gone)
+            names, number = np.unique(series, return_inverse=True)
+            asked = SeriesSet(number[orders], when[orders], len(names))
+            answered = SeriesSet(number[(kind == done) & ~gone], when[(kind == done) & ~gone], len(names))
+            rows_off = np.flatnonzero(event | status)
+            last = asked.before(number[rows_off], when[rows_off] + 60) - 1
+            exists = last >= asked.start(number[rows_off])
+            last = np.maximum(last, 0)
+            if not len(orders):
+                continue
+            ordered = asked.time[last]
+            n_answers = answered.before(number[rows_off], when[rows_off] + 1) - answered.before(
+                number[rows_off], ordered
+            )
+            near = np.abs(when[rows_off] - ordered) <= np.where(event[rows_off], _CALLED_OFF_WITHIN, 59)
+            gone[orders[asked.order[last[exists & near & (n_answers == 0)]]]] = True
+        called_off = gone & (how == 0)
+        self.called_off.update(codes[called_off].tolist())
+        return rows if not gone.any() else rows[~gone].reset_index(drop=True)
 
     def _note_times(self, times: npt.NDArray[np.datetime64]) -> None:
         self._end = np.fmax(self._end, np.fmax.reduce(times, initial=np.datetime64("NaT", "us")))
@@ -304,15 +362,56 @@ class Settling:
         kind, item = rows["kind"].to_numpy(), rows["item"].to_numpy()
         is_value = np.isin(kind, [each.number for each in VALUE_EVENTS])
         value, unit = self.cleaner.settle(rows["value"].to_numpy(), item, rows["unit"].to_numpy(), is_value)
-        marks = decision_marks(kind, item, self._mapping, self._asked)
+        marks = decision_marks(kind, item, self._mapping, self._shares)
         rows = rows.assign(value=value, unit=unit, is_decision=marks)
         times = [rows[name].to_numpy().astype(np.int64) for name in ("known_at", "time")]
         order = np.lexsort([rows["text"], value, unit, item, kind, *times, rows["patient"]])
         return rows.iloc[order].reset_index(drop=True)
 
 
+class OrderShares:
+    """Whether orders or what was done decide about an item, from how many patients have either.
+
+    Parameters
+    ----------
+    n_items : int
+    """
+
+    def __init__(self, n_items: int) -> None:
+        self._n = np.zeros((len(Kind), 3, n_items), dtype=np.int64)
+        """Patients with an order, with the act done, with both."""
+
+    def add(
+        self, kind: npt.NDArray[np.integer], item: npt.NDArray[np.integer], patient: npt.NDArray[np.integer]
+    ) -> None:
+        """Count the events of some patients.
+
+        Parameters
+        ----------
+        kind, item, patient : array of int, shape (n_events,)
+            All events of these patients.
+        """
+        n_items = self._n.shape[2]
+        for i, each in enumerate(Kind):
+            ordered, done = (
+                np.unique(patient[rows].astype(np.int64) * n_items + item[rows])
+                for rows in (kind == each.record.order.number, kind == each.record.done.number)
+            )
+            for j, pairs in enumerate((ordered, done, np.intersect1d(ordered, done, assume_unique=True))):
+                self._n[i, j] += np.bincount(pairs % n_items, minlength=n_items) if len(pairs) else 0
+
+    def has_orders(self, kind: Kind) -> npt.NDArray[np.bool_]:
+        """Return whether an item has orders, of shape (n_items,)."""
+        return np.asarray(self._n[list(Kind).index(kind), 0] > 0, dtype=bool)
+
+    def orders_decide(self, kind: Kind) -> npt.NDArray[np.bool_]:
+        """Return whether half the patients for whom an item was done have an order of it, of shape (n_items,)."""
+        _, done, both = self._n[list(Kind).index(kind)]
+        return np.asarray(self.has_orders(kind) & (2 * both >= done), dtype=bool)
+
+
 def decision_marks(
-    kind: npt.NDArray[np.int8], item: npt.NDArray[np.integer], mapping: SiteMapping, asked: npt.NDArray[np.bool_]
+    kind: npt.NDArray[np.int8], item: npt.NDArray[np.integer], mapping: SiteMapping, shares: OrderShares
 ) -> npt.NDArray[np.bool_]:
     """Mark the events that say "the task was done".
 
@@ -322,8 +421,8 @@ def decision_marks(
         Places in `EventKind` and among the items.
     mapping : SiteMapping
         Its `decision_source` of every kind of decision.
-    asked : array of bool, shape (n_kinds, n_items)
-        Whether an item occurs in a kind, anywhere in the source.
+    shares : OrderShares
+        Of the whole source.
 
     Returns
     -------
@@ -336,5 +435,5 @@ def decision_marks(
         if source != "done":
             mark |= kind == order
         if source != "order":
-            mark |= (kind == done) & ~(asked[order, item] & (source == "auto"))
+            mark |= (kind == done) & ~(shares.orders_decide(each)[item] & (source == "auto"))
     return mark

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,12 @@ from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, normalise
 from core.events.spelling import tidy
-from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind
+from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind, Kind
 
 UNKNOWN = "code that no rule of the mapping recognises"
 IGNORED_ITEM = "item that the mapping ignores"
 WORD_DOES_NOT_COUNT = "event word that does not count"
+NOT_DONE = "called off, never done or entered in error"
 WORD_UNKNOWN = "event word that the mapping does not know"
 LEFT_OUT = -1
 """Code of "no kind" where kinds are numbered."""
@@ -39,6 +40,12 @@ class Recognised:
     """Why it is left out."""
     counted_as: EventKind | None = None
     """The kind under which an ignored item is counted all the same."""
+    calls_off: EventKind | None = None
+    """The kind of order that the code calls off, by itself or as an event of its own; `kind` is None then."""
+    is_order_row: bool = False
+    """The code is that of the order itself, with a status."""
+    rule: int = -1
+    """Number of the rule that matched."""
     fact: FactKind | None = None
     """Set when the code is a fact beside the event stream; `kind` is None then."""
 
@@ -58,7 +65,7 @@ def recognise(code: str, mapping: SiteMapping) -> Recognised:
     Recognised
     """
     code = tidy(code)
-    for pattern, rule in mapping.compiled_rules:
+    for number, (pattern, rule) in enumerate(mapping.compiled_rules):
         match = pattern.fullmatch(code)
         if match is None:
             continue
@@ -73,9 +80,24 @@ def recognise(code: str, mapping: SiteMapping) -> Recognised:
         item = _item(kind, spelling, mapping)
         if item and normalise(item) in mapping.ignored_keys:
             return Recognised(None, item, spelling, reason=IGNORED_ITEM, counted_as=kind)
-        found = Recognised(kind, item, spelling, rule.unit or groups.get("unit") or "")
-        return _with_event_word(found, groups.get("event"), mapping)
+        found = Recognised(kind, item, spelling, rule.unit or groups.get("unit") or "", rule=number)
+        worded = _with_event_word(found, groups.get("event"), mapping)
+        return worded if worded.kind is None else _called_off(code, worded, mapping) or worded
     return Recognised(None, reason=UNKNOWN)
+
+
+def _called_off(code: str, found: Recognised, mapping: SiteMapping) -> Recognised | None:
+    """Return what a code with a status word calls off; None for a code without one."""
+    decision = KIND_OF_EVENT.get(found.kind) if found.kind else None
+    parts = code.split("//")
+    kept = [parts[0], *(part for part in parts[1:] if not mapping.is_not_done(part))]
+    if decision is None or len(kept) == len(parts):
+        return None
+    bare = recognise("//".join(kept), mapping)
+    act = bare if bare.kind in (decision.record.order, decision.record.done) else found
+    is_order_row = act.kind is decision.record.order
+    order = decision.record.order
+    return Recognised(None, act.item, act.spelling, reason=NOT_DONE, calls_off=order, is_order_row=is_order_row)
 
 
 def _item(kind: EventKind, spelling: str, mapping: SiteMapping) -> str:
@@ -95,6 +117,17 @@ def _with_event_word(found: Recognised, word: str | None, mapping: SiteMapping) 
     if meaning == "stops":
         return Recognised(EventKind.MEDICATION_STOP, found.item, found.spelling)
     return Recognised(None, reason=WORD_DOES_NOT_COUNT if meaning else WORD_UNKNOWN)
+
+
+_FAMILIES = tuple(dict.fromkeys(kind.words.item for kind in Kind))
+"""Families of items, those that keep their key first; one for each kind of decision."""
+_MANY_CODES = 10
+
+
+def _family(found: Recognised) -> str:
+    kind = found.kind or found.calls_off
+    decision = KIND_OF_EVENT.get(kind) if kind else None
+    return decision.words.item if decision else ""
 
 
 class CodeBook:
@@ -137,10 +170,52 @@ class CodeBook:
         return self._codes[number]
 
     def kinds(self) -> npt.NDArray[np.int8]:
-        """Kind number of every code, and `LEFT_OUT` at the end for "no code" (index -1)."""
-        return np.array(
-            [LEFT_OUT if found.kind is None else found.kind.number for found in self.found] + [LEFT_OUT], dtype=np.int8
-        )
+        """Kind number of every code, and `LEFT_OUT` at the end for "no code" (index -1).
+
+        A code that calls an order off has the kind of the order.
+        """
+        kinds = [found.kind or found.calls_off for found in self.found]
+        return np.array([LEFT_OUT if kind is None else kind.number for kind in kinds] + [LEFT_OUT], dtype=np.int8)
+
+    def keep_families_apart(self) -> None:
+        """Make items of one key but different families different items, once all codes are known.
+
+        A key such as 50912 may be a lab in one table and a drug with another name in another. Labs and observations
+        keep the key; other families carry their name behind it.
+        """
+        names: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for described in (True, False):
+            for i in self._by_frequency(range(len(self._codes))):
+                found = self.found[i]
+                text = self._descriptions.get(self._codes[i], "") if described else found.spelling
+                if found.item and _family(found) and text.strip():
+                    names[found.item].setdefault(_family(found), normalise(text))
+        for i, found in enumerate(self.found):
+            family, of_family = _family(found), names.get(found.item, {})
+            first = next((each for each in _FAMILIES if each in of_family), "")
+            if family in of_family and of_family[family] != of_family[first]:
+                self.found[i] = replace(found, item=f"{found.item} [{family}]")
+
+    def greedy_rule(self) -> str:
+        """Say which rule makes one item of what are many; "" where none does.
+
+        That is a rule of whose codes, at least `_MANY_CODES`, more than half are one lab or drug.
+        """
+        codes: defaultdict[int, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for code, found in zip(self._codes, self.found, strict=True):
+            if found.rule >= 0 and _family(found) in _FAMILIES:
+                codes[found.rule][found.item].append(code)
+        for number, items in codes.items():
+            rule = self.mapping.rules[number]
+            item, mine = max(items.items(), key=lambda each: len(each[1]))
+            n_codes = sum(map(len, items.values()))
+            if n_codes >= _MANY_CODES and 2 * len(mine) > n_codes and not rule.item and "(?P<event>" not in rule.code:
+                return (
+                    f"Mapping {self.mapping.name!r}: the rule {rule.code!r} makes one item, {item!r}, of {len(mine):,} "
+                    f"of the {n_codes:,} codes it recognises (such as {', '.join(sorted(mine)[:3])}). Correct its "
+                    "group item, or give the rule a fixed item if this is meant."
+                )
+        return ""
 
     def names(self) -> dict[str, str]:
         """Names for people by item: the mapping's, else a description, else the most frequent spelling."""
@@ -228,8 +303,10 @@ class CodeBook:
         Raises
         ------
         MappingError
-            When no code is an admission, or none tells of a kind of decision.
+            When a rule is greedy, no code is an admission, or none tells of a kind of decision.
         """
+        if greedy := self.greedy_rule():
+            raise MappingError(greedy)
         kinds = {found.kind for found in self.found}
         for wanted, words in (({EventKind.ADMISSION}, "admission"), (KIND_OF_EVENT.keys(), ITEM_WORDS)):
             if wanted.isdisjoint(kinds):

@@ -88,6 +88,8 @@ class ReadCounts:
     n_not_finite: int = 0
     remarks: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    problem: str = ""
+    """Why an import with this mapping is refused; only in the counts of a check."""
 
 
 @dataclass(frozen=True)
@@ -306,6 +308,11 @@ def _examples(examples: tuple[tuple[str, int], ...]) -> str:
 _CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_EVENTS, EventKind.ADMISSION, EventKind.DISCHARGE)]
 
 
+_ENOUGH_TIMES = 20
+_SHARE_OF_DATES = 0.9
+"""From this share of midnights on, a kind has dates and no times."""
+
+
 class StreamChecks:
     """Counts over all parts of an event stream.
 
@@ -317,7 +324,8 @@ class StreamChecks:
     def __init__(self) -> None:
         self._n_of_kind: Counter[EventKind] = Counter()
         self._n_outside: Counter[EventKind] = Counter()
-        self._n_midnight = self._n_timed = 0
+        self._n_midnight: Counter[EventKind] = Counter()
+        self._n_timed = 0
         self.n_before_birth = self.n_after_death = self.n_results_before_order = 0
 
     def add(self, events: pd.DataFrame, stays: pd.DataFrame, patients: pd.DataFrame) -> None:
@@ -327,9 +335,11 @@ class StreamChecks:
             of_this = of_kind(events, [kind])
             self._n_of_kind[kind] += int(of_this.sum())
             self._n_outside[kind] += int((of_this & ~inside).sum())
-        time = events.loc[~of_kind(events, PATIENT_EVENTS), "time"]
-        self._n_timed += len(time)
-        self._n_midnight += int((seconds(time) % 86400 == 0).sum())
+        at_midnight = seconds(events["time"]) % 86400 == 0
+        for timed in (each for each in EventKind if each not in PATIENT_EVENTS):
+            of_this = of_kind(events, [timed])
+            self._n_timed += int(of_this.sum())
+            self._n_midnight[timed] += int((of_this & at_midnight).sum())
         self.n_results_before_order += _n_results_before_order(events)
         self._add_outside_life(events, patients)
 
@@ -345,7 +355,19 @@ class StreamChecks:
     @property
     def share_midnight(self) -> float:
         """Share of events other than births and deaths whose time is midnight, in [0, 1]."""
-        return self._n_midnight / self._n_timed if self._n_timed else 0.0
+        return self._n_midnight.total() / self._n_timed if self._n_timed else 0.0
+
+    def midnights(self) -> Finding:
+        """Count the events of the kinds that have dates instead of times."""
+        kinds = [
+            kind
+            for kind, n in self._n_of_kind.items()
+            if n >= _ENOUGH_TIMES and self._n_midnight[kind] >= _SHARE_OF_DATES * n
+        ]
+        shown = tuple(
+            f"{kind.value} ({self._n_midnight[kind] / self._n_of_kind[kind]:.0%} at midnight)" for kind in kinds
+        )
+        return Finding("midnight_times", sum(self._n_of_kind[kind] for kind in kinds), self._n_timed, shown)
 
     def _add_outside_life(self, events: pd.DataFrame, patients: pd.DataFrame) -> None:
         numbers = events["patient_id"].cat.codes.to_numpy()

@@ -31,6 +31,48 @@ SENTINEL_DATES = tuple(date.fromisoformat(each) for each in _SENTINEL_DATES.spli
 """Dates that stand for "none" in many sources."""
 
 
+NOT_DONE_WORDS = (
+    "cancelled",
+    "canceled",
+    "cancel",
+    "cancellation",
+    "entered in error",
+    "error",
+    "voided",
+    "void",
+    "deleted",
+    "nullified",
+    "retracted",
+    "revoked",
+    "withdrawn",
+    "rejected",
+    "aborted",
+    "not done",
+    "not given",
+    "not performed",
+    "not taken",
+    "not collected",
+    "never given",
+    "never done",
+    "missed",
+    "omitted",
+    "refused",
+    "declined",
+    "storniert",
+    "abgesagt",
+    "nicht gegeben",
+    "annulé",
+    "annulée",
+    "annullato",
+    "annullata",
+    "cancelado",
+    "cancelada",
+    "anulado",
+    "anulada",
+)
+"""Words that say that an act was called off, never done, or written down by mistake."""
+
+
 def normalise(text: str, *, keep_case: bool = False) -> str:
     """Squeeze blanks and, unless told otherwise, drop the difference between upper and lower case.
 
@@ -41,6 +83,10 @@ def normalise(text: str, *, keep_case: bool = False) -> str:
     """
     squeezed = tidy(text)
     return squeezed if keep_case else squeezed.casefold()
+
+
+def _status_key(word: str) -> str:
+    return normalise(word.replace("_", " ").replace("-", " "))
 
 
 def _checked_pattern(pattern: str) -> str:
@@ -142,6 +188,10 @@ class Columns(_Strict):
     text: str = ""
     stay: str = ""
     """Identifier of the stay, when admissions and discharges carry one."""
+    status: str = ""
+    """What became of an order or act; see ``not_done_words``."""
+    order: str = ""
+    """Identifier of the order that a start, stop or dose belongs to."""
     end: str = ""
     """When the event ended; each end becomes an event of its own, with ``//END`` after the code."""
 
@@ -156,6 +206,8 @@ class CsvColumns(_Strict):
     text: str = "text"
     unit: str = ""
     known_at: str = ""
+    status: str = "status"
+    order: str = "order_id"
 
 
 class Visits(_Strict):
@@ -202,6 +254,8 @@ class SiteMapping(_Strict):
     patient_identifier: str = ""
     """FHIR: system of the identifier that names a patient; by default the id of the resource does."""
     patient_digits: int = Field(default=0, ge=0, le=19)
+    day_level: tuple[EventKind, ...] = ()
+    """Kinds with dates instead of times: they count for the day's snapshot, and are known when the day is over."""
     result_delay_minutes: int = Field(default=0, ge=0)
     """Assumed time from specimen to result, where the source has only the specimen's."""
     lab_tasks_from: Literal["auto", "order", "result"] = "auto"
@@ -217,6 +271,9 @@ class SiteMapping(_Strict):
     visits: Visits = Visits()
     rules: tuple[Rule, ...] = Field(min_length=1)
     event_words: EventWords = EventWords()
+    not_done_words: tuple[str, ...] = NOT_DONE_WORDS
+    """Parts of a code, texts or statuses that say that an order was called off or an act never done; compared without
+    case, with "-" and "_" as blanks."""
     keep_case: bool = False
     """Drug names that differ only by case are different drugs."""
     ignored_items: tuple[str, ...] = ()
@@ -243,6 +300,14 @@ class SiteMapping(_Strict):
     def compiled_rules(self) -> tuple[tuple[re.Pattern[str], Rule], ...]:
         """The rules in order, each with its compiled pattern; the first that matches a whole code wins."""
         return tuple((re.compile(rule.code), rule) for rule in self.rules)
+
+    def is_not_done(self, word: str) -> bool:
+        """Return whether a word says that an order was called off or an act never done."""
+        return _status_key(word) in self._not_done_keys
+
+    @cached_property
+    def _not_done_keys(self) -> frozenset[str]:
+        return frozenset(map(_status_key, self.not_done_words))
 
     @cached_property
     def ignored_keys(self) -> frozenset[str]:

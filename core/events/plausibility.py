@@ -176,10 +176,30 @@ RULES = (
         Bounds(0, 0.1),
     ),
     Rule(
+        "never_done",
+        "rows were called off, never done or entered in error; they are no decisions",
+        "If a word was misread, decisions are missing; the mapping's not_done_words say which words count.",
+        Bounds(0.2, _NEVER),
+    ),
+    Rule(
+        "stray_orders",
+        "items have an order for less than half of the patients they were given to; orders and doses both count",
+        "Orders are missing, or written down in another system.",
+        Bounds(0, _NEVER),
+        of_count=True,
+    ),
+    Rule(
+        "unnamed_tasks",
+        "tasks have no name but a code; a table of names is missing (MEDS: metadata/codes.parquet, OMOP: concept)",
+        "Nobody can judge an alert about a number.",
+        Bounds(0.1, _NEVER),
+    ),
+    Rule(
         "midnight_times",
-        "events have no time of day",
-        "What was known at the snapshot hour cannot be told from what came later on that day.",
-        Bounds(0.5, 0.9),
+        "events are of kinds with dates instead of times of day",
+        "An act of the afternoon counts as known in the morning, and as decided in the window before. Name the kinds "
+        "under day_level in the mapping: they then count for their day.",
+        Bounds(0, 0.5),
     ),
     Rule(
         "events_outside_stays",

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.events.cleaning import RowHashes, Settling, decision_marks
-from core.events.code_book import CodeBook, Subjects, Words, ranked
+from core.events.cleaning import OrderShares, RowHashes, Settling, decision_marks
+from core.events.code_book import NOT_DONE, CodeBook, Subjects, Words, ranked
 from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL
 from core.events.import_report import Dropped, ReadCounts
@@ -76,6 +76,7 @@ class StreamBuilder:
         self._remarks: list[str] = []
         self._findings: list[Finding] = []
         self._n_respelled_codes = 0
+        self._not_done: Counter[int] = Counter()
 
     def remark(self, sentence: str) -> None:
         """Add a sentence to the report."""
@@ -117,6 +118,10 @@ class StreamBuilder:
         kinds = self._book.kinds()[ids]
         keep = kinds >= 0
         timeless = keep & chunk["time"].isna().to_numpy() & (kinds != EventKind.SEX.number)
+        if "status" in chunk:
+            called_off = keep & self._is_not_done(chunk["status"])
+            self._not_done.update(ids[called_off].tolist())
+            keep &= ~called_off
         if timeless.any():
             self._without_time.update(ids[timeless].tolist())
             keep &= ~timeless
@@ -140,6 +145,11 @@ class StreamBuilder:
             pd.Categorical.from_codes(np.append(place, -1)[codes], categories=pd.Index(different, dtype="str"))
         )
 
+    def _is_not_done(self, column: pd.Series) -> npt.NDArray[np.bool_]:
+        status = column.astype("category").cat
+        says = np.array([*(self._mapping.is_not_done(str(each)) for each in status.categories), False], dtype=bool)
+        return np.asarray(says[status.codes.to_numpy()], dtype=bool)
+
     def _place(self, number: int) -> str:
         """Say where a row stands."""
         start, file, first_row = self._places[bisect_right(self._places, number, key=lambda each: each[0]) - 1]
@@ -156,12 +166,17 @@ class StreamBuilder:
         infinite = np.isinf(value)
         self._n_not_finite += int(infinite.sum())
         time = chunk["time"].to_numpy(dtype="datetime64[us]")
+        by_day = np.isin(kinds, [kind.number for kind in self._mapping.day_level])
+        at_snapshot = time.astype("datetime64[D]") + np.timedelta64(self._mapping.snapshot_hour, "h")
+        day_over = time.astype("datetime64[D]") + np.timedelta64(1, "D")
+        time = np.where(by_day, at_snapshot.astype("datetime64[us]"), time)
+        known_at = np.where(by_day, day_over.astype("datetime64[us]"), self._known_at(chunk, time, kinds))
         nothing = np.zeros(len(chunk), dtype=np.int32)
         return pd.DataFrame(
             {
                 "subject": self._subjects.numbers(chunk["subject"].to_numpy()),
                 "time": time,
-                "known_at": self._known_at(chunk, time, kinds),
+                "known_at": known_at,
                 "code": ids.astype(np.int32),
                 "value": np.where(infinite, np.nan, value),
                 "text": self._texts.numbers(chunk["text"]) if "text" in chunk else nothing,
@@ -213,6 +228,7 @@ class StreamBuilder:
             When the mapping recognised no admission, or nothing that could be a task.
         """
         self._book.refuse_useless()
+        self._book.keep_families_apart()
         settling = Settling(
             book=self._book,
             mapping=self._mapping,
@@ -252,6 +268,7 @@ class StreamBuilder:
             kinds=self._book.kind_counts(),
             facts=self._book.fact_counts(),
             dropped=self._dropped(None),
+            problem=self._book.greedy_rule(),
         )
 
     def facts(self, patients: Collection[str]) -> Iterator[pd.DataFrame]:
@@ -283,6 +300,8 @@ class StreamBuilder:
                 tuple(f"{what} in {n:,} rows" for what, n in respelled if n),
             ),
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
+            Finding("never_done", self._not_done.total() + settling.called_off.total(), self._n_rows),
+            Finding("stray_orders", len(settling.stray_orders()), 0, settling.stray_orders()),
         ]
 
     def _dropped(self, settling: Settling | None) -> tuple[Dropped, ...]:
@@ -292,9 +311,14 @@ class StreamBuilder:
         if self._without_time:
             out.append(self._book.dropped_codes(NO_TIME, self._without_time))
         doubted = settling.doubted if settling else {}
-        for reason, why in ((SENTINEL_TIME, SENTINEL), (FAR_TIME, FAR)):
-            if doubted.get(why):
-                out.append(self._book.dropped_codes(reason, doubted[why]))
+        not_done = self._not_done + settling.called_off if settling else self._not_done
+        for reason, counts in (
+            (SENTINEL_TIME, doubted.get(SENTINEL)),
+            (FAR_TIME, doubted.get(FAR)),
+            (NOT_DONE, not_done),
+        ):
+            if counts:
+                out.append(self._book.dropped_codes(reason, counts))
         return tuple(sorted(out, key=lambda drop: (-drop.n_rows, drop.reason)))
 
 
@@ -312,6 +336,6 @@ def is_decision(frame: pd.DataFrame, mapping: SiteMapping) -> npt.NDArray[np.boo
     array of bool, shape (n_events,)
     """
     kind, item = frame["kind"].cat.codes.to_numpy(), frame["item"].cat.codes.to_numpy()
-    asked = np.zeros((len(EventKind), len(frame["item"].cat.categories)), dtype=bool)
-    asked[kind, item] = True
-    return decision_marks(kind, item, mapping, asked)
+    shares = OrderShares(len(frame["item"].cat.categories))
+    shares.add(kind, item, frame["patient_id"].cat.codes.to_numpy())
+    return decision_marks(kind, item, mapping, shares)

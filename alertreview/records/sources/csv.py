@@ -90,8 +90,9 @@ def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: Si
                 chunk["text"] = cells.texts(said)
         if "text" in part:
             chunk["text"] = _either(cells.texts(part["text"]), chunk.get("text"))
-        if "unit" in part:
-            chunk["unit"] = cells.texts(part["unit"])
+        for name in ("unit", "status", "order"):
+            if name in part:
+                chunk[name] = cells.texts(part[name])
         if "known_at" in part:
             chunk["known_at"] = cells.times(part["known_at"], mapping, file.name, columns["known_at"], first_row)
         named = {name: batch.column(name) for name in details}

@@ -176,6 +176,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iterator[pd.DataFrame]:
     extra = {"text": mapping.columns.text or "text_value", "unit": mapping.columns.unit}
     extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay, "end": mapping.columns.end}
+    extra |= {"status": mapping.columns.status, "order": mapping.columns.order}
     for path in paths:
         file = _open(path)
         names = file.schema_arrow.names
