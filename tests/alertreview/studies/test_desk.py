@@ -8,11 +8,12 @@ import pytest
 from alertreview.application import Application, open_application
 from alertreview.reports.documents import ReportFormat, render_report
 from alertreview.studies.models import PRESETS, Rubric, StudyPlan
+from alertreview.studies.studies import ANSWER_TEXTS
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.studies.make_report import blinded_report
 from core.vocabulary import Answer, CaseState, Role, StudyStatus
 
-RUBRIC = Rubric("Unusual?", {1: "Usual", 2: "Unusual", 3: "Relevant", 0: "Cannot"}, "As known at 08:00.")
+RUBRIC = Rubric("Unusual?", ANSWER_TEXTS | {Answer.CANNOT_JUDGE: "Cannot"}, "As known at 08:00.")
 
 
 @pytest.fixture

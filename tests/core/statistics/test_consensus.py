@@ -120,7 +120,7 @@ def test_the_adjudicator_replaces_the_majority_and_may_be_unable_to_judge():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: majority_label([[4]]), "Answer 4 does not exist"),
+        (lambda: majority_label([[len(Answer)]]), "Answer . does not exist"),
         (lambda: majority_label([1, 2]), "Answers have 1 dimensions"),
         (lambda: majority_label([[1]], ()), r"Positive answers \[\]"),
         (lambda: majority_label([[1]], (0, 3)), "leave no question"),

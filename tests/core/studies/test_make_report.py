@@ -16,7 +16,7 @@ from core.statistics.consensus import majority_label
 from core.studies.make_report import HIDDEN_IN_PANEL, blinded_report, hidden_count, study_report
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
-from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +205,7 @@ class TestThinInput:
         found = changed(study, votes=study.votes.assign(answer=0))
         assert found.n_votes == 0
         assert found.n_cannot_judge == len(study.votes)
-        assert any("Every judgment is 'cannot judge'" in w for w in found.warnings)
+        assert any(f"Every judgment is '{NO_VOTE_WORDS}'" in w for w in found.warnings)
         assert {c.state for c in found.primary.cases} == {CaseState.UNDETERMINED}
 
     def test_ties(self, study):
