@@ -6,9 +6,8 @@ from typing import Self
 
 from alertreview.access.accounts import AccountService
 from alertreview.access.audit_trail import AuditTrailService
-from alertreview.access.guard import SessionCaller
 from alertreview.access.passwords import Passwords
-from alertreview.access.sessions import SessionService
+from alertreview.access.sessions import SessionCaller, SessionService
 from alertreview.access.sign_in import SignIn
 from alertreview.access.site import SiteService
 from alertreview.alerts.alert_lists import AlertLists

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -139,6 +140,5 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of steps done and the total."""
 
 
-def now() -> datetime:
-    """Return the current time in UTC, aware: the clock of the application."""
-    return datetime.now(UTC)
+now: Clock = partial(datetime.now, UTC)
+"""The clock of the application: the current time in UTC."""

@@ -1,5 +1,6 @@
 """One unit of work: a transaction with the repositories in it; left without commit, nothing happened."""
 
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -8,7 +9,7 @@ from sqlalchemy.engine import Engine
 from core.errors import StoreError
 from db.audit import AuditTrail
 from db.cache import Caches
-from db.connection.failures import DRIVER_ERRORS, readable_errors
+from db.connection.failures import DRIVER_ERRORS, as_store_error
 from db.connection.writers import Writers
 from db.queries.reading import SEEN
 from db.queries.seals import UNSEALED
@@ -47,6 +48,25 @@ class UnitOfWork:
         Caches that readers share; a writer has none.
     """
 
+    # Made when first asked for: a unit of work needs few of them.
+    snapshots = cached_property(lambda self: Snapshots(self._connection, self._caches))
+    runs = cached_property(lambda self: Runs(self._connection, self._caches))
+    alerts = cached_property(lambda self: Alerts(self._connection, self._caches))
+    people = cached_property(lambda self: People(self._connection, self._caches))
+    studies = cached_property(lambda self: Studies(self._connection, self._caches))
+    cases = cached_property(lambda self: Cases(self._connection, self._caches))
+    slots = cached_property(lambda self: Slots(self._connection, self._caches))
+    drafts = cached_property(lambda self: Drafts(self._connection, self._caches))
+    judgments = cached_property(lambda self: Judgments(self._connection, self._caches))
+    adjudications = cached_property(lambda self: Adjudications(self._connection, self._caches))
+    signatures = cached_property(lambda self: Signatures(self._connection, self._caches))
+    triage = cached_property(lambda self: TriageBook(self._connection, self._caches))
+    saved_views = cached_property(lambda self: SavedViews(self._connection, self._caches))
+    accounts = cached_property(lambda self: Accounts(self._connection, self._caches))
+    sessions = cached_property(lambda self: Sessions(self._connection, self._caches))
+    units = cached_property(lambda self: Units(self._connection, self._caches))
+    audit = cached_property(lambda self: AuditTrail(self._connection, self._caches))
+
     def __init__(
         self,
         engine: Engine,
@@ -71,31 +91,16 @@ class UnitOfWork:
         except BaseException:
             connection.close()
             raise
-        self._connection, caches = connection, self._caches
-        self.snapshots = Snapshots(connection, caches)
-        self.runs = Runs(connection, caches)
-        self.alerts = Alerts(connection, caches)
-        self.people = People(connection, caches)
-        self.studies = Studies(connection, caches)
-        self.cases = Cases(connection, caches)
-        self.slots = Slots(connection, caches)
-        self.drafts = Drafts(connection, caches)
-        self.judgments = Judgments(connection, caches)
-        self.adjudications = Adjudications(connection, caches)
-        self.signatures = Signatures(connection, caches)
-        self.triage = TriageBook(connection, caches)
-        self.saved_views = SavedViews(connection, caches)
-        self.accounts = Accounts(connection, caches)
-        self.sessions = Sessions(connection, caches)
-        self.units = Units(connection, caches)
-        self.audit = AuditTrail(connection, caches)
+        self._connection = connection
 
     def __enter__(self) -> Self:
         if self._writers is not None:
             self._writers.begin()
         try:
-            with readable_errors():
-                self._begin()
+            self._begin()
+        except DRIVER_ERRORS as error:
+            self._end()
+            raise as_store_error(error) from None
         except BaseException:
             self._end()
             raise
@@ -105,12 +110,13 @@ class UnitOfWork:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            with readable_errors():
-                self._connection.close()
-                if isinstance(error, DRIVER_ERRORS):
-                    raise error
+            self._connection.close()
+        except DRIVER_ERRORS as failure:
+            raise as_store_error(failure) from None
         finally:
             self._end()
+        if isinstance(error, DRIVER_ERRORS):
+            raise as_store_error(error) from None
 
     def _end(self) -> None:
         if self._writers is not None:
@@ -126,6 +132,8 @@ class UnitOfWork:
         """
         if self._readonly:
             raise StoreError("A unit of work begun with read() keeps nothing; begin it with write().")
-        with readable_errors():
+        try:
             self.audit.seal_rest()
             self._connection.commit()
+        except DRIVER_ERRORS as error:
+            raise as_store_error(error) from None

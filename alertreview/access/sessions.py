@@ -7,9 +7,9 @@ from alertreview.access.passwords import new_token, secret_hash
 from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
-from core.vocabulary import PersonId, Role, SessionId, SignInSource
+from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource
 from db.database import Database
-from db.models import Person, SignInSession
+from db.models import Person, SignedInSession, SignInSession
 from db.unit_of_work import UnitOfWork
 
 IDLE = timedelta(minutes=15)
@@ -55,7 +55,7 @@ class SessionService:
         now = self._clock()
         with self._database.read() as uow:
             row = uow.sessions.by_hash(secret_hash(token)) if token else None
-            actor = None if row is None or not holds(row, now) else _actor(uow, row)
+            actor = _actor(uow, row) if row is not None and row.active and holds(row, now) else None
             demo = actor is None and is_demonstration(uow)
         if actor is not None and row is not None:
             if is_act and now - row.last_seen_at >= NOTED_EVERY:
@@ -125,6 +125,48 @@ class SessionService:
             logger.warning("the last act of session %d could not be noted", session_id)
 
 
+class SessionCaller:
+    """Whoever a token stands for, looked up again at every call; a `Caller` of `alertreview.rights`.
+
+    Parameters
+    ----------
+    sessions : SessionService
+        Knows who is signed in.
+    database : Database
+        Knows the units of alerts, cases and studies.
+    token : str or None
+        From the cookie of the browser.
+    """
+
+    def __init__(self, sessions: SessionService, database: Database, token: str | None) -> None:
+        self._sessions = sessions
+        self._database = database
+        self._token = token
+
+    def who(self) -> Actor:
+        """Return who acts, as the session says at this moment."""
+        return self._sessions.who(self._token)
+
+    def spend_confirmation(self, actor: Actor) -> None:
+        """Spend the fresh credentials of an actor for one act, or refuse."""
+        self._sessions.use_confirmation(actor)
+
+    def unit_of_alert(self, alert_id: AlertId) -> str:
+        """Return the unit of an alert."""
+        with self._database.read() as uow:
+            return uow.units.of_alert(alert_id)
+
+    def unit_of_case(self, case_id: CaseId) -> str | None:
+        """Return the unit of a case; None if there is no such case."""
+        with self._database.read() as uow:
+            return uow.units.of_case(case_id)
+
+    def units_of_study(self, slug: str) -> frozenset[str]:
+        """Return the units of a study's cases; empty if there is no such study."""
+        with self._database.read() as uow:
+            return uow.units.of_study(slug)
+
+
 def begin(uow: UnitOfWork, person: Person, source: SignInSource, browser: str, now: datetime) -> str:
     """Begin a session with its audit row inside a unit of work and return the token for the cookie."""
     token = new_token()
@@ -160,19 +202,15 @@ def readable(browser: str) -> str:
     return "".join(character for character in browser if character.isprintable())[:BROWSER_LENGTH]
 
 
-def _actor(uow: UnitOfWork, row: SignInSession) -> Actor | None:
-    person = uow.people.get(row.person_id)
-    account = uow.accounts.get(person.id)
-    if not person.active:
-        return None
+def _actor(uow: UnitOfWork, row: SignedInSession) -> Actor:
     return Actor(
-        person_id=person.id,
-        name=person.name,
-        role=person.role,
-        further_roles=person.roles - {person.role},
-        units=None if person.all_units else uow.units.of_person(person.id),
+        person_id=row.person_id,
+        name=row.name,
+        role=row.role,
+        further_roles=frozenset(map(Role, row.further_roles.split())) - {row.role},
+        units=None if row.all_units else uow.units.of_person(row.person_id),
         session_id=row.id,
         source=row.source,
         confirmed_at=row.confirmed_at,
-        login="" if account is None else account.login,
+        login=row.login or "",
     )

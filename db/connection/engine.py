@@ -18,16 +18,18 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from core.errors import DatabaseUnavailableError, SettingsError
+
+T = TypeVar("T")
 
 APPLICATION_ID = 0x416C5276
 """Marks an SQLite file as ours ("AlRv")."""
@@ -135,7 +137,10 @@ class Turns:
 class QueuedConnection(sqlite3.Connection):
     """A connection that passes the turn on as soon as its transaction has ended, however it ended."""
 
+    queue: Turns
+    """Turns of all connections to the same database."""
     turns: Turns | None = None
+    """The same, while this connection has the turn."""
     lasting: int | None = None
     """SQLite's number for waiting for the disk as this connection otherwise does; None before it was asked for."""
     waits: bool = True
@@ -145,8 +150,6 @@ class QueuedConnection(sqlite3.Connection):
 
     def wait_for_disk(self, wanted: bool) -> None:
         """Set whether the next commit waits for the disk."""
-        if wanted == self.waits:
-            return
         if self.lasting is None:
             self.lasting = int(self.execute("PRAGMA synchronous").fetchone()[0])
         self.execute(f"PRAGMA synchronous = {self.lasting if wanted else min(_NORMAL, self.lasting)}")
@@ -154,9 +157,8 @@ class QueuedConnection(sqlite3.Connection):
 
     def refuse_to_write(self, wanted: bool) -> None:
         """Set whether the next transaction is read-only."""
-        if wanted != self.reads_only:
-            self.execute(f"PRAGMA query_only = {int(wanted)}")
-            self.reads_only = wanted
+        self.execute(f"PRAGMA query_only = {int(wanted)}")
+        self.reads_only = wanted
 
     def commit(self) -> None:
         """Commit; a refused COMMIT leaves the transaction open, and the turn with it, until the rollback."""
@@ -179,8 +181,11 @@ class QueuedConnection(sqlite3.Connection):
 
     def end_turn(self) -> None:
         """Release the lock, and wait for the disk again from now on."""
-        self.give_turn()
-        self.wait_for_disk(True)
+        turns, self.turns = self.turns, None
+        if turns is not None:
+            turns.give()
+        if not self.waits:
+            self.wait_for_disk(True)
 
     def give_turn(self) -> None:
         """Release the lock, if this connection holds it."""
@@ -207,64 +212,71 @@ def open_engine(url: URL) -> Engine:
         max_overflow=40,
         pool_timeout=LOCK_WAIT_SECONDS,
         pool_pre_ping=not is_sqlite,
+        pool_reset_on_return=None,  # _end does it, and only where something is open
         connect_args={"timeout": 0, "check_same_thread": False, "factory": QueuedConnection}
         if is_sqlite
         else {"options": f"-c lock_timeout={LOCK_WAIT_SECONDS:.0f}s"},
     )
     if is_sqlite:
         turns = Turns()
-        sa.event.listen(engine, "connect", _prepare_sqlite)
-        sa.event.listen(engine, "begin", lambda connection: _begin_sqlite(connection, turns))
+        sa.event.listen(engine, "connect", lambda connection, _: _prepare_sqlite(connection, turns))
+        sa.event.listen(engine, "begin", _begin_sqlite)
     else:
         sa.event.listen(engine, "begin", _begin_postgresql)
     sa.event.listen(engine, "checkin", _end)
     return engine
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+def _prepare_sqlite(connection: QueuedConnection, turns: Turns) -> None:
     """Set up a new connection; the journal mode is touched only in a file that is ours."""
+    connection.queue = turns
     connection.isolation_level = None
-    poll(lambda: connection.execute("PRAGMA foreign_keys = ON"))
+    poll(connection.execute, "PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
     if connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
-        poll(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+        poll(connection.execute, "PRAGMA journal_mode = WAL").fetchone()
 
 
 def _end(connection: Any, _record: object) -> None:
     """Roll back what a refused COMMIT leaves open; in the pool it would hold the lock."""
+    if isinstance(connection, QueuedConnection) and connection.turns is None and not connection.in_transaction:
+        return
     if connection is not None:
         connection.rollback()
 
 
-def _begin_sqlite(connection: Connection, turns: Turns) -> None:
+def _begin_sqlite(connection: Connection) -> None:
     """Start as a reader (option ``readonly``) or as a writer that takes the lock at once."""
     driver: Any = connection.connection.dbapi_connection
     readonly = bool(connection.get_execution_options().get("readonly", False))
-    driver.refuse_to_write(readonly)
+    if readonly != driver.reads_only:
+        driver.refuse_to_write(readonly)
     if readonly:
         driver.execute("BEGIN")
         # The snapshot is taken at the first look, not at BEGIN: take it here, where waiting is provided for.
-        poll(lambda: driver.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
+        poll(driver.execute, "SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         return
-    if not turns.take(LOCK_WAIT_SECONDS):
+    if not driver.queue.take(LOCK_WAIT_SECONDS):
         raise _locked()
-    driver.turns = turns
+    driver.turns = driver.queue
     try:
-        driver.wait_for_disk(bool(connection.get_execution_options().get("lasting", True)))
-        poll(lambda: driver.execute("BEGIN IMMEDIATE"))
+        lasting = bool(connection.get_execution_options().get("lasting", True))
+        if lasting != driver.waits:
+            driver.wait_for_disk(lasting)
+        poll(driver.execute, "BEGIN IMMEDIATE")
     except BaseException:
         driver.give_turn()
         raise
 
 
-def poll(attempt: Any) -> Any:
+def poll(attempt: Callable[..., T], *given: object) -> T:
     """Retry until the database is no longer locked by somebody else.
 
     Parameters
     ----------
-    attempt : callable without arguments
-        Raises `sqlite3.OperationalError` with the code SQLITE_BUSY while the lock is held.
+    attempt : callable
+        Called with `given`; raises `sqlite3.OperationalError` with the code SQLITE_BUSY while the lock is held.
 
     Raises
     ------
@@ -274,7 +286,7 @@ def poll(attempt: Any) -> Any:
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:
-            return attempt()
+            return attempt(*given)
         except sqlite3.OperationalError as error:
             if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY:
                 raise

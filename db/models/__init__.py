@@ -17,7 +17,7 @@ from db.models.scoring import (
     TaskResult,
     TaskSummary,
 )
-from db.models.sessions import Account, SignInFlow, SignInSession, UnitScope
+from db.models.sessions import Account, SignedInSession, SignInFlow, SignInSession, UnitScope
 from db.models.signatures import ReportSignature
 from db.models.studies import (
     Assignment,
@@ -91,6 +91,7 @@ __all__ = [
     "SignInFlow",
     "SignInSession",
     "SignedAct",
+    "SignedInSession",
     "SignedNote",
     "Slot",
     "Study",

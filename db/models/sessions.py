@@ -4,7 +4,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from core.vocabulary import PersonId, SessionId, SignInSource
+from core.vocabulary import PersonId, Role, SessionId, SignInSource
 from db.models.base import UNSAVED, Column, Record, column
 
 
@@ -66,6 +66,18 @@ class SignInSession(Record):
     """Why it ended."""
     browser: Column[str]
     """What the browser says it is, shortened, so that a person recognises her sessions."""
+
+
+class SignedInSession(SignInSession):
+    """A session and the person behind it."""
+
+    name: str
+    role: Role
+    further_roles: str
+    active: bool
+    all_units: bool
+    login: str | None
+    """Name by which the source knows the person; None without an account."""
 
 
 class SignInFlow(Record):

@@ -5,10 +5,16 @@ from datetime import datetime
 from sqlalchemy import delete, update
 
 from core.vocabulary import PersonId, SessionId
-from db.models import SignInFlow, SignInSession
+from db.models import Account, Person, SignedInSession, SignInFlow, SignInSession
 from db.queries.reading import Repository, given, select_records
 
-_OF_TOKEN = select_records(SignInSession).where(SignInSession.token_hash == given("token_hash"))
+_OF_TOKEN = (
+    select_records(SignInSession)
+    .add_columns(Person.name, Person.role, Person.further_roles, Person.active, Person.all_units, Account.login)
+    .join(Person, Person.id == SignInSession.person_id)
+    .outerjoin(Account, Account.person_id == Person.id)
+    .where(SignInSession.token_hash == given("token_hash"))
+)
 _STILL_OPEN = SignInSession.ended_at.is_(None)
 
 
@@ -19,9 +25,9 @@ class Sessions(Repository):
         """Store a session and return its number."""
         return SessionId(self._insert(session))
 
-    def by_hash(self, token_hash: str) -> SignInSession | None:
-        """Return the session of a token, ended or not; None when there is none."""
-        return self._one(SignInSession, _OF_TOKEN, token_hash_=token_hash)
+    def by_hash(self, token_hash: str) -> SignedInSession | None:
+        """Return the session of a token with its person, ended or not; None when there is none."""
+        return self._one(SignedInSession, _OF_TOKEN, token_hash_=token_hash)
 
     def get(self, session_id: SessionId) -> SignInSession | None:
         """Return a session by number."""
