@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, time, timedelta
+from typing import cast
 from zoneinfo import ZoneInfo
 
 from alertreview.alerts.lines import Line, lines_after
@@ -33,24 +34,21 @@ def restriction_of(
         raise InvalidInputError(
             f"Scoring run {run.id} has no scorer '{filters.scorer}'; it has {', '.join(run.all_scorers)}."
         )
-    return AlertFilters(
-        scorer=filters.scorer,
-        within=filters.within,
+    restriction = AlertFilters(
         without=withheld_alerts(uow, run, filters.reader),
-        decision=filters.decision,
-        kind=filters.kind,
-        unit=filters.unit,
-        task_key=filters.task_key,
-        text=filters.text,
-        patient_id=filters.patient_id,
         since=_start(filters.first_day, zone),
         before=_start(filters.last_day + timedelta(days=1) if filters.last_day else None, zone),
-        include_cut_windows=filters.include_cut_windows,
         max_ranks=_last_ranks(uow, run, filters),
         min_ranks=_first_ranks(uow, run, filters),
         triage=filters.triage.states,
         now=now,
     )
+    as_they_are = {
+        field.name: getattr(filters, field.name)
+        for field in fields(filters)
+        if field.name in AlertFilters.__annotations__ and field.name not in restriction
+    }
+    return cast("AlertFilters", restriction | as_they_are)
 
 
 def withheld_alerts(uow: UnitOfWork, run: ScoringRun, reader: PersonId | None) -> list[AlertId]:

@@ -18,7 +18,7 @@ from alertreview.studies.models import StudyView
 from dashboard import texts
 from dashboard.charts.bars import alerts_by_unit
 from dashboard.components import cards, first_steps, links
-from dashboard.components.links import PAGE_DEFAULTS
+from dashboard.components.filters import PAGE_DEFAULTS
 from dashboard.components.studies.choice import study_to_read
 from dashboard.context import acting_id, acting_person, application, colours, is_phone
 

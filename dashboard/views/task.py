@@ -12,6 +12,7 @@ from core.vocabulary import Decision, TriageState
 from dashboard import texts
 from dashboard.charts.task import task_histogram
 from dashboard.components import cards, links
+from dashboard.components.filters import BUDGETS, PAGE_DEFAULTS, nearest_budget
 from dashboard.components.runs.drift import drift_card
 from dashboard.components.runs.shown_run import shown_run
 from dashboard.components.worklist.state import show
@@ -28,7 +29,7 @@ def page() -> None:
     filters = WorklistFilters(
         run_id=run.run_id,
         scorer=shown.scorer,
-        alerts_per_patient_day=links.nearest_budget(st.query_params.get("budget")),
+        alerts_per_patient_day=nearest_budget(st.query_params.get("budget")),
         reader=acting_id(),
     )
     choices = {choice.task_key: choice for choice in app.tasks.choices(run.run_id, filters.scorer)}
@@ -110,7 +111,7 @@ def _header(
             _chooser("Beside it", "other", other, {key: one for key, one in choices.items() if key != task.task_key})
         if st.button("Its alerts", key="task_worklist", icon=":material/format_list_numbered:"):
             listed = replace(
-                links.PAGE_DEFAULTS,
+                PAGE_DEFAULTS,
                 run_id=run.run_id,
                 scorer=filters.scorer,
                 task_key=task.task_key,
@@ -176,7 +177,7 @@ def _threshold(task: TaskView, filters: WorklistFilters) -> None:
 
             st.select_slider(
                 "Alert budget, alerts per patient-day",
-                links.BUDGETS,
+                BUDGETS,
                 key="task_budget",
                 on_change=changed,
                 format_func=lambda budget: f"{budget:g}",

@@ -13,6 +13,7 @@ from core.errors import NotFoundError, RefusedError
 from dashboard import texts
 from dashboard.components import cards, links
 from dashboard.components.alerts.triage_bar import draw_bar, draw_said, forget
+from dashboard.components.filters import FILTERS
 from dashboard.components.runs.shown_run import shown_run
 from dashboard.components.worklist.budget import budget_card
 from dashboard.components.worklist.bulk import bulk_bar, bulk_button
@@ -29,20 +30,7 @@ PAGE_SIZE = 13
 SHOWN = "worklist_shown"
 # Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
 SELECTED = "worklist_selected"
-FILTER_WORDS = {
-    "decision": ("the decision", "Show omissions and commissions"),
-    "kind": ("the kind", "Show all kinds"),
-    "unit": ("the unit", "Show all units"),
-    "task_key": ("the task", "Show all tasks"),
-    "text": ("the search", "Clear the search"),
-    "triage": ("the triage state", "Show any triage state"),
-    "first_day": ("the first day", "Show earlier days"),
-    "last_day": ("the last day", "Show later days"),
-    "lowest_score": ("the lowest score", "Show lower scores"),
-    "highest_score": ("the highest score", "Show higher scores"),
-    "patient_id": ("the patient", "Show all patients"),
-    "include_cut_windows": ("the switch for cut windows", "Show cut windows"),
-}
+FILTERS_BY_NAME = {one.name: one for one in FILTERS if one.hides}
 
 
 @dataclass(frozen=True)
@@ -358,10 +346,10 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
 
 def _empty(listing: Listing, found: WorklistPage) -> None:
     """Draw which filter hides how many, with a button that undoes it."""
-    hidden = {name: count for name, count in found.n_hidden_by_filter.items() if count and name in FILTER_WORDS}
+    hidden = {name: count for name, count in found.n_hidden_by_filter.items() if count and name in FILTERS_BY_NAME}
     higher = links.next_budget(listing.filters)
     sentence = " ".join(
-        f"Without {FILTER_WORDS[name][0]} {texts.plural(count, 'alert')} would be listed."
+        f"Without {FILTERS_BY_NAME[name].hides} {texts.plural(count, 'alert')} would be listed."
         for name, count in hidden.items()
     )
     with cards.empty_state(
@@ -372,7 +360,7 @@ def _empty(listing: Listing, found: WorklistPage) -> None:
         # Pressed inside the fragment, a button reruns the fragment alone; the filter row above must follow as well.
         for position, name in enumerate(hidden):
             kind: Literal["primary", "secondary"] = "primary" if position == 0 else "secondary"
-            if st.button(FILTER_WORDS[name][1], key=f"undo_{name}", type=kind):
+            if st.button(FILTERS_BY_NAME[name].undo, key=f"undo_{name}", type=kind):
                 apply(links.without(listing.filters, name), listing.choices, listing.latest_run)
                 st.rerun()
         if (

@@ -1,6 +1,6 @@
 """Turns restrictions on alerts into conditions that an index or the order of ranks can answer."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
@@ -9,11 +9,29 @@ from sqlalchemy.engine import Connection
 
 from core.vocabulary import AlertId, Decision, InstanceId, RunId, TriageState
 from db.models import Alert, AlertFilters, Instance, ScoringRun, Task, Triage
-from db.queries.alert_lists import of_scorer
 from db.queries.reading import SEEN, in_parts, run
 
 FEW_INSTANCES = 2_000
 """Up to so many instances of some days, their alerts are gathered; beyond, the list is walked by rank."""
+
+
+def of_scorer(run_id: RunId, scorer: str = "") -> ColumnElement[bool]:
+    """Restrict alerts to the lists of one scorer of a run; without a name to those of its first."""
+    if "\0" in scorer:
+        return false()  # no name holds it, and PostgreSQL would not even take the question
+    first = select(ScoringRun.scorer).where(ScoringRun.id == run_id).scalar_subquery()
+    return and_(Alert.run_id == run_id, Alert.scorer == (scorer or first))
+
+
+_CONDITIONS: dict[str, Callable[[Any, RunId], ColumnElement[bool]]] = {
+    "decision": lambda decision, _: Alert.decision == decision,
+    "kind": lambda kind, _: Alert.kind == kind,
+    "unit": lambda unit, _: Alert.unit == unit,
+    "patient_id": lambda patient, run_id: Alert.instance_id.in_(
+        _instances(run_id).where(Instance.patient_id == patient)
+    ),
+}
+"""Filters that one condition answers, from the value and the number of the run; nothing is asked for an empty value."""
 
 
 def matching(connection: Connection, run_id: RunId, filters: AlertFilters) -> Select[AlertId]:
@@ -30,19 +48,14 @@ def matching(connection: Connection, run_id: RunId, filters: AlertFilters) -> Se
     statement = select(Alert.id).where(of_scorer(run_id, filters.get("scorer", "")))
     if any("\0" in value for value in filters.values() if isinstance(value, str)):
         return statement.where(false())  # no name holds it, and PostgreSQL would not even take the question
-    if decision := filters.get("decision"):
-        statement = statement.where(Alert.decision == decision)
-    if kind := filters.get("kind"):
-        statement = statement.where(Alert.kind == kind)
-    if unit := filters.get("unit"):
-        statement = statement.where(Alert.unit == unit)
+    for name, condition in _CONDITIONS.items():
+        if value := filters.get(name):
+            statement = statement.where(condition(value, run_id))
     if (within := filters.get("within")) is not None:
         statement = statement.where(Alert.unit.in_(within))
     statement = statement.where(*_between_ranks(filters))
     if not filters.get("include_cut_windows", False):
         statement = statement.where(not_(and_(Alert.decision == Decision.OMISSION, Alert.window_cut)))
-    if patient_id := filters.get("patient_id"):
-        statement = statement.where(Alert.instance_id.in_(_instances(run_id).where(Instance.patient_id == patient_id)))
     if filters.get("since") or filters.get("before"):
         statement = statement.where(_in_days(connection, run_id, filters.get("since"), filters.get("before")))
     if filters.get("task_key") or filters.get("text"):

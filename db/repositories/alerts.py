@@ -12,10 +12,9 @@ from core.errors import NotFoundError
 from core.vocabulary import AlertId, Decision, InstanceId, RunId, TaskId, TriageState
 from db.cache import cached_of_run
 from db.models import Alert, AlertFilters, AlertPage, DecisionKey, Instance, ListedAlert, ScoringRun, Task
-from db.queries.alert_lists import of_scorer
 from db.queries.reading import Repository, given, in_parts, select_records
 from db.repositories.alert_cursors import cursor_of, day_cursor_of, read_cursor, read_day_cursor
-from db.repositories.alert_matching import matching, triaged
+from db.repositories.alert_matching import matching, of_scorer, triaged
 
 Scores: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Scores and scaled scores of the same alerts."""

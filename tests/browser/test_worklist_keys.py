@@ -65,7 +65,7 @@ def test_filters_stand_in_the_address_and_a_link_brings_them_back(visit: OpenVis
 def test_a_typed_name_reaches_neither_address_nor_history(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("worklist")
-    page.get_by_label("Part of a task's name").fill("Mrs Canary")
+    page.get_by_label("Search labs and drugs").fill("Mrs Canary")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No alert matches these filters")).to_be_visible()
     assert "Canary" not in page.url

@@ -15,6 +15,7 @@ from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import Decision
 from dashboard import texts
 from dashboard.components import links
+from dashboard.components.filters import BUDGETS, PAGE_DEFAULTS
 
 CHOICES = FilterChoices(("Medical ICU", "Neuro ICU"), (("lab:k", "Potassium"), ("med:hep", "Heparin, IV")))
 
@@ -103,7 +104,7 @@ filters = st.builds(
     unit=st.sampled_from(["", *CHOICES.units]),
     task_key=st.sampled_from(["", *(key for key, _ in CHOICES.tasks)]),
     text=st.sampled_from(["", "hep", "Potass"]),
-    alerts_per_patient_day=st.sampled_from(links.BUDGETS),
+    alerts_per_patient_day=st.sampled_from(BUDGETS),
     include_cut_windows=st.booleans(),
 )
 
@@ -115,14 +116,14 @@ def test_filters_survive_the_address(given_filters: WorklistFilters) -> None:
 
 
 def test_default_filters_leave_the_address_empty() -> None:
-    assert links.params_of(replace(links.PAGE_DEFAULTS, run_id=2), CHOICES, latest_run=2) == {}
-    assert links.params_of(replace(links.PAGE_DEFAULTS, run_id=1), CHOICES, latest_run=2) == {"run": "1"}
+    assert links.params_of(replace(PAGE_DEFAULTS, run_id=2), CHOICES, latest_run=2) == {}
+    assert links.params_of(replace(PAGE_DEFAULTS, run_id=1), CHOICES, latest_run=2) == {"run": "1"}
 
 
 def test_every_filter_but_the_patient_survives_the_address() -> None:
     choices = replace(CHOICES, days=(date(2026, 1, 1), date(2026, 12, 31)), scores=(0.304, 0.981))
     filters = replace(
-        links.PAGE_DEFAULTS,
+        PAGE_DEFAULTS,
         run_id=2,
         scorer="pair",
         triage=TriageChoice.SNOOZED,
@@ -144,7 +145,7 @@ def test_every_filter_but_the_patient_survives_the_address() -> None:
 def test_days_and_scores_that_the_run_does_not_have_are_not_filtered_by() -> None:
     choices = replace(CHOICES, days=(date(2026, 1, 1), date(2026, 12, 31)), scores=(0.3, 0.9))
     wild = {"from": "2025-12-31", "to": "soon", "least": "0.2", "most": "nan", "group": "x", "scorer": "magic"}
-    assert links.filters_from(wild, choices, 2, scorers=("softhad",)) == replace(links.PAGE_DEFAULTS, run_id=2)
+    assert links.filters_from(wild, choices, 2, scorers=("softhad",)) == replace(PAGE_DEFAULTS, run_id=2)
 
 
 @given(st.text(min_size=1, max_size=30))
@@ -156,7 +157,7 @@ def test_a_search_text_stands_in_the_address_only_when_it_is_part_of_a_tasks_nam
 
 def test_what_the_widgets_do_not_offer_is_not_filtered_by() -> None:
     wild = {"decision": "both", "kind": "x", "unit": "Elsewhere", "task": "lab:none", "budget": "nan", "cut": "yes"}
-    assert links.filters_from(wild, CHOICES, 2) == replace(links.PAGE_DEFAULTS, run_id=2)
+    assert links.filters_from(wild, CHOICES, 2) == replace(PAGE_DEFAULTS, run_id=2)
     assert links.filters_from({"budget": "0.3"}, CHOICES, 2).alerts_per_patient_day == 0.25
     assert links.filters_from({"budget": "many"}, CHOICES, 2).alerts_per_patient_day == 0.25
 

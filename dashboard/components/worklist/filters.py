@@ -1,72 +1,47 @@
 """The filter row of the worklist: widgets that always show what the address says, and write what they change to it."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
-from alertreview.alerts.triage_models import TriageChoice
-from core.kinds import Kind
-from core.vocabulary import Decision
-from dashboard.components.links import BUDGETS
-from dashboard.components.worklist.more import draw_more
+from dashboard.components.filters import BUDGETS, FILTERS, Widget
 from dashboard.components.worklist.state import apply, show
-from dashboard.texts import TRIAGE_CHOICES, shorten
 
-ALL = "All"
-DECISIONS = {ALL: None, "Omissions": Decision.OMISSION, "Commissions": Decision.COMMISSION}
-KINDS = {ALL: None, **{kind.words.items.capitalize(): kind for kind in Kind}}
+ROW = [one.widget for one in FILTERS if one.widget is not None and one.widget.in_row]
+MORE = [one.widget for one in FILTERS if one.widget is not None and not one.widget.in_row]
 
 
 def draw_filters(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
-    """Draw the filter row."""
-    show(
-        {
-            "f_decision": _key_of(DECISIONS, filters.decision),
-            "f_kind": _key_of(KINDS, filters.kind),
-            "f_unit": filters.unit,
-            "f_triage": filters.triage,
-            "f_find": filters.text,
-        }
-    )
+    """Draw the filter row; filters that are needed less often are behind its button "More"."""
+    with st.container(horizontal=True, vertical_alignment="top", key="filter-row"):
+        _draw(ROW, filters, choices, latest_run)
+        n_used = len({_drawn_by(at) for at, one in enumerate(FILTERS) if one.is_used(filters)} - {*ROW, None})
+        # Labels of the filters beside it stand above them; an empty one keeps the button on their line.
+        with st.container(gap=None, width="content"):
+            st.markdown("&nbsp;", width="content")
+            with st.popover(f"More ({n_used})" if n_used else "More", key="f_more", width="content"):
+                _draw(MORE, filters, choices, latest_run)
+
+
+def _drawn_by(at: int) -> Widget | None:
+    """Return the widget of a filter, which may be that of the one before."""
+    return FILTERS[at].widget or FILTERS[at - 1].widget
+
+
+def _draw(widgets: Sequence[Widget], filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
+    show({widget.key: widget.shown(filters, choices) for widget in widgets})
 
     def changed() -> None:
-        state = st.session_state
-        new = replace(
-            filters,
-            decision=DECISIONS[state.f_decision or ALL],
-            kind=KINDS[state.f_kind or ALL],
-            unit=state.f_unit or "",
-            triage=state.f_triage,
-            text=(state.f_find or "").strip(),
-        )
-        apply(new, choices, latest_run)
+        new: dict[str, Any] = {}
+        for widget in widgets:
+            new |= widget.taken(st.session_state.get(widget.key), choices)
+        apply(replace(filters, **new), choices, latest_run)
 
-    with st.container(horizontal=True, vertical_alignment="top", key="filter-row"):
-        st.segmented_control("Decision", list(DECISIONS), key="f_decision", on_change=changed, required=True)
-        st.segmented_control("Kind", list(KINDS), key="f_kind", on_change=changed, required=True)
-        units = ["", *choices.units]
-        st.selectbox(
-            "Unit",
-            units,
-            key="f_unit",
-            on_change=changed,
-            width=185,
-            format_func=lambda u: shorten(u, 40) or "All units",
-        )
-        st.selectbox(
-            "Triage",
-            list(TriageChoice),
-            key="f_triage",
-            on_change=changed,
-            width=160,
-            format_func=TRIAGE_CHOICES.__getitem__,
-        )
-        st.text_input(
-            "Part of a task's name", key="f_find", on_change=changed, placeholder="for example heparin", max_chars=60
-        )
-        draw_more(filters, choices, latest_run)
+    for widget in widgets:
+        widget.draw(widget.key, choices, changed)
 
 
 def draw_budget(filters: WorklistFilters, choices: FilterChoices, latest_run: int) -> None:
@@ -84,7 +59,3 @@ def draw_budget(filters: WorklistFilters, choices: FilterChoices, latest_run: in
         format_func=lambda budget: f"{budget:g}",
         help="Holds for omissions and for commissions, each: a mixed list would show almost no omissions at its top.",
     )
-
-
-def _key_of(words: Mapping[str, object], value: object) -> str:
-    return next(word for word, meaning in words.items() if meaning == value)

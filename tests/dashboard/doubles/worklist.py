@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from alertreview.alerts.filters import relaxed_one_by_one
 from alertreview.alerts.models import (
     AlertDetail,
     Comparison,
@@ -81,10 +82,8 @@ class FakeWorklist(Service):
         more = start + limit < len(kept)
         hidden = {}
         if not rows:
-            blanks = {"decision": None, "kind": None, "unit": "", "task_key": "", "text": "", "patient_id": ""}
-            for name, blank in (blanks | {"triage": TriageChoice.ANY}).items():
-                if getattr(filters, name) != blank:
-                    hidden[name] = len(self.app.within(replace(filters, **{name: blank})))
+            for name, relaxed in relaxed_one_by_one(filters):
+                hidden[name] = len(self.app.within(relaxed))
         return WorklistPage(
             rows=rows,
             next_cursor=str(start + limit) if more else None,

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import DatabaseUnavailableError
 from core.vocabulary import TriageState
-from dashboard.components.links import PAGE_DEFAULTS
+from dashboard.components.filters import PAGE_DEFAULTS
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 
