@@ -163,7 +163,7 @@ def patient_cell(row: AlertRow) -> str:
     return ", ".join(part for part in (shorten(row.patient_id, 24), about) if part)
 
 
-def standing(where: TriageStatus) -> str:
+def triage_status(where: TriageStatus) -> str:
     """Where a decision stands: New, Dismissed, Snoozed to 30 Nov 08:00; a snooze that is over says so."""
     if where.state is TriageState.SNOOZED and where.snoozed_until is not None:
         return f"Snoozed to {short_time(where.snoozed_until)}"

@@ -6,11 +6,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from alertreview.alerts.explanations import Explanations, Past
-from alertreview.alerts.filters import ranks_at_budget, restriction_of
+from alertreview.alerts.filters import ranks_at_budget, refuse_withheld, restriction_of
 from alertreview.alerts.lines import decision_of, find_run, lines_in_words, members_of
 from alertreview.alerts.models import Timeline, WorklistFilters, WorklistLine
 from alertreview.alerts.triage import MOST_AT_ONCE
-from alertreview.alerts.withheld import refuse_withheld
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport
@@ -141,8 +140,8 @@ class AlertLists(Service):
                     f"These filters leave more than {MOST_AT_ONCE:,} alerts. Narrow them for a common act."
                 )
             keys = {row.id: decision_of(row) for row in page.rows}
-            standing = uow.triage.standing(list(keys.values()))
-            return {alert_id: standing[key].version if key in standing else 0 for alert_id, key in keys.items()}
+            status = uow.triage.status(list(keys.values()))
+            return {alert_id: status[key].version if key in status else 0 for alert_id, key in keys.items()}
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def line(self, alert_id: AlertId, filters: WorklistFilters) -> WorklistLine:

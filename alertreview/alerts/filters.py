@@ -1,4 +1,4 @@
-"""Translates the worklist's filters into restrictions for the database."""
+"""Which alerts somebody is shown: the worklist's filters, and decisions withheld until they are judged blindly."""
 
 import math
 from collections.abc import Iterator
@@ -9,13 +9,18 @@ from zoneinfo import ZoneInfo
 
 from alertreview.alerts.lines import Line, lines_after
 from alertreview.alerts.models import WorklistFilters
-from alertreview.alerts.triage_models import Grouping, ListOrder
-from core.errors import InvalidInputError
+from alertreview.alerts.triage_models import STATES_SHOWN, Grouping, ListOrder
+from alertreview.settings import Clock
+from core.errors import InvalidInputError, RefusedError
 from core.vocabulary import AlertId, Decision, PersonId, TriageState
 from db.cache import Cache
-from db.models import AlertFilters, ScoringRun
+from db.database import Database
+from db.models import AlertFilters, ListedAlert, ScoringRun
 from db.unit_of_work import UnitOfWork
 
+JUDGE_FIRST = (
+    "You have still to judge this decision in a study, without knowing its score. The alert opens once you have."
+)
 NO_FILTERS = frozenset({"run_id", "scorer", "within", "reader", "grouping", "order"})
 """Fields that choose what the list is and how it looks, not which alerts of it are shown."""
 
@@ -40,7 +45,7 @@ def restriction_of(
         before=_start(filters.last_day + timedelta(days=1) if filters.last_day else None, zone),
         max_ranks=_last_ranks(uow, run, filters),
         min_ranks=_first_ranks(uow, run, filters),
-        triage=filters.triage.states,
+        triage=STATES_SHOWN[filters.triage],
         now=now,
     )
     as_they_are = {
@@ -58,6 +63,44 @@ def withheld_alerts(uow: UnitOfWork, run: ScoringRun, reader: PersonId | None) -
     """
     awaited = uow.cases.awaited_of(reader) if reader is not None else set()
     return uow.alerts.cached_of_decisions(run, awaited) if awaited else []
+
+
+def refuse_withheld(uow: UnitOfWork, alert: ListedAlert, person_id: PersonId | None) -> None:
+    """Refuse an alert to a reader who has still to judge its decision; None is nobody's reader.
+
+    Raises
+    ------
+    RefusedError
+        It says what to do first.
+    """
+    if person_id is not None and uow.cases.awaits_judgment_of(person_id, alert.key):
+        raise RefusedError(JUDGE_FIRST)
+
+
+def show_score(database: Database, clock: Clock, person_id: PersonId, alert_id: AlertId) -> bool:
+    """Return whether an alert may show score and votes, and if so remember that the person saw them.
+
+    Not to a reader who has still to judge the decision blindly. To everybody else it may, and a later judgment of the
+    same decision carries the mark.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such alert.
+    """
+    with database.read() as uow:
+        decision = uow.alerts.keys([alert_id])[alert_id]
+        if uow.cases.awaits_judgment_of(person_id, decision):
+            return False
+        was_seen = uow.cases.score_of_decision_was_seen(person_id, decision)
+    if not was_seen:
+        with database.write() as uow:
+            # Checked again inside the transaction: the reader's case may have come up meanwhile.
+            if uow.cases.awaits_judgment_of(person_id, decision):
+                return False
+            uow.cases.note_score_seen(person_id, decision, clock())
+            uow.commit()
+    return True
 
 
 def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, WorklistFilters]]:

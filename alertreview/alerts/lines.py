@@ -1,4 +1,4 @@
-"""Lines of the worklist: alerts that belong together stand as one, at the place of the first of them."""
+"""Lines of the worklist: alerts that belong together are one, at the place of the first of them, and in words."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -6,12 +6,11 @@ from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from alertreview.alerts.models import AlertRow, WorklistLine
-from alertreview.alerts.triage import standing_of
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageStatus
-from alertreview.alerts.words import headline, line_words
 from core.errors import NotFoundError
-from core.vocabulary import RunId
-from db.models import AlertFilters, DecisionKey, ListedAlert, ScoringRun
+from core.kinds import Kind
+from core.vocabulary import Decision, RunId, TriageState
+from db.models import AlertFilters, DecisionKey, ListedAlert, ScoringRun, Triage
 from db.queries.reading import in_parts
 from db.repositories.alert_cursors import cursor_of, day_cursor_of
 from db.unit_of_work import UnitOfWork
@@ -172,17 +171,30 @@ def lines_in_words(
     uow: UnitOfWork, found: Sequence[Line], grouping: Grouping, zone: ZoneInfo, now: datetime
 ) -> tuple[WorklistLine, ...]:
     """Bring lines into the words of the screen, with where their decisions stand."""
-    standing = uow.triage.standing([decision_of(record) for line in found for record in line])
+    status = uow.triage.status([decision_of(record) for line in found for record in line])
     lines = []
     for line in found:
         rows = tuple(
-            _alert_row(record, zone, standing_of(standing.get(decision_of(record)), now, zone)) for record in line
+            _alert_row(record, zone, triage_status(status.get(decision_of(record)), now, zone)) for record in line
         )
         lines.append(WorklistLine(rows, line_words(rows, grouping)))
     return tuple(lines)
 
 
-def _alert_row(record: ListedAlert, zone: ZoneInfo, standing: TriageStatus) -> AlertRow:
+def triage_status(row: Triage | None, now: datetime, zone: ZoneInfo) -> TriageStatus:
+    """Return the triage status of a decision at a moment: a snooze that is over counts as "new"."""
+    if row is None:
+        return TriageStatus()
+    until = row.snoozed_until
+    over = row.state is TriageState.SNOOZED and until is not None and until <= now
+    return TriageStatus(
+        state=TriageState.NEW if over else row.state,
+        version=row.version,
+        snoozed_until=until.astimezone(zone) if until else None,
+    )
+
+
+def _alert_row(record: ListedAlert, zone: ZoneInfo, triage: TriageStatus) -> AlertRow:
     return AlertRow(
         alert_id=record.id,
         rank=record.rank,
@@ -202,5 +214,43 @@ def _alert_row(record: ListedAlert, zone: ZoneInfo, standing: TriageStatus) -> A
         scorer=record.scorer,
         order_group=record.order_group,
         window_cut=record.window_cut,
-        standing=standing,
+        triage=triage,
     )
+
+
+def headline(task_name: str, kind: Kind, decision: Decision) -> str:
+    """Say it as in a list.
+
+    Examples
+    --------
+    >>> headline("Troponin I", Kind.LAB_ORDER, Decision.OMISSION)
+    'Troponin I not ordered'
+    """
+    return f"{task_name} {'not ' if decision is Decision.OMISSION else ''}{kind.words.done}"
+
+
+def sentence(task_name: str, kind: Kind, decision: Decision) -> str:
+    """Say it in the past tense, as a reader is asked about it.
+
+    Examples
+    --------
+    >>> sentence("Heparin", Kind.MEDICATION, Decision.COMMISSION)
+    'Heparin was given'
+    """
+    return f"{task_name} was {'not ' if decision is Decision.OMISSION else ''}{kind.words.done}"
+
+
+def line_words(members: Sequence[AlertRow], grouping: Grouping) -> str:
+    """Say a line of the worklist: the decision alone, or what its members have in common and how many they are."""
+    first, n = members[0], len(members)
+    if n == 1:
+        return first.decision_words
+    if grouping is Grouping.EPISODE:
+        return f"{first.decision_words}, {n} days"
+    if grouping is Grouping.PATIENT_DAY:
+        return f"{first.decision_words} and {n - 1} more"
+    kinds = {member.kind for member in members}
+    things = first.kind.words.items if len(kinds) == 1 else "decisions"
+    verb = first.kind.words.done if len(kinds) == 1 else "taken"
+    negation = "not " if first.decision is Decision.OMISSION else ""
+    return f"{first.order_group}: {n} {things} {negation}{verb}"

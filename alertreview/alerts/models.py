@@ -81,8 +81,8 @@ class AlertRow:
     """Tasks that are ordered together, such as the labs of one panel; empty for a task that is alone."""
     window_cut: bool = False
     """The decision window was cut short by discharge, death or the end of the data."""
-    standing: TriageStatus = field(default_factory=TriageStatus)
-    """Where the decision stands in the ward's triage."""
+    triage: TriageStatus = field(default_factory=TriageStatus)
+    """Of the decision, whatever the run."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from alertreview.alerts.triage_models import NoteEntry, TriageDone, TriageEntry, TriageStatus, TriageStory
-from alertreview.alerts.withheld import refuse_withheld
+from alertreview.alerts.filters import refuse_withheld
+from alertreview.alerts.lines import triage_status
+from alertreview.alerts.triage_models import NoteEntry, TriageDone, TriageEntry, TriageStory
 from alertreview.rights import Action, Service, requires
 from core.errors import ConflictError, InvalidInputError, RefusedError, StoreError
 from core.vocabulary import AlertId, PersonId, TriageState
@@ -37,19 +38,6 @@ class Wanted:
     snoozed_until: datetime | None
 
 
-def standing_of(row: Triage | None, now: datetime, zone: ZoneInfo) -> TriageStatus:
-    """Say where a decision stands at a moment: a snooze that is over stands at "new"."""
-    if row is None:
-        return TriageStatus()
-    until = row.snoozed_until
-    over = row.state is TriageState.SNOOZED and until is not None and until <= now
-    return TriageStatus(
-        state=TriageState.NEW if over else row.state,
-        version=row.version,
-        snoozed_until=until.astimezone(zone) if until else None,
-    )
-
-
 class TriageService(Service):
     """Moves alerts between triage states, and keeps what was said about them.
 
@@ -74,7 +62,7 @@ class TriageService(Service):
         person_id : int
             Who acts.
         targets : mapping of int to int
-            Alert -> version of its standing that was on the screen; alerts that stand at the state already are left
+            Alert -> version of its status that was on the screen; alerts that stand at the state already are left
             alone.
         state : TriageState
             "New" opens again what was closed.
@@ -186,9 +174,9 @@ class TriageService(Service):
             if person_id is not None:
                 refuse_withheld(uow, uow.alerts.get(alert_id), person_id)
             zone = ZoneInfo(uow.triage.site_timezone(key))
-            standing = standing_of(uow.triage.standing([key]).get(key), self._clock(), zone)
+            status = triage_status(uow.triage.status([key]).get(key), self._clock(), zone)
             return TriageStory(
-                standing=standing,
+                status=status,
                 acts=tuple(_entry(act, zone) for act in uow.triage.history(key)),
                 notes=tuple(
                     NoteEntry(note.person_name, note.written_at.astimezone(zone), note.text)
@@ -237,18 +225,18 @@ def _acts(
     uow: UnitOfWork, targets: Mapping[AlertId, int], wanted: Wanted, person_id: PersonId, form_key: str, now: datetime
 ) -> list[TriageAct]:
     keys = uow.alerts.keys(list(targets))
-    standing = uow.triage.standing(list(keys.values()))
+    status = uow.triage.status(list(keys.values()))
     changed = [
         keys[alert_id]
         for alert_id, version_seen in targets.items()
-        if (row := standing.get(keys[alert_id])) and row.version != version_seen
+        if (row := status.get(keys[alert_id])) and row.version != version_seen
     ]
     if changed:
         raise ConflictError(_changed_words(uow, changed, len(targets)))
     acts = [
-        _act(key, standing.get(key), wanted, person_id, form_key, now)
+        _act(key, status.get(key), wanted, person_id, form_key, now)
         for key in dict.fromkeys(keys.values())
-        if _moves(standing.get(key), wanted.state)
+        if _moves(status.get(key), wanted.state)
     ]
     if not acts:
         subject = "It is" if len(targets) == 1 else "All are"
@@ -279,10 +267,10 @@ def _act(
 
 def _undoing(uow: UnitOfWork, done: Sequence[SignedAct], form_key: str, now: datetime) -> list[TriageAct]:
     """Make the acts that lead back to where the decisions stood, for those that nobody has moved on since."""
-    standing = uow.triage.standing([act.key for act in done])
+    status = uow.triage.status([act.key for act in done])
     acts = []
     for act in done:
-        row = standing[act.key]
+        row = status[act.key]
         if row.version != act.version:
             continue
         earlier = uow.triage.history(act.key) if act.version > 1 else []

@@ -1,5 +1,6 @@
 """What pages read of triage, notes and saved views: frozen answers in the words of the screen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -22,14 +23,13 @@ class TriageChoice(StrEnum):
     DISMISSED = "dismissed"
     SNOOZED = "snoozed"
 
-    @property
-    def states(self) -> frozenset[TriageState]:
-        """The states that are shown."""
-        if self is TriageChoice.ANY:
-            return frozenset(TriageState)
-        if self is TriageChoice.OPEN:
-            return frozenset({TriageState.NEW, TriageState.IN_REVIEW})
-        return frozenset({TriageState(self.value)})
+
+STATES_SHOWN: Mapping[TriageChoice, frozenset[TriageState]] = {
+    TriageChoice.ANY: frozenset(TriageState),
+    TriageChoice.OPEN: frozenset({TriageState.NEW, TriageState.IN_REVIEW}),
+    **{TriageChoice(state.value): frozenset({state}) for state in TriageState},
+}
+"""Triage states that a choice shows."""
 
 
 class Grouping(StrEnum):
@@ -55,10 +55,10 @@ class ListOrder(StrEnum):
 
 @dataclass(frozen=True)
 class TriageStatus:
-    """Where a decision stands in the ward's triage."""
+    """Triage status of a decision."""
 
     state: TriageState = TriageState.NEW
-    """A snooze that is over stands at "new"."""
+    """A snooze that is over counts as "new"."""
     version: int = 0
     """0 while nobody has touched it; passed back with an act."""
     snoozed_until: datetime | None = None
@@ -107,7 +107,7 @@ class NoteEntry:
 class TriageStory:
     """Everything the ward has done with and said about a decision."""
 
-    standing: TriageStatus
+    status: TriageStatus
     acts: tuple[TriageEntry, ...]
     """Newest first."""
     notes: tuple[NoteEntry, ...]

@@ -7,12 +7,11 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from alertreview.alerts.explanations import Explanations, Past
-from alertreview.alerts.filters import WorklistPages, relaxed_one_by_one, restriction_of
+from alertreview.alerts.filters import JUDGE_FIRST, WorklistPages, relaxed_one_by_one, restriction_of, show_score
 from alertreview.alerts.lines import find_run, lines_in_words
 from alertreview.alerts.models import AlertDetail, FilterChoices, WorklistFilters, WorklistPage
 from alertreview.alerts.preview_model import AlertPreview
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
-from alertreview.alerts.withheld import JUDGE_FIRST, show_score
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram, RunView
 from alertreview.settings import Clock
@@ -161,7 +160,7 @@ class Worklist(Service):
             restriction = restriction_of(uow, run, listed, zone, now)
             previous, following = uow.alerts.neighbours(record, **restriction)
             end = self._end_without_withheld(run, listed, restriction)
-            row = lines_in_words(uow, [(record,)], Grouping.ALERT, zone, now)[0].first
+            row = lines_in_words(uow, [(record,)], Grouping.ALERT, zone, now)[0].members[0]
         explanation = self._explanations.explain(snapshot.content_hash, record, past)
         return AlertDetail(
             row=row,

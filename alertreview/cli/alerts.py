@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from alertreview.alerts.lines import headline
 from alertreview.alerts.models import AlertRow, WorklistFilters
-from alertreview.alerts.words import headline
 from alertreview.cli.tables import aligned, as_text
 from core.kinds import Kind
 from core.vocabulary import Decision

@@ -45,12 +45,12 @@ def save(database: Database, now: datetime, form: JudgmentForm, given: AnswerInp
     check_comment(given.comment)
     check_comment(given.reason)
     with database.write(case_id=form.case_id) as uow:
-        standing = standing_of(uow, form)
-        already_saved = was_saved(standing, form.case_id, form.person_id)
+        state = form_state(uow, form)
+        already_saved = was_saved(state, form.case_id, form.person_id)
         if not already_saved:
             # Before the row of the audit trail: from that on all readers wait for this one.
             uow.drafts.drop(form.case_id, form.person_id)
-            append_judgment(uow, now, form, given, standing)
+            append_judgment(uow, now, form, given, state)
             uow.commit()
     return _read_back(database, form, already_saved=already_saved)
 
@@ -58,11 +58,11 @@ def save(database: Database, now: datetime, form: JudgmentForm, given: AnswerInp
 def take_back(database: Database, now: datetime, form: JudgmentForm) -> None:
     """Take the current version back; see `alertreview.review.review.ReviewService.undo` for the rules."""
     with database.write(case_id=form.case_id) as uow:
-        standing = standing_of(uow, form)
-        if was_saved(standing, form.case_id, form.person_id):
+        state = form_state(uow, form)
+        if was_saved(state, form.case_id, form.person_id):
             return
-        terms = require_judgeable(standing, form.slug, form.case_id)
-        current = standing.current
+        terms = require_judgeable(state, form.slug, form.case_id)
+        current = state.current
         require_seen(current, form.case_id, form.version_seen)
         if current is None or current.answer is None:
             raise RefusedError(f"There is no saved answer of case {form.case_id} to take back.")
@@ -84,16 +84,14 @@ def take_back(database: Database, now: datetime, form: JudgmentForm) -> None:
         uow.commit()
 
 
-def standing_of(uow: UnitOfWork, form: JudgmentForm) -> FormState:
+def form_state(uow: UnitOfWork, form: JudgmentForm) -> FormState:
     """Look at everything that decides about a form, in the unit of work that saves it."""
     if not form.form_key:
         raise InvalidInputError("The form has no key. Reload the case.")
-    return uow.judgments.standing(form.slug, form.person_id, form.case_id, form.form_key)
+    return uow.judgments.form_state(form.slug, form.person_id, form.case_id, form.form_key)
 
 
-def append_judgment(
-    uow: UnitOfWork, now: datetime, form: JudgmentForm, given: AnswerInput, standing: FormState
-) -> None:
+def append_judgment(uow: UnitOfWork, now: datetime, form: JudgmentForm, given: AnswerInput, state: FormState) -> None:
     """Append a judgment in a unit of work of the caller's, by the same rules as `save`.
 
     Parameters
@@ -106,11 +104,11 @@ def append_judgment(
         Not saved before.
     given : Given
         With an answer.
-    standing : FormStanding
-        Of the form, from `standing_of` in the same unit of work.
+    state : FormState
+        Of the form, from `form_state` in the same unit of work.
     """
-    terms = require_judgeable(standing, form.slug, form.case_id)
-    current = standing.current
+    terms = require_judgeable(state, form.slug, form.case_id)
+    current = state.current
     require_seen(current, form.case_id, form.version_seen)
     if current is not None and current.answer is not None and not given.reason.strip():
         raise RefusedError("This case has a saved answer. Say why it changes, then save.")
@@ -125,7 +123,7 @@ def append_judgment(
         form_key=form.form_key,
         judged_at=now,
         active_seconds=given.active_seconds,
-        saw_score_before=standing.score_was_seen,
+        saw_score_before=state.score_was_seen,
         rubric_version=terms.rubric_version,
     )
     _keep(uow, form.slug, new, current, "judgment saved")
@@ -232,17 +230,17 @@ def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[O
         for vote in votes:
             form_key = f"outside-{study.id}-{vote.case_id}-{vote.person_id}"
             form = JudgmentForm(slug, vote.person_id, vote.case_id, 0, form_key)
-            standing = standing_of(uow, form)
-            if was_saved(standing, vote.case_id, vote.person_id):
+            state = form_state(uow, form)
+            if was_saved(state, vote.case_id, vote.person_id):
                 continue
-            terms = require_judgeable(standing, slug, vote.case_id)
+            terms = require_judgeable(state, slug, vote.case_id)
             until = now + timedelta(hours=terms.hold_hours)
             if not uow.slots.hold(terms.study_id, vote.case_id, vote.person_id, now=now, until=until):
                 raise RefusedError(
                     f"Case {vote.case_id} of study '{slug}' has no slot left for person {vote.person_id}."
                 )
             given = AnswerInput(vote.answer, vote.certainty, vote.comment, vote.reason, vote.active_seconds)
-            append_judgment(uow, now, form, given, standing)
+            append_judgment(uow, now, form, given, state)
             n_new += 1
         uow.commit()
     return n_new

@@ -13,8 +13,8 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from zoneinfo import ZoneInfo
 
+from alertreview.alerts.lines import sentence
 from alertreview.alerts.patient import PatientViews
-from alertreview.alerts.words import sentence
 from alertreview.review.models import BlindedCase, DraftView, JudgmentRow, QueueView
 from core.errors import StoreError
 from core.vocabulary import CaseId, PersonId, SlotState

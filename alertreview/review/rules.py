@@ -51,7 +51,7 @@ def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: CaseId) -> None:
         raise no_case(study.slug, case_id)
 
 
-def require_judgeable(standing: FormState, slug: str, case_id: CaseId) -> ReadingTerms:
+def require_judgeable(state: FormState, slug: str, case_id: CaseId) -> ReadingTerms:
     """Return the reader's terms, if the reader may judge a case of a study now.
 
     Raises
@@ -61,11 +61,11 @@ def require_judgeable(standing: FormState, slug: str, case_id: CaseId) -> Readin
     RefusedError
         If the person is no active reader of the study, or it is not open.
     """
-    if not standing.has_study:
+    if not state.has_study:
         raise NotFoundError(no_study(slug))
-    terms = require_active(standing.terms, slug)
+    terms = require_active(state.terms, slug)
     require_open(terms)
-    if not standing.has_case:
+    if not state.has_case:
         raise no_case(slug, case_id)
     return terms
 
@@ -86,7 +86,7 @@ def require_seen(current: Judgment | None, case_id: CaseId, version_seen: int) -
         )
 
 
-def was_saved(standing: FormState, case_id: CaseId, person_id: PersonId) -> bool:
+def was_saved(state: FormState, case_id: CaseId, person_id: PersonId) -> bool:
     """Return whether a form was saved before.
 
     Raises
@@ -94,9 +94,9 @@ def was_saved(standing: FormState, case_id: CaseId, person_id: PersonId) -> bool
     ConflictError
         If it was saved, as another case's or reader's.
     """
-    if standing.saved_for is None:
+    if state.saved_for is None:
         return False
-    if standing.saved_for != (case_id, person_id):
+    if state.saved_for != (case_id, person_id):
         raise ConflictError("This form belongs to another case or reader. Reload the case and answer it again.")
     return True
 

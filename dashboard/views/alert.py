@@ -46,10 +46,10 @@ def page() -> None:
         return
     row = detail.row
     with st.container(gap="xsmall"):
-        _bar(detail, app.site.simulated)
+        _bar(detail, detail.run.simulated)
         _title(detail)
         _triage(detail, me)
-        asks = is_asking({row.alert_id: row.standing.version}, name=BAR)
+        asks = is_asking({row.alert_id: row.triage.version}, name=BAR)
         draw_panels(row.alert_id, me, keys=not asks, go_to=_open)
     cards.words_first()
     name = f"alert-{alert_id}"
@@ -146,11 +146,11 @@ def _title(detail: AlertDetail) -> None:
 def _triage(detail: AlertDetail, me: Acting) -> None:
     """Draw where the decision stands and what can be done about it."""
     row = detail.row
-    state = row.standing.state
+    state = row.triage.state
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alert-triage"):
-        st.badge(texts.standing(row.standing), icon=texts.TRIAGE_ICONS[state], color=texts.TRIAGE_COLOURS[state])
+        st.badge(texts.triage_status(row.triage), icon=texts.TRIAGE_ICONS[state], color=texts.TRIAGE_COLOURS[state])
         with st.container(gap="xsmall", width="content"):
-            draw_bar({row.alert_id: row.standing.version}, state, me, name=BAR)
+            draw_bar({row.alert_id: row.triage.version}, state, me, name=BAR)
     draw_said()
 
 

@@ -224,8 +224,8 @@ def _frame(lines: tuple[WorklistLine, ...], first: int) -> pd.DataFrame:
 
 
 def _standing(line: WorklistLine) -> str:
-    states = {member.standing.state for member in line.members}
-    return texts.standing(line.first.standing) if len(states) == 1 else "Several states"
+    states = {member.triage.state for member in line.members}
+    return texts.triage_status(line.first.triage) if len(states) == 1 else "Several states"
 
 
 def _clicked() -> None:
@@ -334,8 +334,8 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
         lambda alert: listing.address(replace(at, alert=alert)),
         _open,
         lambda: draw_bar(
-            {member.alert_id: member.standing.version for member in line.members},
-            row.standing.state,
+            {member.alert_id: member.triage.version for member in line.members},
+            row.triage.state,
             me,
             name="preview",
             then=_after_triage,

@@ -63,7 +63,7 @@ def _with_reader(query: Query) -> Query:
 
 
 @cache
-def form_state() -> Query:
+def state_of_form() -> Query:
     """Everything that decides about a form (``slug_``, ``person_id_``, ``case_id_``, ``form_key_``): always one row.
 
     The terms of the reader, whether the study has the case, case and reader of what the form was saved as, whether the

@@ -7,7 +7,7 @@ from db.models import CastVote, FormState, Judgment, ReadingTerms, SavedForm, St
 from db.models.base import make_records
 from db.queries.reading import Repository, given, select_records
 from db.queries.slots import is_current
-from db.queries.votes import form_state, saved_form
+from db.queries.votes import saved_form, state_of_form
 
 _OF_READER = (
     select_records(Judgment)
@@ -42,10 +42,10 @@ class Judgments(Repository):
         """Append a version; the database refuses a number or form key that is taken."""
         self._insert(judgment)
 
-    def standing(self, slug: str, person_id: PersonId, case_id: CaseId, form_key: str) -> FormState:
+    def form_state(self, slug: str, person_id: PersonId, case_id: CaseId, form_key: str) -> FormState:
         """Return what decides about a form that somebody sends for a case of a study."""
         values = {"slug_": slug, "person_id_": person_id, "case_id_": case_id, "form_key_": form_key}
-        row = self._run(form_state(), **values).one()
+        row = self._run(state_of_form(), **values).one()
         n_terms = len(ReadingTerms._fields)
         terms, (found_case, saved_case, saved_reviewer, seen_by, *version) = row[:n_terms], row[n_terms:]
         current = make_records(Judgment, Judgment.__fields__, [version] if version[0] is not None else [])

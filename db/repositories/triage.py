@@ -45,7 +45,7 @@ _NOTES = (
 class TriageBook(Repository):
     """Triage and notes."""
 
-    def standing(self, keys: Collection[DecisionKey]) -> dict[DecisionKey, Triage]:
+    def status(self, keys: Collection[DecisionKey]) -> dict[DecisionKey, Triage]:
         """Return where decisions stand; those that nobody has touched are not in it."""
         wanted = set(keys)
         return {

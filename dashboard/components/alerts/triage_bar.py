@@ -20,7 +20,7 @@ _SAID = "triage_said"
 _REASON = "triage_reason"
 
 Targets = Mapping[AlertId, int]
-"""Alert -> version of its standing that is on the screen."""
+"""Alert -> version of its status that is on the screen."""
 
 
 def shown_as(name: str, targets: Targets) -> str:

@@ -30,10 +30,10 @@ def preview(
 ) -> None:
     """Draw the card; `opening` is what the button does, `triage` draws its own between the words and the figure."""
     with st.container(border=True, gap="xsmall", key="preview"):
-        state = row.standing.state
+        state = row.triage.state
         st.markdown(
             f"{cards.decision_badge_text(row.decision)} "
-            f":{texts.TRIAGE_COLOURS[state]}-badge[{texts.TRIAGE_ICONS[state]} {texts.standing(row.standing)}]"
+            f":{texts.TRIAGE_COLOURS[state]}-badge[{texts.TRIAGE_ICONS[state]} {texts.triage_status(row.triage)}]"
         )
         st.markdown(f"### {texts.plain(row.decision_words)}", anchors=False)
         st.markdown(

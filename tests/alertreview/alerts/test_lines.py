@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from alertreview.alerts.alert_lists import AlertLists
+from alertreview.alerts.lines import line_words
 from alertreview.alerts.models import AlertRow, WorklistFilters, WorklistLine
 from alertreview.alerts.triage_models import Grouping, ListOrder
-from alertreview.alerts.words import line_words
 from alertreview.application import Application
 from core.errors import InvalidInputError, NotFoundError
 from core.kinds import Kind

@@ -38,7 +38,7 @@ class Ward:
         return self.triage.story(alert_id)
 
     def state(self, alert_id: int) -> TriageState:
-        return self.story(alert_id).standing.state
+        return self.story(alert_id).status.state
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_the_same_press_twice_is_one_act(ward: Ward) -> None:
 def test_undo_takes_an_act_on_many_back_but_leaves_what_others_moved_on(ward: Ward) -> None:
     ids = ward.ids()
     ward.triage.act(ward.anna, {ids[0]: 0}, TriageState.SNOOZED, form_key="s", snooze_hours=5)
-    before = ward.story(ids[0]).standing.snoozed_until
+    before = ward.story(ids[0]).status.snoozed_until
     seen = dict.fromkeys(ids, 0) | {ids[0]: 1}
     done = ward.triage.act(ward.anna, seen, TriageState.DISMISSED, form_key="all", reason=SOME)
     assert done.n_done == 6
@@ -104,7 +104,7 @@ def test_undo_takes_an_act_on_many_back_but_leaves_what_others_moved_on(ward: Wa
         undone = ward.triage.undo(ward.anna, "all")
         assert (undone.n_done, undone.n_changed_meanwhile) == (5, 1)
     assert ward.state(ids[0]) is TriageState.SNOOZED
-    assert ward.story(ids[0]).standing.snoozed_until == before
+    assert ward.story(ids[0]).status.snoozed_until == before
     assert ward.state(ids[1]) is TriageState.ACTIONED
     assert {ward.state(one) for one in ids[2:]} == {TriageState.NEW}
     assert [act.state for act in ward.story(ids[2]).acts] == [TriageState.NEW, TriageState.DISMISSED]
@@ -125,9 +125,9 @@ def test_a_snooze_lapses_by_itself_and_the_alert_is_new_again(ward: Ward) -> Non
         snoozed = {"triage": [TriageState.SNOOZED], "include_cut_windows": True}
         assert uow.alerts.count(ward.run_id, now=now, **snoozed) == 1  # type: ignore[arg-type]
     ward.clock.pass_hours(25)
-    standing = ward.story(alert).standing
-    assert standing.state is TriageState.NEW
-    assert standing.snoozed_until is not None
+    status = ward.story(alert).status
+    assert status.state is TriageState.NEW
+    assert status.snoozed_until is not None
     with ward.site.database.read() as uow:
         now = ward.clock()
         assert uow.alerts.count(ward.run_id, now=now, **snoozed) == 0  # type: ignore[arg-type]
@@ -246,7 +246,7 @@ def test_replaying_the_acts_gives_where_every_decision_stands(
 ) -> None:
     ids = ward.ids()[:3]
     for place, state, undone in acts:
-        seen = ward.story(ids[place]).standing.version
+        seen = ward.story(ids[place]).status.version
         key = f"{place}-{seen}"
         try:
             ward.triage.act(ward.anna, {ids[place]: seen}, state, form_key=key, reason="r", snooze_hours=1.0)
@@ -257,14 +257,14 @@ def test_replaying_the_acts_gives_where_every_decision_stands(
     with ward.site.database.read() as uow:
         for key in uow.alerts.keys(ids).values():
             history = uow.triage.history(DecisionKey(*key))
-            standing = uow.triage.standing([key]).get(key)
+            status = uow.triage.status([key]).get(key)
             if not history:
-                assert standing is None
+                assert status is None
                 continue
             assert [act.version for act in history] == list(range(len(history), 0, -1))
             assert all(late.former_state is early.state for late, early in itertools.pairwise(history))
-            assert standing is not None
-            assert (standing.version, standing.state, standing.snoozed_until) == (
+            assert status is not None
+            assert (status.version, status.state, status.snoozed_until) == (
                 history[0].version,
                 history[0].state,
                 history[0].snoozed_until,

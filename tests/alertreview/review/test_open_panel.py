@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from alertreview.alerts.alert_lists import judged_study
+from alertreview.alerts.filters import JUDGE_FIRST, refuse_withheld, show_score
 from alertreview.alerts.models import WorklistFilters
-from alertreview.alerts.withheld import JUDGE_FIRST, refuse_withheld, show_score
 from alertreview.application import Application
 from alertreview.review.models import DraftView, SavedJudgment
 from alertreview.review.panels import PanelCase, PanelService

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from alertreview.alerts.withheld import show_score
+from alertreview.alerts.filters import show_score
 from alertreview.review.models import BlindedCase, DraftView
 from core.vocabulary import Answer, Decision
 from tests.support.review_acts import captured, next_case, save

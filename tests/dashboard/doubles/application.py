@@ -8,6 +8,7 @@ from typing import Any
 
 from alertreview.access.site import PersonView, SiteService
 from alertreview.alerts.models import AlertRow, WorklistFilters
+from alertreview.alerts.triage_models import STATES_SHOWN
 from alertreview.application import Services, services_for
 from alertreview.exports.exports import PastExport
 from alertreview.reports.signing import Signature
@@ -121,7 +122,7 @@ class FakeApplication:
                         self.votes[slug, person, case_id] = [vote]
 
     def rows(self) -> list[AlertRow]:
-        return [replace(row, standing=self.triage.standing(row.alert_id)) for row in self.rows_made]
+        return [replace(row, triage=self.triage.status(row.alert_id)) for row in self.rows_made]
 
     def within(self, filters: WorklistFilters) -> list[AlertRow]:
         most = round(filters.alerts_per_patient_day * 612)
@@ -129,7 +130,7 @@ class FakeApplication:
             row
             for row in self.rows()
             if row.rank <= most
-            and row.standing.state in filters.triage.states
+            and row.triage.state in STATES_SHOWN[filters.triage]
             and filters.patient_id in {"", row.patient_id}
             and filters.decision in {None, row.decision}
             and filters.kind in {None, row.kind}

@@ -61,7 +61,7 @@ class FakeTasks(Service):
             score_marks=marks,
             thresholds={Decision.OMISSION: 0.64, Decision.COMMISSION: 0.71} if choice.is_scored else {},
             n_alerts=n_alerts,
-            triage={one: sum(row.standing.state is one for row in rows) for one in TriageState},
+            triage={one: sum(row.triage.state is one for row in rows) for one in TriageState},
         )
 
     def judged(self, filters: WorklistFilters) -> JudgedTask:

@@ -37,7 +37,7 @@ class FakeTriage(Service):
     said: dict[int, list[NoteEntry]] = field(default_factory=dict)
     fail_with: list[BaseException] = field(default_factory=list)
 
-    def standing(self, alert_id: int) -> TriageStatus:
+    def status(self, alert_id: int) -> TriageStatus:
         last = self.acts[alert_id][-1] if self.acts.get(alert_id) else None
         return TriageStatus() if last is None else TriageStatus(last.state, last.version, last.snoozed_until)
 
@@ -56,7 +56,7 @@ class FakeTriage(Service):
         if state is TriageState.DISMISSED and not reason:
             raise RefusedError("Dismissing needs a reason.")
         if form_key not in self.forms:
-            if any(self.standing(alert_id).version != seen for alert_id, seen in targets.items()):
+            if any(self.status(alert_id).version != seen for alert_id, seen in targets.items()):
                 raise ConflictError("Changed meanwhile: somebody was faster. Nothing was done.")
             until = self.clock() + timedelta(hours=snooze_hours) if snooze_hours else None
             for alert_id in targets:
@@ -67,7 +67,7 @@ class FakeTriage(Service):
     def move(
         self, alert_id: int, state: TriageState, until: datetime | None = None, reason: str = "", person: str = "other"
     ) -> None:
-        former = self.standing(alert_id)
+        former = self.status(alert_id)
         entry = TriageEntry(person, self.clock(), former.state, state, until, reason, former.version + 1)
         self.acts.setdefault(alert_id, []).append(entry)
 
@@ -84,7 +84,7 @@ class FakeTriage(Service):
 
     def story(self, alert_id: int, person_id: int | None = None) -> TriageStory:
         acts = tuple(reversed(self.acts.get(alert_id, [])))
-        return TriageStory(self.standing(alert_id), acts, tuple(self.said.get(alert_id, [])))
+        return TriageStory(self.status(alert_id), acts, tuple(self.said.get(alert_id, [])))
 
 
 @guarded_as(SavedViewService)
@@ -129,7 +129,7 @@ class FakeLists(Service):
         return WorklistLine((row,), row.decision_words)
 
     def targets(self, filters: WorklistFilters) -> dict[int, int]:
-        return {row.alert_id: row.standing.version for row in self.app.within(filters)}
+        return {row.alert_id: row.triage.version for row in self.app.within(filters)}
 
     def units(self, filters: WorklistFilters) -> tuple[tuple[str, int, int], ...]:
         counts: dict[str, list[AlertRow]] = {}

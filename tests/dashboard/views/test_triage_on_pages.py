@@ -23,7 +23,7 @@ def dismiss(page: AppTest, *, bar: str = "preview") -> AppTest:
 
 
 def state(double: FakeApplication, alert_id: int) -> TriageState:
-    return double.triage.standing(alert_id).state
+    return double.triage.status(alert_id).state
 
 
 def test_two_presses_dismiss_the_alert_and_the_next_one_is_selected(open_page: OpenPage) -> None:
