@@ -208,10 +208,10 @@ def guideline(line: str) -> str:
 
 
 def judge_first(n_cases: int) -> str:
-    """Say why decisions are missing from a list of somebody who has still to judge them."""
-    these = "The decision" if n_cases == 1 else f"The {n_cases:,} decisions"
-    come = "it comes back once you have" if n_cases == 1 else "each comes back once you have"
-    return f"{these} that you have still to judge in a study, without knowing their score, stand in no list; {come}."
+    """Return why alerts are missing from the lists of somebody who has still to judge them."""
+    hidden = "1 alert is" if n_cases == 1 else f"{n_cases:,} alerts are"
+    them = "it" if n_cases == 1 else "them"
+    return f"{hidden} hidden until you have judged {them} in a blinded study."
 
 
 def bold_only(sentence: str) -> str:

@@ -89,7 +89,7 @@ def draw() -> None:
             )
             if not is_phone():
                 st.space("stretch")
-            st.button("Put away", key="first_steps_hide", type="tertiary", icon=":material/close:", on_click=_hide)
+            st.button("Dismiss", key="first_steps_hide", type="tertiary", icon=":material/close:", on_click=_hide)
         steps = STEPS.get(role or "", ())
         # Columns are never as narrow as a phone; there the steps stand below one another.
         places = [st.container(gap="xxsmall") for _ in steps] if is_phone() else st.columns(len(steps), gap="medium")

@@ -21,7 +21,7 @@ from dashboard.context import application, looking_person
 if TYPE_CHECKING:
     from alertreview.application import Services
 
-LAYOUTS = {"long": "One row a judgment", "wide": "One row a case"}
+LAYOUTS = {"long": "One row per judgment", "wide": "One row per case"}
 FORMATS = {
     "csv": "CSV, byte-exact",
     "csv-excel": "CSV for Excel",

@@ -26,7 +26,7 @@ MAY_READ = frozenset({Role.REVIEWER, Role.ADJUDICATOR, Role.COORDINATOR})
 def page() -> None:
     """Draw the page."""
     app = application()
-    line = "Made as a draft; nothing is frozen before you start it."
+    line = "Creates a draft; nothing is frozen before you start it."
     with cards.header("New study", line, simulated=app.site.simulated):
         if st.button("All studies", key="su_back", icon=":material/arrow_back:"):
             st.switch_page("views/studies.py")
@@ -61,7 +61,7 @@ def _study(run: RunView, people: list[PersonView], *, is_open_panel: bool) -> No
             plan = _plan(run, is_open_panel=is_open_panel)
             preview = _preview(plan)
         reader_ids = _readers(people, plan.n_readers)
-    if st.button("Make the draft", key="su_make", type="primary", icon=":material/note_add:", disabled=preview is None):
+    if st.button("Create draft", key="su_make", type="primary", icon=":material/note_add:", disabled=preview is None):
         with shown_errors():
             made = application().study_desk.set_up(slug, title, plan, rubric, reader_ids, is_open_panel=is_open_panel)
             st.switch_page("views/studies.py", query_params={"study": made.slug})
@@ -88,7 +88,7 @@ def _training(locked: list[StudyView], people: list[PersonView]) -> None:
             )
             n_cases = int(st.number_input("Cases", 1, 500, 20, key="su_training_cases"))
         reader_ids = _readers(people, 1)
-    if st.button("Make the draft", key="su_make_training", type="primary", icon=":material/note_add:"):
+    if st.button("Create draft", key="su_make_training", type="primary", icon=":material/note_add:"):
         with shown_errors():
             made = application().study_desk.set_up_training(slug, title, source, n_cases, reader_ids)
             st.switch_page("views/studies.py", query_params={"study": made.slug})

@@ -98,7 +98,7 @@ def make_study(opened: Visit, design: Design) -> str:
     choose(page, "Readers", *READERS)
     page.keyboard.press("Escape")
     opened.settle()
-    page.get_by_role("button", name="Make the draft").click()
+    page.get_by_role("button", name="Create draft").click()
     page.get_by_role("button", name="Start the study").click(timeout=60_000)
     expect(page.get_by_role("button", name="Lock the study")).to_be_visible(timeout=60_000)
     opened.settle()

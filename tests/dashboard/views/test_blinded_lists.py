@@ -66,10 +66,10 @@ def test_the_rows_the_preview_and_the_home_page_hold_nothing_of_it(open_page: Op
         assert row.scaled_score not in set(frame.value["score"])
     assert str(row.scaled_score) not in shown
     assert f"alert={row.alert_id}" not in shown
-    assert "that you have still to judge in a study" in words(page)
+    assert "hidden until you have judged" in words(page)
     home = open_page("home", own)
     assert f"alert={row.alert_id}" not in sent(home)
-    assert "that you have still to judge in a study" in words(home)
+    assert "hidden until you have judged" in words(home)
 
 
 def test_a_link_to_it_is_refused_with_the_reason(open_page: OpenPage, own: Application) -> None:
