@@ -212,7 +212,8 @@ def open_engine(url: URL) -> Engine:
         max_overflow=40,
         pool_timeout=LOCK_WAIT_SECONDS,
         pool_pre_ping=not is_sqlite,
-        pool_reset_on_return=None,  # _end does it, and only where something is open
+        # Nothing is lost with an SQLite connection: _end rolls back, and only where something is open.
+        pool_reset_on_return=None if is_sqlite else "rollback",
         connect_args={"timeout": 0, "check_same_thread": False, "factory": QueuedConnection}
         if is_sqlite
         else {"options": f"-c lock_timeout={LOCK_WAIT_SECONDS:.0f}s"},
