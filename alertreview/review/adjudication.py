@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from alertreview.alerts.models import CaseView
 from alertreview.alerts.patient import OpenPatientViews
-from alertreview.review.rules import check_comment, no_case
+from alertreview.review.rules import check_comment, no_case, require_offered
 from alertreview.rights import Action, Service, requires, roles_that_may
 from alertreview.settings import Clock
 from alertreview.studies.models import state_of_case, states_of_cases
@@ -130,7 +130,8 @@ class AdjudicationService(Service):
         Raises
         ------
         RefusedError
-            If no answer or a needed reason is missing, or the person may not adjudicate the case.
+            If no answer or a needed reason is missing, the study does not offer the answer, or the person may not
+            adjudicate the case.
         ConflictError
             If somebody adjudicated the case meanwhile.
         """
@@ -145,6 +146,7 @@ class AdjudicationService(Service):
             if uow.adjudications.by_form_key(form_key) is None:
                 study = _require_adjudicator(uow, slug, person_id)
                 _require_undecided(uow, study, case_id, person_id)
+                require_offered(answer, uow.studies.rubric(study.id).answer_texts, slug)
                 new = Adjudication(
                     case_id=case_id,
                     version=version_seen + 1,

@@ -6,7 +6,14 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from alertreview.review.models import SavedJudgment
-from alertreview.review.rules import check_comment, no_place, require_judgeable, require_seen, was_saved
+from alertreview.review.rules import (
+    check_comment,
+    no_place,
+    require_judgeable,
+    require_offered,
+    require_seen,
+    was_saved,
+)
 from core.errors import InvalidInputError, RefusedError, StoreError
 from core.vocabulary import Answer, CaseId, Certainty, PersonId
 from db.database import Database
@@ -108,6 +115,8 @@ def append_judgment(uow: UnitOfWork, now: datetime, form: JudgmentForm, given: A
         Of the form, from `form_state` in the same unit of work.
     """
     terms = require_judgeable(state, form.slug, form.case_id)
+    if given.answer is not None:
+        require_offered(given.answer, state.answer_texts, form.slug)
     current = state.current
     require_seen(current, form.case_id, form.version_seen)
     if current is not None and current.answer is not None and not given.reason.strip():

@@ -198,7 +198,8 @@ class ReviewService(Service):
         Raises
         ------
         RefusedError
-            If no answer or a needed reason is missing, the reader holds no slot, or the study is not open.
+            If no answer or a needed reason is missing, the study is not open or does not offer the answer, or the
+            reader holds no slot.
         ConflictError
             If the answer was changed elsewhere since the form was shown.
         DatabaseUnavailableError

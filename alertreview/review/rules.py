@@ -1,7 +1,10 @@
 """Rules that every act of a reader keeps: a reader of an open study, a case of it, and the version that was seen."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import CaseId, PersonId, StudyStatus
+from core.vocabulary import Answer, CaseId, PersonId, StudyStatus
 from db.models import FormState, Judgment, ReaderSlot, ReadingTerms
 from db.repositories.studies import no_study
 from db.unit_of_work import UnitOfWork
@@ -68,6 +71,29 @@ def require_judgeable(state: FormState, slug: str, case_id: CaseId) -> ReadingTe
     if not state.has_case:
         raise no_case(slug, case_id)
     return terms
+
+
+def require_offered(answer: Answer, answer_texts: Mapping[str, Any], slug: str) -> None:
+    """Refuse an answer that the rubric of a study does not offer.
+
+    Parameters
+    ----------
+    answer : Answer
+    answer_texts : mapping
+        Those of the rubric, by the code of their answer.
+    slug : str
+        Short name of the study.
+
+    Raises
+    ------
+    RefusedError
+        It names the answers that the study offers.
+    """
+    if answer.key not in answer_texts:
+        offered = ", ".join(f"'{text}'" for text in answer_texts.values())
+        raise RefusedError(
+            f"Study '{slug}' does not offer the answer '{answer.text}'. Nothing was saved. Choose one of {offered}."
+        )
 
 
 def require_seen(current: Judgment | None, case_id: CaseId, version_seen: int) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from core.vocabulary import Answer, CaseId, Certainty, JudgmentId, PersonId
-from db.models.base import UNSAVED, Column, Record, column
+from db.models.base import UNSAVED, Column, JsonObject, Record, column
 from db.models.studies import BlindedRow, DraftAnswer, ReadingTerms
 
 _KNOWN_CODE = f"answer BETWEEN {min(Answer):d} AND {max(Answer):d}"
@@ -89,6 +89,8 @@ class FormState(NamedTuple):
     """None when there is no such study, or the person is no reader of it."""
     has_case: bool
     """Whether the case is one of the study's."""
+    answer_texts: JsonObject
+    """Text of each answer that the study's rubric offers, by its code."""
     current: Judgment | None
     """The reader's own highest version of the case."""
     saved_for: tuple[CaseId, PersonId] | None

@@ -22,6 +22,7 @@ from db.models import (
     Instance,
     Judgment,
     Person,
+    Rubric,
     ScoreSeen,
     Study,
     StudyCase,
@@ -66,8 +67,8 @@ def _with_reader(query: Query) -> Query:
 def state_of_form() -> Query:
     """Everything that decides about a form (``slug_``, ``person_id_``, ``case_id_``, ``form_key_``): always one row.
 
-    The terms of the reader, whether the study has the case, case and reader of what the form was saved as, whether the
-    reader saw the score, and the reader's current judgment.
+    The terms of the reader, whether the study has the case, the answers that its rubric offers, case and reader of what
+    the form was saved as, whether the reader saw the score, and the reader's current judgment.
     """
     nothing = select(literal_column("1").label("one")).subquery()
     current, same = aliased(Judgment), aliased(Judgment)
@@ -77,6 +78,7 @@ def state_of_form() -> Query:
             select(
                 *_TERMS,
                 StudyCase.id.label("case_id"),
+                Rubric.answer_texts,
                 same.case_id.label("saved_case_id"),
                 same.reviewer_id.label("saved_reviewer_id"),
                 ScoreSeen.person_id.label("seen_by"),
@@ -86,6 +88,7 @@ def state_of_form() -> Query:
             .outerjoin(Study, Study.slug == given("slug"))
         )
         .outerjoin(StudyCase, and_(StudyCase.id == given("case_id"), StudyCase.study_id == Study.id))
+        .outerjoin(Rubric, and_(Rubric.study_id == Study.id, Rubric.version == Study.rubric_version))
         .outerjoin(ScoreSeen, and_(ScoreSeen.person_id == given("person_id"), _is_of_case(ScoreSeen)))
         .outerjoin(current, is_own)
         .outerjoin(same, same.form_key == given("form_key"))

@@ -47,12 +47,13 @@ class Judgments(Repository):
         values = {"slug_": slug, "person_id_": person_id, "case_id_": case_id, "form_key_": form_key}
         row = self._run(state_of_form(), **values).one()
         n_terms = len(ReadingTerms._fields)
-        terms, (found_case, saved_case, saved_reviewer, seen_by, *version) = row[:n_terms], row[n_terms:]
+        terms, (found_case, texts, saved_case, saved_reviewer, seen_by, *version) = row[:n_terms], row[n_terms:]
         current = make_records(Judgment, Judgment.__fields__, [version] if version[0] is not None else [])
         return FormState(
             has_study=terms[0] is not None,
             terms=None if row.person_id is None else ReadingTerms._make(terms),
             has_case=found_case is not None,
+            answer_texts=texts or {},
             current=next(current, None),
             saved_for=None if saved_case is None else (saved_case, saved_reviewer),
             score_was_seen=seen_by is not None,

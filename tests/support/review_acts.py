@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import sqlalchemy as sa
 
@@ -18,6 +19,16 @@ def save(
 ) -> SavedJudgment:
     given_fields: dict[str, object] = {"version_seen": case.version_seen, "form_key": case.form_key, "answer": answer}
     return site.review.submit_judgment("demo", reader, case.case_id, **(given_fields | more))  # type: ignore[arg-type]
+
+
+def withdraw(site: StoredSite, answer: Answer) -> None:
+    """Add a version of the rubric without an answer, as a study that is older than the answer has it."""
+    with site.database.write() as uow:
+        study = uow.studies.by_slug("demo")
+        rubric = uow.studies.rubric(study.id)
+        texts = {code: text for code, text in rubric.answer_texts.items() if code != answer.key}
+        uow.studies.add_rubric(replace(rubric, version=rubric.version + 1, answer_texts=texts))
+        uow.commit()
 
 
 def url(site: StoredSite) -> str:

@@ -9,6 +9,7 @@ from alertreview.review.adjudication import AdjudicationService
 from alertreview.rights import MATRIX, Action
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Answer, CaseState, Role
+from tests.support.review_acts import withdraw
 from tests.support.stored_site import Patients, StoredSite
 
 
@@ -138,3 +139,13 @@ def test_a_form_without_answer_reason_or_key_is_refused(
     site.studies.lock_study("demo")
     with pytest.raises(RefusedError, match="is locked"):
         settling.adjudicate("demo", judge, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="a")
+
+
+def test_an_answer_that_the_study_does_not_offer_is_refused(
+    site: StoredSite, settling: AdjudicationService, disputed: list[int]
+) -> None:
+    judge = site.person("Judge", Role.ADJUDICATOR)
+    withdraw(site, Answer.UNUSUAL)
+    with pytest.raises(RefusedError, match="does not offer the answer"):
+        settling.adjudicate("demo", judge, disputed[0], answer=Answer.UNUSUAL, version_seen=0, form_key="a")
+    assert disputed[0] in settling.disagreements("demo", judge)

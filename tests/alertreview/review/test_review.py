@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 import pytest
 import sqlalchemy as sa
 
+from alertreview.review.judging import OutsideVote, record_votes
 from alertreview.review.models import DraftView, SavedJudgment
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError, StoreError
 from core.vocabulary import Answer, Certainty, SlotState
 from db.database import Database
-from tests.support.review_acts import at_once, next_case, rows, save, url
+from tests.support.review_acts import at_once, next_case, rows, save, url, withdraw
 from tests.support.stored_site import StoredSite, child, killed_after
 
 # Saving
@@ -70,6 +71,23 @@ def test_every_answer_is_saved_and_counted_as_registered(site: StoredSite, answe
     saved = save(site, reader, case, answer, reason="said" if answer.needs_reason else "")
     state = SlotState.SUBMITTED if answer.is_vote else SlotState.CANNOT_JUDGE
     assert (saved.answer, site.review.queue("demo", reader).states[state]) == (answer, 1)
+
+
+@pytest.mark.parametrize("answer", Answer)
+def test_an_answer_that_the_study_does_not_offer_is_refused(site: StoredSite, answer: Answer) -> None:
+    reader = site.study(2, 3)[0]
+    withdraw(site, answer)
+    case = next_case(site, reader)
+    refused = f"does not offer the answer '{answer.text}'.*Choose one of '(?!{answer.text})"
+    with pytest.raises(RefusedError, match=refused):
+        save(site, reader, case, answer, reason="r")
+    with pytest.raises(RefusedError, match=refused):
+        record_votes(site.database, site.clock(), "demo", [OutsideVote(reader, case.case_id, answer, reason="r")])
+    assert rows(site, "judgment") == 0
+    for other in set(Answer) - {answer}:
+        case = site.review.case("demo", reader, case.case_id)
+        save(site, reader, case, other, reason="r")
+    assert rows(site, "judgment") == len(Answer) - 1
 
 
 def test_a_change_stores_the_new_answer_and_keeps_the_old_as_history(site: StoredSite) -> None:
