@@ -75,12 +75,15 @@ class Answer(IntEnum):
         Words where there is little room.
     needs_reason : bool
         Whether it is saved only with a reason.
+    key : str
+        The key that chooses it: its code.
     """
 
     vote: Vote
     text: str
     short: str
     needs_reason: bool
+    key: str
 
     # The defaults exist for type checkers only, which read the look-up `Answer(code)` as a call of this method.
     def __new__(
@@ -89,6 +92,7 @@ class Answer(IntEnum):
         """Make a member whose value is its code."""
         answer = int.__new__(cls, code)
         answer._value_ = code
+        answer.key = str(code)
         answer.vote, answer.text, answer.short, answer.needs_reason = vote, text, short, needs_reason
         return answer
 
@@ -96,11 +100,6 @@ class Answer(IntEnum):
     UNUSUAL = 2, Vote.UNUSUAL, "Unusual, not clinically relevant", "Unusual, not relevant"
     RELEVANT = 3, Vote.RELEVANT, "Unusual and clinically relevant", "Unusual and relevant"
     CANNOT_JUDGE = 0, Vote.NONE, "Cannot judge", "Cannot judge", True
-
-    @property
-    def key(self) -> str:
-        """The key that chooses it: its code."""
-        return str(int(self))
 
     @property
     def is_vote(self) -> bool:

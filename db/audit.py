@@ -12,8 +12,7 @@ import sqlalchemy as sa
 from core.errors import StoreError
 from db.connection.engine import canonical_json, take_turn_at_trail
 from db.models import AuditEvent
-from db.models.base import make_records
-from db.queries.reading import Repository, given, select_records
+from db.queries.reading import Repository, given, make_records, select_records
 from db.queries.seals import Seals, all_seals, compare, has_marks, put_seals, take_seals
 
 GENESIS = "0" * 64
@@ -76,8 +75,8 @@ class AuditTrail(Repository):
         """
         take_turn_at_trail(self._connection)
         last = self._run(_LAST).one_or_none()
-        if has_marks(self._connection):
-            details = details | {SEALS: take_seals(self._connection)}
+        if seals := take_seals(self._connection):
+            details = details | {SEALS: seals}
         event = AuditEvent(
             sequence=last.sequence + 1 if last else 1,
             at=at.astimezone(UTC).isoformat(timespec="microseconds"),
@@ -215,5 +214,5 @@ class AuditTrail(Repository):
 
 def _seal(event: AuditEvent) -> str:
     """Hash all fields, texts with their lengths, so that no shifting of text between fields gives the same hash."""
-    texts = "".join(f"{len(text)}:{text}" for text in (event.actor, event.action, event.object, event.details))
+    texts = "".join([f"{len(text)}:{text}" for text in (event.actor, event.action, event.object, event.details)])
     return hashlib.sha256(f"{event.sequence}:{event.at}:{texts}{event.previous_hash}".encode()).hexdigest()

@@ -188,11 +188,12 @@ class Timeline:
     drugs: tuple[TimelineDrug, ...]
     """Drugs that bear on the decision first, then those that run."""
     admitted_at: datetime | None = None
+    decision: Decision = field(init=False)
+    """What was decided here, read from the record itself so that no page can draw another patient's decision."""
 
-    @property
-    def decision(self) -> Decision:
-        """What was decided here, read from the record itself so that no page can draw another patient's decision."""
-        return Decision.COMMISSION if self.orders_in_window else Decision.OMISSION
+    def __post_init__(self) -> None:
+        decision = Decision.COMMISSION if self.orders_in_window else Decision.OMISSION
+        object.__setattr__(self, "decision", decision)
 
 
 @dataclass(frozen=True)

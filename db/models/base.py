@@ -1,7 +1,7 @@
 """Records: frozen dataclasses, of which those with a `__tablename__` are tables as well."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -24,7 +24,6 @@ from typing import (
 import sqlalchemy as sa
 from sqlalchemy.orm import InstrumentedAttribute
 
-from core.errors import StoreError
 from core.vocabulary import Answer
 from db.models.types import AnswerCode, UtcDateTime, words
 
@@ -170,28 +169,3 @@ def aliased(model: type[R]) -> type[R]:
 def columns(model: type[Record], row_type: type[Record] | None = None) -> list[InstrumentedAttribute[Any]]:
     """Return the columns of a table that a record type has fields for, in its order; all its fields by default."""
     return [getattr(model, name) for name in (row_type or model).__fields__ if name in model.__table__.c]
-
-
-def make_records(row_type: type[R], names: Sequence[str], rows: Iterable[Iterable[Any]]) -> Iterator[R]:
-    """Yield records of rows whose values have these names, in a seventh of the time that `__init__` takes.
-
-    Raises
-    ------
-    StoreError
-        If the names are not those of the record's fields.
-    """
-    if set(names) != set(row_type.__fields__):
-        raise StoreError(f"A query for {row_type.__name__} does not have its fields. Please report this.")
-    for row in rows:
-        record = object.__new__(row_type)
-        record.__dict__.update(zip(names, row, strict=True))
-        yield record
-
-
-def stored_values(record: Record) -> dict[str, Any]:
-    """Return the values of a record by column, for an insert; without a number that the database is to give."""
-    given = dict(vars(record))
-    key = record.__table__.autoincrement_column
-    if key is not None and given[key.name] == UNSAVED:
-        del given[key.name]
-    return given

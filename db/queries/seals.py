@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -68,22 +69,26 @@ class _Part:
         # Columns without a type: values come as the driver returns them, which takes a third of the time.
         return [sa.column(name) for name in self.table.columns.keys() if name not in self.without]  # noqa: SIM118
 
-    def rows(self, connection: Connection, key: Key | None = None) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a thing, or of all things with their keys in front, by primary key."""
-        owners: list[sa.ColumnClause[Any]] = [sa.column(name) for name in self.owner]
-        wanted = self.columns if key is not None else [*owners, *self.columns]
-        keys: list[sa.ColumnClause[Any]] = [sa.column(key.name) for key in self.table.primary_key.columns]
-        statement = sa.select(*wanted).select_from(sa.table(self.table.name)).order_by(*keys)
-        if key is not None:
-            statement = statement.where(*self._of(owners, key))
-        with connection.execute(statement.execution_options(yield_per=_AT_ONCE)) as found:
-            yield from map(tuple, found)
+    def rows(self, connection: Connection, key: Key | None = None) -> sa.CursorResult[*tuple[Any, ...]]:
+        """Return the rows of a thing, or of all things with their keys in front, by primary key."""
+        given = dict(zip(_KEY_NAMES, key or (), strict=False))
+        return connection.execute(_statement(self, of_one=key is not None), given)
 
-    def _of(self, owners: Sequence[sa.ColumnClause[Any]], key: Key) -> Iterator[sa.ColumnElement[bool]]:
-        if self.owner == _BY_CASE:
-            yield owners[0].in_(sa.select(StudyCase.id).where(StudyCase.study_id == key[0]))
-        else:
-            yield from (owner == value for owner, value in zip(owners, key, strict=True))
+
+_KEY_NAMES = ("key_0", "key_1")
+
+
+@cache
+def _statement(part: _Part, *, of_one: bool) -> sa.Select[*tuple[Any, ...]]:
+    owners: list[sa.ColumnClause[Any]] = [sa.column(name) for name in part.owner]
+    order: list[sa.ColumnClause[Any]] = [sa.column(key.name) for key in part.table.primary_key.columns]
+    statement = sa.select(*part.columns) if of_one else sa.select(*owners, *part.columns)
+    values = [sa.bindparam(name, type_=sa.Integer()) for name in _KEY_NAMES]
+    if of_one and part.owner == _BY_CASE:
+        statement = statement.where(owners[0].in_(sa.select(StudyCase.id).where(StudyCase.study_id == values[0])))
+    elif of_one:
+        statement = statement.where(*(owner == value for owner, value in zip(owners, values, strict=False)))
+    return statement.select_from(sa.table(part.table.name)).order_by(*order).execution_options(yield_per=_AT_ONCE)
 
 
 _SINGLE = {
@@ -157,7 +162,9 @@ def has_marks(connection: Connection) -> bool:
 def take_seals(connection: Connection) -> Seals:
     """Return the seals of everything that is marked, and drop the marks."""
     marks: dict[tuple[str, Key], str | None] = connection.get_execution_options().get(UNSEALED) or {}
-    seals = {_name(*thing): seal or seal_of(connection, *thing) for thing, seal in marks.items()}
+    seals: Seals = {}
+    for thing, seal in marks.items():
+        seals[_name(*thing)] = seal or seal_of(connection, *thing)
     marks.clear()
     return seals
 
@@ -173,8 +180,9 @@ def seal_of(connection: Connection, kind: str, key: Key) -> str:
     """Return the seal of a thing as it is stored."""
     digest = hashlib.sha256()
     for part in (_SINGLE[kind],) if kind in _SINGLE else _GROUPS[kind]:
-        for row in part.rows(connection, key):
-            digest.update(_bytes(row))
+        with part.rows(connection, key) as rows:
+            for row in rows:
+                digest.update(_bytes(row))
         digest.update(b";")
     return f"{_VERSION}:{digest.hexdigest()}"
 
@@ -183,10 +191,11 @@ def all_seals(connection: Connection) -> Iterator[tuple[str, str]]:
     """Yield the name and the seal of everything that is stored and should be sealed."""
     for kind, part in _SINGLE.items():
         n_keys = len(part.owner)
-        for row in part.rows(connection):
-            digest = hashlib.sha256(_bytes(row[n_keys:]))
-            digest.update(b";")
-            yield _name(kind, row[:n_keys]), f"{_VERSION}:{digest.hexdigest()}"
+        with part.rows(connection) as rows:
+            for row in rows:
+                digest = hashlib.sha256(_bytes(row[n_keys:]))
+                digest.update(b";")
+                yield _name(kind, row[:n_keys]), f"{_VERSION}:{digest.hexdigest()}"
     for kind, numbers in _ALL_OF.items():
         for number in connection.execute(numbers.order_by("id")).scalars().all():
             yield _name(kind, (number,)), seal_of(connection, kind, (number,))
@@ -210,12 +219,15 @@ def compare(connection: Connection, sealed: Seals) -> str:
     return f"The {min(sealed)} is gone; the audit trail says that it was saved." if sealed else ""
 
 
-def _name(kind: str, key: Key) -> str:
+def _name(kind: str, key: Sequence[int]) -> str:
     return f"{kind} {'.'.join(map(str, key))}"
 
 
-def _bytes(row: tuple[Any, ...]) -> bytes:
-    return repr(tuple(map(_plain, row))).encode()
+_PLAIN = frozenset({int, float, str, type(None)})
+
+
+def _bytes(row: Sequence[Any]) -> bytes:
+    return repr(tuple([value if type(value) in _PLAIN else _plain(value) for value in row])).encode()
 
 
 def _plain(value: Any) -> Any:

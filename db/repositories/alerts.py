@@ -34,6 +34,13 @@ _BY_IDS = _LISTED.where(Alert.id.in_(bindparam("ids", expanding=True)))
 _PUBLISHED = _LISTED.join(ScoringRun, ScoringRun.id == Alert.run_id).where(
     Alert.id == given("alert_id"), ScoringRun.published_at.is_not(None)
 )
+_KEYS = (
+    select(Alert.id, Instance.patient_id, Instance.snapshot_at, Task.task_key)
+    .join(Task, Task.id == Alert.task_id)
+    .join(Instance, Instance.id == Alert.instance_id)
+    .join(ScoringRun, ScoringRun.id == Alert.run_id)
+    .where(Alert.id.in_(bindparam("ids", expanding=True)), ScoringRun.published_at.is_not(None))
+)
 
 
 class Alerts(Repository):
@@ -198,14 +205,7 @@ class Alerts(Repository):
         """
         found: dict[AlertId, DecisionKey] = {}
         for some in in_parts(alert_ids):
-            statement = (
-                select(Alert.id, Instance.patient_id, Instance.snapshot_at, Task.task_key)
-                .join(Task, Task.id == Alert.task_id)
-                .join(Instance, Instance.id == Alert.instance_id)
-                .join(ScoringRun, ScoringRun.id == Alert.run_id)
-                .where(Alert.id.in_(some), ScoringRun.published_at.is_not(None))
-            )
-            for id_, patient_id, snapshot_at, task_key in self._run(statement):
+            for id_, patient_id, snapshot_at, task_key in self._run(_KEYS, ids=some):
                 found[id_] = DecisionKey(patient_id, snapshot_at, task_key)
         for alert_id in alert_ids:
             if alert_id not in found:

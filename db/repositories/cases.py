@@ -24,8 +24,7 @@ from db.models import (
     StudyCase,
     Task,
 )
-from db.models.base import make_records
-from db.queries.reading import Repository, given, select_records
+from db.queries.reading import Repository, given, make_records, select_records
 from db.queries.slots import awaited_decision, awaited_decisions, is_of_decision, panel_places
 from db.queries.votes import blinded_cases, shown_case
 

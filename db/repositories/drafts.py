@@ -4,8 +4,7 @@ from sqlalchemy import delete, select, update
 
 from core.vocabulary import CaseId, PersonId
 from db.models import Draft, DraftAnswer
-from db.models.base import stored_values
-from db.queries.reading import Repository, given
+from db.queries.reading import Repository, given, stored_values
 
 _IS_OWN = (Draft.case_id == given("case_id"), Draft.reviewer_id == given("reviewer_id"))
 _ANSWER = select(Draft.answer, Draft.certainty, Draft.comment).where(*_IS_OWN)

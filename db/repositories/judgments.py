@@ -4,8 +4,7 @@ from sqlalchemy import func, select
 
 from core.vocabulary import CaseId, PersonId, StudyId
 from db.models import CastVote, FormState, Judgment, ReadingTerms, SavedForm, StudyCase, StudyReader
-from db.models.base import make_records
-from db.queries.reading import Repository, given, select_records
+from db.queries.reading import Repository, given, make_records, select_records
 from db.queries.slots import is_current
 from db.queries.votes import saved_form, state_of_form
 

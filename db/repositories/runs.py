@@ -13,9 +13,8 @@ from core.errors import RefusedError
 from core.vocabulary import Decision, RunId, RunStatus, TaskId
 from db.cache import cached_of_run
 from db.models import Alert, Instance, RankedAlert, RunSensitivity, ScoringRun, Task, TaskPast, TaskResult, TaskSummary
-from db.models.base import stored_values
 from db.models.types import CompressedVector, deflate
-from db.queries.reading import Repository, given, select_records
+from db.queries.reading import Repository, given, select_records, stored_values
 from db.queries.seals import RESULTS, mark, seal_of
 from db.repositories.inserting import Bound, bind, insert_bound
 

@@ -10,8 +10,7 @@ from sqlalchemy import select
 from core.vocabulary import InstanceId, SnapshotId
 from db.cache import cached
 from db.models import CohortSnapshot, Instance, Task
-from db.models.base import stored_values
-from db.queries.reading import Repository, given, in_parts, select_records
+from db.queries.reading import Repository, given, in_parts, select_records, stored_values
 from db.queries.seals import mark
 from db.repositories.inserting import insert_many
 

@@ -19,9 +19,8 @@ from db.models import (
     TriageAct,
     TriageNote,
 )
-from db.models.base import stored_values
 from db.models.types import UtcDateTime
-from db.queries.reading import Repository, in_parts, select_records
+from db.queries.reading import Repository, given, in_parts, select_records, stored_values
 from db.queries.seals import mark
 
 _OF_PATIENTS = select_records(Triage).where(Triage.patient_id.in_(bindparam("patients", expanding=True)))
@@ -31,6 +30,13 @@ _LATEST_CHANGE = select(
     .select_from(Triage)
     .where(Triage.state == TriageState.SNOOZED, Triage.snoozed_until <= bindparam("now", type_=UtcDateTime()))
     .scalar_subquery(),
+)
+_SITE_TIMEZONE = (
+    select(CohortSnapshot.site_timezone)
+    .join(Instance, Instance.snapshot_id == CohortSnapshot.id)
+    .where(Instance.patient_id == given("patient_id"), Instance.snapshot_at == given("snapshot_at"))
+    .order_by(CohortSnapshot.id.desc())
+    .limit(1)
 )
 _ACTS = select_records(TriageAct, SignedAct, Person.name.label("person_name")).join(
     Person, Person.id == TriageAct.person_id
@@ -121,14 +127,8 @@ class TriageBook(Repository):
 
     def site_timezone(self, key: DecisionKey) -> str:
         """Return the time zone of the site that a decision comes from; its last import says."""
-        statement = (
-            select(CohortSnapshot.site_timezone)
-            .join(Instance, Instance.snapshot_id == CohortSnapshot.id)
-            .where(Instance.patient_id == key.patient_id, Instance.snapshot_at == key.snapshot_at)
-            .order_by(CohortSnapshot.id.desc())
-            .limit(1)
-        )
-        return str(self._run(statement).scalar_one())
+        found = self._run(_SITE_TIMEZONE, patient_id_=key.patient_id, snapshot_at_=key.snapshot_at)
+        return str(found.scalar_one())
 
 
 def _is(model: type[Triage | TriageAct | TriageNote], key: DecisionKey) -> Any:
