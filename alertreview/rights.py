@@ -6,14 +6,14 @@ without any data, on which nothing works but a use case that says what it requir
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 from core.errors import NotFoundError, RefusedError
-from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource, role_words
+from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource
 from db.database import Database
 
 _NO_SESSION = SessionId(0)
@@ -115,6 +115,12 @@ class Actor:
     def sees(self, unit: str) -> bool:
         """Return whether patients of a unit are this person's to see."""
         return self.units is None or unit in self.units
+
+
+def role_words(roles: Iterable[Role]) -> str:
+    """Return roles in words, the least powerful first: "reviewer, administrator"."""
+    held = frozenset(roles)
+    return ", ".join(role.value for role in Role if role in held)
 
 
 def require(actor: Actor, action: Action) -> None:

@@ -1,6 +1,6 @@
 """The words of the house: one word for one thing, the same in code, tables, screens and exports."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from typing import Final, NewType
 
@@ -163,12 +163,6 @@ class Role(StrEnum):
     COORDINATOR = "coordinator"
     RESEARCHER = "researcher"
     ADMINISTRATOR = "administrator"
-
-
-def role_words(roles: Iterable[Role]) -> str:
-    """Return roles in words, the least powerful first: "reviewer, administrator"."""
-    held = frozenset(roles)
-    return ", ".join(role.value for role in Role if role in held)
 
 
 class TriageState(StrEnum):

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from alertreview.rights import Action, Actor, require
-from core.vocabulary import role_words
+from alertreview.rights import Action, Actor, require, role_words
 from dashboard.components import cards
 from dashboard.context import application, colours, keep_apart, leave, note_arrival, shown_errors, signed_in
 from dashboard.gate.gate import base_path

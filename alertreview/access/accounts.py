@@ -9,9 +9,9 @@ from typing import Any
 from alertreview.access.passwords import code_hash, new_code
 from alertreview.access.sessions import IDLE, holds, is_demonstration
 from alertreview.access.sign_in import fold
-from alertreview.rights import Action, Service, operator_only, requires
+from alertreview.rights import Action, Service, operator_only, requires, role_words
 from core.errors import InvalidInputError, NotFoundError, RefusedError
-from core.vocabulary import PersonId, Role, SessionId, SignInSource, role_words
+from core.vocabulary import PersonId, Role, SessionId, SignInSource
 from db.models import Account, Person
 from db.unit_of_work import UnitOfWork
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from alertreview.cli.options import site_options
+from alertreview.rights import role_words
 from core.errors import RefusedError
-from core.vocabulary import Role, SignInSource, role_words
+from core.vocabulary import Role, SignInSource
 
 ROLES = click.Choice([role.value for role in Role])
 ALL_UNITS = "all"

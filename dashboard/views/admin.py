@@ -7,9 +7,9 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.access.accounts import AccountView
-from alertreview.rights import Action
+from alertreview.rights import Action, role_words
 from core.errors import AlertReviewError, InvalidInputError
-from core.vocabulary import PersonId, Role, SignInSource, role_words
+from core.vocabulary import PersonId, Role, SignInSource
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.context import application, signed_in
