@@ -334,11 +334,12 @@ def code_counts_of(
 
     Mappings that spell codes alike share the counts: looking at the source takes time.
     """
+    spelled = [each.model_dump_json(include={"code_prefix", "tables"}) for each in mappings]
     counts: dict[str, Counter[str]] = {}
-    for each in mappings:
-        if each.code_prefix not in counts:
-            counts[each.code_prefix] = format.code_counts(source, each, schema)
-    return [(each, counts[each.code_prefix]) for each in mappings]
+    for each, key in zip(mappings, spelled, strict=True):
+        if key not in counts:
+            counts[key] = format.code_counts(source, each, schema)
+    return [(each, counts[key]) for each, key in zip(mappings, spelled, strict=True)]
 
 
 def _n_recognised(counts: Counter[str], mapping: SiteMapping) -> int:

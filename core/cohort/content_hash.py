@@ -24,6 +24,8 @@ _LATER_KEYS = (
     "details",
     "patient_identifier",
     "code_prefix",
+    "tables",
+    "origins",
     "sentinel_dates",
     "not_done_words",
     "day_level",

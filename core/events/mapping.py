@@ -218,6 +218,69 @@ class Visits(_Strict):
     excluded_concepts: tuple[int, ...] = ()
 
 
+class Lookup(_Strict):
+    """A column of another table, found by a key that has the same name in both."""
+
+    table: str
+    key: str
+    value: str
+
+
+class Origins(_Strict):
+    """Where times that are minutes from an origin start: one row for each key, such as a stay on a unit.
+
+    The origin is on the first of January of the year at the clock time. Rows of one stay are shifted onto each other by
+    the minutes from each origin to the beginning of the stay. Stays of one patient come a month after another, by year,
+    then by number.
+    """
+
+    table: str
+    key: str
+    patient: str
+    year: str
+    clock: str
+    stay: str
+    stay_offset: str
+    last: str = ""
+    """Column that says how a stay ended."""
+    last_text: str = ""
+    """What it says of the stay in which a patient died, which comes last."""
+
+
+class TableEvents(_Strict):
+    """Events of a wide table: each row that has all it needs is one event.
+
+    Names are of columns, compared without case; those with braces are templates such as ``LAB//{itemid}``.
+    """
+
+    table: str
+    """File name without folder and suffixes."""
+    code: str
+    patient: str = ""
+    time: str = ""
+    offset: str = ""
+    """Minutes from the origin, instead of a time."""
+    at: Lookup | None = None
+    """The time stands in another table."""
+    minus_years: str = ""
+    """Years before the time: an age, for births."""
+    needs: str = ""
+    """Rows without it are no event."""
+    value: str = ""
+    text: str = ""
+    unit: str = ""
+    known_at: str = ""
+    end: str = ""
+    end_offset: str = ""
+    stay: str = ""
+    dose: str = ""
+    route: str = ""
+    range_low: str = ""
+    range_high: str = ""
+    name: Lookup | None = None
+    """Names of codes for people."""
+
+
 class Category(_Strict):
     """A lab panel or drug class: what holds for any of its members becomes features of its own."""
 
@@ -269,6 +332,9 @@ class SiteMapping(_Strict):
     details: dict[DetailColumn, str] = {}
     """Names of columns that the case view shows and no feature uses; a file may lack them."""
     visits: Visits = Visits()
+    tables: tuple[TableEvents, ...] = ()
+    """Wide tables of the format ``tables``."""
+    origins: Origins | None = None
     rules: tuple[Rule, ...] = Field(min_length=1)
     event_words: EventWords = EventWords()
     not_done_words: tuple[str, ...] = NOT_DONE_WORDS

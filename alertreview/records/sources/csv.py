@@ -14,7 +14,10 @@ from core.errors import SourceError
 from core.events.mapping import CsvColumns, SiteMapping
 from core.events.spelling import number_in_text
 
-_ADVICE = "Name the columns in the site mapping under csv, or rename them in the file."
+_ADVICE = (
+    "Name the columns in the site mapping under csv, or rename them in the file. If each kind of event has a table of "
+    "its own, describe the tables in a mapping of the format tables (see data/README.md)."
+)
 _LATIN_1 = "is no UTF-8; it was read as Latin-1. Check names with accents."
 
 

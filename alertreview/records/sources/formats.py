@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
-from alertreview.records.sources import csv, fhir, meds, omop
+from alertreview.records.sources import csv, fhir, meds, omop, tables
 from alertreview.records.sources.base import Format
 from core.errors import SourceError
 
-FORMATS: dict[str, Format] = {each.name: each for each in (meds.FORMAT, fhir.FORMAT, omop.FORMAT, csv.FORMAT)}
+FORMATS: dict[str, Format] = {
+    each.name: each for each in (meds.FORMAT, fhir.FORMAT, omop.FORMAT, tables.FORMAT, csv.FORMAT)
+}
 """By name. A source is in the first format whose `Format.fits` says so; MEDS, whose reader says best what is missing,
 stands for a source that is in none."""
 

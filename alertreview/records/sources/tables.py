@@ -1,0 +1,355 @@
+"""Read wide tables, one for each kind of event, as the mapping describes them: raw MIMIC-III, MIMIC-IV and eICU."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alertreview.records.sources import cells
+from alertreview.records.sources.base import Format, Source, unread
+from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files, unread_files
+from core.errors import MappingError, SourceError
+from core.events.mapping import Lookup, Origins, SiteMapping, TableEvents
+
+_N_BATCHES_TO_LOOK_AT = 2
+_HEADER_BYTES = 1 << 16
+_KNOWN = (("admissions", "hadm_id"), ("patient", "patientunitstayid"))
+"""Tables with a column by which a folder of MIMIC or eICU is known."""
+_PLACE = re.compile(r"\{(\w+)\}")
+_MONTH = np.timedelta64(31, "D")
+_MINUTE = np.timedelta64(60_000_000, "us")
+_COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "text", "dose", "name"})
+"""Fields that name a column each."""
+
+
+def read(source: Path, mapping: SiteMapping) -> Source:
+    """Open a folder or zip archive of wide tables.
+
+    Parameters
+    ----------
+    source : Path
+    mapping : SiteMapping
+        Its ``tables`` say what the rows are.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    SourceError
+        When a table lacks a column that the mapping names, now; or has a cell that breaks a rule, while chunks are
+        read.
+    MappingError
+        When the mapping describes no table.
+    """
+    reader = _Reader(source, mapping)
+    reader.refuse_missing_columns()
+    return Source(
+        name=source.name,
+        chunks=reader.chunks(None),
+        descriptions=reader.names,
+        remarks=reader.remarks,
+        findings=unread([*unread_files(source), *reader.unread]),
+    )
+
+
+def code_counts(source: Path, mapping: SiteMapping) -> Counter[str]:
+    """Count codes in the first rows of every table; none where a table lacks a column that the mapping names."""
+    reader = _Reader(source, mapping)
+    counts: Counter[str] = Counter()
+    if not any(reader.missing_columns()):
+        for chunk in reader.chunks(_N_BATCHES_TO_LOOK_AT):
+            counts.update(pd.Series(chunk["code"]).astype("str").value_counts().to_dict())
+    return counts
+
+
+class _Table:
+    """One file, its columns in lower case."""
+
+    def __init__(self, file: TextFile) -> None:
+        self.file = file
+
+    @cached_property
+    def header(self) -> set[str]:
+        """Column names, from the first line alone."""
+        with self.file.opener() as stream:
+            first = stream.readline(_HEADER_BYTES).decode("utf-8-sig", errors="replace")
+        return {name.strip().strip('"').lower() for name in re.split(r"[,;\t|]", first)}
+
+    @cached_property
+    def layout(self) -> Layout:
+        return look_at(self.file)
+
+    def batches(self, columns: set[str]) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+        """Return first row and columns, as far as there are."""
+        spelled = {name.lower(): name for name in self.layout.columns}
+        wanted = sorted(columns & spelled.keys())
+        for row, batch in batches(self.file, self.layout, [spelled[name] for name in wanted]):
+            yield row, dict(zip(wanted, batch.columns, strict=True))
+
+
+class _Reader:
+    def __init__(self, source: Path, mapping: SiteMapping) -> None:
+        if not mapping.tables:
+            raise MappingError(f"Mapping {mapping.name!r} describes no table. Add the key tables; see data/README.md.")
+        self.names: dict[str, str] = {}
+        self._mapping = mapping
+        self._tables = {file.stem: _Table(file) for file in text_files(source)}
+        used = {each.table for each in mapping.tables} | {each.table for each in self._lookups()}
+        used |= {mapping.origins.table} if mapping.origins else set()
+        self.unread = [table.file.name for stem, table in self._tables.items() if stem not in used]
+        absent = sorted({each.table for each in mapping.tables} - self._tables.keys())
+        self.remarks = [f"There is no table {', '.join(absent)}: its events are missing."] if absent else []
+
+    def _lookups(self) -> Iterator[Lookup]:
+        for each in self._mapping.tables:
+            yield from filter(None, (each.at, each.name))
+
+    def missing_columns(self) -> Iterator[str]:
+        """Say which columns of the mapping are in no table."""
+        for events in self._mapping.tables:
+            table = self._tables.get(events.table)
+            if table is not None:
+                for name in sorted(_wanted(events, self._mapping.origins) - table.header):
+                    yield f"{table.file.name}: lacks the column {name!r}, which the mapping names."
+
+    def refuse_missing_columns(self) -> None:
+        """Raise an error for the first column that is missing."""
+        for sentence in self.missing_columns():
+            raise SourceError(f"{sentence} Choose another mapping, or correct it.")
+
+    def chunks(self, n_batches: int | None) -> Iterator[pd.DataFrame]:
+        """Return the events of all tables; of each table those of its first batches."""
+        for events in self._mapping.tables:
+            table = self._tables.get(events.table)
+            if table is None:
+                continue
+            times = self._values(events.at)
+            names = self._values(events.name)
+            wanted = _wanted(events, self._mapping.origins)
+            for first_row, columns in islice(table.batches(wanted), n_batches):
+                yield self._chunk(events, table.file.name, first_row, columns, times, names)
+
+    def _values(self, lookup: Lookup | None) -> dict[str, str]:
+        if lookup is None or lookup.table not in self._tables:
+            return {}
+        out: dict[str, str] = {}
+        for _, columns in self._tables[lookup.table].batches({lookup.key.lower(), lookup.value.lower()}):
+            if len(columns) == len({lookup.key.lower(), lookup.value.lower()}):
+                keys, values = (columns[name.lower()].to_pylist() for name in (lookup.key, lookup.value))
+                out |= {key: value for key, value in zip(keys, values, strict=True) if key and value}
+        return out
+
+    def _chunk(
+        self,
+        events: TableEvents,
+        where: str,
+        first_row: int,
+        columns: dict[str, pa.Array],
+        times: dict[str, str],
+        names: dict[str, str],
+    ) -> pd.DataFrame:
+        rows = _Rows(events, self._mapping, where, first_row, columns)
+        code = rows.template(events.code)
+        subject, origin = self._patients(rows)
+        chunk: dict[str, object] = {"subject": subject, "time": self._times(rows, origin, times)}
+        chunk |= {"code": pd.Categorical(code), "value": np.full(rows.n, np.nan)}
+        said = pd.Series("", index=range(rows.n), dtype="str")
+        if events.value:
+            value, text = cells.numbers(rows.column(events.value))
+            chunk["value"] = value
+            said = said if text is None else pd.Series(pc.fill_null(text, "").to_pandas(), dtype="str")
+        if events.text or events.value:
+            told = rows.template(events.text)
+            chunk["text"] = told.where(told != "", said).astype("category").array
+        for ours in ("unit", "dose", "route"):
+            if getattr(events, ours):
+                chunk[ours] = rows.template(getattr(events, ours)).astype("category").array
+        for ours in ("range_low", "range_high"):
+            if getattr(events, ours):
+                chunk[ours] = cells.numbers(rows.column(getattr(events, ours)))[0]
+        if events.known_at:
+            chunk["known_at"] = rows.times(events.known_at).to_numpy()
+        if events.end or events.end_offset:
+            chunk["end"] = rows.times(events.end).to_numpy() if events.end else origin + rows.minutes(events.end_offset)
+        if events.stay:
+            chunk["stay"] = np.maximum(cells.whole_numbers(rows.column(events.stay), where, events.stay, first_row), -1)
+        if events.name:
+            self._name(code, rows.text(events.name.key), names)
+        table = pd.DataFrame(chunk)
+        table.attrs = {"file": where, "first_row": first_row}
+        return table[rows.text(events.needs) != ""] if events.needs else table
+
+    def _name(self, code: pd.Series, key: pd.Series, names: dict[str, str]) -> None:
+        pairs = pd.DataFrame({"code": code, "key": key}).drop_duplicates("code")
+        self.names |= {c: names[k] for c, k in zip(pairs["code"], pairs["key"], strict=True) if k in names}
+
+    def _patients(self, rows: "_Rows") -> "tuple[npt.NDArray[np.object_], npt.NDArray[np.datetime64]]":
+        """Return the patient of each row, and the origin of its minutes."""
+        origins = self._mapping.origins
+        if origins is None:
+            return rows.subject(rows.text(rows.events.patient)), np.full(rows.n, np.datetime64("NaT", "us"))
+        key = rows.text(origins.key)
+        known = [self._origins.get(each) for each in key]
+        unknown = next((i for i, each in enumerate(known) if each is None), None)
+        if unknown is not None:
+            raise SourceError(
+                f"{rows.where}: row {rows.first_row + unknown:,}, column {origins.key!r}: stands in no row of the "
+                f"table {origins.table}. Export the tables together."
+            )
+        found = [each for each in known if each is not None]
+        subject = np.array([each[0] for each in found], dtype=object)
+        return subject, np.array([each[1] for each in found], dtype="datetime64[us]")
+
+    @cached_property
+    def _origins(self) -> dict[str, tuple[str, np.datetime64]]:
+        origins = self._mapping.origins
+        table = self._tables.get(origins.table) if origins else None
+        if origins is None or table is None:
+            return {}
+        wanted = [name for name in origins.model_dump(exclude={"table", "last_text"}).values() if name]
+        parts = []
+        for first_row, columns in table.batches(set(wanted)):
+            rows = _Rows(None, self._mapping, table.file.name, first_row, columns)
+            year, clock = rows.text(origins.year), rows.text(origins.clock)
+            start = pa.array((year + "-01-01 " + clock.where(clock != "", "00:00:00")).to_list(), pa.string())
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "key": rows.text(origins.key),
+                        "year": year,
+                        "is_last": rows.template(origins.last) == (origins.last_text or None),
+                        "patient": rows.subject(rows.text(origins.patient)),
+                        "stay": cells.whole_numbers(
+                            rows.column(origins.stay), table.file.name, origins.stay, first_row
+                        ),
+                        "origin": cells.times(start, self._mapping, table.file.name, origins.clock, first_row),
+                        "to_stay": rows.minutes(origins.stay_offset),
+                    }
+                )
+            )
+        units = pd.concat(parts, ignore_index=True)
+        # The first row of a stay places it; the others follow from the beginning that they have in common.
+        stays = units.drop_duplicates("stay").sort_values(["patient", "is_last", "year", "stay"])
+        begins = stays["origin"] + stays["to_stay"] + stays.groupby("patient").cumcount().to_numpy() * _MONTH
+        units["origin"] = units["stay"].map(dict(zip(stays["stay"], begins, strict=True))) - units["to_stay"]
+        if (stays.groupby("patient").size() > 1).any():
+            self.remarks.append(
+                "The tables tell year and clock time only: stays of one patient were put a month after another in the "
+                "order of years and numbers. Times between stays mean nothing."
+            )
+        return {
+            key: (patient, origin)
+            for key, patient, origin in zip(units["key"], units["patient"], units["origin"].to_numpy(), strict=True)
+        }
+
+    def _times(
+        self, rows: "_Rows", origin: npt.NDArray[np.datetime64], times: dict[str, str]
+    ) -> npt.NDArray[np.datetime64]:
+        events = rows.events
+        if events.at is not None:
+            found = [times.get(each) for each in rows.text(events.at.key)]
+            at = cells.times(pa.array(found, pa.string()), self._mapping, rows.where, events.at.value, rows.first_row)
+            return np.asarray(at.to_numpy())
+        if events.offset:
+            time = origin + rows.minutes(events.offset)
+        else:
+            time = rows.times(events.time).to_numpy() if events.time else np.where(True, origin, origin)
+        if events.minus_years:
+            # Ages may be spelled "> 89".
+            years = pd.to_numeric(rows.text(events.minus_years).str.replace(r"\D", "", regex=True), errors="coerce")
+            months = time.astype("datetime64[M]") - np.where(years.isna(), 0, years).astype(int) * 12
+            time = np.where(years.isna(), np.datetime64("NaT"), months.astype("datetime64[us]"))
+        return np.asarray(time, dtype="datetime64[us]")
+
+
+class _Rows:
+    """Columns of one batch, read as texts, times and numbers."""
+
+    def __init__(
+        self,
+        events: TableEvents | None,
+        mapping: SiteMapping,
+        where: str,
+        first_row: int,
+        columns: dict[str, pa.Array],
+    ) -> None:
+        self._events, self._mapping, self._columns = events, mapping, columns
+        self.where, self.first_row = where, first_row
+        self.n = len(next(iter(columns.values())))
+
+    @property
+    def events(self) -> TableEvents:
+        """What the rows are."""
+        if self._events is None:
+            raise MappingError("These rows are no events.")
+        return self._events
+
+    def column(self, name: str) -> pa.Array:
+        return self._columns[name.lower()]
+
+    def text(self, name: str) -> pd.Series:
+        return pd.Series(pc.fill_null(self.column(name), "").to_pandas(), dtype="str").str.strip()
+
+    def template(self, said: str) -> pd.Series:
+        """Fill a template from the columns; a plain name is the column itself."""
+        if said and "{" not in said and "//" not in said and said.lower() in self._columns:
+            return self.text(said)
+        pieces = _PLACE.split(said)
+        out = pd.Series(pieces[0], index=range(self.n), dtype="str")
+        for name, after in zip(pieces[1::2], pieces[2::2], strict=True):
+            out = out + self.text(name) + after
+        return out.str.strip()
+
+    def times(self, name: str) -> pd.Series:
+        column = self.column(name)
+        is_year = pc.match_substring_regex(column, r"^\s*\d{4}\s*$")
+        dated = pc.if_else(is_year, pc.binary_join_element_wise(column, "01-01", "-"), column)
+        return cells.times(dated, self._mapping, self.where, name, self.first_row)
+
+    def minutes(self, name: str) -> npt.NDArray[np.timedelta64]:
+        """Return minutes as durations; missing where a cell is empty or no number."""
+        found, _ = cells.numbers(self.column(name))
+        whole = np.where(np.isfinite(found), found, 0).astype(np.int64) * _MINUTE
+        return np.where(np.isfinite(found), whole, np.timedelta64("NaT"))
+
+    def subject(self, found: pd.Series) -> npt.NDArray[np.object_]:
+        missing = np.flatnonzero((found == "").to_numpy())
+        if len(missing):
+            row = self.first_row + int(missing[0])
+            raise SourceError(f"{self.where}: row {row:,} has no patient. Every event belongs to one; correct the row.")
+        return np.asarray(found.astype(object))
+
+
+def _wanted(events: TableEvents, origins: Origins | None) -> set[str]:
+    """Return the columns that the events of a table are made of, in lower case."""
+    plain = {getattr(events, name) for name in _COLUMNS}
+    templates = [events.code, events.text, events.unit, events.dose, events.route]
+    filled = {name for said in templates for name in _PLACE.findall(said)}
+    keys = {each.key for each in (events.at, events.name) if each is not None}
+    plain |= {events.text} | filled | keys | ({origins.key} if origins else set())
+    return {name.lower() for name in plain if name and "{" not in name}
+
+
+def _fits(source: Path | str) -> bool:
+    if not isinstance(source, Path):
+        return False
+    tables = {file.stem: file for file in text_files(source)}
+    return any(stem in tables and column in _Table(tables[stem]).header for stem, column in _KNOWN)
+
+
+FORMAT = Format(
+    name="tables",
+    fits=_fits,
+    read=lambda source, mapping, schema: read(Path(source), mapping),
+    code_counts=lambda source, mapping, schema: code_counts(Path(source), mapping),
+)

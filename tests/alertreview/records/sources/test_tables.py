@@ -1,0 +1,196 @@
+"""Wide tables: raw MIMIC-III, MIMIC-IV and eICU folders of a made-up patient, read by the presets as they are."""
+
+import gzip
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from alertreview.cli.main import main
+from alertreview.files import preset_paths
+from alertreview.records.importing import build_cohort, import_snapshot
+from alertreview.records.mapping_help import check_mapping
+from alertreview.records.snapshots import read_snapshot
+from alertreview.records.sources.formats import detect_format
+from alertreview.records.sources.tables import read
+from core.errors import MappingError, SourceError
+from core.events.mapping import load_mapping, parse_mapping
+
+MIMIC_IV = {
+    "hosp/patients": "subject_id,gender,anchor_age,anchor_year,dod\n7,F,60,2150,2150-03-04\n",
+    "hosp/admissions": "subject_id,hadm_id,admittime,dischtime,deathtime,admission_type\n"
+    "7,70,2150-03-01 10:00:00,2150-03-04 15:00:00,,EW EMER.\n",
+    "hosp/transfers": "subject_id,hadm_id,transfer_id,eventtype,careunit,intime,outtime\n"
+    "7,70,1,admit,Medicine,2150-03-01 11:00:00,2150-03-04 15:00:00\n"
+    "7,70,2,discharge,,2150-03-04 15:00:00,\n",
+    "hosp/labevents": "labevent_id,subject_id,hadm_id,specimen_id,itemid,charttime,storetime,value,valuenum,valueuom,"
+    "ref_range_lower,ref_range_upper,flag\n"
+    "1,7,70,1,50971,2150-03-01 12:00:00,2150-03-01 13:30:00,5.9,5.9,mEq/L,3.5,5.1,abnormal\n"
+    "2,7,70,1,50971,2150-03-02 09:00:00,2150-03-02 10:00:00,HOLD,,mEq/L,3.5,5.1,\n",
+    "hosp/d_labitems": "itemid,label,fluid,category\n50971,Potassium,Blood,Chemistry\n",
+    "hosp/prescriptions": "subject_id,hadm_id,starttime,stoptime,drug,dose_val_rx,dose_unit_rx,route\n"
+    "7,70,2150-03-02 09:00:00,2150-03-03 09:00:00,Heparin,5000,UNIT,SC\n",
+    "hosp/emar": "subject_id,hadm_id,charttime,medication,event_txt\n"
+    "7,70,2150-03-02 10:00:00,Heparin,Administered\n7,70,2150-03-02 18:00:00,Heparin,Not Given\n",
+    "hosp/diagnoses_icd": "subject_id,hadm_id,seq_num,icd_code,icd_version\n7,70,1,I509,10\n",
+    "hosp/d_icd_diagnoses": 'icd_code,icd_version,long_title\nI509,10,"Heart failure, unspecified"\n',
+    "hosp/procedures_icd": "subject_id,hadm_id,chartdate,icd_code,icd_version\n7,70,2150-03-02,02HV33Z,10\n",
+    "hosp/microbiologyevents": "subject_id,charttime,storetime,spec_type_desc,test_name,org_name,ab_name,"
+    "interpretation\n7,2150-03-01 12:00:00,2150-03-03 12:00:00,BLOOD CULTURE,Blood Culture,STAPH AUREUS,OXACILLIN,S\n",
+    "hosp/poe": "poe_id,subject_id\n1,7\n",
+}
+MIMIC_III = {
+    "PATIENTS": '"ROW_ID","SUBJECT_ID","GENDER","DOB","DOD"\n1,7,"F",2090-01-01 00:00:00,2150-03-04 00:00:00\n',
+    "ADMISSIONS": "ROW_ID,SUBJECT_ID,HADM_ID,ADMITTIME,DISCHTIME,DEATHTIME,ADMISSION_TYPE,DIAGNOSIS\n"
+    "1,7,70,2150-03-01 10:00:00,2150-03-04 15:00:00,,EMERGENCY,HEART FAILURE\n",
+    "TRANSFERS": "SUBJECT_ID,HADM_ID,EVENTTYPE,CURR_CAREUNIT,INTIME\n7,70,admit,Medicine,2150-03-01 11:00:00\n",
+    "LABEVENTS": "ROW_ID,SUBJECT_ID,HADM_ID,ITEMID,CHARTTIME,VALUE,VALUENUM,VALUEUOM,FLAG\n"
+    "1,7,70,50971,2150-03-01 12:00:00,5.9,5.9,mEq/L,abnormal\n2,7,70,50971,2150-03-02 09:00:00,HOLD,,mEq/L,\n",
+    "D_LABITEMS": "ROW_ID,ITEMID,LABEL,FLUID\n1,50971,Potassium,Blood\n",
+    "PRESCRIPTIONS": "ROW_ID,SUBJECT_ID,HADM_ID,STARTDATE,ENDDATE,DRUG,DOSE_VAL_RX,DOSE_UNIT_RX,ROUTE\n"
+    "1,7,70,2150-03-02 00:00:00,2150-03-03 00:00:00,Heparin,5000,UNIT,SC\n",
+    "DIAGNOSES_ICD": "ROW_ID,SUBJECT_ID,HADM_ID,SEQ_NUM,ICD9_CODE\n1,7,70,1,4280\n",
+    "D_ICD_DIAGNOSES": "ROW_ID,ICD9_CODE,SHORT_TITLE,LONG_TITLE\n1,4280,CHF,Congestive heart failure\n",
+}
+EICU = {
+    "patient": "patientunitstayid,patienthealthsystemstayid,uniquepid,gender,age,apacheadmissiondx,"
+    "hospitaldischargeyear,hospitaladmitoffset,hospitaladmitsource,hospitaldischargeoffset,hospitaldischargestatus,"
+    "unittype,unitadmittime24\n11,1,002-7,Female,> 89,Sepsis,2015,-120,Emergency Department,4380,Alive,MICU,12:00:00\n"
+    "12,1,002-7,Female,> 89,,2015,-1560,Emergency Department,2940,Alive,CCU,12:00:00\n"
+    "13,2,002-7,Female,> 89,Sepsis,2015,0,Floor,3000,Expired,MICU,09:00:00\n",
+    "lab": "labid,patientunitstayid,labresultoffset,labname,labresult,labresulttext,labmeasurenamesystem\n"
+    "1,11,0,potassium,5.9,5.9,mmol/L\n2,11,1260,potassium,,HOLD,mmol/L\n3,12,60,potassium,4.0,4.0,mmol/L\n",
+    "medication": "medicationid,patientunitstayid,drugorderoffset,drugstartoffset,drugordercancelled,drugname,dosage,"
+    "routeadmin,drugstopoffset\n1,11,1200,1260,No,HEPARIN,5000 units,SC,2700\n2,11,0,10,Yes,WARFARIN,5 mg,PO,2700\n",
+    "diagnosis": "patientunitstayid,diagnosisoffset,diagnosisstring\n11,30,cardiovascular|shock|septic shock\n",
+    "allergy": "allergyid,patientunitstayid,allergyoffset,allergyname\n1,11,15,Penicillins\n",
+}
+
+
+def write(folder: Path, tables, **changes) -> Path:
+    for name, text in {**tables, **changes}.items():
+        path = folder / f"{name}.csv.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode()))
+    return folder
+
+
+def imported(folder: Path):
+    assert detect_format(folder) == "tables"
+    outcome = import_snapshot(folder, folder / "_home", format="tables")
+    snapshot = read_snapshot(outcome.folder)
+    return snapshot, outcome.report
+
+
+def facts_of(snapshot):
+    facts = snapshot.facts
+    return {(row.kind, row.name): row for row in facts.itertuples()}
+
+
+@pytest.mark.parametrize(("tables", "preset"), [(MIMIC_IV, "mimic-iv"), (MIMIC_III, "mimic-iii")])
+def test_a_raw_mimic_folder_is_recognised_and_read_as_it_is(tmp_path, tables, preset):
+    snapshot, report = imported(write(tmp_path, tables))
+    assert report.mapping == preset
+    assert list(snapshot.patients["patient_id"]) == ["7"]
+    assert (snapshot.patients["sex"][0], snapshot.patients["birth_time"][0].year) == ("F", 2090)
+    assert list(snapshot.stays["admitted_at"]) == [pd.Timestamp("2150-03-01 10:00")]
+    days = [pd.Timestamp(f"2150-03-0{day} 08:00") for day in (2, 3, 4)]
+    assert list(snapshot.instances["snapshot_at"]) == days
+    assert set(snapshot.instances["unit"]) == {"Medicine"}
+    events = snapshot.events_of("7")
+    labs = events[events["kind"] == "LAB_RESULT"]
+    assert (labs["name"].iloc[0], labs["value"].iloc[0], labs["text"].iloc[1]) == ("Potassium", 5.9, "HOLD")
+    facts = facts_of(snapshot)
+    order = facts["MEDICATION_ORDER", "Heparin"]
+    assert (order.dose, order.route) == ("5000 UNIT", "SC")
+    diagnosis = next(row for (kind, _), row in facts.items() if kind == "DIAGNOSIS")
+    assert diagnosis.known_at == pd.Timestamp("2150-03-04 15:00")
+    assert "failure" in diagnosis.name
+    check = check_mapping(tmp_path, format="tables")
+    assert (check.n_rows, check.kinds) == (report.read.n_rows, (*report.read.kinds, *report.read.facts))
+
+
+def test_mimic_iv_has_result_times_reference_ranges_administrations_and_cultures(tmp_path):
+    snapshot, report = imported(write(tmp_path, MIMIC_IV))
+    labs = snapshot.events_of("7").query("kind == 'LAB_RESULT'")
+    assert list(labs["known_at"]) == [pd.Timestamp("2150-03-01 13:30"), pd.Timestamp("2150-03-02 10:00")]
+    facts = facts_of(snapshot)
+    assert (facts["LAB_RESULT", "Potassium"].range_low, facts["LAB_RESULT", "Potassium"].range_high) == (3.5, 5.1)
+    assert facts["MICROBIOLOGY", "BLOOD CULTURE: Blood Culture"].text == "STAPH AUREUS OXACILLIN S"
+    assert report.rows_of("ADMINISTRATION").n_rows == 1
+    unread = next(check for check in report.checks if check.name == "unread_files")
+    assert "poe" in " ".join(unread.examples)
+
+
+def test_a_raw_eicu_folder_has_its_minutes_put_on_a_calendar(tmp_path):
+    snapshot, report = imported(write(tmp_path, EICU))
+    assert report.mapping == "eicu"
+    stays = snapshot.stays
+    assert list(stays["patient_id"]) == ["002-7", "002-7"]
+    # Two unit stays of one hospital stay agree on its beginning; the second hospital stay comes a month later.
+    first, second = pd.Timestamp("2015-01-01 10:00"), pd.Timestamp("2015-02-01 09:00")
+    assert list(stays["admitted_at"]) == [first, second]
+    assert list(stays["discharged_at"]) == [pd.Timestamp("2015-01-04 13:00"), second + pd.Timedelta(minutes=3000)]
+    labs = snapshot.events_of("002-7").query("kind == 'LAB_RESULT'")
+    assert list(labs["time"]) == [pd.Timestamp(f"2015-01-0{day}") for day in ("1 12:00", "2 09:00", "2 13:00")]
+    assert list(snapshot.instances["snapshot_at"].dt.hour.unique()) == [8]
+    assert snapshot.patients["birth_time"][0].year == 2015 - 89
+    assert snapshot.patients["death_time"][0] == second + pd.Timedelta(minutes=3000)
+    assert {kind for kind, _ in facts_of(snapshot)} == {"REASON", "DIAGNOSIS", "ALLERGY", "MEDICATION_ORDER"}
+    assert any("a month after another" in remark for remark in report.read.remarks)
+    assert "order that was cancelled" in {drop.reason for drop in report.read.dropped}
+    assert set(snapshot.events_of("002-7").query("kind == 'MEDICATION_ORDER'")["item"]) == {"heparin"}
+
+
+def test_a_zip_archive_is_the_same_as_the_folder(tmp_path):
+    folder = write(tmp_path / "raw", MIMIC_IV)
+    with zipfile.ZipFile(tmp_path / "raw.zip", "w") as archive:
+        for path in folder.rglob("*.gz"):
+            archive.write(path, path.relative_to(tmp_path))
+    assert detect_format(tmp_path / "raw.zip") == "tables"
+    one, other = (build_cohort(tmp_path / name, format="tables")[0].content_hash for name in ("raw", "raw.zip"))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("tables", "change", "rule"),
+    [
+        (MIMIC_IV, {"hosp/labevents": "subject_id,itemid\n7,1\n"}, "labevents.csv.gz: lacks the column"),
+        (
+            MIMIC_IV,
+            {"hosp/emar": "subject_id,charttime,medication,event_txt\n7,yesterday,Heparin,Given\n"},
+            "row 2, column 'charttime'",
+        ),
+        (
+            MIMIC_IV,
+            {"hosp/emar": "subject_id,charttime,medication,event_txt\n,2150-03-02,Heparin,Given\n"},
+            "row 2 has no pat",
+        ),
+        (
+            EICU,
+            {"allergy": "patientunitstayid,allergyoffset,allergyname\n99,15,Penicillins\n"},
+            "stands in no row of the table",
+        ),
+    ],
+)
+def test_bad_tables_are_refused_naming_file_and_place(tmp_path, tables, change, rule):
+    source = write(tmp_path / "raw", {**tables, **change})
+    preset = "eicu" if tables is EICU else "mimic-iv"
+    with pytest.raises(SourceError) as caught:
+        import_snapshot(source, tmp_path / "home", format="tables", mapping=preset)
+    assert rule in str(caught.value)
+    assert not list((tmp_path / "home" / "snapshots").iterdir())
+
+
+def test_other_wide_tables_are_answered_with_what_to_do(tmp_path, capsys):
+    source = write(tmp_path / "raw", {"visits": "pid,begin\n1,2026-01-01\n"})
+    assert detect_format(source) == "csv"
+    assert main(["import", str(source), "--home", str(tmp_path / "home")]) != 0
+    assert "describe the tables in a mapping of the format tables" in capsys.readouterr().err
+
+
+def test_a_mapping_of_tables_without_tables_is_refused(tmp_path):
+    content = load_mapping(preset_paths()["mimic-iv"]).model_dump(mode="json") | {"tables": []}
+    with pytest.raises(MappingError, match="describes no table"):
+        read(write(tmp_path, MIMIC_IV), parse_mapping(content, "own"))
