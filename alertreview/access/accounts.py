@@ -9,6 +9,7 @@ from typing import Any
 from alertreview.access.passwords import code_hash, new_code
 from alertreview.access.sessions import IDLE, holds, is_demonstration
 from alertreview.access.sign_in import fold
+from alertreview.access.throttle import throttle_of
 from alertreview.rights import Action, Service, operator_only, requires, role_words
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import PersonId, Role, SessionId, SignInSource
@@ -19,7 +20,7 @@ CODE_LASTS = timedelta(hours=24)
 LONGEST_NAME = 120
 COMMAND_LINE = "command line"
 OWNER_LOGIN = "owner"
-FAILURES = ("sign-in failed", "account locked")
+FAILURES = ("sign-in failed", "account locked", "sign-ins refused")
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,14 @@ class AccountService(Service):
     def all(self) -> tuple[AccountView, ...]:
         """Return everybody, deactivated people last."""
         now = self._clock()
+        closed: dict[int, datetime] = {}
+        for pair in throttle_of(self._database, self._clock).locked():
+            closed[pair.person_id] = max(pair.until, closed.get(pair.person_id, pair.until))
         with self._database.read() as uow:
             accounts = {account.person_id: account for account in uow.accounts.all()}
             open_sessions = [row.person_id for row in uow.sessions.open(seen_since=now - IDLE, now=now)]
             views = [
-                _view(uow, person, accounts.get(person.id), now, open_sessions.count(person.id))
+                _view(uow, person, accounts.get(person.id), now, open_sessions.count(person.id), closed.get(person.id))
                 for person in uow.people.all()
             ]
         return tuple(sorted(views, key=lambda view: (not view.active, view.person_id)))
@@ -215,6 +219,7 @@ class AccountService(Service):
             n_ended = uow.sessions.end_all(whom_id, now, "account reset")
             uow.audit.append(now, actor, "one-time code given", f"person {whom_id}", {"sessions ended": n_ended})
             uow.commit()
+        throttle_of(self._database, self._clock).forget(whom_id)
         return code
 
     @requires(Action.MANAGE_PEOPLE)
@@ -362,7 +367,16 @@ def _way(details: str) -> str:
     return str(json.loads(details).get("way", ""))
 
 
-def _view(uow: UnitOfWork, person: Person, account: Account | None, now: datetime, n_sessions: int) -> AccountView:
+def _view(
+    uow: UnitOfWork,
+    person: Person,
+    account: Account | None,
+    now: datetime,
+    n_sessions: int,
+    closed_until: datetime | None,
+) -> AccountView:
+    if account is not None and account.locked_until is not None and account.locked_until > now:
+        closed_until = max(account.locked_until, closed_until or account.locked_until)
     units = uow.units.of_person(person.id)
     return AccountView(
         person_id=person.id,
@@ -374,7 +388,7 @@ def _view(uow: UnitOfWork, person: Person, account: Account | None, now: datetim
         source=account.source if account else None,
         units=None if units is None else tuple(sorted(units)),
         awaits_code=account is not None and account.code_hash is not None,
-        locked_until=account.locked_until if account and account.locked_until and account.locked_until > now else None,
+        locked_until=closed_until,
         n_sessions=n_sessions,
         further_roles=person.roles - {person.role},
     )

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from alertreview.access.passwords import Passwords, check_password, code_hash, same_secret, secret_hash
 from alertreview.access.sessions import begin, holds
+from alertreview.access.throttle import LOCK, network_of, throttle_of
 from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import RefusedError, SignedOutError
@@ -13,8 +14,9 @@ from db.database import Database
 from db.models import Account, Person, SignInFlow
 from db.unit_of_work import UnitOfWork
 
-MOST_FAILURES = 5
-LOCK = timedelta(minutes=15)
+MOST_FAILURES = 100
+"""Failures in a row from any addresses that close an account everywhere (NIST SP 800-63B, 3.2.2)."""
+TOO_MANY = "Too many attempts to sign in were made. Wait a minute and try again."
 FLOW_LASTS = timedelta(minutes=10)
 """Time within which a browser must come back from the identity provider."""
 WRONG = (
@@ -31,23 +33,48 @@ class SignIn:
         self._database = database
         self._passwords = passwords
         self._clock = clock
+        self.throttle = throttle_of(database, clock)
 
-    def with_password(self, login: str, password: str, browser: str = "") -> str:
+    def admit(self, address: str) -> None:
+        """Count an attempt of an address, before anything else is done for it; a burst writes one audit row.
+
+        Raises
+        ------
+        RefusedError
+            If too many were made from it, or from everywhere.
+        """
+        may, begins = self.throttle.admit(address)
+        if begins:
+            with self._database.write() as uow:
+                uow.audit.append(self._clock(), "sign-in", "sign-ins refused", f"address {network_of(address)}", {})
+                uow.commit()
+        if not may:
+            raise RefusedError(TOO_MANY)
+
+    def with_password(self, login: str, password: str, browser: str = "", address: str = "") -> str:
         """Sign in with login and password.
+
+        Parameters
+        ----------
+        login, password : str
+        browser : str
+            User agent.
+        address : str
+            Where the attempt comes from; failures close the account to this address.
 
         Raises
         ------
         RefusedError
             With the same text after the same work, whatever was wrong.
         """
-        person = self._checked(login, password)
+        person = self._checked(login, password, address)
         with self._database.write() as uow:
             uow.accounts.forgive(person.id)
             token = begin(uow, person, SignInSource.LOCAL, browser, self._clock())
             uow.commit()
         return token
 
-    def with_code(self, login: str, code: str, password: str, browser: str = "") -> str:
+    def with_code(self, login: str, code: str, password: str, browser: str = "", address: str = "") -> str:
         """Use a one-time code: set the password and sign in.
 
         Raises
@@ -59,7 +86,7 @@ class SignIn:
         """
         check_password(password, login)
         now = self._clock()
-        account, is_open = self._attempt(login)
+        account, is_open, locks = self._attempt(login, address)
         stored = account.code_hash if account is not None and is_open and _code_holds(account, now) else None
         matches = same_secret(stored or "", code_hash(code))
         password_hash = self._passwords.hash(password)
@@ -72,7 +99,7 @@ class SignIn:
                 or not matches
                 or not uow.accounts.use_code(person.id, stored, password_hash)
             ):
-                _note_failure(uow, now, account, "one-time code")
+                _note_failure(uow, now, account, "one-time code", locks=locks)
                 uow.commit()
                 raise RefusedError(
                     "Login and one-time code do not belong together, the code was used or is too old, or the account "
@@ -82,9 +109,10 @@ class SignIn:
             uow.audit.append(now, f"person {person.id}", "password set", f"person {person.id}", {"by": "one-time code"})
             token = begin(uow, person, SignInSource.LOCAL, browser, now)
             uow.commit()
+        self.throttle.succeeded(person.id, address)
         return token
 
-    def with_link(self, login: str, code: str, browser: str = "") -> str:
+    def with_link(self, login: str, code: str, browser: str = "", address: str = "") -> str:
         """Use a one-time code as it stands in a link, without setting a password.
 
         Raises
@@ -93,7 +121,7 @@ class SignIn:
             If login and code do not belong together, or the code was used, is too old or the account locked.
         """
         now = self._clock()
-        account, is_open = self._attempt(login)
+        account, is_open, locks = self._attempt(login, address)
         stored = account.code_hash if account is not None and is_open and _code_holds(account, now) else None
         matches = same_secret(stored or "", code_hash(code))
         with self._database.write() as uow:
@@ -105,7 +133,7 @@ class SignIn:
                 or not matches
                 or not uow.accounts.use_code(person.id, stored, None)
             ):
-                _note_failure(uow, now, account, "link")
+                _note_failure(uow, now, account, "link", locks=locks)
                 uow.commit()
                 raise RefusedError(
                     "This link was used, is too old, or belongs to another start of the dashboard. Start it again "
@@ -113,6 +141,7 @@ class SignIn:
                 )
             token = begin(uow, person, SignInSource.LOCAL, browser, now)
             uow.commit()
+        self.throttle.succeeded(person.id, address)
         return token
 
     def vouched(self, source: SignInSource, login: str, browser: str = "") -> str:
@@ -252,21 +281,22 @@ class SignIn:
             raise RefusedError("You have no password here: you sign in at your hospital's sign-in page.")
         return account
 
-    def _checked(self, login: str, password: str) -> Person:
+    def _checked(self, login: str, password: str, address: str = "") -> Person:
         """Return the person of a login and password, after the same work whatever is wrong."""
-        account, is_open = self._attempt(login)
+        account, is_open, locks = self._attempt(login, address)
         stored = account.password_hash if account is not None and is_open else None
         matches = self._passwords.matches(stored, password)
         now = self._clock()
         with self._database.write() as uow:
             person = None if account is None else uow.people.get(account.person_id)
             if person is not None and person.active and matches:
+                self.throttle.succeeded(person.id, address)
                 return person
-            _note_failure(uow, now, account, "password")
+            _note_failure(uow, now, account, "password", locks=locks)
             uow.commit()
         raise RefusedError(WRONG)
 
-    def _attempt(self, login: str) -> tuple[Account | None, bool]:
+    def _attempt(self, login: str, address: str) -> tuple[Account | None, bool, bool]:
         """Count an attempt before anything is compared, so that of many at once no more than five are checked.
 
         Returns
@@ -274,19 +304,24 @@ class SignIn:
         account : Account or None
         is_open : bool
             Whether the attempt may be checked.
+        locks : bool
+            Whether it is the last from this address.
         """
         now = self._clock()
         with self._database.write() as uow:
             account = uow.accounts.by_login(SignInSource.LOCAL, fold(login))
             if account is None:
-                return None, False
+                return None, False, False
             if account.locked_until is not None:
                 if account.locked_until > now:
-                    return account, False
+                    return account, False, False
                 uow.accounts.forgive(account.person_id)
+            is_open, locks = self.throttle.count(account.person_id, address)
+            if not is_open:
+                return account, False, False
             uow.accounts.count_attempt(account.person_id, most=MOST_FAILURES, locked_until=now + LOCK)
             uow.commit()
-        return account, True
+        return account, True, locks
 
 
 def fold(login: str) -> str:
@@ -303,12 +338,14 @@ def _code_holds(account: Account, now: datetime) -> bool:
     return account.code_expires_at is not None and account.code_expires_at > now
 
 
-def _note_failure(uow: UnitOfWork, now: datetime, account: Account | None, way: str) -> None:
+def _note_failure(uow: UnitOfWork, now: datetime, account: Account | None, way: str, *, locks: bool = False) -> None:
     """Write a failed sign-in to the audit trail, without the login, which may be a password typed there."""
     thing = "unknown account" if account is None else f"person {account.person_id}"
     uow.audit.append(now, "sign-in", "sign-in failed", thing, {"way": way})
     if account is None or account.source is not SignInSource.LOCAL:
         return
     counted = uow.accounts.get(account.person_id)
-    if counted is not None and counted.failures == MOST_FAILURES and account.failures < MOST_FAILURES:
-        uow.audit.append(now, "sign-in", "account locked", thing, {"failures": counted.failures})
+    everywhere = counted is not None and counted.failures == MOST_FAILURES and account.failures < MOST_FAILURES
+    if counted is not None and (locks or everywhere):
+        details = {"failures": counted.failures, "for": "every address" if everywhere else "one address"}
+        uow.audit.append(now, "sign-in", "account locked", thing, details)

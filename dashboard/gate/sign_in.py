@@ -58,8 +58,8 @@ class Routes:
         self._hashing = anyio.CapacityLimiter(CHECKS_AT_ONCE)
         self.app = Starlette(
             routes=[
-                self._form("/login", self.login),
-                self._form("/login/code", self.code),
+                self._form("/login", self.login, throttled=True),
+                self._form("/login/code", self.code, throttled=True),
                 self._form("/logout", self.logout, hashes=False),
                 self._form("/password", self.password),
                 self._form("/confirm", self.confirm),
@@ -78,7 +78,7 @@ class Routes:
         target, login, error = visit.next_page(form), form.get("login", ""), ""
         if form:
             try:
-                token = site.sign_in.with_password(login, form.get("password", ""), visit.browser)
+                token = site.sign_in.with_password(login, form.get("password", ""), visit.browser, visit.address)
                 return self._enter(visit, site, token, target)
             except RefusedError as refused:
                 error = str(refused)
@@ -94,7 +94,8 @@ class Routes:
         if form:
             try:
                 code, password = form.get("code", ""), _new_password(form)
-                return self._enter(visit, site, site.sign_in.with_code(login, code, password, visit.browser), target)
+                token = site.sign_in.with_code(login, code, password, visit.browser, visit.address)
+                return self._enter(visit, site, token, target)
             except AlertReviewError as refused:
                 error = str(refused)
         body = pages.code_body(visit.form_key, target, base=visit.base, login=login)
@@ -103,7 +104,9 @@ class Routes:
     def link(self, visit: Visit, site: "Application", _form: Form) -> Response:
         """Sign the owner in by the one-time link that the terminal shows."""
         code = visit.connection.query_params.get("code", "")
-        return self._enter(visit, site, site.sign_in.with_link(OWNER_LOGIN, code, visit.browser), f"{visit.base}/")
+        return self._enter(
+            visit, site, site.sign_in.with_link(OWNER_LOGIN, code, visit.browser, visit.address), f"{visit.base}/"
+        )
 
     def logout(self, visit: Visit, site: "Application", form: Form) -> Response:
         """Show the ways out, or sign out here or everywhere."""
@@ -188,11 +191,12 @@ class Routes:
             return JSONResponse({"status": "not ready"}, 503)
         return JSONResponse({"status": "ready"})
 
-    def _form(self, path: str, handler: Handler, *, hashes: bool = True) -> Route:
-        return Route(path, self._shown(handler, self._hashing if hashes else None), methods=["GET", "POST"])
+    def _form(self, path: str, handler: Handler, *, hashes: bool = True, throttled: bool = False) -> Route:
+        shown = self._shown(handler, self._hashing if hashes else None, throttled=throttled)
+        return Route(path, shown, methods=["GET", "POST"])
 
     def _shown(
-        self, handler: Handler, limiter: anyio.CapacityLimiter | None = None
+        self, handler: Handler, limiter: anyio.CapacityLimiter | None = None, *, throttled: bool = False
     ) -> Callable[[Request], Awaitable[Response]]:
         """Return an endpoint that runs a handler and shows its errors as pages."""
 
@@ -200,6 +204,8 @@ class Routes:
             visit = self._visit(request)
             try:
                 form = await form_of(request) if request.method == "POST" else {}
+                if form and throttled:
+                    await anyio.to_thread.run_sync(lambda: self.site().sign_in.admit(visit.address))
                 return await anyio.to_thread.run_sync(
                     lambda: handler(visit, self.site(), form), limiter=limiter if form else None
                 )

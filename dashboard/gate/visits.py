@@ -82,6 +82,14 @@ class Visit:
         return self.connection.headers.get("user-agent", "")
 
     @property
+    def address(self) -> str:
+        """Address of the browser, as the TLS proxy names it or as it connected."""
+        client = self.connection.client.host if self.connection.client else ""
+        forwarded = self.connection.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+        by_proxy = self.web.hosts and (client == self.web.tls_proxy or is_loopback(client))
+        return forwarded if by_proxy and forwarded else client
+
+    @property
     def is_secure(self) -> bool:
         """Whether the browser reaches the site over TLS."""
         return self.web.is_secure(host_name(self.connection))

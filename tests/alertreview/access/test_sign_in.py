@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from alertreview.access.passwords import check_password, code_hash, new_code
-from alertreview.access.sign_in import MOST_FAILURES, WRONG
+from alertreview.access.sign_in import WRONG
+from alertreview.access.throttle import FAILURES_OF_ADDRESS
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError, SignedOutError
 from core.vocabulary import Role, SignInSource
 from tests.support.sign_in_desk import PASSWORD, SignInDesk, minutes
@@ -68,7 +69,7 @@ def test_what_was_typed_as_a_login_is_never_kept(desk: SignInDesk, site: StoredS
 
 def test_five_failures_lock_the_account_for_fifteen_minutes(desk: SignInDesk, site: StoredSite) -> None:
     person = desk.account("ada")
-    for _ in range(MOST_FAILURES):
+    for _ in range(FAILURES_OF_ADDRESS):
         fail(desk, "ada")
     assert ("sign-in", "account locked", f"person {person}") in desk.acts(2)
     assert fail(desk, "ada", PASSWORD) == WRONG
@@ -76,7 +77,7 @@ def test_five_failures_lock_the_account_for_fifteen_minutes(desk: SignInDesk, si
     assert [failure.what for failure in desk.accounts.failures()].count("account locked") == 1
     site.clock.pass_hours(0.26)
     assert desk.sessions.who(desk.enter("ada")).person_id == person
-    for _ in range(MOST_FAILURES - 1):
+    for _ in range(FAILURES_OF_ADDRESS - 1):
         fail(desk, "ada")
     assert desk.enter("ada")
 
@@ -92,7 +93,7 @@ def test_many_guesses_at_once_get_no_more_looks_than_one_after_another(desk: Sig
     for thread in threads:
         thread.join()
     assert len(looked_at) == 15
-    assert sum(looked_at) == MOST_FAILURES
+    assert sum(looked_at) == FAILURES_OF_ADDRESS
 
 
 def test_a_one_time_code_works_once_within_a_day_and_for_its_own_login(desk: SignInDesk, site: StoredSite) -> None:
