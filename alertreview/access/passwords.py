@@ -1,6 +1,5 @@
 """Passwords and other secrets: made, checked and hashed, and never logged."""
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -9,6 +8,7 @@ from functools import cached_property
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from alertreview.access.sessions import secret_hash
 from core.errors import InvalidInputError
 
 SHORTEST = 12
@@ -122,11 +122,6 @@ def _length_of_run(password: str, at: int, row: str) -> int:
     return length
 
 
-def new_token() -> str:
-    """Return a secret of 256 random bits."""
-    return secrets.token_urlsafe(32)
-
-
 def new_code() -> str:
     """Return a one-time code of 80 random bits that can be read out and typed."""
     groups = ("".join(secrets.choice(CODE_ALPHABET) for _ in range(GROUP_LENGTH)) for _ in range(CODE_GROUPS))
@@ -136,11 +131,6 @@ def new_code() -> str:
 def code_hash(code: str) -> str:
     """Return the hash of a one-time code; spaces, dashes and case make no difference."""
     return secret_hash("".join(character for character in code.upper() if character in CODE_ALPHABET))
-
-
-def secret_hash(secret: str) -> str:
-    """Return the hash of a random secret, which needs no salt."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def same_secret(one: str, other: str) -> bool:

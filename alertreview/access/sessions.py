@@ -1,9 +1,10 @@
 """Sessions: who is behind a token, for how long, and how a session ends. Only the token's hash is stored."""
 
+import hashlib
 import logging
+import secrets
 from datetime import datetime, timedelta
 
-from alertreview.access.passwords import new_token, secret_hash
 from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
@@ -165,6 +166,16 @@ class SessionCaller:
         """Return the units of a study's cases; empty if there is no such study."""
         with self._database.read() as uow:
             return uow.units.of_study(slug)
+
+
+def new_token() -> str:
+    """Return a secret of 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def secret_hash(secret: str) -> str:
+    """Return the hash of a random secret, which needs no salt."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def begin(uow: UnitOfWork, person: Person, source: SignInSource, browser: str, now: datetime) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from alertreview.access.passwords import Passwords, check_password, code_hash, same_secret, secret_hash
-from alertreview.access.sessions import begin, holds
+from alertreview.access.passwords import Passwords, check_password, code_hash, same_secret
+from alertreview.access.sessions import begin, holds, secret_hash
 from alertreview.access.throttle import LOCK, network_of, throttle_of
 from alertreview.rights import Actor
 from alertreview.settings import Clock
