@@ -189,7 +189,7 @@ class SnapshotWriter:
         self._events: pq.ParquetWriter | None = None
         self._waiting: list[pa.Table] = []
         self._index: list[pd.DataFrame] = []
-        self._n_events = 0
+        self._n_events = self._n_facts = 0
         self._row_lengths: list[npt.NDArray[np.int64]] = []
         self._data: _ArrayFile | None = None
         self._indices: _ArrayFile | None = None
@@ -250,6 +250,7 @@ class SnapshotWriter:
                 digest += part
                 table = pa.Table.from_pandas(part, _FACTS_SCHEMA, preserve_index=False)
                 file.write_table(table, row_group_size=self._rows_per_group)
+        self._n_facts = digest.n
         return digest
 
     def features(self, rows: sparse.csr_matrix) -> None:
@@ -342,6 +343,7 @@ class SnapshotWriter:
             "mapping": report.mapping,
             "n_instances": len(built.instances),
             "n_tasks": len(built.tasks),
+            "n_facts": self._n_facts,
             "n_features": len(built.feature_dictionary),
         }
 

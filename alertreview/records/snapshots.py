@@ -234,8 +234,9 @@ class Snapshot:
         )
 
     def _facts(self, filters: list[tuple[str, str, str]] | None) -> pd.DataFrame:
-        path = self.folder / "facts.parquet"
-        return pq.read_table(path, filters=filters).to_pandas() if path.exists() else empty_facts()
+        if not self.manifest.get("n_facts"):
+            return empty_facts()
+        return pq.read_table(self._existing("facts.parquet"), filters=filters).to_pandas()
 
     @cached_property
     def _event_index(self) -> dict[str, tuple[int, int]]:

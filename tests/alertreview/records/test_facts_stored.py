@@ -1,5 +1,6 @@
 """Context facts from every format, stored with the snapshot and read patient by patient."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ from alertreview.records.import_site import extend_snapshot
 from alertreview.records.importing import build_cohort, import_snapshot
 from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import read_snapshot
+from core.errors import SourceError
 from core.events.facts import FACT_COLUMNS
 
 HEAD = "patient,time,code,value,text,unit,end,dose,route,range_low,range_high\n"
@@ -130,8 +132,13 @@ def test_added_records_bring_their_facts_and_known_ones_change_nothing(tmp_path)
     assert sorted(stored.facts_of("a")["item"]) == sorted([*snapshot.facts_of("a")["item"], "J18"])
 
 
-def test_a_snapshot_of_before_has_no_facts(tmp_path):
+def test_a_snapshot_of_before_has_no_facts_and_lost_ones_are_missed(tmp_path):
     own = mapping(tmp_path, "csv")
     first = import_snapshot(csv_of(tmp_path / "a.csv", EVENTS + FACTS), tmp_path, format="csv", mapping=own)
     (first.folder / "facts.parquet").unlink()
+    with pytest.raises(SourceError, match=r"facts\.parquet is missing"):
+        read_snapshot(first.folder).facts_of("a")
+    manifest = json.loads((first.folder / "manifest.json").read_text())
+    del manifest["n_facts"]
+    (first.folder / "manifest.json").write_text(json.dumps(manifest))
     assert read_snapshot(first.folder).facts_of("a").empty

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from alertreview.cli.main import main
 from alertreview.files import preset_paths
@@ -334,3 +336,46 @@ def test_the_command_line_imports_an_export_and_refuses_in_one_line(tmp_path: Pa
     err = capsys.readouterr().err
     assert "Observation.000.ndjson: line 2: subject is missing" in err
     assert "Traceback" not in err
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just([]), st.just({}), st.just([1])
+)
+RESOURCES = [
+    *WHOLE,
+    order(dosageInstruction=[{"timing": {"repeat": {"boundsPeriod": {"start": "2026-01-01", "end": "2026-01-02"}}}}]),
+    lab(component=[{"code": coded("8480-6"), "valueQuantity": {"value": 1}}], referenceRange=[{"low": {"value": 1}}]),
+    lab(resourceType="Condition", verificationStatus=coded("confirmed"), recordedDate="2026-01-01"),
+    {"resourceType": "Medication", "id": "m", "ingredient": [{"itemCodeableConcept": coded("x")}]},
+    {"resourceType": "Location", "id": "l", "name": "East", "identifier": [{"system": "s", "value": "v"}]},
+]
+
+
+def places(element, path=()):
+    """Every place inside a resource."""
+    inside = element.items() if isinstance(element, dict) else enumerate(element) if isinstance(element, list) else ()
+    for key, part in inside:
+        yield (*path, key)
+        yield from places(part, (*path, key))
+
+
+def outcome(folder):
+    """How many rows an export gives, or the words in which it is refused."""
+    try:
+        return sum(map(len, fhir.read(folder, mapping()).chunks)), ""
+    except SourceError as error:
+        return 0, str(error)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_stands_in_a_resource_is_read_or_refused_in_words(tmp_path_factory, data):
+    resources = json.loads(json.dumps(RESOURCES))
+    chosen = data.draw(st.integers(0, len(resources) - 1))
+    path = data.draw(st.sampled_from([each for each in places(resources[chosen]) if each != ("resourceType",)]))
+    element = resources[chosen]
+    for key in path[:-1]:
+        element = element[key]
+    element[path[-1]] = data.draw(ODD)
+    n_rows, error = outcome(write_export(tmp_path_factory.mktemp("fuzzed"), *resources))
+    assert n_rows >= len(WHOLE) or ".ndjson" in error
