@@ -48,7 +48,7 @@ class Settings:
         return self.home / "unfinished-scoring"
 
     @property
-    def learned(self) -> Path:
+    def models(self) -> Path:
         """Folder of what the newest runs learned; it can be computed again, so backups leave it out."""
         return self.home / "learned"
 

@@ -217,7 +217,7 @@ def _imports(settings: Settings, database: Database) -> Iterator[Finding]:
                 checked_folder(settings, uow, row.folder)
         yield Finding(Level.GOOD, "imports", f"{len(snapshots)}, all in their place and as they were written")
     with database.read() as uow:
-        kept = {run.id: settings.learned / run.model_folder for run in uow.runs.published() if run.model_folder}
+        kept = {run.id: settings.models / run.model_folder for run in uow.runs.published() if run.model_folder}
         checksums = {folder: uow.audit.checksum(f"run {run_id}") for run_id, folder in kept.items() if folder.is_dir()}
     for folder, checksum in checksums.items():
         if checksum is not None:

@@ -14,7 +14,7 @@ from alertreview.review.rules import require_open, require_reader, within_units
 from alertreview.rights import Action, Service, requires
 from core.errors import RefusedError
 from core.vocabulary import AlertId, Answer, CaseId, Certainty, PersonId
-from db.models import DecisionKey, DraftAnswer, PanelPlace
+from db.models import DecisionKey, DraftAnswer, PanelSlot
 from db.unit_of_work import UnitOfWork
 
 
@@ -50,7 +50,7 @@ class PanelService(Service):
     def cases(self, alert_id: AlertId, person_id: PersonId) -> tuple[PanelCase, ...]:
         """Return the cases that the decision of an alert is in open panels of a reader, newest study first.
 
-        Only cases in which the reader has a place or can get one; looking takes none. Nothing while the reader has
+        Only cases in which the reader has a slot or can get one; looking takes none. Nothing while the reader has
         still to judge the same decision blindly in another study.
 
         Parameters
@@ -70,12 +70,12 @@ class PanelService(Service):
             if uow.cases.awaits_judgment_of(person_id, decision):
                 return ()
             return tuple(
-                _panel_case(uow, place, person_id) for place in uow.cases.in_panels(person_id, decision, self._clock())
+                _panel_case(uow, slot, person_id) for slot in uow.cases.in_panels(person_id, decision, self._clock())
             )
 
     @requires(Action.JUDGE)
     def next_alert(self, slug: str, person_id: PersonId, after_case_id: CaseId | None = None) -> AlertId | None:
-        """Return the alert on the next case of an open panel that a reader has still to judge; it takes no place.
+        """Return the alert on the next case of an open panel that a reader has still to judge; it takes no slot.
 
         Cases below the floor of their run have no alert, and a decision that the reader has still to judge blindly
         shows none: both are passed over, and wait on the page Review.
@@ -107,36 +107,36 @@ class PanelService(Service):
                 raise RefusedError(f"Study '{slug}' is blinded: its cases are judged on the page Review.")
             terms = require_reader(uow, slug, person_id)
             require_open(terms)
-            places = within_units(uow, terms, uow.slots.places(study.id, person_id, self._clock()))
-            waiting = ReaderList(places, study.order_seed, person_id, takes_new=True).candidates(after_case_id)
+            slots = within_units(uow, terms, uow.slots.of_reader(study.id, person_id, self._clock()))
+            waiting = ReaderList(slots, study.order_seed, person_id, takes_new=True).candidates(after_case_id)
             cases = {case.id: case for case in uow.cases.in_study(study.id)}
             alerts = uow.alerts.ids_of_decisions(
                 study.run_id, [(case.row_index, case.task_key) for case in cases.values()]
             )
             awaited = uow.cases.awaited_of(person_id)
-            for case in (cases[place.case_id] for place in waiting):
+            for case in (cases[slot.case_id] for slot in waiting):
                 alert_id = alerts.get((case.row_index, case.task_key))
                 if alert_id and DecisionKey(case.patient_id, case.snapshot_at, case.task_key) not in awaited:
                     return alert_id
         return None
 
 
-def _panel_case(uow: UnitOfWork, place: PanelPlace, person_id: PersonId) -> PanelCase:
+def _panel_case(uow: UnitOfWork, slot: PanelSlot, person_id: PersonId) -> PanelCase:
     """Put together what a reader is shown of a case, from own rows alone."""
-    rubric = uow.studies.rubric(place.study_id)
-    current = uow.judgments.current(place.case_id, person_id)
-    draft = uow.drafts.get(place.case_id, person_id) or DraftAnswer(None, None, "")
+    rubric = uow.studies.rubric(slot.study_id)
+    current = uow.judgments.current(slot.case_id, person_id)
+    draft = uow.drafts.get(slot.case_id, person_id) or DraftAnswer(None, None, "")
     stands = current if current is not None and current.answer is not None else None
     return PanelCase(
-        study_slug=place.slug,
-        study_title=place.title,
-        case_id=place.case_id,
+        study_slug=slot.slug,
+        study_title=slot.title,
+        case_id=slot.case_id,
         question=rubric.question,
         answer_texts=rubric.answers,
         answer=stands.answer if stands else None,
         certainty=stands.certainty if stands else None,
         comment=stands.comment if stands else "",
-        saved_at=stands.judged_at.astimezone(ZoneInfo(place.site_timezone)) if stands else None,
+        saved_at=stands.judged_at.astimezone(ZoneInfo(slot.site_timezone)) if stands else None,
         draft=DraftView(draft.answer, draft.certainty, draft.comment),
         version_seen=current.version if current else 0,
         form_key=uuid.uuid4().hex,

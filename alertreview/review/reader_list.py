@@ -28,8 +28,8 @@ class ReaderList:
 
     Parameters
     ----------
-    places : sequence of PlaceRow
-        The reader's place in every case of the study.
+    slots : sequence of ReaderSlot
+        The reader's slot in every case of the study.
     order_seed : int
         Of the study.
     person_id : int
@@ -38,21 +38,21 @@ class ReaderList:
         Whether free slots may be taken: the study is open.
     """
 
-    def __init__(self, places: Sequence[ReaderSlot], order_seed: int, person_id: PersonId, *, takes_new: bool) -> None:
+    def __init__(self, slots: Sequence[ReaderSlot], order_seed: int, person_id: PersonId, *, takes_new: bool) -> None:
         self._ordered = _repeats_after_originals(
-            sorted(places, key=lambda place: _draw(order_seed, person_id, place.case_id))
+            sorted(slots, key=lambda slot: _draw(order_seed, person_id, slot.case_id))
         )
         self._takes_new = takes_new
-        self.mine = [place for place in self._ordered if self._is_mine(place)]
+        self.mine = [slot for slot in self._ordered if self._is_mine(slot)]
         """Cases that are or may become this reader's, in order."""
 
     @cached_property
     def _number(self) -> dict[CaseId, int]:
-        return {place.case_id: number for number, place in enumerate(self._ordered, start=1)}
+        return {slot.case_id: number for number, slot in enumerate(self._ordered, start=1)}
 
     @cached_property
     def _by_case(self) -> dict[CaseId, ReaderSlot]:
-        return {place.case_id: place for place in self._ordered}
+        return {slot.case_id: slot for slot in self._ordered}
 
     def number(self, case_id: CaseId) -> int:
         """Return the reader's own number of a case, which never changes."""
@@ -60,35 +60,35 @@ class ReaderList:
 
     def position(self, case_id: CaseId) -> int:
         """Return the place of a case among those that are or may become the reader's, from 1; 0 when it is none."""
-        return next((at for at, place in enumerate(self.mine, start=1) if place.case_id == case_id), 0)
+        return next((at for at, slot in enumerate(self.mine, start=1) if slot.case_id == case_id), 0)
 
     def find(self, case_id: CaseId) -> ReaderSlot | None:
-        """Return the reader's place in a case, None when the study has no such case."""
+        """Return the reader's slot in a case, None when the study has no such case."""
         return self._by_case.get(case_id)
 
-    def may_claim(self, place: ReaderSlot) -> bool:
+    def may_claim(self, slot: ReaderSlot) -> bool:
         """Return whether a slot is to be had; a repeat only once its original is judged."""
-        if not self._takes_new or not place.has_room:
+        if not self._takes_new or not slot.has_room:
             return False
-        return place.original_id is None or self._by_case[place.original_id].state in JUDGED
+        return slot.original_id is None or self._by_case[slot.original_id].state in JUDGED
 
     def candidates(self, after_case_id: CaseId | None) -> Iterator[ReaderSlot]:
         """Yield the cases to judge next: those that follow, then from the beginning, put-off ones last."""
         start = self.position(after_case_id) if after_case_id is not None else 0
         put_off = []
-        for place in chain(self.mine[start:], self.mine[:start]):
-            if place.state in JUDGED or place.case_id == after_case_id:
+        for slot in chain(self.mine[start:], self.mine[:start]):
+            if slot.state in JUDGED or slot.case_id == after_case_id:
                 continue
-            if place.state is SlotState.LATER:
-                put_off.append(place)
-            elif place.holds_slot or self.may_claim(place):
-                yield place
+            if slot.state is SlotState.LATER:
+                put_off.append(slot)
+            elif slot.holds_slot or self.may_claim(slot):
+                yield slot
         yield from put_off
 
     def before(self, case_id: CaseId | None) -> Iterator[ReaderSlot]:
         """Yield the reader's own cases that come before one, nearest first; all of them from the end for None."""
         end = self.position(case_id) - 1 if case_id is not None else len(self.mine)
-        return (place for place in reversed(self.mine[: max(end, 0)]) if place.holds_slot)
+        return (slot for slot in reversed(self.mine[: max(end, 0)]) if slot.holds_slot)
 
     def counts(self, lapses: Mapping[CaseId, datetime]) -> QueueView:
         """Count the reader's cases; the states add up to the whole.
@@ -98,9 +98,9 @@ class ReaderList:
         lapses : mapping of int to datetime
             When the first hold of somebody else lapses, by case.
         """
-        states = {state: sum(place.state is state for place in self.mine) for state in SlotState}
+        states = {state: sum(slot.state is state for slot in self.mine) for state in SlotState}
         n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
-        others = {place.case_id for place in self._ordered} - {place.case_id for place in self.mine}
+        others = {slot.case_id for slot in self._ordered} - {slot.case_id for slot in self.mine}
         held = [lapse for case_id, lapse in lapses.items() if case_id in others]
         return QueueView(
             n_mine=len(self.mine),
@@ -112,12 +112,12 @@ class ReaderList:
             next_release_at=min(held, default=None),
         )
 
-    def _is_mine(self, place: ReaderSlot) -> bool:
-        if place.holds_slot:
+    def _is_mine(self, slot: ReaderSlot) -> bool:
+        if slot.holds_slot:
             return True
-        if not self._takes_new or not place.has_room:
+        if not self._takes_new or not slot.has_room:
             return False
-        return place.original_id is None or self._is_mine(self._by_case[place.original_id])
+        return slot.original_id is None or self._is_mine(self._by_case[slot.original_id])
 
 
 def nothing_assigned() -> QueueView:
@@ -132,17 +132,17 @@ def _draw(order_seed: int, person_id: PersonId, case_id: CaseId) -> bytes:
 
 def _repeats_after_originals(drawn: list[ReaderSlot]) -> list[ReaderSlot]:
     """Let a repeat that was drawn before its original change places with it; both places stay random."""
-    if not any(place.repeat_number for place in drawn):
+    if not any(slot.repeat_number for slot in drawn):
         return drawn
     ordered = list(drawn)
     groups: dict[int, list[int]] = {}
-    for at, place in enumerate(drawn):
-        groups.setdefault(place.original_id or place.case_id, []).append(at)
+    for at, slot in enumerate(drawn):
+        groups.setdefault(slot.original_id or slot.case_id, []).append(at)
     for positions in groups.values():
         if len(positions) > 1:
-            by_repeat = sorted((drawn[at] for at in positions), key=lambda place: place.repeat_number)
-            for at, place in zip(positions, by_repeat, strict=True):
-                ordered[at] = place
+            by_repeat = sorted((drawn[at] for at in positions), key=lambda slot: slot.repeat_number)
+            for at, slot in zip(positions, by_repeat, strict=True):
+                ordered[at] = slot
     return ordered
 
 

@@ -103,12 +103,12 @@ class ReviewService(Service):
         """
         with self._database.read() as uow:
             reading = self._read(uow, require_reader(uow, slug, person_id))
-            place = reading.cases.find(case_id)
-            if place is None:
+            slot = reading.cases.find(case_id)
+            if slot is None:
                 raise no_case(slug, case_id)
-            may_open = place.holds_slot or reading.cases.may_claim(place)
+            may_open = slot.holds_slot or reading.cases.may_claim(slot)
             shown = _shown(uow, reading, case_id)
-        if not may_open or self._hold_first(reading.terms, [place]) is None:
+        if not may_open or self._hold_first(reading.terms, [slot]) is None:
             raise RefusedError(taken(case_id))
         return self._show(reading, case_id, shown)
 
@@ -299,11 +299,11 @@ class ReviewService(Service):
         if first.holds_slot and _is_safe(terms, first, now):
             return first.case_id
         # A hold promises nothing that a power failure could break: lost, it is taken again at the next look.
-        for place in candidates:
-            with self._database.write(lasting=False, case_id=place.case_id) as uow:
-                if _may_open(uow, terms, place, now):
+        for slot in candidates:
+            with self._database.write(lasting=False, case_id=slot.case_id) as uow:
+                if _may_open(uow, terms, slot, now):
                     uow.commit()
-                    return place.case_id
+                    return slot.case_id
         return None
 
     def _show(self, reading: Reading, case_id: CaseId, shown: ShownCase) -> BlindedCase:
@@ -314,9 +314,9 @@ class ReviewService(Service):
         return blinded_case(reading, shown, self._open_patient_views(shown.case.snapshot_hash))
 
     def _read(self, uow: UnitOfWork, terms: ReadingTerms) -> Reading:
-        places = within_units(uow, terms, uow.slots.places(terms.study_id, terms.person_id, self._clock()))
+        slots = within_units(uow, terms, uow.slots.of_reader(terms.study_id, terms.person_id, self._clock()))
         takes_new = terms.status is StudyStatus.OPEN
-        return Reading(terms, ReaderList(places, terms.order_seed, terms.person_id, takes_new=takes_new))
+        return Reading(terms, ReaderList(slots, terms.order_seed, terms.person_id, takes_new=takes_new))
 
 
 def _shown(uow: UnitOfWork, reading: Reading, case_id: CaseId) -> ShownCase:
@@ -332,18 +332,18 @@ def _is_judged(uow: UnitOfWork, case_id: CaseId, person_id: PersonId) -> bool:
     return current is not None and current.answer is not None
 
 
-def _is_safe(terms: ReadingTerms, place: ReaderSlot, now: datetime) -> bool:
+def _is_safe(terms: ReadingTerms, slot: ReaderSlot, now: datetime) -> bool:
     """Return whether a slot stays its reader's for some time without being held anew."""
-    if terms.status is not StudyStatus.OPEN or place.held_until is None:
+    if terms.status is not StudyStatus.OPEN or slot.held_until is None:
         return True
-    return place.held_until > now + timedelta(hours=1)
+    return slot.held_until > now + timedelta(hours=1)
 
 
-def _may_open(uow: UnitOfWork, terms: ReadingTerms, place: ReaderSlot, now: datetime) -> bool:
-    """Hold a case, if it can be had; a place of his own is enough for a reader once the study takes nothing new."""
-    if _hold(uow, terms, place.case_id, now):
+def _may_open(uow: UnitOfWork, terms: ReadingTerms, slot: ReaderSlot, now: datetime) -> bool:
+    """Hold a case, if it can be had; a slot of his own is enough for a reader once the study takes nothing new."""
+    if _hold(uow, terms, slot.case_id, now):
         return True
-    return place.holds_slot and uow.studies.by_slug(terms.slug).status is not StudyStatus.OPEN
+    return slot.holds_slot and uow.studies.by_slug(terms.slug).status is not StudyStatus.OPEN
 
 
 def _hold(uow: UnitOfWork, terms: ReadingTerms, case_id: CaseId, now: datetime) -> bool:

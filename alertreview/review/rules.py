@@ -138,35 +138,35 @@ def check_comment(comment: str) -> None:
 
 
 def no_case(slug: str, case_id: CaseId) -> NotFoundError:
-    """Say that a study has no such case."""
+    """Return the error for a case that a study does not have."""
     return NotFoundError(f"Study '{slug}' has no case {case_id}.")
 
 
 def taken(case_id: CaseId) -> str:
-    """Say that others have all places of a case."""
+    """Return the words for a case of which others have every slot."""
     return f"Case {case_id} has no free place: other readers hold or have judged it. Go on with another case."
 
 
 def no_place(case_id: CaseId) -> RefusedError:
-    """Say that the reader has no place in a case."""
+    """Return the error for a reader without a slot of a case."""
     return RefusedError(
         f"You hold no place in case {case_id} any more, so nothing was saved. Open the case again, or go on."
     )
 
 
-def within_units(uow: UnitOfWork, reader: ReadingTerms, places: list[ReaderSlot]) -> list[ReaderSlot]:
-    """Leave out the cases whose patients lie in units that a reader may not see.
+def within_units(uow: UnitOfWork, reader: ReadingTerms, slots: list[ReaderSlot]) -> list[ReaderSlot]:
+    """Return the slots of the cases whose patients lie in units that a reader may see.
 
     Parameters
     ----------
     uow : UnitOfWork
     reader : ReadingTerms
         The reader at the study.
-    places : list of PlaceRow
-        The reader's place in each case of the study.
+    slots : list of ReaderSlot
+        The reader's slot in each case of the study.
     """
     units = None if reader.all_units else uow.units.of_person(reader.person_id)
     if units is None:
-        return places
+        return slots
     mine = uow.units.cases_within(reader.study_id, units)
-    return [place for place in places if place.case_id in mine]
+    return [slot for slot in slots if slot.case_id in mine]

@@ -19,7 +19,7 @@ from alertreview.records.snapshots import Snapshot
 from alertreview.scoring.publish import ScoredImport, last_import, write_run
 from alertreview.scoring.score_site import ScoringOutcome, StoredPast, outcome_of
 from alertreview.scoring.splits import LEARNED_FROM, LEFT_OUT, FoldOfRow
-from alertreview.scoring.stored_past import Learned, feature_keys, open_learned
+from alertreview.scoring.stored_past import StoredModel, feature_keys, open_model
 from alertreview.settings import Progress, Settings
 from core.errors import InvalidInputError, NotFoundError
 from core.scoring.new_instances import NewInstances, prepare_new_instances
@@ -40,7 +40,7 @@ class BaseRun:
     """The run whose past is used, and what it said of its tasks."""
 
     run: ScoringRun
-    learned: Learned
+    model: StoredModel
     summaries: dict[tuple[str, str], TaskSummary]
     """By task key and scorer."""
     histograms: dict[tuple[str, str], Histograms]
@@ -48,7 +48,7 @@ class BaseRun:
     @property
     def scorers(self) -> tuple[str, ...]:
         """Scorers of the run that new instances can be scored by."""
-        past = self.learned.past
+        past = self.model.past
         # The shared graph cannot leave out a patient afterwards.
         has_shared = past.shared is not None and past.past_patients is None
         return tuple(
@@ -84,9 +84,9 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
         published = uow.runs.published()
     if wanted == LATEST:
         for run in published:
-            if run.model_folder and (settings.learned / run.model_folder).is_dir():
+            if run.model_folder and (settings.models / run.model_folder).is_dir():
                 base = _open(settings, database, run)
-                if base.learned.past_end < since and base.scorers:
+                if base.model.past_end < since and base.scorers:
                     return base
         return None
     chosen = next((run for run in published if str(run.id) == wanted), None)
@@ -98,9 +98,9 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
             "Name another run, or --from-run none."
         )
     base = _open(settings, database, chosen)
-    if base.learned.past_end >= since:
+    if base.model.past_end >= since:
         raise InvalidInputError(
-            f"Run {chosen.id} learned from instances up to {base.learned.past_end:%Y-%m-%d}; new ones begin after "
+            f"Run {chosen.id} learned from instances up to {base.model.past_end:%Y-%m-%d}; new ones begin after "
             "that day. Give a later --since, or --from-run none."
         )
     if not base.scorers:
@@ -115,15 +115,15 @@ def _open(settings: Settings, database: Database, run: ScoringRun) -> BaseRun:
     parameters = ScoringParameters(**{name: value for name, value in run.parameters.items() if name in known})
     with database.read() as uow:
         checksum = uow.audit.checksum(f"run {run.id}")
-    folder = settings.learned / run.model_folder
+    folder = settings.models / run.model_folder
     if checksum is not None and folder.is_dir():
         check_files(folder, checksum)
-    learned = open_learned(folder, parameters)
+    model = open_model(folder, parameters)
     with database.read() as uow:
         keys = {task.id: task.task_key for task in uow.snapshots.tasks(run.snapshot_id)}
         summaries = {(keys[one.task_id], one.scorer): one for one in uow.runs.task_results(run.id)}
         histograms = {(keys[task_id], scorer): one for task_id, scorer, one in uow.runs.histograms(run.id)}
-    return BaseRun(run, learned, summaries, histograms)
+    return BaseRun(run, model, summaries, histograms)
 
 
 def score_new_instances(
@@ -158,7 +158,7 @@ def score_new_instances(
     """
     started = time.monotonic()
     site = last_import(settings, database)
-    folds = _folds(site.snapshot, base.learned, since)
+    folds = _folds(site.snapshot, base.model, since)
     rows = np.flatnonzero(folds >= 0)
     if len(rows) == 0:
         raise InvalidInputError(
@@ -170,15 +170,15 @@ def score_new_instances(
         results = _Results(site, base, rows, n_jobs, progress)
         written = write_run(database, site, _new_run(site, base, folds, since), folds, results)
     left_out = tuple(scorer for scorer in base.run.all_scorers if scorer not in base.scorers)
-    against = StoredPast(base.run.id, f"{base.learned.past_end:%Y-%m-%d}", left_out)
+    against = StoredPast(base.run.id, f"{base.model.past_end:%Y-%m-%d}", left_out)
     return outcome_of(site, written, started, against=against)
 
 
-def _folds(snapshot: Snapshot, learned: Learned, since: pd.Timestamp) -> FoldOfRow:
+def _folds(snapshot: Snapshot, model: StoredModel, since: pd.Timestamp) -> FoldOfRow:
     """Mark new instances, those that the base run learned from, and the rest, which takes no part."""
     instances = snapshot.instances
     mine = pd.MultiIndex.from_arrays([instances["patient_id"].astype(str), instances["snapshot_at"]])
-    theirs = pd.MultiIndex.from_arrays([learned.past_patients, pd.DatetimeIndex(learned.past_times)])
+    theirs = pd.MultiIndex.from_arrays([model.past_patients, pd.DatetimeIndex(model.past_times)])
     is_new = (instances["snapshot_at"] >= since).to_numpy()
     folds = np.where(is_new, 0, np.where(mine.isin(theirs), LEARNED_FROM, LEFT_OUT))
     return np.asarray(folds, dtype=np.int16)
@@ -210,9 +210,9 @@ class _Results:
     ) -> None:
         self._site, self._base, self._rows = site, base, rows
         self._n_jobs, self._progress = n_jobs, progress
-        self._column_of = {str(key): column for column, key in enumerate(base.learned.task_keys)}
+        self._column_of = {str(key): column for column, key in enumerate(base.model.task_keys)}
         place = {key: column for column, key in enumerate(feature_keys(site.snapshot))}
-        self._here = np.array([place.get(key, -1) for key in base.learned.feature_keys], dtype=np.int64)
+        self._here = np.array([place.get(key, -1) for key in base.model.feature_keys], dtype=np.int64)
         self._new = self._prepared()
 
     def _prepared(self) -> NewInstances:
@@ -220,10 +220,10 @@ class _Results:
         snapshot, rows = self._site.snapshot, self._rows
         X = _in_columns(sparse.csr_array(snapshot.features[rows]), self._here)
         tasks = {task.task_key: task.column_index for task in self._site.tasks}
-        here = np.array([tasks.get(str(key), -1) for key in self._base.learned.task_keys], dtype=np.int64)
+        here = np.array([tasks.get(str(key), -1) for key in self._base.model.task_keys], dtype=np.int64)
         Y = _in_columns(sparse.csr_array(sparse.csr_array(snapshot.decisions)[rows]), here)
         patients = snapshot.instances["patient_id"].to_numpy(dtype=np.str_)[rows]
-        return prepare_new_instances(self._base.learned.past, X, Y, patients)
+        return prepare_new_instances(self._base.model.past, X, Y, patients)
 
     def __iter__(self) -> Iterator[TaskResult]:
         with threadpool_limits(1):
@@ -244,7 +244,7 @@ class _Results:
                 for scorer in base.scorers
             ]
         column = self._column_of[task.task_key]
-        evidence = new_evidence(self._new, column, base.learned.of_task(column), base.scorers)
+        evidence = new_evidence(self._new, column, base.model.of_task(column), base.scorers)
         y = np.where(self._new.prepared.recent_positive(column), 1.0, -1.0)
         return [
             self._result(
@@ -262,7 +262,7 @@ class _Results:
     def _result(
         self, task: Task, column: int, summary: TaskSummary, evidence: Mapping[str, Any], scores: ScaledScores
     ) -> TaskResult:
-        past = self._base.learned.past
+        past = self._base.model.past
         kept = past.kept_features[column]
         kept = kept[kept >= 0]
         here = self._here[kept]

@@ -17,7 +17,7 @@ from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import ScoredImport, WrittenRun, assemble_tasks, last_import, write_run
 from alertreview.scoring.resume import ScoringCheckpoint, ScoringRequest
 from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_of_row, rows_of_fold
-from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, keep_learned
+from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, store_model
 from alertreview.settings import Progress, Settings
 from core.cohort.feature_roles import FeatureRoles
 from core.errors import InvalidInputError
@@ -206,9 +206,9 @@ def score_site(
     with database.scoring_job():
         discard_abandoned(database)
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
-        model_folder = _keep_learned(settings, site, folds, split, cache.name, scored)
+        model_folder = _store_model(settings, site, folds, split, cache.name, scored)
         run = _new_run(site, request, split, parameters, folds, model_folder)
-        checksum = write_checksums(settings.learned / model_folder) if model_folder else ""
+        checksum = write_checksums(settings.models / model_folder) if model_folder else ""
         results = _results(site, folds, request, scored)
         written = write_run(database, site, run, folds, results, checksum=checksum)
         cache.discard()
@@ -301,20 +301,20 @@ def _has_one_past(site: ScoredImport, split: Split) -> bool:
     return split is not Split.FOLDS and not site.stored.calendar_is_shifted
 
 
-def _keep_learned(
+def _store_model(
     settings: Settings, site: ScoredImport, folds: FoldOfRow, split: Split, name: str, scored: list[ScoredTasks]
 ) -> str:
     if not _has_one_past(site, split):
         return ""
     past, _ = rows_of_fold(folds, 0)
     exclude = split is not Split.TIME
-    return keep_learned(settings.learned, name, site.snapshot, past, scored[0], exclude_patients=exclude)
+    return store_model(settings.models, name, site.snapshot, past, scored[0], exclude_patients=exclude)
 
 
 def _discard_old(settings: Settings, database: Database) -> None:
     with database.read() as uow:
         folders = [run.model_folder for run in uow.runs.published() if run.model_folder]
-    discard_old(settings.learned, folders[:RUNS_KEPT])
+    discard_old(settings.models, folders[:RUNS_KEPT])
 
 
 def _in_fold(progress: Progress | None, fold: int, n_folds: int) -> Progress | None:

@@ -26,7 +26,7 @@ _SHARED = "shared.npz"
 
 
 @dataclass(frozen=True)
-class Learned:
+class StoredModel:
     """What a run learned, opened.
 
     Parameters
@@ -65,7 +65,7 @@ def feature_keys(snapshot: Snapshot) -> NDArray[Any]:
     return np.array(["\t".join(row) for row in described.assign(again=again).to_numpy()], dtype=np.str_)
 
 
-def keep_learned(
+def store_model(
     parent: Path, name: str, snapshot: Snapshot, past: NDArray[np.int64], scored: ScoredTasks, *, exclude_patients: bool
 ) -> str:
     """Write what a run learned; either the whole folder is there afterwards, or nothing.
@@ -141,7 +141,7 @@ def _shared(
     }
 
 
-def open_learned(folder: Path, parameters: ScoringParameters) -> Learned:
+def open_model(folder: Path, parameters: ScoringParameters) -> StoredModel:
     """Open what a run learned.
 
     Raises
@@ -164,7 +164,7 @@ def open_learned(folder: Path, parameters: ScoringParameters) -> Learned:
             patients,
             SharedModel.of_stored(shared),
         )
-        return Learned(
+        return StoredModel(
             folder, past, shared["feature_keys"], shared["task_keys"], shared["past_patients"], shared["past_times"]
         )
     except (OSError, KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""Living data: put newly arrived events onto those already known, and keep a trail of what was corrected."""
+"""Append newly arrived events to those already known, and record what was corrected."""
 
 from dataclasses import dataclass
 

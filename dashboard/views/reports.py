@@ -264,9 +264,11 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
     with left, cards.card("From instances to labels", height="stretch"):
         _figure(figures.flow(report.flow, hidden=hidden_count(report)), "flow", otherwise="")
         if not report.hidden:
-            left_out = ", ".join(f"{n:,} {texts.shorten(why)}" for why, n in result.left_out.items() if n) or "none"
             used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."
-            st.markdown(f":small[{cards.muted(texts.plain(f'{used} Left out: {left_out}.', 300))}]")
+            if result.left_out != report.flow.left_out:  # the figure lists those of the flow
+                left_out = ", ".join(f"{n:,} {texts.shorten(why)}" for why, n in result.left_out.items() if n) or "none"
+                used += f" Left out: {left_out}."
+            st.markdown(f":small[{cards.muted(texts.plain(used, 300))}]")
     with right, cards.card("Strata of the selection", height="stretch"):
         _strata(report)
     unused = [case for case in result.cases if not case.used]

@@ -185,8 +185,8 @@ class BlindedRow(Record):
     window_hours: float
 
 
-class PanelPlace(NamedTuple):
-    """A case of an open panel in which a reader has a place or can get one."""
+class PanelSlot(NamedTuple):
+    """A case of an open panel in which a reader has a slot or can get one."""
 
     study_id: StudyId
     slug: str
@@ -253,7 +253,7 @@ class Slot(Record):
 
 
 class ReaderSlot(NamedTuple):
-    """One reader's place in one case, from that reader's own rows and whether a slot is to be had.
+    """One reader's slot in one case, from that reader's own rows and whether a slot is to be had.
 
     A tuple, because hundreds are made whenever somebody opens a case.
     """

@@ -87,8 +87,8 @@ def hold_slot() -> Update:
 
 
 @cache
-def reader_places() -> Query:
-    """One reader's place in each case of a study (``study_id``, ``person_id``, ``now``): four lists in JSON rows.
+def reader_slots() -> Query:
+    """One reader's slot in each case of a study (``study_id``, ``person_id``, ``now``): four lists in JSON rows.
 
     In no order: the reader's own slots with state and end of hold; cases of which a slot is to be had; all cases;
     repeats with their original and number. Each is read from indexes as far as that goes, which together takes a third
@@ -206,14 +206,14 @@ def awaited_decision() -> Query:
 
 
 @cache
-def panel_places() -> Query:
-    """Columns of `PanelPlace`: cases of a decision (``patient``, ``at``, ``task``) in open panels of a reader.
+def panel_slots() -> Query:
+    """Columns of `PanelSlot`: cases of a decision (``patient``, ``at``, ``task``) in open panels of a reader.
 
     Only those in which the reader (``reader``) has a slot or, at this time (``now``), can get one; newest study first.
     """
     reader = bindparam("reader", type_=Integer())
     slot = aliased(Assignment)
-    has_place = exists().where(
+    has_slot = exists().where(
         slot.case_id == StudyCase.id,
         or_(slot.reviewer_id == reader, is_claimable(slot, bindparam("now", type_=UtcDateTime()))),
     )
@@ -224,7 +224,7 @@ def panel_places() -> Query:
         .join(StudyReader, (StudyReader.study_id == Study.id) & (StudyReader.person_id == reader))
         .join(Instance, Instance.id == StudyCase.instance_id)
         .join(CohortSnapshot, CohortSnapshot.id == Instance.snapshot_id)
-        .where(Study.status == StudyStatus.OPEN, Study.is_open_panel, has_place, is_of_decision(StudyCase))
+        .where(Study.status == StudyStatus.OPEN, Study.is_open_panel, has_slot, is_of_decision(StudyCase))
         .order_by(Study.id.desc())
     )
 

@@ -17,7 +17,7 @@ from db.models import (
     Instance,
     ListedCase,
     OwnAnswer,
-    PanelPlace,
+    PanelSlot,
     ReferenceAnswer,
     ScoreSeen,
     ShownCase,
@@ -25,7 +25,7 @@ from db.models import (
     Task,
 )
 from db.queries.reading import Repository, given, make_records, select_records
-from db.queries.slots import awaited_decision, awaited_decisions, is_of_decision, panel_places
+from db.queries.slots import awaited_decision, awaited_decisions, is_of_decision, panel_slots
 from db.queries.votes import blinded_cases, shown_case
 
 _LISTED = (
@@ -118,10 +118,10 @@ class Cases(Repository):
         """
         return {DecisionKey._make(row) for row in self._run(awaited_decisions(), reader=person_id)}
 
-    def in_panels(self, person_id: PersonId, decision: DecisionKey, now: datetime) -> list[PanelPlace]:
-        """Return the cases of a decision in open panels of a reader who has a place in them or can get one."""
-        rows = self._run(panel_places(), reader=person_id, now=now, **_given(decision))
-        return [PanelPlace._make(row) for row in rows]
+    def in_panels(self, person_id: PersonId, decision: DecisionKey, now: datetime) -> list[PanelSlot]:
+        """Return the cases of a decision in open panels of a reader who has a slot in them or can get one."""
+        rows = self._run(panel_slots(), reader=person_id, now=now, **_given(decision))
+        return [PanelSlot._make(row) for row in rows]
 
     def belongs(self, study_id: StudyId, case_id: CaseId) -> bool:
         """Return whether a case is one of the study."""

@@ -6,7 +6,7 @@ from core.vocabulary import CaseId, PersonId, SlotState, StudyId
 from db.models import ReaderSlot, Slot
 from db.queries.json_rows import moment, rows_of_json
 from db.queries.reading import Repository
-from db.queries.slots import hold_slot, holds_of_others, reader_places, slots_with_state
+from db.queries.slots import hold_slot, holds_of_others, reader_slots, slots_with_state
 from db.queries.votes import change_own_slot
 
 _STATES = {state.value: state for state in SlotState}
@@ -43,9 +43,9 @@ class Slots(Repository):
         """Keep a judged slot for good; False when the reader holds none."""
         return self._change_own(case_id, reviewer_id, held_until=None, put_off_at=None)
 
-    def places(self, study_id: StudyId, person_id: PersonId, now: datetime) -> list[ReaderSlot]:
-        """Return one reader's place in each case of a study, in no order; reads no other reader's judgments."""
-        texts = self._run(reader_places(), study_id=study_id, person_id=person_id, now=now).one()
+    def of_reader(self, study_id: StudyId, person_id: PersonId, now: datetime) -> list[ReaderSlot]:
+        """Return one reader's slot in each case of a study, in no order; reads no other reader's judgments."""
+        texts = self._run(reader_slots(), study_id=study_id, person_id=person_id, now=now).one()
         slots, with_room, cases, repeats = map(rows_of_json, texts)
         own = {case_id: (True, _STATES[state], moment(held_until)) for case_id, state, held_until in slots}
         originals = {case_id: (number, original_id) for case_id, original_id, number in repeats}

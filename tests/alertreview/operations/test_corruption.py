@@ -67,7 +67,7 @@ def test_every_file_of_an_import_is_compared_before_it_is_used(
 @pytest.mark.checklist("C5")
 def test_every_file_of_what_a_run_learned_is_compared_before_it_is_used(settings: Settings, tmp_path: Path) -> None:
     later = pd.Timestamp("2200-01-01")
-    [folder] = settings.learned.iterdir()
+    [folder] = settings.models.iterdir()
     with Database(settings.database_url) as database:
         with database.read() as uow:
             run = next(str(run.id) for run in uow.runs.published() if run.model_folder)

@@ -19,7 +19,7 @@ from alertreview.records.snapshots import read_snapshot
 from alertreview.scoring.new_day import _in_columns, find_base, score_new_instances
 from alertreview.scoring.resume import ScoringRequest
 from alertreview.scoring.score_site import ScoringOutcome, score_site
-from alertreview.scoring.stored_past import discard_old, open_learned
+from alertreview.scoring.stored_past import discard_old, open_model
 from alertreview.settings import Settings, load_settings
 from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
 from core.scoring.parameters import ScoringParameters
@@ -238,10 +238,10 @@ def test_what_older_runs_learned_makes_room_and_its_absence_is_said(tmp_path: Pa
     discard_old(tmp_path, ["new"])
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
     with pytest.raises(SourceError, match=r"old: what the run learned is not kept any more.*--from-run none"):
-        open_learned(tmp_path / "old", ScoringParameters())
+        open_model(tmp_path / "old", ScoringParameters())
     (tmp_path / "new" / "shared.npz").write_bytes(b"damaged")
     with pytest.raises(SourceError, match="damaged"):
-        open_learned(tmp_path / "new", ScoringParameters())
+        open_model(tmp_path / "new", ScoringParameters())
 
 
 def test_what_a_run_learned_is_kept_whole_and_without_pickle(
@@ -250,7 +250,7 @@ def test_what_a_run_learned_is_kept_whole_and_without_pickle(
     with own_database.read() as uow:
         run = uow.runs.get(whole.run_id)
         scored = [one for one in uow.runs.task_results(run.id, "softhad") if one.reason == ""]
-    files = list((settings.learned / run.model_folder).glob("*.npz"))
+    files = list((settings.models / run.model_folder).glob("*.npz"))
     assert len(files) == len(scored) + 1
     for file in files:
         with np.load(file, allow_pickle=False) as arrays:

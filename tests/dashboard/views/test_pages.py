@@ -183,8 +183,11 @@ def test_a_report_leads_with_its_sentences_and_every_tile_has_an_interval(open_p
     assert "0.72–0.84, resampled over 22 patients" in shown
     assert "True-alert rate at 0.25 56%" in shown
     assert "46–66%" in shown
-    assert "Left out: " in shown
     assert len(page.get("plotly_chart")) == 6
+    flow = next(chart.proto.spec for chart in page.get("plotly_chart") if "patient-state instances" in chart.proto.spec)
+    assert flow.count("left out: ") == 1
+    assert "cases used" in shown
+    assert "left out" not in shown.lower(), "the figure says it already"
 
 
 def test_the_report_of_an_open_study_hides_its_figures(open_page: OpenPage) -> None:

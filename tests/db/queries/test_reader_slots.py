@@ -92,7 +92,7 @@ def act(site: StoredSite, slug: str, reader: int, chance: random.Random) -> None
         return
 
 
-def test_places_are_what_the_tables_say_whatever_readers_do(database: Database) -> None:
+def test_slots_are_what_the_tables_say_whatever_readers_do(database: Database) -> None:
     site, chance = StoredSite(database), random.Random(20)
     site.study(4, 3, slug="other")
     chosen = [*(site.case(row) for row in range(4)), *(site.case(row, repeat_number=1) for row in range(2))]
@@ -110,18 +110,18 @@ def test_places_are_what_the_tables_say_whatever_readers_do(database: Database) 
         reader = chance.choice(readers)
         places, lapses = error_lines(database, study_id, reader, now)
         with database.read() as uow:
-            assert sorted(uow.slots.places(study_id, reader, now)) == sorted(places)
+            assert sorted(uow.slots.of_reader(study_id, reader, now)) == sorted(places)
             assert uow.slots.holds_of_others(study_id, reader, now) == lapses
         met |= {place.state for place in places} | {place.has_room for place in places} | {bool(lapses)}
     assert met == {*SlotState, True, False}, "all there is was met"
 
 
-def test_a_study_without_cases_has_no_places(database: Database) -> None:
+def test_a_study_without_cases_has_no_slots(database: Database) -> None:
     site = StoredSite(database)
     site.studies.create_study("empty", "Empty", site.publish([]), [])
     with database.read() as uow:
         study_id = uow.studies.by_slug("empty").id
-        assert uow.slots.places(study_id, site.person("reader"), EPOCH) == []
+        assert uow.slots.of_reader(study_id, site.person("reader"), EPOCH) == []
         assert uow.slots.holds_of_others(study_id, 1, EPOCH) == {}
 
 
