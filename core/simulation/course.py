@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from core.simulation.labs import VITALS, Lab
 from core.simulation.population import DAY, HOME_NUMBER, HOUR, NEVER, REASON_NUMBER, Population, Seen, Ward
-from core.simulation.rules import Catalogue, OrderUnit
+from core.simulation.rules import RECOGNISABLE, Catalogue, OrderUnit
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -17,6 +17,8 @@ MEMBER_DRAWN = 0.97
 """A panel is drawn as one; each of its members with this probability."""
 CLEAR_YES, CLEAR_NO = 0.8, 0.1
 """Unusual decisions are planted only where the rule is clear."""
+ODD_FIRST = 4.0
+"""How much more often than others decisions are planted that a physician recognises as odd."""
 OTHER_UNITS = {"Glucose": ("mmol/L", 1 / 18.016), "Creatinine": ("umol/L", 88.42), "Hemoglobin": ("g/L", 10.0)}
 """The unit, and the factor to it, in which some results come when units are noisy."""
 _CUT_LAB, _CUT_DRUG = 0.12, 0.7
@@ -100,7 +102,7 @@ class Course:
         self.population = population
         self.log = Log()
         self.truths: list[Truth] = []
-        self._catalogue = catalogue
+        self.catalogue = catalogue
         self._rng = rng
         self._options = options
         n, n_labs = len(population.patient), len(catalogue.labs)
@@ -130,14 +132,15 @@ class Course:
         self._measure_vitals(stay, morning, start)
         self._wave[stay] = 0.8 * self._wave[stay] + 0.5 * self._rng.standard_normal((len(stay), self._wave.shape[1]))
         seen = Seen(self._ward, stay, morning, start, self._drift(start))
-        units, n_labs = self._catalogue.units, len(self._catalogue.lab_units)
+        units, n_labs = self.catalogue.units, len(self.catalogue.lab_units)
         probability = np.column_stack([seen.probability(unit, i) for i, unit in enumerate(units)])
         leaving = (length < 20 * HOUR) & (morning > 0)
         probability[leaving, :n_labs] *= _CUT_LAB
         probability[leaving, n_labs:] *= _CUT_DRUG
         probability[length < HOUR] = 0.0
         decided = self._rng.random(probability.shape) < probability
-        flipped = self._plant(probability, decided, (length >= DAY) & (morning > 0))
+        odd = np.column_stack([self._odd(unit, seen, decided[:, i]) for i, unit in enumerate(units)])
+        flipped = self._plant(probability, decided, (length >= DAY) & (morning > 0), odd)
         decided ^= flipped
         taken, planted = [], []
         for i, unit in enumerate(units):
@@ -147,8 +150,17 @@ class Course:
         if morning:
             self.truths.append(Truth(stay, morning, probability, np.hstack(taken), np.hstack(planted)))
 
-    def _plant(self, probability: FloatArray, decided: BoolArray, full: BoolArray) -> BoolArray:
-        """Drop some clear decisions and add about as many where the rule is clearly against them."""
+    def _odd(self, unit: OrderUnit, seen: Seen, decided: BoolArray) -> BoolArray:
+        """Mark decisions whose opposite a physician would recognise as odd."""
+        odd = np.zeros(len(decided), dtype=bool)
+        for name, added, limits in RECOGNISABLE:
+            if name == unit.name:
+                holds = [seen.variable(term) >= limit for term, limit in limits.items()]
+                odd |= np.all(holds, axis=0) & (decided != added)
+        return odd
+
+    def _plant(self, probability: FloatArray, decided: BoolArray, full: BoolArray, odd: BoolArray) -> BoolArray:
+        """Drop some clear decisions and add about as many where the rule is clearly against them, odd ones first."""
         clear_yes = decided & (probability >= CLEAR_YES) & full[:, None]
         clear_no = ~decided & (probability <= CLEAR_NO) & full[:, None]
         n_yes, n_no = clear_yes.sum(axis=0), clear_no.sum(axis=0)
@@ -157,7 +169,9 @@ class Course:
         add = np.divide(self._options.planted_rate * n_taken, n_no, out=np.zeros(len(n_no)), where=n_no > 0)
         draw = self._rng.random(probability.shape)
         limit = 2 * self._options.planted_rate
-        return np.asarray((clear_yes & (draw < np.minimum(drop, limit))) | (clear_no & (draw < np.minimum(add, limit))))
+        drop, add = np.minimum(drop, limit), np.minimum(add, limit)
+        more = np.where(odd, ODD_FIRST, 1.0)
+        return np.asarray((clear_yes & (draw < drop * more)) | (clear_no & (draw < add * more)))
 
     def _receive(self, now: IntArray, stay: IntArray) -> None:
         """Read the results that came in before now; the others wait."""
@@ -199,7 +213,7 @@ class Course:
         for name, weight in lab.shifts.items():
             kind, _, what = name.partition(":")
             if kind == "drug":
-                shift += weight * self._exposure[stay, self._catalogue.drug_number[what]]
+                shift += weight * self._exposure[stay, self.catalogue.drug_number[what]]
             elif kind == "home":
                 shift += weight * self._ward.home[stay, HOME_NUMBER[what]]
             else:
@@ -218,21 +232,21 @@ class Course:
         morning: int,
     ) -> BoolArray:
         """Convert the decisions on one unit to events; return which members were done."""
-        if number >= len(self._catalogue.lab_units):
-            self._give(number - len(self._catalogue.lab_units), unit, decided, stay, start, length)
+        if number >= len(self.catalogue.lab_units):
+            self._give(number - len(self.catalogue.lab_units), unit, decided, stay, start, length)
             return decided[:, None].copy()
         drawn = decided[:, None] & (
             (self._rng.random((len(stay), len(unit.members))) < MEMBER_DRAWN) | (len(unit.members) == 1)
         )
         for j, member in enumerate(unit.members):
             rows = np.flatnonzero(drawn[:, j])
-            self._draw(self._catalogue.lab_number[member], unit, stay[rows], start[rows], length[rows], morning)
+            self._draw(self.catalogue.lab_number[member], unit, stay[rows], start[rows], length[rows], morning)
         return drawn
 
     def _draw(
         self, number: int, unit: OrderUnit, stay: IntArray, start: IntArray, length: IntArray, morning: int
     ) -> None:
-        lab = self._catalogue.labs[number]
+        lab = self.catalogue.labs[number]
         # Members of a panel share the draw: its time follows from stay and morning alone.
         jitter = (stay * 7919 + morning * 104729 + len(unit.name) * 1299709) % 5400
         routine = (length >= 23 * HOUR) & (not unit.urgent) & (morning > 0)
@@ -250,7 +264,7 @@ class Course:
             self._report(number, who, when, self._value(lab, who, morning, 0.7 * deviation))
 
     def _report(self, number: int, stay: IntArray, drawn: IntArray, value: FloatArray) -> None:
-        lab = self._catalogue.labs[number]
+        lab = self.catalogue.labs[number]
         hours = 26.0 if lab.text else 1.2
         known_at = drawn + (HOUR * hours * np.exp(0.35 * self._rng.standard_normal(len(stay)))).astype(np.int64)
         code = f"LAB//RESULT//{lab.name}//{lab.unit}"
@@ -307,6 +321,6 @@ class Course:
         self._exposure[stay, number] = 0.55 * self._exposure[stay, number] + 0.45 * decided
 
     def _stop_at_discharge(self) -> None:
-        for number, unit in enumerate(self._catalogue.drug_units):
+        for number, unit in enumerate(self.catalogue.drug_units):
             stay = np.flatnonzero(self._ward.on[:, number])
             self.log.add(stay, self.population.discharged[stay] - 60, f"MEDICATION//STOP//{unit.name}")

@@ -21,6 +21,10 @@ _EVENTS = pa.schema(
         pa.field("code", pa.string(), nullable=False),
         ("numeric_value", pa.float32()),
         ("text_value", pa.large_string()),
+        ("dose", pa.string()),
+        ("route", pa.string()),
+        ("range_low", pa.float32()),
+        ("range_high", pa.float32()),
     ]
 )
 _CODES = pa.schema(
@@ -84,7 +88,10 @@ def write_meds(sim: "SimulatedCohort", folder: Path, *, patients_per_shard: int 
 
 
 def _plain(part: pd.DataFrame) -> pd.DataFrame:
-    return part.assign(code=part["code"].astype("str"), text_value=part["text_value"].astype("object"))
+    return part.assign(
+        code=part["code"].astype("str"),
+        **{name: part[name].astype("object") for name in ("text_value", "dose", "route")},
+    )
 
 
 def load_truth(folder: Path, cohort: Cohort) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

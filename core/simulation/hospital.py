@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from core.errors import InvalidInputError
@@ -11,8 +12,9 @@ from core.events.mapping import normalise
 from core.kinds import Kind, task_key
 from core.simulation.course import MEMBER_DRAWN, OTHER_UNITS, Course, Options, Truth
 from core.simulation.files import SimulatedCohort, load_truth, write_meds
-from core.simulation.population import DAY, HOUR, WARDS, Population, make_population
-from core.simulation.rules import REASONS, Catalogue, extended
+from core.simulation.labs import VITALS
+from core.simulation.population import DAY, HOME_NUMBER, HOUR, WARDS, Population, make_population
+from core.simulation.rules import ALLERGIES, DOSES, PROBLEMS, REASONS, Catalogue, extended
 from core.vocabulary import SNAPSHOT_HOUR
 
 __all__ = ["LAST_DAY", "SIZES", "SimulatedCohort", "load_truth", "simulate", "simulate_cohort", "write_meds"]
@@ -115,6 +117,7 @@ def simulate_cohort(
     course = Course(population, catalogue, rng, Options(planted_rate, missing_rate, unit_noise, drift))
     course.run()
     _log_stays(course, rng)
+    _log_background(course, np.random.default_rng([seed, 2]))
     return SimulatedCohort(
         events=_events(course),
         codes=_codes(catalogue),
@@ -155,6 +158,34 @@ def _log_stays(course: Course, rng: np.random.Generator) -> None:
             log.add(rows, time[rows], f"TRANSFER_TO//{ward}")
 
 
+def _log_background(course: Course, rng: np.random.Generator) -> None:
+    """Log problems and allergies, which no rule looks at; the stream of random numbers is one of its own."""
+    population, log = course.population, course.log
+    stay = np.arange(len(population.patient))
+    home = population.home[population.patient]
+    listed: dict[str, npt.NDArray[np.bool_]] = {}
+    for drug, problem in PROBLEMS.items():
+        has = home[:, HOME_NUMBER[drug]]
+        listed[problem] = listed.get(problem, np.zeros(len(stay), dtype=bool)) | has
+    for problem, has in listed.items():
+        log.add(stay[has], population.admitted[has] + 60, f"PROBLEM//{problem}")
+    for i, (words, _, _) in enumerate(REASONS.values()):
+        mine = stay[population.reason == i]
+        log.add(mine, population.admitted[mine] + 60, f"REASON//{words}")
+    for allergy, share in ALLERGIES.items():
+        has = (rng.random(len(population.birth)) < share)[population.patient]
+        log.add(stay[has], population.admitted[has] + 60, f"ALLERGY//{allergy}")
+
+
+def _details(codes: list[str], catalogue: Catalogue) -> pd.DataFrame:
+    """Return dose, route and reference range of each code; ranges in the lab's own unit alone."""
+    limits = {f"LAB//RESULT//{lab.name}//{lab.unit}": (lab.low, lab.high) for lab in catalogue.labs if not lab.text}
+    limits |= {f"VITAL//{vital.name}//{vital.unit}": (vital.low, vital.high) for vital in VITALS}
+    doses = {f"MEDICATION//START//{drug}": words for drug, words in DOSES.items()}
+    rows = [(*doses.get(code, ("", "")), *limits.get(code, (np.nan, np.nan))) for code in codes]
+    return pd.DataFrame(rows, columns=["dose", "route", "range_low", "range_high"])
+
+
 def _events(course: Course) -> pd.DataFrame:
     population = course.population
     stay, time, code, value, text = course.log.table()
@@ -179,6 +210,9 @@ def _events(course: Course) -> pd.DataFrame:
     known = is_sex | (frame["time"] < pd.Timestamp(population.end, unit="s")).to_numpy()
     frame = frame[known & np.isin(frame["subject_id"], population.patient + 1)]
     frame["time"] = frame["time"].where(frame["code"] <= n_codes)
+    details = _details(names, course.catalogue).iloc[frame["code"].to_numpy()]
+    for name in details:
+        frame[name] = pd.Categorical(details[name]) if name in ("dose", "route") else details[name].to_numpy()
     frame["code"] = pd.Categorical.from_codes(frame["code"], categories=names)
     text_value = frame["text_value"].astype("category")
     frame["text_value"] = text_value.cat.set_categories(sorted(set(text_value.cat.categories) - {""}))

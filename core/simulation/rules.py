@@ -37,6 +37,75 @@ REASONS: dict[str, tuple[str, float, str]] = {
 }
 SURGICAL = ("hip_fracture", "abdominal_surgery")
 BEDBOUND = ("stroke", "hip_fracture")
+PROBLEMS: dict[str, str] = {
+    "Warfarin": "Atrial fibrillation",
+    "Aspirin": "Coronary artery disease",
+    "Atorvastatin": "Hyperlipidemia",
+    "Metoprolol": "Hypertension",
+    "Lisinopril": "Hypertension",
+    "Insulin": "Type 2 diabetes",
+    "Levothyroxine": "Hypothyroidism",
+    "Digoxin": "Atrial fibrillation",
+    "Spironolactone": "Chronic heart failure",
+    "Prednisone": "Polymyalgia rheumatica",
+    "Tiotropium": "COPD",
+}
+"""Problems on the list of a patient who takes a drug at home."""
+ALLERGIES: dict[str, float] = {"Penicillin": 0.08, "Sulfonamides": 0.04, "Iodinated contrast": 0.02}
+DOSES: dict[str, tuple[str, str]] = {
+    "Heparin": ("5000 units 3x daily", "SC"),
+    "Warfarin": ("5 mg daily", "PO"),
+    "Aspirin": ("81 mg daily", "PO"),
+    "Clopidogrel": ("75 mg daily", "PO"),
+    "Atorvastatin": ("40 mg daily", "PO"),
+    "Metoprolol": ("25 mg 2x daily", "PO"),
+    "Lisinopril": ("10 mg daily", "PO"),
+    "Furosemide": ("40 mg 2x daily", "IV"),
+    "Spironolactone": ("25 mg daily", "PO"),
+    "Digoxin": ("0.125 mg daily", "PO"),
+    "Amiodarone": ("400 mg daily", "PO"),
+    "Potassium Chloride": ("40 mmol 2x daily", "PO"),
+    "Magnesium Sulfate": ("2 g daily", "IV"),
+    "Insulin": ("sliding scale", "SC"),
+    "Dextrose 50%": ("25 g once", "IV"),
+    "Vancomycin": ("1 g 2x daily", "IV"),
+    "Piperacillin-Tazobactam": ("4.5 g 3x daily", "IV"),
+    "Ceftriaxone": ("1 g daily", "IV"),
+    "Azithromycin": ("500 mg daily", "PO"),
+    "Norepinephrine": ("0.1 ug/kg/min", "IV"),
+    "Sodium Chloride 0.9%": ("100 mL/h", "IV"),
+    "Red Blood Cells": ("1 unit", "IV"),
+    "Pantoprazole": ("40 mg 2x daily", "PO"),
+    "Ondansetron": ("4 mg 2x daily", "IV"),
+    "Acetaminophen": ("650 mg 4x daily", "PO"),
+    "Morphine": ("2 mg 3x daily", "IV"),
+    "Oxycodone": ("5 mg 3x daily", "PO"),
+    "Docusate": ("100 mg 2x daily", "PO"),
+    "Prednisone": ("40 mg daily", "PO"),
+    "Albuterol": ("2.5 mg 4x daily", "INH"),
+    "Tiotropium": ("18 ug daily", "INH"),
+    "Lactulose": ("20 g 3x daily", "PO"),
+    "Levothyroxine": ("75 ug daily", "PO"),
+    "Phytonadione": ("10 mg daily", "PO"),
+}
+"""Dose and route of each drug, for the case view; they decide nothing."""
+RECOGNISABLE: tuple[tuple[str, bool, dict[str, float]], ...] = (
+    ("Troponin", False, {"chest_pain": 1.0}),
+    ("CK-MB", False, {"chest_pain": 1.0}),
+    ("Basic metabolic panel", False, {"low:Potassium": 1.5}),
+    ("INR", False, {"on:Warfarin": 1.0}),
+    ("Lactate", False, {"unstable": 0.8}),
+    ("Blood culture", False, {"fever": 0.8}),
+    ("Heparin", True, {"low:Platelets": 0.1}),
+    ("Aspirin", True, {"gi_bleeding": 1.0}),
+    ("Warfarin", True, {"gi_bleeding": 1.0}),
+    ("Potassium Chloride", True, {"high:Potassium": 0.1}),
+    ("Insulin", True, {"low:Glucose": 0.1}),
+)
+"""Decisions that a physician recognises as odd: rule, whether it was followed, and from which value of what.
+
+Where planting has a choice, it takes these first.
+"""
 HOME_DRUGS: dict[str, float] = {
     "Warfarin": 0.14,
     "Aspirin": 0.25,
@@ -206,7 +275,11 @@ def _drug(name: str, bias: float, rule: str, times: int, on: float) -> OrderUnit
 
 DRUG_UNITS: tuple[OrderUnit, ...] = (
     _drug(
-        "Heparin", -3.6, "immobile 6.6; surgery 3; gi_bleeding -5; on:Warfarin -4.5; high:INR -2.5; stroke 1", 3, 2.0
+        "Heparin",
+        -3.6,
+        "immobile 6.6; surgery 3; gi_bleeding -5; on:Warfarin -4.5; high:INR -2.5; low:Platelets -8; stroke 1",
+        3,
+        2.0,
     ),
     _drug("Warfarin", -6.4, "home:Warfarin 6.4; gi_bleeding -6; high:INR -0.9; surgery -1.5", 1, 3.4),
     _drug("Aspirin", -4.6, "home:Aspirin 4.6; chest_pain 5.2; stroke 4.4; gi_bleeding -5.5", 1, 2.6),
