@@ -40,6 +40,8 @@ READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)
 VISITOR = "You (demonstration)"
 RESEARCHER = "Researcher (demonstration)"
 """Judges nothing, so that no result has to be hidden from this person."""
+PANEL_ERROR = 0.33
+PANEL_USUAL_ERROR = 0.03
 N_LEFT_OPEN = 2
 """Cases that the simulated readers shall at least leave to the adjudicator."""
 MOST_DRAWS = 50
@@ -227,9 +229,14 @@ def _vote(application: Application, database: Database, source: Path, people: di
     return len(votes)
 
 
+def panel() -> SimulatedPanel:
+    """Return the simulated readers: they agree as published panels on such cases do (kappa .3 to .5)."""
+    return SimulatedPanel(error_rate=PANEL_ERROR, usual_error=PANEL_USUAL_ERROR)
+
+
 def _simulate_votes(relevant: list[bool], true_score: list[float], size: DemoSize) -> SimulatedVotes:
     """Draw the votes from the first seed that leaves something to the adjudicator, which a small study may not."""
-    draws = (simulate_votes(relevant, true_score, SimulatedPanel(), seed=SEED + number) for number in range(MOST_DRAWS))
+    draws = (simulate_votes(relevant, true_score, panel(), seed=SEED + number) for number in range(MOST_DRAWS))
     for answered in draws:
         all_read = answered.answers[size.n_waiting :]
         if len(all_read) - majority_label(all_read).n >= N_LEFT_OPEN:

@@ -26,9 +26,10 @@ class SimulatedPanel:
     ----------
     n_readers : int
     error_rate : float
-        Chance that a reader misses a relevant case, and the same chance to call an unusual but irrelevant one relevant;
-        a usual one is called relevant half as often. The default gives Fleiss' kappa of about .3 when a fifth of the
-        cases is relevant.
+        Chance that a reader misses a relevant case, and the same chance to call an unusual but irrelevant one relevant.
+        The default gives Fleiss' kappa of about .3 when a fifth of the cases is relevant.
+    usual_error : float
+        Chance that a usual case is called relevant, as a share of `error_rate`.
     cannot_judge_rate : float
         Chance of "cannot judge".
     leniency_spread : float
@@ -41,6 +42,7 @@ class SimulatedPanel:
 
     n_readers: int = 3
     error_rate: float = 0.25
+    usual_error: float = 0.5
     cannot_judge_rate: float = 0.03
     leniency_spread: float = 0.3
     unusual_from: float = 0.7
@@ -113,7 +115,7 @@ def simulate_votes(
     error = panel.error_rate * (1.0 + panel.leniency_spread * np.linspace(-1.0, 1.0, panel.n_readers))
     if panel.n_readers == 1:
         error = np.array([panel.error_rate])
-    relevant = np.select([truth == 3, truth == 2], [1.0, 1.0], 0.5)[:, None] * error
+    relevant = np.select([truth == 3, truth == 2], [1.0, 1.0], panel.usual_error)[:, None] * error
     relevant = np.where((truth == 3)[:, None], 1.0 - relevant, relevant)
     # Among the votes that are not "relevant", seven in ten follow the truth on usual or unusual.
     unusual = np.where(truth >= 2, 0.7, 0.3 * (panel.error_rate > 0.0))[:, None]
