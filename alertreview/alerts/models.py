@@ -288,5 +288,7 @@ class AlertDetail:
     next_alert_id: AlertId | None = None
     disagreement: float | None = None
     """What the score is before it is multiplied by the support; None for scorers that do not multiply."""
+    surprise: float | None = None
+    """Odds of the other decision by the state over its odds in general; None where the score is no chance."""
     lowest_scaled_score: float | None = None
     """As `WorklistPage.lowest_scaled_score`, of the list that the reader came from."""

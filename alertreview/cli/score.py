@@ -28,7 +28,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
     "scorers",
     multiple=True,
     help="Named scorer; repeat for several, each with lists of its own, the first one's shown first (default: "
-    "softhad). See --list-scorers.",
+    "shared). See --list-scorers.",
 )
 @click.option("--list-scorers", is_flag=True, help="List the named scorers and end.")
 @click.option(
@@ -89,7 +89,7 @@ def score(
     from alertreview.operations.upgrade import open_database
     from alertreview.scoring.resume import ScoringRequest
     from alertreview.scoring.score_site import published_already
-    from core.scoring.scorers import SCORERS, SOFTHAD, describe_scorer
+    from core.scoring.scorers import SCORERS, SHARED, describe_scorer
 
     if list_scorers:
         for name in SCORERS:
@@ -99,7 +99,7 @@ def score(
     _check_from_run(from_run, since, given)
     settings = load_settings(home, database)
     request = ScoringRequest(
-        scorers=scorers or (SOFTHAD.key,),
+        scorers=scorers or (SHARED.key,),
         split=split,
         since=since,
         n_nodes=nodes,

@@ -16,6 +16,7 @@ from alertreview.files import arrays_of
 from alertreview.scoring.splits import FoldOfRow
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import Evidence
+from core.scoring.scorers import SHARED
 
 
 class ArraysInFile(Mapping[str, NDArray[Any]]):
@@ -127,7 +128,7 @@ class ScoringCheckpoint:
 class ScoringRequest:
     """What somebody asked to be scored, and how."""
 
-    scorers: tuple[str, ...] = ("softhad",)
+    scorers: tuple[str, ...] = (SHARED.key,)
     """Each gets lists of its own; those of the first are shown first."""
     split: str = "auto"
     since: str | None = None

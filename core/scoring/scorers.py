@@ -137,8 +137,8 @@ _LOGISTIC = Part("logistic", "logistic_log_odds")
 SHARED: Final = Scorer(
     "shared",
     "SoftHAD on a shared graph",
-    "calibrated probability of the other decision, by one graph of all tasks, own history, single signs and logistic "
-    "regression",
+    "probability of the other decision, by one graph of all tasks, own history, single signs and logistic regression "
+    "(default)",
     logistic_evidence,
     new_logistic_evidence,
     parts=(Part("shared", "shared_log_odds", weight=2.0, is_log_odds=True), _LOGISTIC),
@@ -246,6 +246,11 @@ def is_retrospective(key: str) -> bool:
 def leaves_out_likelier(key: str) -> bool:
     """Return whether the lists of a scorer leave out decisions that the state makes likelier than in general."""
     return key in SCORERS and SCORERS[key].leaves_out_likelier
+
+
+def is_chance(key: str) -> bool:
+    """Return whether the score of a scorer, perhaps one of another version, is the chance of the other decision."""
+    return key in SCORERS and bool(SCORERS[key].parts) and not SCORERS[key].times_support
 
 
 def times_support(key: str) -> bool:

@@ -20,6 +20,7 @@ from dashboard.context import Acting, acting, application, colours, go, has_arri
 
 _WORKLIST = "views/worklist.py"
 BAR = "alert"  # the triage bar of this page
+MENTIONED_SURPRISE = 1.5  # odds by the state over odds in general
 
 
 def page() -> None:
@@ -200,6 +201,10 @@ def _score_sentence(detail: AlertDetail) -> str:
     if detail.disagreement is not None:
         score, support = texts.score(detail.row.score), texts.score(detail.row.support)
         how = f"Raw score {score} = disagreement {texts.score(detail.disagreement)} × support {support}. "
+    elif detail.surprise is not None:
+        how = f"Of 100 days like this, about {100 * detail.row.scaled_score:.0f} had the other decision. "
+        if detail.surprise >= MENTIONED_SURPRISE:
+            how += f"The state makes its odds {detail.surprise:,.0f} times those in general. "
     usual = f"Expected: {expected}. In all past instances of this task it was {asked} in {share}."
     cut = " The decision window was cut short." if detail.row.window_cut else ""
     return texts.plain(how + usual + cut, 300)

@@ -16,7 +16,11 @@ from dashboard.components.links import params_of
 from dashboard.components.worklist.state import PATIENT, TRAIL, TYPED, apply, show
 from dashboard.context import acting_person, application
 
-LENSES = {"softhad": "Independent (live)", "day-adjusted": "Day-adjusted (looks back)"}
+LENSES = {
+    "shared": "Independent (live)",
+    "softhad": "One graph a task (live)",
+    "day-adjusted": "Day-adjusted (looks back)",
+}
 _SAID = "views_said"
 
 

@@ -117,6 +117,14 @@ def test_a_morning_run_is_shown_and_explained_like_any_other(
         rows = application.worklist.page(WorklistFilters(alerts_per_patient_day=2.0), limit=5).rows
         assert rows
         assert all(row.snapshot_at.replace(tzinfo=None) >= all_days[-2] for row in rows)
+        for row in rows:
+            detail = application.worklist.alert(row.alert_id)
+            taken = detail.task_positive_share
+            other = taken if row.decision is Decision.OMISSION else 1 - taken
+            surprise = row.score / (1 - row.score) / (other / (1 - other))
+            assert detail.surprise == pytest.approx(surprise)
+            # The lists leave out what the state makes likelier.
+            assert surprise >= 1
         detail = application.worklist.alert(rows[0].alert_id)
         assert detail.neighbours
         assert all(neighbour.snapshot_at < rows[0].snapshot_at for neighbour in detail.neighbours)

@@ -146,6 +146,7 @@ class FakeWorklist(Service):
                 "Troponin I above 0.04 ng/mL.",
             ),
             record_after=(f"{row.task_name} was {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
+            surprise=12.4,
             lowest_scaled_score=self.page(filters, limit=1).lowest_scaled_score if filters else None,
             previous_alert_id=order[place - 1] if place else None,
             next_alert_id=order[place + 1] if place is not None and place + 1 < len(order) else None,
