@@ -1,15 +1,17 @@
 """Expert labels and everything they were judged on, as files: one table, or the whole study with a manifest."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from xlsxwriter.exceptions import XlsxWriterException
 
 from alertreview import __version__
 from alertreview.exports.data_package import write_data_package
@@ -33,6 +35,7 @@ from alertreview.exports.study_rows import (
     study_settings,
     write_meds_labels,
 )
+from alertreview.files import sync
 from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, write_report
 from alertreview.reports.report import gather_study, standing_versions
@@ -177,9 +180,14 @@ class Exports(Service):
         SourceError
             If the file cannot be written.
         """
-        n_rows = self._write_labels(slug, output_format, layout, out, states)
-        digest = folder_digest(out) if output_format == MEDS else digest_of(out.read_bytes())
-        self._note_labels(slug, output_format, layout, states, actor, (out.name, n_rows, digest))
+        with _scratch_beside(out) as folder:
+            made = folder / out.name
+            n_rows = self._write_labels(slug, output_format, layout, made, states)
+            digest = folder_digest(made) if output_format == MEDS else digest_of(made.read_bytes())
+            _keep_private(made)
+            # First the audit row: a file without one must never be seen.
+            self._note_labels(slug, output_format, layout, states, actor, (out.name, n_rows, digest))
+            made.replace(out)
         return n_rows
 
     @requires(Action.EXPORT, unit_of="slug")
@@ -203,7 +211,7 @@ class Exports(Service):
         """
         self._refuse_blinded(slug, person_id)
         table = _table_of(output_format, layout)
-        with scratch_in(self._scratch) as folder:
+        with _scratch_beside(self._scratch / "download") as folder:
             if output_format == MEDS:
                 name = f"{slug}-meds-labels.zip"
                 n_rows = self._write_labels(slug, output_format, layout, folder / "labels", states)
@@ -241,10 +249,14 @@ class Exports(Service):
             raise InvalidInputError(
                 f"{folder} is not empty. Name a new folder, so that no older file is mistaken for new."
             )
-        files, _ = self._write_study(slug, formats, folder)
-        digest = digest_of((folder / MANIFEST).read_bytes())
-        self._note_study(slug, formats, actor, files, folder.name, digest)
-        return files
+        with _scratch_beside(folder) as scratch:
+            made = scratch / folder.name
+            files, _ = self._write_study(slug, formats, made)
+            digest = digest_of((made / MANIFEST).read_bytes())
+            _keep_private(made)
+            self._note_study(slug, formats, actor, files, folder.name, digest)
+            made.replace(folder)
+        return tuple(replace(file, path=folder / file.path.relative_to(made)) for file in files)
 
     @requires(Action.EXPORT, unit_of="slug")
     def study_download(
@@ -275,7 +287,7 @@ class Exports(Service):
         """
         self._refuse_blinded(slug, person_id)
         name = f"{slug}-study"
-        with scratch_in(self._scratch) as folder:
+        with _scratch_beside(self._scratch / "download") as folder:
             files, report = self._write_study(slug, formats, folder / name)
             write_report(report, folder / name, list(ReportFormat), self._signatures(slug, report))
             content = zip_folder(folder / name, name, with_checksums=True)
@@ -307,9 +319,8 @@ class Exports(Service):
             write_meds_labels(out, labels, slug=slug, simulated=study.simulated)
             return len(labels)
         rows = (row for row in label_rows(study, table, **self._details(slug)) if row["case_id"] in chosen)
-        with _scratch_beside(out) as folder:
-            written = write_table(folder, rows, study_schema(table, study), [ExportFormat(output_format)])[0]
-            written.path.replace(out)
+        written = write_table(out.parent, rows, study_schema(table, study), [ExportFormat(output_format)])[0]
+        written.path.replace(out)
         return written.n_rows
 
     def _write_study(
@@ -434,12 +445,22 @@ def _table_of(output_format: str, layout: str) -> str:
 
 @contextmanager
 def _scratch_beside(out: Path) -> Iterator[Path]:
-    """Make a folder beside a file, on the same disk, so that the finished file is moved into place in one step."""
+    """Make a folder beside a file or folder, on the same disk: what is finished is moved into place in one step."""
     try:
         with scratch_in(out.absolute().parent) as folder:
             yield folder
-    except OSError as error:
-        raise SourceError(f"{out}: cannot be written ({error.strerror}). Name another file.") from error
+    except (OSError, XlsxWriterException) as error:
+        cause = error if isinstance(error, OSError) else error.__context__
+        number = cause.errno if isinstance(cause, OSError) else None
+        reason = os.strerror(number) if number else "the program that writes it gave up"
+        raise SourceError(f"{out}: cannot be written ({reason}); nothing was kept. Name another place.") from None
+
+
+def _keep_private(made: Path) -> None:
+    """Let only the owner read a file or folder, and wait for the disk."""
+    for path in [made, *sorted(made.rglob("*"))]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        sync(path)
 
 
 def _origin(study: Study, run: ScoringRun, content_hash: str, audit_head: str) -> dict[str, str]:

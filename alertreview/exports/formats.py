@@ -157,7 +157,9 @@ class _XlsxWriter:
     """Cells are written by type: a text is never read as formula, link or number."""
 
     def __init__(self, path: Path, schema: TableSchema) -> None:
-        self._book: Any = xlsxwriter.Workbook(str(path), {"constant_memory": True, "strings_to_urls": False})
+        # Rows on their way lie beside the file, not in a folder that others can read.
+        options = {"constant_memory": True, "strings_to_urls": False, "tmpdir": str(path.parent)}
+        self._book: Any = xlsxwriter.Workbook(str(path), options)
         # A fixed date of creation: the same rows give the same bytes.
         self._book.set_properties({"title": schema.title, "created": datetime(2000, 1, 1, tzinfo=UTC)})
         self._sheet: Any = self._book.add_worksheet(schema.name[:31])

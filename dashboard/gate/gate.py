@@ -21,6 +21,7 @@ from alertreview.settings import load_web_settings
 from core.errors import AlertReviewError, SettingsError, SignedOutError
 from dashboard.context import NEUTRAL_SENTENCE, site_of_process, where
 from dashboard.gate import pages
+from dashboard.gate.downloads import Downloads
 from dashboard.gate.headers import protecting
 from dashboard.gate.sign_in import HEALTH_PATHS, SIGN_IN_PATHS, Routes, unavailable
 from dashboard.gate.visits import Visit, comes_from_here, host_name
@@ -55,6 +56,7 @@ REFUSAL = (
     "through an SSH tunnel to that address, or under the name in ALERTREVIEW_HOSTS through a proxy that speaks TLS."
 )
 FOREIGN = "This did not come from this site. Open the page again."
+NOT_OFFERED = "This file was not made for you, or your rights have changed. Open the page and prepare it again."
 OPEN_ADDRESS = (
     "It can be reached from other machines. Beyond this machine the dashboard listens only behind TLS: set "
     "ALERTREVIEW_HOSTS to the name browsers use and ALERTREVIEW_TLS_PROXY to the address of the proxy that speaks TLS "
@@ -165,6 +167,7 @@ class Gate:
         self.web = web
         self.site = site
         self.routes = Routes(web, site)
+        self._downloads = Downloads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, redirect to sign-in, or refuse with a sentence."""
@@ -199,7 +202,9 @@ class Gate:
             await self._refuse(scope, receive, send, unavailable(str(error), visit.base))
             return
         if scope["type"] == "websocket":
-            await self._watched(scope, receive, send, visit)
+            await self._watched(scope, receive, send, visit, lambda sent: self._downloads.note(actor, sent))
+        elif not self._downloads.may_have(actor, visit.path):
+            await self._refuse(scope, receive, send, PlainTextResponse(NOT_OFFERED, 403))
         else:
             watch = "" if actor.is_demo else f"{visit.base}/login/watch.js"
             await self.app(_uncompressed(scope, visit), receive, protecting(scope, send, watch=watch))
@@ -214,8 +219,10 @@ class Gate:
             return await run_in_threadpool(self.routes.by_proxy, visit)
         return RedirectResponse(f"{visit.base}/login?next={quote(visit.target, safe='')}", 303)
 
-    async def _watched(self, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
-        """Pass a websocket on, and close it when its session ends."""
+    async def _watched(
+        self, scope: Scope, receive: Receive, send: Send, visit: Visit, note: Callable[[bytes | str], None]
+    ) -> None:
+        """Pass a websocket on, note what is sent, and close it when its session ends."""
         over = asyncio.Event()
 
         async def still_holds() -> bool:
@@ -241,6 +248,8 @@ class Gate:
 
         async def sending(message: Message) -> None:
             if not over.is_set():
+                if message["type"] == "websocket.send":
+                    note(message.get("bytes") or message.get("text") or b"")
                 await send(message)
 
         looking = asyncio.ensure_future(look_again())

@@ -1,18 +1,25 @@
 """Exports of a real study: same rows in every format, the report again from the files, nothing half-written."""
 
 import csv
+import gc
 import json
+import resource
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import frictionless
 import pandas as pd
 import pytest
 
 from alertreview.application import Application, open_application
+from alertreview.exports import exports
+from alertreview.exports.formats import write_table
 from alertreview.exports.recompute import recompute
 from alertreview.reports.documents import json_document
 from alertreview.reports.report import age_band, case_label
-from core.errors import InvalidInputError, NotFoundError, SourceError
+from core.errors import InvalidInputError, NotFoundError, SourceError, StoreError
 from tests.support.demo_site import SMALL
 
 N_VOTES = 3 * SMALL.n_cases - SMALL.n_waiting
@@ -144,3 +151,71 @@ def test_the_exported_tables_are_what_their_data_package_says(own: Application, 
     cases = tmp_path / "study" / "cases.csv"
     cases.write_text(cases.read_text(encoding="utf-8").replace('"omission"', '"neither"', 1), encoding="utf-8")
     assert not frictionless.validate(str(tmp_path / "study" / "datapackage.json")).valid
+
+
+def acts_of(own: Application, tmp_path: Path) -> dict[str, Callable[[], object]]:
+    """Every way to write files of a study, by the name of what it writes."""
+    return {
+        "labels.csv": lambda: own.exports.labels("demo", "csv", "long", tmp_path / "labels.csv"),
+        "labels.xlsx": lambda: own.exports.labels("demo", "xlsx", "wide", tmp_path / "labels.xlsx"),
+        "meds": lambda: own.exports.labels("demo", "meds", "wide", tmp_path / "meds"),
+        "study": lambda: own.exports.study("demo", ["csv", "xlsx"], tmp_path / "study"),
+    }
+
+
+@pytest.mark.checklist("A1", "C5")
+def test_no_file_is_seen_without_its_audit_row(
+    own: Application, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object) -> None:
+        seen.append({path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} - before)
+        raise StoreError("the disk is full")
+
+    before, seen = {path.name for path in tmp_path.iterdir()}, []  # type: ignore[var-annotated]
+    monkeypatch.setattr(type(own.exports), "_note", refuse)
+    for act in acts_of(own, tmp_path).values():
+        with pytest.raises(StoreError, match="full"):
+            act()
+    assert seen == [set()] * 4
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_exported_files_are_for_their_owner_alone(own: Application, tmp_path: Path) -> None:
+    for name, act in acts_of(own, tmp_path).items():
+        act()
+        for path in [tmp_path / name, *(tmp_path / name).rglob("*")]:
+            assert path.stat().st_mode & 0o077 == 0, path
+    assert len(own.exports.past("demo")) == 4
+
+
+@pytest.mark.checklist("C5")
+# xlsxwriter leaves its temporary file open when the disk is full.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("output_format", ["xlsx", "csv", "parquet", "jsonl"])
+def test_a_full_disk_is_a_plain_sentence_and_leaves_neither_file_nor_row(
+    own: Application, tmp_path: Path, output_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limited(*arguments: Any, **options: Any) -> Any:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+        try:
+            return write_table(*arguments, **options)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, former)
+
+    monkeypatch.setattr(exports, "write_table", limited)
+    before = {path.name for path in tmp_path.iterdir()}
+    out = tmp_path / f"labels.{output_format}"
+    for act in (
+        lambda: own.exports.labels("demo", output_format, "long", out),
+        lambda: own.exports.study("demo", [output_format], tmp_path / "study"),
+        lambda: own.exports.labels_download("demo", output_format, "long"),
+        lambda: own.exports.study_download("demo", [output_format]),
+    ):
+        with pytest.raises(SourceError, match=r"cannot be written \(File too large\); nothing was kept"):
+            act()
+    gc.collect()
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert own.exports.past("demo") == ()

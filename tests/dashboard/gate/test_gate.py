@@ -4,6 +4,7 @@ import re
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,8 +14,10 @@ from streamlit.web.server import server_util
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from alertreview.configuration import WebSettings
+from alertreview.rights import Actor
 from core.errors import SettingsError, StoreError
-from dashboard.gate import gate
+from core.vocabulary import PersonId, Role, SessionId
+from dashboard.gate import downloads, gate
 from dashboard.gate.headers import content_security_policy
 from tests.dashboard.doubles.sign_in import FakeSessions
 from tests.dashboard.guarded import PROXY, MovingClock, form_key, sign_in
@@ -78,6 +81,48 @@ def test_a_websocket_opens_only_for_a_session_and_closes_when_it_ends(
             stream.receive_text()
 
 
+def offer(visitor: TestClient, path: str) -> None:
+    """Let the page of a session name a file, as Streamlit does."""
+    with visitor.websocket_connect(STREAM) as stream:
+        stream.send_text(f"a button with {path}")
+        assert stream.receive_text()
+
+
+@pytest.mark.checklist("B2", "B3")
+def test_a_file_is_handed_only_to_the_session_that_its_page_was_sent_to_and_with_the_same_rights(
+    browser: Callable[..., TestClient], desk: SignInDesk
+) -> None:
+    desk.account("eve")
+    own, others = browser(), browser()
+    sign_in(own)
+    sign_in(others, "eve")
+    assert own.get("/media/rows.csv").status_code == 403
+    offer(own, "/media/rows.csv")
+    assert own.get("/media/rows.csv").text == "patient rows"
+    assert others.get("/media/rows.csv").status_code == 403
+    assert own.get("/media/rows.csv?x=1").status_code == 200
+    assert own.get("/media/../media/rows.csv2").status_code == 403
+    desk.accounts.set_units(desk.accounts.find("ada").person_id, ["ICU"])
+    answer = own.get("/media/rows.csv")
+    assert answer.status_code in {401, 403}
+    assert "patient" not in answer.text
+    own.post("/logout", data={"form_key": form_key(own.get("/logout").text)})
+    sign_in(own)
+    assert own.get("/media/rows.csv").status_code == 403, "a new session was offered nothing"
+
+
+def test_what_is_remembered_of_offered_files_is_bounded() -> None:
+    offered = downloads.Downloads()
+    actor = Actor(PersonId(1), "Ada", Role.REVIEWER, session_id=SessionId(1))
+    for number in range(downloads.FILES + 10):
+        offered.note(actor, f"/media/{number}.csv".encode())
+    assert not offered.may_have(actor, "/media/0.csv")
+    assert offered.may_have(actor, f"/media/{downloads.FILES}.csv")
+    for number in range(2, downloads.SESSIONS + 10):
+        offered.note(replace(actor, session_id=SessionId(number)), "/media/a.csv")
+    assert not offered.may_have(actor, f"/media/{downloads.FILES}.csv")
+
+
 @pytest.mark.checklist("B2", "B3")
 def test_pages_and_downloads_end_with_the_session(
     browser: Callable[..., TestClient], desk: SignInDesk, clock: MovingClock
@@ -85,6 +130,7 @@ def test_pages_and_downloads_end_with_the_session(
     first, second = browser(), browser()
     for visitor in (first, second):
         assert sign_in(visitor).status_code == 303
+        offer(visitor, "/media/rows.csv")
         assert visitor.get("/media/rows.csv").text == "patient rows"
     clock.added += timedelta(minutes=10)
     assert first.get("/worklist").status_code == 200
