@@ -273,6 +273,8 @@ class TableEvents(_Strict):
     end: str = ""
     end_offset: str = ""
     stay: str = ""
+    order: str = ""
+    """Identity of a drug order: its beginning and its end share it."""
     dose: str = ""
     route: str = ""
     range_low: str = ""

@@ -58,7 +58,7 @@ from core.errors import SourceError
 from core.events.mapping import SiteMapping
 
 _ROWS_PER_CHUNK = 100_000
-_TEXTS = ("code", "text", "unit", "dose", "route")
+_TEXTS = ("code", "text", "unit", "order", "dose", "route")
 _LINES_TO_LOOK_AT = 20_000
 _N_TIMES_TO_LOOK_AT = 1_000
 _MANY = 0.05
@@ -85,6 +85,7 @@ class Row(NamedTuple):
     unit: str = ""
     known_at: datetime | None = None
     stay: int = -1
+    order: str = ""
     end: datetime | None = None
     dose: str = ""
     route: str = ""
@@ -379,10 +380,10 @@ class _Reader:
         start = self._time(resource, "authoredOn") or self._time(period, "start")
         end = self._time(period, "end")
         amount = dose(part(first(instruction, "doseAndRate"), "doseQuantity"))
-        code = self._named(f"MEDICATION//ORDER//{drug}", drug)
-        yield Row(subject, start, code, end=end, dose=amount, route=_name(instruction, "route"))
+        code, order = self._named(f"MEDICATION//ORDER//{drug}", drug), _order(resource)
+        yield Row(subject, start, code, order=order, end=end, dose=amount, route=_name(instruction, "route"))
         if end is not None:
-            yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug))
+            yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug), order=order)
 
     def _administration(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource)
@@ -391,10 +392,12 @@ class _Reader:
             return
         drug, given = self._drug(resource), part(resource, "dosage")
         start, end = self._effective(resource)
-        code = self._named(f"MEDICATION//GIVEN//{drug}//{_name(given, 'method')}", drug)
-        yield Row(subject, start, code, end=end, dose=dose(part(given, "dose")), route=_name(given, "route"))
+        code, order = self._named(f"MEDICATION//GIVEN//{drug}//{_name(given, 'method')}", drug), _order(resource)
+        yield Row(
+            subject, start, code, order=order, end=end, dose=dose(part(given, "dose")), route=_name(given, "route")
+        )
         if end is not None and end != start:
-            yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug))
+            yield Row(subject, end, self._named(f"MEDICATION//STOP//{drug}", drug), order=order)
 
     def _condition(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource)
@@ -563,6 +566,12 @@ def _refusing(where: str) -> Iterator[None]:
         yield
     except WrongElementError as error:
         raise SourceError(f"{where}: {error}. {_ADVICE}") from None
+
+
+def _order(resource: JsonObject) -> str:
+    """Return the identity of a drug order, which its beginning and its end share; "" without an id."""
+    identifier = text(resource, "id")
+    return f"{resource['resourceType']}/{identifier}" if identifier else ""
 
 
 def _category(resource: JsonObject) -> str:

@@ -26,7 +26,7 @@ _KNOWN = (("admissions", "hadm_id"), ("patient", "patientunitstayid"))
 _PLACE = re.compile(r"\{(\w+)\}")
 _MONTH = np.timedelta64(31, "D")
 _MINUTE = np.timedelta64(60_000_000, "us")
-_COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "text", "dose", "name"})
+_COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "text", "order", "dose", "name"})
 """Fields that name a column each."""
 
 
@@ -171,7 +171,7 @@ class _Reader:
         if events.text or events.value:
             told = rows.template(events.text)
             chunk["text"] = told.where(told != "", said).astype("category").array
-        for ours in ("unit", "dose", "route"):
+        for ours in ("unit", "order", "dose", "route"):
             if getattr(events, ours):
                 chunk[ours] = rows.template(getattr(events, ours)).astype("category").array
         for ours in ("range_low", "range_high"):
@@ -333,7 +333,7 @@ class _Rows:
 def _wanted(events: TableEvents, origins: Origins | None) -> set[str]:
     """Return the columns that the events of a table are made of, in lower case."""
     plain = {getattr(events, name) for name in _COLUMNS}
-    templates = [events.code, events.text, events.unit, events.dose, events.route]
+    templates = [events.code, events.text, events.unit, events.order, events.dose, events.route]
     filled = {name for said in templates for name in _PLACE.findall(said)}
     keys = {each.key for each in (events.at, events.name) if each is not None}
     plain |= {events.text} | filled | keys | ({origins.key} if origins else set())

@@ -100,3 +100,10 @@ def test_every_day_of_eight_digits_is_itself_and_others_are_refused():
 def test_a_number_beyond_the_calendar_is_refused():
     with pytest.raises(SourceError, match=r"row 2, column 'c': is none of the seconds"):
         times_of(pa.array([1_772_259_300.0, 9e99]), unit_of(0, 1_772_259_300), "t", "c", 1)
+
+
+def test_a_duckdb_file_is_answered_with_what_to_do(tmp_path, capsys):
+    file = tmp_path / "cdm.duckdb"
+    file.write_bytes(b"\x01\x02\x03\x04\x05\x06\x07\x08DUCK" + bytes(100))
+    assert main(["import", str(file), "--home", str(tmp_path / "home")]) != 0
+    assert "cdm.duckdb: is a DuckDB database, which is not read. Write its tables" in capsys.readouterr().err

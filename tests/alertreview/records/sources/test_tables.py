@@ -29,8 +29,8 @@ MIMIC_IV = {
     "1,7,70,1,50971,2150-03-01 12:00:00,2150-03-01 13:30:00,5.9,5.9,mEq/L,3.5,5.1,abnormal\n"
     "2,7,70,1,50971,2150-03-02 09:00:00,2150-03-02 10:00:00,HOLD,,mEq/L,3.5,5.1,\n",
     "hosp/d_labitems": "itemid,label,fluid,category\n50971,Potassium,Blood,Chemistry\n",
-    "hosp/prescriptions": "subject_id,hadm_id,starttime,stoptime,drug,dose_val_rx,dose_unit_rx,route\n"
-    "7,70,2150-03-02 09:00:00,2150-03-03 09:00:00,Heparin,5000,UNIT,SC\n",
+    "hosp/prescriptions": "subject_id,hadm_id,pharmacy_id,starttime,stoptime,drug,dose_val_rx,dose_unit_rx,route\n"
+    "7,70,31,2150-03-02 09:00:00,2150-03-03 09:00:00,Heparin,5000,UNIT,SC\n",
     "hosp/emar": "subject_id,hadm_id,charttime,medication,event_txt\n"
     "7,70,2150-03-02 10:00:00,Heparin,Administered\n7,70,2150-03-02 18:00:00,Heparin,Not Given\n",
     "hosp/diagnoses_icd": "subject_id,hadm_id,seq_num,icd_code,icd_version\n7,70,1,I509,10\n",
@@ -194,3 +194,14 @@ def test_a_mapping_of_tables_without_tables_is_refused(tmp_path):
     content = load_mapping(preset_paths()["mimic-iv"]).model_dump(mode="json") | {"tables": []}
     with pytest.raises(MappingError, match="describes no table"):
         read(write(tmp_path, MIMIC_IV), parse_mapping(content, "own"))
+
+
+@pytest.mark.parametrize(
+    ("tables", "preset", "n"), [(MIMIC_IV, "mimic-iv", 1), (MIMIC_III, "mimic-iii", 1), (EICU, "eicu", 2)]
+)
+def test_the_beginning_and_the_end_of_a_drug_order_share_its_identity(tmp_path, tables, preset, n):
+    source = read(write(tmp_path, tables), load_mapping(preset_paths()[preset]))
+    rows = pd.concat([chunk for chunk in source.chunks if "order" in chunk])
+    pairs = rows.groupby(rows["order"].astype("str"))["code"].agg(list)
+    assert len(pairs) == n
+    assert all("//START//" in begin and "//STOP//" in end for begin, end in pairs)
