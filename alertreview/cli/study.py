@@ -291,11 +291,18 @@ def export_study(
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="File to write (default, and -: standard output).")
-def recompute(folder: Path, out: Path | None) -> None:
-    """Compute a study's report again from the files in FOLDER alone, as JSON; needs no site and no database."""
+@click.option("--no-verify", is_flag=True, help="Do not compare hashes of files, manifest and report.")
+def recompute(folder: Path, out: Path | None, no_verify: bool) -> None:
+    """Compute a study's report again from the files in FOLDER alone, as JSON; needs no site and no database.
+
+    Files, manifest and report must have the hashes of the manifest.
+    """
     from alertreview.exports.recompute import recompute as recompute_report
     from alertreview.reports.documents import ReportFormat, render_report
+    from alertreview.reports.signing import content_hash
 
-    content = render_report(recompute_report(folder), ReportFormat.JSON)
-    if write_out(out, content):
+    report = recompute_report(folder, verify=not no_verify)
+    if write_out(out, render_report(report, ReportFormat.JSON)):
         click.echo(f"Report recomputed from {folder} written to {out}.")
+    same = "not compared" if no_verify else "as exported"
+    click.echo(f"Content {content_hash(report)}, {same}.", err=True)

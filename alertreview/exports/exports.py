@@ -39,14 +39,13 @@ from alertreview.files import sync
 from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, write_report
 from alertreview.reports.report import gather_study, standing_versions
-from alertreview.reports.signing import Signature
+from alertreview.reports.signing import Signature, content_hash
 from alertreview.rights import Action, Service, operator_only, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport, ExportPreview
 from alertreview.studies.studies import StudyService
 from core.errors import InvalidInputError, RefusedError, SourceError
-from core.statistics.consensus import majority_label
-from core.studies.make_report import study_report
+from core.studies.make_report import majority_labels, study_report
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
 from core.vocabulary import CaseId, CaseState, PersonId
@@ -131,7 +130,7 @@ class Exports(Service):
         study = gather_study(self._database, self._studies, self._open_snapshot, slug)
         if output_format == MEDS:
             arrays = prepare(study)
-            decided = ~np.isnan(majority_label(arrays.answers).label)
+            decided = ~np.isnan(majority_labels(arrays).label)
             of_rows = [CaseId(int(case_id)) for case_id in arrays.column("case_id")[decided]]
         else:
             of_rows = (study.votes if layout == "long" else study.cases)["case_id"].tolist()
@@ -340,14 +339,15 @@ class Exports(Service):
         with self._database.read() as uow:
             stored = uow.studies.by_slug(slug)
             run = uow.runs.get(stored.run_id)
-            content_hash = uow.snapshots.get(run.snapshot_id).content_hash
+            data_hash = uow.snapshots.get(run.snapshot_id).content_hash
             head = uow.audit.head()
         write_manifest(
             folder,
             files,
             study_settings(study),
             created_at=self._clock(),
-            origin=_origin(stored, run, content_hash, head),
+            origin=_origin(stored, run, data_hash, head),
+            report_hash=content_hash(report),
         )
         return tuple(files), report
 
@@ -392,7 +392,7 @@ class Exports(Service):
     def _meds_labels(self, slug: str, study: StudyInput, chosen: Collection[str]) -> list[MedsLabel]:
         """Majority labels that are decided; a patient's prefix is no part of a MEDS subject."""
         arrays = prepare(study)
-        labels = majority_label(arrays.answers).label
+        labels = majority_labels(arrays).label
         by_id: dict[str, CaseForReport] = {str(case.case_id): case for case in self._studies.case_rows(slug)}
         cases = [by_id[case_id] for case_id in arrays.column("case_id")]
         return [

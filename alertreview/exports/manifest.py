@@ -11,7 +11,7 @@ from alertreview.exports.formats import ExportFormat, WrittenFile
 from core.errors import InvalidInputError
 
 MANIFEST = "manifest.json"
-MANIFEST_VERSION = 1
+MANIFEST_VERSION = 2
 
 
 def write_manifest(
@@ -21,6 +21,7 @@ def write_manifest(
     *,
     created_at: datetime,
     origin: Mapping[str, str],
+    report_hash: str,
 ) -> Path:
     """Write ``manifest.json``, last of all files: an export without it is not finished.
 
@@ -35,6 +36,8 @@ def write_manifest(
         With zone.
     origin : mapping of str to str
         Code version, data hash, run, rubric and guideline versions, head of the audit chain, who exported.
+    report_hash : str
+        Content hash of the report that these files give again.
 
     Returns
     -------
@@ -42,10 +45,11 @@ def write_manifest(
     """
     if created_at.utcoffset() is None:
         raise InvalidInputError("The time of an export needs a zone. Give an aware datetime.")
-    manifest = {
+    manifest: dict[str, Any] = {
         "manifest_version": MANIFEST_VERSION,
         "created_at": created_at.isoformat(),
         "origin": {key: origin[key] for key in sorted(origin)},
+        "report_sha256": report_hash,
         "study": dict(study),
         "files": [
             {
@@ -59,10 +63,18 @@ def write_manifest(
             for file in files
         ],
     }
+    manifest["manifest_sha256"] = manifest_hash(manifest)
     path, part = folder / MANIFEST, folder / f".{MANIFEST}.part"
     part.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     part.replace(path)
     return path
+
+
+def manifest_hash(manifest: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a manifest without its own hash, in canonical JSON."""
+    plain = {key: value for key, value in manifest.items() if key != "manifest_sha256"}
+    text = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -11,13 +11,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from alertreview.exports.formats import ExportFormat
-from alertreview.exports.manifest import changed_files, files_of, read_manifest
+from alertreview.exports.manifest import MANIFEST, changed_files, files_of, manifest_hash, read_manifest
 from alertreview.exports.schema import ColumnType, Plain, TableSchema, from_excel_text, table_schema
+from alertreview.reports.signing import content_hash
 from core.errors import InvalidInputError
 from core.statistics.alert_rate import Budget
 from core.studies.make_report import study_report
 from core.studies.report import StudyReport
-from core.studies.report_input import CASE_COLUMNS, StudyInput
+from core.studies.report_input import CASE_COLUMNS, REPEAT_COLUMNS, StudyInput
 
 
 def read_rows(path: Path, schema: TableSchema, file_format: ExportFormat) -> Iterator[dict[str, Plain]]:
@@ -129,14 +130,27 @@ def recompute(folder: Path, file_format: ExportFormat | None = None, *, verify: 
     Raises
     ------
     InvalidInputError
-        If the manifest or a table is missing, or, with `verify`, a file was changed.
+        If the manifest or a table is missing, or, with `verify`, a file or the manifest was changed, or the report is
+        not the one that was exported.
     """
     manifest = read_manifest(folder)
+    if verify and manifest.get("manifest_sha256") != manifest_hash(manifest):
+        raise InvalidInputError(
+            f"{MANIFEST} was changed after the export: its hash is not {manifest.get('manifest_sha256')}. Export "
+            "again, or recompute without verifying."
+        )
     if verify and (changed := changed_files(folder, manifest)):
         raise InvalidInputError(
             f"{changed[0]} is missing or was changed after the export. Export again, or recompute without verifying."
         )
-    return study_report(read_study(folder, manifest, file_format))
+    report = study_report(read_study(folder, manifest, file_format))
+    if verify and manifest["report_sha256"] != content_hash(report):
+        raise InvalidInputError(
+            f"The report has content {content_hash(report)}, the exported one {manifest['report_sha256']}. Another "
+            "version or machine computes a figure differently, or the manifest was made anew; recompute without "
+            "verifying to see the report."
+        )
+    return report
 
 
 def read_study(folder: Path, manifest: Mapping[str, Any], file_format: ExportFormat | None = None) -> StudyInput:
@@ -147,6 +161,7 @@ def read_study(folder: Path, manifest: Mapping[str, Any], file_format: ExportFor
     votes = _rows(folder, manifest, "judgments", file_format, readers)
     scores = _rows(folder, manifest, "scores", file_format, readers)
     strata = _rows(folder, manifest, "strata", file_format, readers)
+    repeats = _rows(folder, manifest, "repeats", file_format, readers)
     budgets: dict[str, list[Budget]] = {}
     for row in _rows(folder, manifest, "budgets", file_format, readers):
         threshold, n_alerts = row["threshold"], row["n_alerts"]
@@ -164,6 +179,7 @@ def read_study(folder: Path, manifest: Mapping[str, Any], file_format: ExportFor
         scorer_labels=_scorers(scores),
         strata=[(str(r["stratum"]), int(str(r["n_population"])), int(str(r["n_chosen"]))) for r in strata],
         budgets=budgets,
+        repeats=pd.DataFrame({name: [row[name] for row in repeats] for name in REPEAT_COLUMNS}),
         **{**settings, "positive_texts": tuple(settings["positive_texts"])},
     )
 

@@ -1,5 +1,6 @@
 """Rows of every exported table of a study, made from what its report is made from."""
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from core.statistics.consensus import (
     adjudicated_label,
     case_state,
     dawid_skene,
-    majority_label,
     positive_votes,
 )
 from core.statistics.estimate import Estimate
-from core.studies.report import AgreementFigures, StudyReport
+from core.studies.make_report import majority_labels
+from core.studies.report import AgreementFigures, PairAgreement, StudyReport, SubgroupDifference, SubgroupReport
 from core.studies.report_input import StudyArrays, StudyInput, prepare
 from core.vocabulary import reading
 
 Row = dict[str, object]
-RECOMPUTED_FROM = ("cases", "judgments", "scores", "strata", "budgets")
+RECOMPUTED_FROM = ("cases", "judgments", "scores", "strata", "budgets", "repeats")
 """Tables from which `alertreview recompute` makes the report again."""
 
 
@@ -94,6 +95,8 @@ def study_rows(
         "agreement": _agreement(study, report),
         "case_use": _case_use(study, report),
         "multi_reader": multi_reader_rows(study),
+        "repeats": _repeats(study),
+        "figures": _figures(study, report),
     }
 
 
@@ -172,7 +175,7 @@ def _states(arrays: StudyArrays) -> list[str]:
 def _labels(arrays: StudyArrays, details: Mapping[str, Mapping[str, object]]) -> Iterator[Row]:
     schema = table_schema("labels")
     votes = positive_votes(arrays.answers)
-    majority, wider = majority_label(arrays.answers), majority_label(arrays.answers, UNUSUAL_OR_RELEVANT)
+    majority, wider = majority_labels(arrays), majority_labels(arrays, UNUSUAL_OR_RELEVANT)
     consensus = adjudicated_label(majority, arrays.numbers("adjudicated_answer"))
     probability = dawid_skene(votes).probability
     record, states = arrays.numbers("record_reference"), _states(arrays)
@@ -267,11 +270,51 @@ def _case_use(study: StudyInput, report: StudyReport) -> Iterator[Row]:
             }
 
 
+def _repeats(study: StudyInput) -> Iterator[Row]:
+    for pair in study.repeats.to_dict("records"):
+        row: Row = {"study": study.slug, "case_id": str(pair["case_id"]), "reader": str(pair["reader"])}
+        yield row | {name: int(pair[name]) for name in ("first_answer", "repeat_answer")}
+
+
+def _figures(study: StudyInput, report: StudyReport) -> Iterator[Row]:
+    for path, found in estimates_of(report):
+        row: Row = {"study": study.slug, "figure": path, "value": found.value, "low": found.low, "high": found.high}
+        row |= {"level": found.level, "n": found.n, "reason": found.reason or None, "method": found.method or None}
+        yield row
+
+
+NAMES = ("key", "scorer", "reader", "scorer_b", "stratum", "name", "chance", "alerts_per_patient_day")
+"""Fields that name a member of a list in a report, the first that it has."""
+
+
+def estimates_of(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Estimate]]:
+    """Yield every estimate of a report with the place where it stands."""
+    if isinstance(value, Estimate):
+        yield "/".join(path), value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from estimates_of(inner, (*path, str(key)))
+    elif isinstance(value, tuple):
+        for place, inner in enumerate(value):
+            yield from estimates_of(inner, (*path, _name(inner, place)))
+    elif dataclasses.is_dataclass(value):
+        for one in dataclasses.fields(value):
+            yield from estimates_of(getattr(value, one.name), (*path, one.name))
+
+
+def _name(value: object, place: int) -> str:
+    if isinstance(value, PairAgreement):
+        return f"{value.reader_a}, {value.reader_b}"
+    if isinstance(value, (SubgroupReport, SubgroupDifference)):
+        return f"{value.grouping}={value.group}"
+    return next((str(getattr(value, name)) for name in NAMES if hasattr(value, name)), str(place))
+
+
 def multi_reader_rows(study: StudyInput) -> Iterator[Row]:
     """Yield reader-case-modality-score rows for multi-reader multi-case software; labels come first, as reader -1."""
     arrays = prepare(study)
     ids, votes = arrays.column("case_id"), positive_votes(arrays.answers)
-    majority = majority_label(arrays.answers).label
+    majority = majority_labels(arrays).label
     for case, label in zip(ids, majority, strict=True):
         if not np.isnan(label):
             yield {"reader_id": "-1", "case_id": case, "modality_id": "truth", "score": label}

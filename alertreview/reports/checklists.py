@@ -18,7 +18,7 @@ class ChecklistItem:
     Attributes
     ----------
     checklist : str
-        "STARD 2015", "TRIPOD+AI" or "DECIDE-AI".
+        "STARD 2015", "TRIPOD+AI", "DECIDE-AI" or "GRRAS".
     number : str
         As in the publication.
     topic : str
@@ -53,7 +53,46 @@ def _reference(report: StudyReport) -> str:
 
 
 def _known(report: StudyReport) -> str:
-    return OPEN_PANEL_LIMIT if report.is_open_panel else ""
+    return (
+        OPEN_PANEL_LIMIT if report.is_open_panel else "Readers saw no score before they judged (setting of the study)"
+    )
+
+
+def _blinding(report: StudyReport) -> str:
+    return "Open panel, see STARD 2015, 13b" if report.is_open_panel else _known(report)
+
+
+def _cross(report: StudyReport) -> str:
+    point = report.primary.operating_point
+    if point is None:
+        return ""
+    shown = f"shown: {point.n_shown_relevant} relevant, {point.n_shown_other} not"
+    hidden = f"not shown: {point.n_missed_relevant} relevant, {point.n_cleared} not"
+    return f"At {point.alerts_per_patient_day:g} alerts per patient-day {shown}; {hidden}"
+
+
+def _agreement(report: StudyReport) -> str:
+    found = report.agreement.positive
+    raw, kappa, ac1 = found.raw.text(percent=True), found.fleiss.text(), found.ac1.text()
+    return f"Relevant or not: raw {raw}, Fleiss κ {kappa}, Gwet AC1 {ac1}"
+
+
+def _agreement_methods(report: StudyReport) -> str:
+    found = report.agreement.positive
+    return "; ".join(dict.fromkeys(one.method for one in (found.raw, found.fleiss, found.alpha, found.ac1)))
+
+
+def _independence(report: StudyReport) -> str:
+    repeats = report.agreement.repeats
+    again = f"; {repeats.n_pairs} cases came back hidden" if repeats is not None else ""
+    return (
+        f"{_blinding(report)}{again}" if report.is_open_panel else f"Each reader judged alone, blinded to scores{again}"
+    )
+
+
+def _in_use(report: StudyReport) -> str:
+    """Agreement of people and system: only where people saw what the system said, and were people."""
+    return _comparison_with_readers(report) if report.is_open_panel and not report.simulated else ""
 
 
 def _positive(report: StudyReport) -> str:
@@ -128,18 +167,21 @@ _STARD: tuple[tuple[str, str, _Fill], ...] = (
     ("17", "variability in accuracy", _subgroups),
     ("18", "intended sample size and how it was found", _people),
     ("19", "flow of participants", _flow),
-    ("21a", "severity in those with the condition", _severity),
+    ("21a", "severity in those with the condition", _people),
+    ("23", "cross tabulation of index test and reference standard", _cross),
     ("24", "accuracy with its precision", _accuracy),
     ("26", "limitations", _people),
 )
 _TRIPOD: tuple[tuple[str, str, _Fill], ...] = (
     ("6b", "who was eligible", _participants),
     ("8a", "outcome and how it was assessed", _reference),
+    ("8c", "what assessors of the outcome knew", _blinding),
     ("11", "missing data", _missing),
     ("12e", "measures of performance", _methods),
     ("14", "fairness", _subgroups),
     ("18a", "funding", _people),
     ("20a", "flow of participants", _flow),
+    ("20b", "characteristics, with the number that has the outcome", _severity),
     ("22", "the full model and its versions", _versions),
     ("23a", "performance with intervals", _accuracy),
     ("26", "limitations", _people),
@@ -152,14 +194,28 @@ _DECIDE: tuple[tuple[str, str, _Fill], ...] = (
     ("V", "analysis", _methods),
     ("VII", "main results", _accuracy),
     ("VIII", "subgroups", _subgroups),
-    ("12", "agreement of people and system", _comparison_with_readers),
+    ("12", "agreement of people and system", _in_use),
     ("13a", "safety and errors", _people),
+)
+
+_GRRAS: tuple[tuple[str, str, _Fill], ...] = (
+    ("2", "what was rated and how", _positive),
+    ("3", "subjects", _participants),
+    ("4", "raters", _people),
+    ("6", "how the sample size was chosen", _people),
+    ("7", "how subjects were sampled", _sampling),
+    ("8", "rating process and blinding", _blinding),
+    ("9", "whether ratings were independent", _independence),
+    ("10", "statistical analysis", _agreement_methods),
+    ("11", "number of raters and subjects", _readers),
+    ("13", "agreement with its precision", _agreement),
+    ("14", "practical relevance", _people),
 )
 
 
 def checklist_items(report: StudyReport) -> tuple[ChecklistItem, ...]:
     """Fill what the report can fill, by checklist and in the order of its numbers."""
-    lists = (("STARD 2015", _STARD), ("TRIPOD+AI", _TRIPOD), ("DECIDE-AI", _DECIDE))
+    lists = (("STARD 2015", _STARD), ("TRIPOD+AI", _TRIPOD), ("DECIDE-AI", _DECIDE), ("GRRAS", _GRRAS))
     return tuple(
         ChecklistItem(name, number, topic, fill(report)) for name, items in lists for number, topic, fill in items
     )
@@ -173,8 +229,8 @@ def checklist_blocks(report: StudyReport) -> list[Block]:
     )
     words = (
         "Items that follow from the database are filled in. The others, and items not named here, are for the authors: "
-        "see STARD 2015 (Bossuyt et al., BMJ 2015), TRIPOD+AI (Collins et al., BMJ 2024) and DECIDE-AI (Vasey et al., "
-        "Nature Medicine 2022)."
+        "see STARD 2015 (Bossuyt et al., BMJ 2015), TRIPOD+AI (Collins et al., BMJ 2024), DECIDE-AI (Vasey et al., "
+        "Nature Medicine 2022) and GRRAS (Kottner et al., Journal of Clinical Epidemiology 2011)."
     )
     return [
         Heading("Reporting checklists"),

@@ -6,6 +6,7 @@ from alertreview.reports.blocks import Block, Bullets, Cards, Document, Figure, 
 from alertreview.reports.checklists import checklist_blocks
 from alertreview.reports.figures import agreement_of_readers, alert_rate, flow, roc
 from alertreview.reports.plot import Plot
+from alertreview.reports.reviewer import p_text, reviewer_blocks
 from alertreview.reports.signing import Signature, content_hash
 from core.kinds import Kind
 from core.statistics.estimate import Estimate
@@ -44,7 +45,13 @@ def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -
     if not report.hidden:
         blocks += [_cards(report), *_limits(report), *_flow(report), *_auc(report), *_rates(report)]
         blocks += [*_agreement(report), *_readers(report), *_other_labels(report), *_subgroups(report)]
-        blocks += [*_reliability(report), *checklist_blocks(report), *_cases(report), *_methods(report)]
+        blocks += [
+            *reviewer_blocks(report),
+            *_reliability(report),
+            *checklist_blocks(report),
+            *_cases(report),
+            *_methods(report),
+        ]
     else:
         blocks += _flow(report)
     blocks += [*_design(report), *_signatures(report, signatures)]
@@ -121,9 +128,10 @@ def _auc(report: StudyReport) -> list[Block]:
         (
             f"{labels[c.scorer_a]} − {labels[c.scorer_b]}",
             c.difference_naive.text(3),
-            _p(c.p_value),
+            p_text(c.p_value),
             c.difference_weighted.text(3),
-            _p(c.p_value_weighted),
+            p_text(c.p_value_weighted),
+            p_text(c.p_holm),
             str(c.n),
         )
         for c in primary.comparisons
@@ -135,8 +143,8 @@ def _auc(report: StudyReport) -> list[Block]:
         Table("Naive and weighted, side by side.", header, rows, frozenset({4, 5})),
     ]
     if pairs:
-        header = ("Difference", "Naive (DeLong)", "p", "Weighted", "p", "n")
-        blocks.append(Table("Methods compared on the same cases.", header, pairs, frozenset({2, 4, 5})))
+        names = ("Difference", "Naive (DeLong)", "p", "Weighted", "p", "p, Holm", "n")
+        blocks.append(Table("Methods compared on the same cases.", names, pairs, frozenset({2, 4, 5, 6})))
     return blocks
 
 
@@ -146,12 +154,6 @@ def _share_sentence(result: ResultSet) -> str:
         f"{result.prevalence_naive.text(percent=True)} of the chosen, and weighted to all candidates "
         f"{result.prevalence_weighted.text(percent=True)}."
     )
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def _rates(report: StudyReport) -> list[Block]:
@@ -193,7 +195,13 @@ def _agreement(report: StudyReport) -> list[Block]:
     named += [(KIND_WORDS.get(f.name, f.name), f) for f in (*found.by_kind, *found.by_decision)]
     named += [(f"Task: {f.name}", f) for f in found.by_task]
     header = ("Cases", "Raw", "Fleiss κ", "Krippendorff α", "Gwet AC1", "n")
+    if found.second_rule is not None:
+        named.insert(1, ("Unusual or not, all cases", found.second_rule))
     rows = tuple(_agreement_row(name, figures) for name, figures in named)
+    if found.weighted is not None:
+        weighted = found.weighted
+        row = (weighted.raw.text(percent=True), weighted.fleiss.text(), "–", weighted.ac1.text(), str(weighted.raw.n))
+        rows = (rows[0], ("Relevant or not, weighted to all candidates", *row), *rows[1:])
     pair_rows = tuple(
         (f"{p.reader_a} – {p.reader_b}", p.raw.text(percent=True), p.cohen.text(), str(p.n_cases)) for p in found.pairs
     )
@@ -233,10 +241,17 @@ def _readers(report: StudyReport) -> list[Block]:
             f"Highest AUC a perfect detector would show on all candidates: **{ceiling.weighted.text()}**; on these "
             f"cases: {ceiling.naive.text()}. In the model of two classes and readers who are alike, a reader finds "
             f"{ceiling.sensitivity.text(percent=True)} of the relevant cases and clears "
-            f"{ceiling.specificity.text(percent=True)} of the others."
+            f"{ceiling.specificity.text(percent=True)} of the others.{_second_ceiling(report)}"
         ),
         Table("The primary method against each reader, and leaving each reader out.", header, rows, frozenset({1, 2})),
     ]
+
+
+def _second_ceiling(report: StudyReport) -> str:
+    second = report.ceiling_second_rule
+    if second is None:
+        return ""
+    return f" When “{report.positive_texts[-1]}” counts as positive, it is {second.weighted.text()} on all candidates."
 
 
 def _other_labels(report: StudyReport) -> list[Block]:

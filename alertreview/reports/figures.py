@@ -151,6 +151,39 @@ def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
     )
 
 
+def calibration(result: ResultSet) -> Plot | None:
+    """Return the share of relevant candidates against the mean scaled score, by stratum; None without a share."""
+    bins = sorted(
+        ((b.mean_score, b.relevant_share) for b in result.calibration if b.relevant_share.value is not None),
+        key=lambda found: found[0],
+    )
+    if not bins:
+        return None
+    points = tuple((score, share.value or 0.0) for score, share in bins)
+    said = [f"{share.text(percent=True)} relevant at a mean score of {score:.2f}" for score, share in bins]
+    return Plot(
+        (
+            Segment((0, 0), (1, 1), DOTTED),
+            Curve(
+                points,
+                STROKES[0],
+                dots=7,
+                low=tuple(
+                    y if share.low is None else share.low for (_, y), (_, share) in zip(points, bins, strict=True)
+                ),
+                high=tuple(
+                    y if share.high is None else share.high for (_, y), (_, share) in zip(points, bins, strict=True)
+                ),
+                hover=tuple(said),
+            ),
+        ),
+        f"Share of relevant candidates by mean scaled score, bars are 95% intervals: {'; '.join(said)}.",
+        Axis(0, 1, "Mean scaled score of the stratum", TENTHS, grid=True),
+        Axis(0, 1.04, "Relevant candidates", PERCENTS, grid=True),
+        height=250,
+    )
+
+
 def auc_of_methods(result: ResultSet, primary: str) -> Plot | None:
     """Return the AUC of every method on the same cases; None when none can be computed."""
     rows = {s.label: s.auc_weighted for s in sorted(result.scorers, key=lambda s: s.scorer != primary)}

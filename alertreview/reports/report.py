@@ -10,9 +10,11 @@ import pandas as pd
 from alertreview.records.snapshots import Snapshot
 from alertreview.studies.case_selection import read_candidates
 from alertreview.studies.models import CaseForReport
+from alertreview.studies.results import repeats
 from alertreview.studies.studies import StudyService
 from core.scoring.scorers import label_of_scorer
 from core.studies.make_report import StudyInput
+from core.studies.report_input import REPEAT_COLUMNS
 from core.vocabulary import OPEN_PANEL, READING, CaseId, Decision, StudyId, StudyStatus
 from db.database import Database
 from db.models import Judgment, ScoringRun, Study
@@ -37,6 +39,7 @@ def gather_study(
         votes = standing_versions(uow, study.id, {case.case_id for case in cases})
         run = uow.runs.get(study.run_id)
         question = uow.studies.rubric(study.id).question
+        pairs = repeats(uow, slug)
         content_hash = uow.snapshots.get(run.snapshot_id).content_hash
     snapshot, design = open_snapshot(content_hash), study.selection_design
     return StudyInput(
@@ -69,6 +72,10 @@ def gather_study(
         budgets=read_candidates(database, snapshot, run).budgets(run.n_patient_days),
         snapshot_hour=snapshot.snapshot_hour,
         design=_design_texts(study, run),
+        repeats=pd.DataFrame(
+            [(first.case_id, first.reader_code, int(first.answer), int(again.answer)) for first, again in pairs],
+            columns=list(REPEAT_COLUMNS),
+        ),
     )
 
 

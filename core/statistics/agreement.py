@@ -313,3 +313,88 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> 
         )
     reach = quantile * error
     return Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), level, n, left_out, "", method)
+
+
+def weighted_agreement(
+    votes: ArrayLike, weight: ArrayLike, *, n_categories: int, patient: ArrayLike | None = None, level: float = 0.95
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Return raw agreement, Fleiss' kappa and Gwet's AC1 as they would be on all candidates.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_cases, n_readers)
+        Answer codes; NaN where there is no vote. Cases with fewer than two votes are left out.
+    weight : array-like of shape (n_cases,)
+        Inverse inclusion probability; cases without one are left out.
+    n_categories : int
+        Answers that can be given.
+    patient : array-like of shape (n_cases,), optional
+    level : float
+
+    Returns
+    -------
+    tuple of Estimate
+        The coefficients with weighted means of cases in the place of means; intervals by leaving out one patient at a
+        time, with Student's t.
+    """
+    check_level(level)
+    matrix, weights = np.asarray(votes, dtype=np.float64), np.asarray(weight, dtype=np.float64)
+    given = (~np.isnan(matrix)).sum(axis=1)
+    kept = (given >= 2) & np.isfinite(weights) & (weights > 0.0)
+    left_out = {"fewer than two votes, or no weight": int((~kept).sum())} if not kept.all() else {}
+    codes = np.arange(kept.sum()) if patient is None else np.unique(np.asarray(patient)[kept], return_inverse=True)[1]
+    names = ("share of equal pairs of votes", "Fleiss kappa", "Gwet AC1")
+    methods = [f"{name}, weighted to all candidates; interval by leaving out one patient at a time" for name in names]
+    n = int(kept.sum())
+    if n == 0:
+        why = "no case has two votes and a weight"
+        missing = [not_computable(why, left_out=left_out, level=level, method=method) for method in methods]
+        return missing[0], missing[1], missing[2]
+    own, r, w = matrix[kept], given[kept], weights[kept]
+    categories = np.unique(own[~np.isnan(own)])
+    counts = np.stack([(own == code).sum(axis=1) for code in categories], axis=1).astype(np.float64)
+    agreeing = (counts * (counts - 1.0)).sum(axis=1) / (r * (r - 1.0))
+    per_case = np.column_stack((np.ones(n), agreeing, counts / r[:, None])) * w[:, None]
+    by_patient = np.zeros((int(codes.max()) + 1, per_case.shape[1]))
+    np.add.at(by_patient, codes, per_case)
+    total = by_patient.sum(axis=0)
+    rows = np.vstack((total, total - by_patient)) if len(by_patient) > 1 else total[None]
+    mean = rows[:, 1:] / rows[:, :1]
+    observed, shares = mean[:, 0], mean[:, 1:]
+    kappa_chance = (shares**2).sum(axis=1)
+    ac1_chance = (shares * (1.0 - shares)).sum(axis=1) / (n_categories - 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = [observed, *((observed - chance) / (1.0 - chance) for chance in (kappa_chance, ac1_chance))]
+    one_category = categories.size < 2
+    return (
+        _jackknifed(found[0], methods[0], n, left_out, level, (0.0, 1.0)),
+        _jackknifed(found[1], methods[1], n, left_out, level, (-1.0, 1.0), one_category=one_category),
+        _jackknifed(found[2], methods[2], n, left_out, level, (-1.0, 1.0), one_category=one_category),
+    )
+
+
+def _jackknifed(
+    values: NDArray[np.float64],
+    method: str,
+    n: int,
+    left_out: dict[str, int],
+    level: float,
+    bounds: tuple[float, float],
+    *,
+    one_category: bool = False,
+) -> Estimate:
+    """Return an estimate from the value of all patients and those without each."""
+    if one_category:
+        return not_computable(ONE_CATEGORY, n=n, left_out=left_out, level=level, method=method)
+    value, without = float(values[0]), values[1:]
+    if without.size < 2:
+        reason = "interval not computable: all cases come from one patient"
+        return Estimate(value, None, None, level, n, left_out, reason, method)
+    if not np.isfinite(without).all():
+        reason = "interval not computable: without one of the patients there is one category only"
+        return Estimate(value, None, None, level, n, left_out, reason, method)
+    size = without.size
+    error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))
+    reach = t_quantile(level, size - 1) * error
+    low, high = max(bounds[0], value - reach), min(bounds[1], value + reach)
+    return Estimate(value, low, high, level, n, left_out, "", method)

@@ -81,13 +81,7 @@ class CandidateFigures:
             return auc_a(positive, negative) - auc_b(positive, negative)
 
         found = self._with_interval(apart, statistic, used, cases, method, (first, other), is_share=False)
-        if found.low is None or found.high is None or found.low == found.high:
-            return PairedTest(found, None, None)
-        # The distance to the limit that faces 0, so that p is below 1 - level exactly where the interval leaves out 0.
-        degrees = int(cases.patient.max())
-        reach = apart - found.low if apart > 0.0 else found.high - apart
-        z = apart / reach * t_quantile(self._level, degrees) if reach > 0.0 else 0.0
-        return PairedTest(found, z, float(2.0 * special.stdtr(degrees, -abs(z))))
+        return self._tested(found, int(cases.patient.max()))
 
     def share(self, inside: Mask | None = None) -> Estimate:
         """Return the share of positive candidates, of all or of a subgroup."""
@@ -98,6 +92,87 @@ class CandidateFigures:
             return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
         value = float(cases.weight @ cases.y / cases.weight.sum())
         return self._with_interval(value, share_positive, rows, cases, method)
+
+    def operating_point(self, score: Floats, threshold: float) -> dict[str, Estimate]:
+        """Return sensitivity, specificity and both predictive values of showing all candidates from a score on."""
+        rows = np.isfinite(score)
+        cases = self._usable(rows, score)
+        used = score[self._labelled[rows[self._labelled]]] >= threshold
+        shown, y, weight = cases.scores[0] >= threshold, cases.y, cases.weight
+        parts: dict[str, tuple[Mask, Mask, str]] = {
+            "sensitivity": (y & shown, y, "no case is relevant"),
+            "specificity": (~y & ~shown, ~y, "every case is relevant"),
+            "positive_value": (y & shown, shown, "no judged case is shown"),
+            "negative_value": (~y & ~shown, ~shown, "every judged case is shown"),
+        }
+        statistics: dict[str, Statistic] = {
+            "sensitivity": lambda p, n: p[:, used].sum(axis=1) / p.sum(axis=1),
+            "specificity": lambda p, n: n[:, ~used].sum(axis=1) / n.sum(axis=1),
+            "positive_value": lambda p, n: _ratio(p[:, used], n[:, used]),
+            "negative_value": lambda p, n: _ratio(n[:, ~used], p[:, ~used]),
+        }
+        found = {}
+        for name, (hit, of, why) in parts.items():
+            method = f"weighted {name.replace('_', ' ')}; {INTERVAL} (logit, t)"
+            if not of.any():
+                found[name] = not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
+                continue
+            value = float(weight[hit].sum() / weight[of].sum())
+            found[name] = self._with_interval(value, statistics[name], rows, cases, method, (score,))
+        return found
+
+    def net_benefit(self, score: Floats, threshold: float, chance: float) -> Estimate:
+        """Return relevant less weighted irrelevant alerts per candidate, of showing all candidates from a score on.
+
+        An irrelevant alert weighs chance / (1 - chance): who shows an alert from this chance of relevance on is
+        indifferent there.
+        """
+        rows, odds = np.isfinite(score), chance / (1.0 - chance)
+        cases = self._usable(rows, score)
+        method = f"weighted net benefit per candidate; {INTERVAL} (t)"
+        if cases.n == 0:
+            return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
+        used = score[self._labelled[rows[self._labelled]]] >= threshold
+        shown = cases.weight * (cases.scores[0] >= threshold)
+        value = float(shown @ np.where(cases.y, 1.0, -odds) / cases.weight.sum())
+
+        def statistic(positive: Floats, negative: Floats) -> Floats:
+            every = positive.sum(axis=1) + negative.sum(axis=1)
+            benefit: Floats = (positive[:, used].sum(axis=1) - odds * negative[:, used].sum(axis=1)) / every
+            return benefit
+
+        return self._with_interval(value, statistic, rows, cases, method, (score,), is_share=False)
+
+    def group_difference(self, score: Floats, group: Mask) -> PairedTest:
+        """Return the AUC inside a group of candidates less that among the others."""
+        method = f"difference of weighted AUCs between a group and the others; {INTERVAL} (t)"
+        rows = np.isfinite(score)
+        cases = self._usable(rows, score)
+        own, others = self.auc(score, group), self.auc(score, ~group)
+        if own.value is None or others.value is None:
+            why = (own.reason or others.reason).removeprefix("not computable: ")
+            missing = not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
+            return PairedTest(missing, None, None)
+        used = self._labelled[rows[self._labelled]]
+        inside = group[used]
+        auc_own, auc_others = auc_of(score[used][inside]), auc_of(score[used][~inside])
+
+        def statistic(positive: Floats, negative: Floats) -> Floats:
+            first = auc_own(positive[:, inside], negative[:, inside])
+            return first - auc_others(positive[:, ~inside], negative[:, ~inside])
+
+        apart = own.value - others.value
+        found = self._with_interval(apart, statistic, rows, cases, method, (score,), is_share=False)
+        return self._tested(found, int(cases.patient.max()))
+
+    def _tested(self, found: Estimate, degrees: int) -> PairedTest:
+        """Add the p value to a difference."""
+        if found.value is None or found.low is None or found.high is None or found.low == found.high:
+            return PairedTest(found, None, None)
+        # The distance to the limit that faces 0, so that p is below 1 - level exactly where the interval leaves out 0.
+        reach = found.value - found.low if found.value > 0.0 else found.high - found.value
+        z = found.value / reach * t_quantile(self._level, degrees) if reach > 0.0 else 0.0
+        return PairedTest(found, z, float(2.0 * special.stdtr(degrees, -abs(z))))
 
     def _usable(self, rows: Mask, *scores: Floats) -> UsableCases:
         chosen = [score[rows] for score in scores]
@@ -127,3 +202,11 @@ class CandidateFigures:
         ordered = [score[self._labelled] for score in order_by]
         low, high = self._draws.interval(statistic, self._level, rows, order_by=ordered, is_share=is_share)
         return Estimate(value, min(low, value), max(high, value), self._level, cases.n, cases.left_out, "", method)
+
+
+def _ratio(part: Floats, rest: Floats) -> Floats:
+    """Return part / (part + rest) of each draw; NaN where both are empty."""
+    total = part.sum(axis=1)
+    every = total + rest.sum(axis=1)
+    share: Floats = np.divide(total, every, out=np.full_like(every, np.nan), where=every > 0.0)
+    return share

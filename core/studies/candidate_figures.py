@@ -42,6 +42,20 @@ class CandidateFigures:
         """Return the share of positive candidates, of all or of a subgroup."""
         return self._figures.share(inside)
 
+    def operating_point(self, key: str, threshold: float) -> dict[str, Estimate]:
+        """Return sensitivity, specificity and predictive values of showing candidates from a scaled score on."""
+        return self._figures.operating_point(self._study.scores[key], threshold)
+
+    def net_benefit(self, key: str, threshold: float, chance: float) -> Estimate:
+        """Return the net benefit per candidate of showing candidates from a scaled score on."""
+        return self._figures.net_benefit(self._study.scores[key], threshold, chance)
+
+    def group_difference(self, key: str, group: Mask) -> PairedTest:
+        """Return a scorer's AUC in a group less that among the others."""
+        if why := self._why_not(None, key):
+            return PairedTest(not_computable(why, level=self._level), None, None)
+        return self._figures.group_difference(self._study.scores[key], group)
+
     def _why_not(self, inside: Mask | None, *keys: str) -> str:
         if any(key in self._study.gone for key in keys):
             return "no case has a score by this scorer; its run is gone"

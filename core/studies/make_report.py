@@ -1,12 +1,13 @@
 """The report of a study, from votes and scores to figures: one pure function over arrays."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from core.statistics.ceiling import agreement_ceiling
 from core.statistics.consensus import (
+    RELEVANT_ONLY,
     UNUSUAL_OR_RELEVANT,
     CaseLabels,
     ReaderReliability,
@@ -29,9 +30,16 @@ from core.studies.report import (
     StudyReport,
 )
 from core.studies.report_input import StudyArrays, StudyInput, prepare
-from core.studies.results import Labelling, agreement_report, dawid_skene_report, reader_reports, result_set
+from core.studies.results import (
+    Labelling,
+    agreement_report,
+    dawid_skene_report,
+    multi_reader_report,
+    reader_reports,
+    result_set,
+)
 from core.studies.texts import headline, warnings
-from core.vocabulary import OPEN_PANEL_LIMIT, CaseState
+from core.vocabulary import OPEN_PANEL_LIMIT, Answer, CaseState
 
 __all__ = ["StudyInput", "StudyReport", "study_report"]
 
@@ -93,6 +101,14 @@ def study_report(study: StudyInput) -> StudyReport:
         design={str(key): str(value) for key, value in study.design.items()},
         level=study.level,
         headline_budget=study.headline_budget,
+        ceiling_second_rule=agreement_ceiling(
+            positive_votes(arrays.answers, UNUSUAL_OR_RELEVANT),
+            weight=arrays.weight,
+            patient=arrays.patient,
+            n_readers=study.n_slots,
+            level=study.level,
+        ),
+        multi_reader=multi_reader_report(arrays),
     )
 
 
@@ -122,12 +138,11 @@ def _labellings(
     arrays: StudyArrays, states: tuple[CaseState, ...], reliability: ReaderReliability
 ) -> Mapping[str, Labelling]:
     """Return every way of labelling the cases, in the order of the report."""
-    n_judged = (~np.isnan(arrays.answers)).sum(axis=1)
-    waiting = np.zeros(arrays.n, dtype=bool) if arrays.source.locked else n_judged < arrays.source.n_slots
+    waiting = _waiting(arrays)
     adjudications = arrays.numbers("adjudicated_answer")
     first, second = (*arrays.source.positive_texts, "", "")[:2]
-    majority = without_open(majority_label(arrays.answers), waiting)
-    wider = without_open(majority_label(arrays.answers, UNUSUAL_OR_RELEVANT), waiting)
+    majority = majority_labels(arrays)
+    wider = majority_labels(arrays, UNUSUAL_OR_RELEVANT)
     adjudicated = adjudicated_label(majority, adjudications)
     adjudicated_wider = adjudicated_label(wider, adjudications, UNUSUAL_OR_RELEVANT)
     skene = without_open(_labels(reliability.label, "votes do not decide"), waiting)
@@ -143,6 +158,16 @@ def _labellings(
         labels = _labels(record, "the record does not tell")
         made.append(Labelling("record", "What the record shows in the next 24–72 h", labels, in_full=True))
     return {labelling.key: labelling for labelling in made}
+
+
+def majority_labels(arrays: StudyArrays, positive: Collection[Answer] = RELEVANT_ONLY) -> CaseLabels:
+    """Return majority labels as report and exports use them: open cases of an open study have none."""
+    return without_open(majority_label(arrays.answers, positive), _waiting(arrays))
+
+
+def _waiting(arrays: StudyArrays) -> np.ndarray:
+    n_judged = (~np.isnan(arrays.answers)).sum(axis=1)
+    return np.zeros(arrays.n, dtype=bool) if arrays.source.locked else n_judged < arrays.source.n_slots
 
 
 def _labels(values: np.ndarray, why_not: str) -> CaseLabels:
@@ -222,6 +247,8 @@ def blinded_report(report: StudyReport) -> StudyReport:
         results=(_hidden_result(report.primary, nothing),),
         agreement=AgreementReport(answers=figures, positive=figures),
         ceiling=Ceiling(nothing, nothing, None, report.ceiling.n_readers, nothing, nothing),
+        ceiling_second_rule=None,
+        multi_reader=None,
         readers=(),
         dawid_skene=DawidSkeneReport(0, None, {}, {}, 0, False, 0, why),
         flow=flow,
@@ -242,4 +269,7 @@ def _hidden_result(result: ResultSet, nothing: Estimate) -> ResultSet:
         comparisons=(),
         alert_rates=(),
         cases=(),
+        operating_point=None,
+        calibration=(),
+        subgroup_differences=(),
     )

@@ -135,6 +135,18 @@ class SubgroupReport:
 
 
 @dataclass(frozen=True)
+class SubgroupDifference:
+    """AUC inside one group less that among all other cases."""
+
+    grouping: str
+    group: str
+    difference: Estimate
+    p_value: float | None
+    p_holm: float | None
+    """Adjusted for all groups of the report."""
+
+
+@dataclass(frozen=True)
 class ScorerReport:
     """How well one scorer ranks relevant cases above the others."""
 
@@ -169,6 +181,8 @@ class PairedComparison:
     difference_weighted: Estimate
     """Interval by a Bayesian bootstrap over patients."""
     p_value_weighted: float | None
+    p_holm: float | None = None
+    """`p_value_weighted` adjusted for all comparisons of the report."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +228,41 @@ class PairAgreement:
 
 
 @dataclass(frozen=True)
+class WeightedAgreement:
+    """Agreement as it would be on all candidates."""
+
+    raw: Estimate
+    fleiss: Estimate
+    ac1: Estimate
+
+
+@dataclass(frozen=True)
+class RepeatReport:
+    """How readers agree with themselves: hidden repeats against the first answer."""
+
+    n_pairs: int
+    same_answer: Estimate
+    """Share of pairs with the same answer."""
+    kappa: Estimate
+    """Cohen's kappa of "relevant or not"."""
+    by_reader: Mapping[str, Estimate] = field(default_factory=dict)
+    """Share of pairs with the same answer, by reader."""
+
+
+@dataclass(frozen=True)
+class MultiReaderReport:
+    """Mean AUC over readers, each giving the labels alone; readers and cases random."""
+
+    n_readers: int
+    means: Mapping[str, Estimate] = field(default_factory=dict)
+    """By scorer."""
+    differences: Mapping[str, Estimate] = field(default_factory=dict)
+    """Primary scorer minus the others, by the other scorer."""
+    p_values: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class AgreementReport:
     """How far the readers agree."""
 
@@ -225,6 +274,11 @@ class AgreementReport:
     by_decision: tuple[AgreementFigures, ...] = ()
     by_task: tuple[AgreementFigures, ...] = ()
     pairs: tuple[PairAgreement, ...] = ()
+    second_rule: AgreementFigures | None = None
+    """On "unusual or not"."""
+    weighted: WeightedAgreement | None = None
+    """ "Relevant or not", weighted to all candidates."""
+    repeats: RepeatReport | None = None
 
 
 @dataclass(frozen=True)
@@ -237,6 +291,44 @@ class AlertRateCurve:
     positive_share: Estimate
     """Weighted share of relevant cases among all candidates of this kind: the line below which a list is no help."""
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class NetBenefit:
+    """Relevant less weighted irrelevant alerts, per candidate."""
+
+    chance: float
+    """An alert is worth reading from this chance of being relevant on."""
+    within_budget: Estimate
+    all_shown: Estimate
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """The primary scorer at the headline budget: what is shown against what is relevant."""
+
+    alerts_per_patient_day: float
+    threshold: float
+    n_shown_relevant: int
+    n_shown_other: int
+    n_missed_relevant: int
+    n_cleared: int
+    """Judged cases in the four fields; the shares are weighted to all candidates."""
+    sensitivity: Estimate
+    specificity: Estimate
+    positive_value: Estimate
+    negative_value: Estimate
+    net_benefit: tuple[NetBenefit, ...] = ()
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Candidates of one stratum of the scaled score: what the score says against what is relevant."""
+
+    stratum: str
+    n: int
+    mean_score: float
+    relevant_share: Estimate
 
 
 @dataclass(frozen=True)
@@ -268,6 +360,9 @@ class ResultSet:
     comparisons: tuple[PairedComparison, ...]
     alert_rates: tuple[AlertRateCurve, ...]
     cases: tuple[CaseUse, ...]
+    operating_point: OperatingPoint | None = None
+    calibration: tuple[CalibrationBin, ...] = ()
+    subgroup_differences: tuple[SubgroupDifference, ...] = ()
 
     def scorer(self, key: str) -> ScorerReport | None:
         """Return the report of the scorer with this key, or None."""
@@ -358,6 +453,9 @@ class StudyReport:
     level: float = 0.95
     headline_budget: float = HEADLINE_BUDGET
     """Alerts per patient-day quoted in headline, tiles and documents."""
+    ceiling_second_rule: Ceiling | None = None
+    """The ceiling when "unusual" counts as positive."""
+    multi_reader: MultiReaderReport | None = None
 
     @property
     def is_open_panel(self) -> bool:

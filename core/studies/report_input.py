@@ -29,6 +29,7 @@ CASE_COLUMNS = (
     "record_reference",
 )
 VOTE_COLUMNS = ("case_id", "reader", "answer", "version")
+REPEAT_COLUMNS = ("case_id", "reader", "first_answer", "repeat_answer")
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,9 @@ class StudyInput:
     level : float
     snapshot_hour : str
         Time of day of the instances in words: "06:00".
+    repeats : DataFrame
+        One row for each case that a reader answered twice: ``case_id``, ``reader``, ``first_answer``,
+        ``repeat_answer`` (Answer codes).
     """
 
     slug: str
@@ -101,6 +105,7 @@ class StudyInput:
     design: Mapping[str, str] = field(default_factory=dict)
     level: float = 0.95
     snapshot_hour: str = "the snapshot hour"
+    repeats: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REPEAT_COLUMNS)))
 
 
 @dataclass(frozen=True)
@@ -182,6 +187,8 @@ def prepare(study: StudyInput) -> StudyArrays:
     known = pd.Index(cases["case_id"])
     _demand_known("votes", study.votes, known)
     _demand_known("scores", study.scores, known)
+    _demand_columns("repeats", study.repeats, REPEAT_COLUMNS)
+    _demand_known("repeats", study.repeats, known)
     probability = _numbers(cases["inclusion_probability"], "cases.inclusion_probability")
     if bad := probability[~np.isnan(probability) & ~((probability > 0.0) & (probability <= 1.0))].tolist():
         raise InvalidInputError(

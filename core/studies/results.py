@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.kinds import Kind
-from core.statistics.agreement import cohen_kappa, fleiss_kappa, gwet_ac1, krippendorff_alpha, raw_agreement
+from core.statistics.agreement import (
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    raw_agreement,
+    weighted_agreement,
+)
 from core.statistics.alert_rate import true_alert_rate, weighted_share
 from core.statistics.auc import delong_interval, delong_paired, roc_curve, task_macro_auc
 from core.statistics.consensus import (
+    UNUSUAL_OR_RELEVANT,
     CaseLabels,
     FloatArray,
     ReaderReliability,
@@ -19,20 +27,29 @@ from core.statistics.consensus import (
     positive_votes,
     votes_of,
 )
-from core.statistics.estimate import Estimate, RocCurve, not_computable
+from core.statistics.estimate import BudgetPoint, Estimate, RocCurve, not_computable, usable_cases
+from core.statistics.multi_reader import holm, obuchowski_rockette
+from core.statistics.weighted_auc import WeightedPairs
 from core.studies.candidate_figures import CandidateFigures
 from core.studies.report import (
     AgreementFigures,
     AgreementReport,
     AlertRateCurve,
+    CalibrationBin,
     CaseUse,
     DawidSkeneReport,
+    MultiReaderReport,
+    NetBenefit,
+    OperatingPoint,
     PairAgreement,
     PairedComparison,
     ReaderReport,
+    RepeatReport,
     ResultSet,
     ScorerReport,
+    SubgroupDifference,
     SubgroupReport,
+    WeightedAgreement,
 )
 from core.studies.report_input import StudyArrays
 from core.vocabulary import VOTES, CaseState, Decision
@@ -80,6 +97,9 @@ def result_set(study: StudyArrays, labelling: Labelling, states: tuple[CaseState
     """
     y, level = labelling.labels.label, study.source.level
     keys, candidates = list(study.scores), CandidateFigures(study, y)
+    comparisons = [_comparison(study, keys[0], other, y, candidates) for other in keys[1:]]
+    adjusted = holm([c.p_value_weighted for c in comparisons])
+    alert_rates = _alert_rates(study, y, candidates) if labelling.in_full else ()
     return ResultSet(
         key=labelling.key,
         title=labelling.title,
@@ -89,9 +109,117 @@ def result_set(study: StudyArrays, labelling: Labelling, states: tuple[CaseState
         prevalence_naive=weighted_share(y, study.patient, level=level),
         prevalence_weighted=candidates.share(),
         scorers=tuple(_scorer_report(study, key, y, candidates, in_full=labelling.in_full) for key in keys),
-        comparisons=tuple(_comparison(study, keys[0], other, y, candidates) for other in keys[1:]),
-        alert_rates=_alert_rates(study, y, candidates) if labelling.in_full else (),
+        comparisons=tuple(replace(c, p_holm=p) for c, p in zip(comparisons, adjusted, strict=True)),
+        alert_rates=alert_rates,
         cases=_case_uses(study, labelling.labels, states),
+        operating_point=_operating_point(study, y, alert_rates, candidates),
+        calibration=_calibration(study, y, candidates) if labelling.in_full else (),
+        subgroup_differences=_subgroup_differences(study, keys[0], candidates) if labelling.in_full else (),
+    )
+
+
+CHANCES = (0.05, 0.1, 0.2, 0.5)
+"""Chances of relevance from which on somebody might want to see an alert, for the net benefit."""
+
+
+def _operating_point(
+    study: StudyArrays, y: FloatArray, curves: tuple[AlertRateCurve, ...], candidates: CandidateFigures
+) -> OperatingPoint | None:
+    point = nearest_point(curves, study.source.headline_budget)
+    if point is None:
+        return None
+    key = next(iter(study.scores))
+    score = study.scores[key]
+    usable = ~np.isnan(y) & np.isfinite(score) & np.isfinite(study.weight)
+    shown, relevant = usable & (score >= point.threshold), y == 1.0
+    lowest = float(score[np.isfinite(score)].min())
+    return OperatingPoint(
+        alerts_per_patient_day=point.alerts_per_patient_day,
+        threshold=point.threshold,
+        n_shown_relevant=int((shown & relevant).sum()),
+        n_shown_other=int((shown & ~relevant).sum()),
+        n_missed_relevant=int((usable & ~shown & relevant).sum()),
+        n_cleared=int((usable & ~shown & ~relevant).sum()),
+        **candidates.operating_point(key, point.threshold),
+        net_benefit=tuple(
+            NetBenefit(
+                chance,
+                candidates.net_benefit(key, point.threshold, chance),
+                candidates.net_benefit(key, lowest, chance),
+            )
+            for chance in CHANCES
+        ),
+    )
+
+
+def nearest_point(curves: tuple[AlertRateCurve, ...], budget: float) -> BudgetPoint | None:
+    """Return the point of the curve of all alerts that is nearest to a budget."""
+    curve = next((c for c in curves if c.name == "both"), None)
+    if curve is None or not curve.points:
+        return None
+    return min(curve.points, key=lambda p: abs(p.alerts_per_patient_day - budget))
+
+
+def _calibration(study: StudyArrays, y: FloatArray, candidates: CandidateFigures) -> tuple[CalibrationBin, ...]:
+    score = study.scores[next(iter(study.scores))]
+    usable = ~np.isnan(y) & np.isfinite(score) & np.isfinite(study.weight)
+    bins = []
+    for code in range(study.stratum_size.size):
+        inside = usable & (study.stratum == code)
+        if inside.any():
+            name = str(study.column("stratum")[inside][0])
+            mean = float(score[inside].mean())
+            bins.append(CalibrationBin(name, int(inside.sum()), mean, candidates.share(inside)))
+    return tuple(bins)
+
+
+def _subgroup_differences(study: StudyArrays, key: str, candidates: CandidateFigures) -> tuple[SubgroupDifference, ...]:
+    found = []
+    for grouping, column in GROUPINGS.items():
+        values = study.column(column)
+        groups = sorted(set(values))
+        # Of two groups the second says the same as the first.
+        for group in groups if len(groups) > 2 else groups[: len(groups) - 1]:
+            test = candidates.group_difference(key, values == group)
+            found.append((grouping, str(group) or "unknown", test))
+    adjusted = holm([test.p_value for *_, test in found])
+    return tuple(
+        SubgroupDifference(grouping, group, test.difference, test.p_value, p)
+        for (grouping, group, test), p in zip(found, adjusted, strict=True)
+    )
+
+
+def multi_reader_report(study: StudyArrays) -> MultiReaderReport:
+    """Analyse the AUCs that each reader's own votes give each scorer, readers and cases random."""
+    level, keys = study.source.level, [key for key in study.scores if key not in study.gone]
+    votes = positive_votes(study.answers)
+    scored = np.isfinite(np.array([study.scores[key] for key in keys])).all(axis=0) if keys else np.zeros(study.n, bool)
+    usable = [
+        column
+        for column in range(votes.shape[1])
+        if min((votes[scored, column] == 1.0).sum(), (votes[scored, column] == 0.0).sum()) >= 2
+    ]
+    if len(usable) < 2:
+        why = "fewer than two readers gave two votes for and two against relevance"
+        return MultiReaderReport(len(usable), reason=f"not computable: {why}")
+    rows = np.flatnonzero(scored)
+    values, without = np.empty((len(keys), len(usable))), np.empty((rows.size, len(keys), len(usable)))
+    for place, column in enumerate(usable):
+        own = votes[rows, column]
+        voted = ~np.isnan(own)
+        for test, key in enumerate(keys):
+            cases = usable_cases(own[voted], [study.scores[key][rows][voted]])
+            pairs = WeightedPairs.of(cases, 0)
+            values[test, place] = pairs.value
+            without[:, test, place] = pairs.value
+            without[voted, test, place] = pairs.value_without
+    found = obuchowski_rockette(values, without, level=level, n=rows.size)
+    others = {keys[j]: test for (i, j), test in found.differences.items() if i == 0}
+    return MultiReaderReport(
+        len(usable),
+        means=dict(zip(keys, found.means, strict=True)),
+        differences={key: test.difference for key, test in others.items()},
+        p_values={key: test.p_value for key, test in others.items() if test.p_value is not None},
     )
 
 
@@ -234,6 +362,35 @@ def agreement_report(study: StudyArrays) -> AgreementReport:
         by_decision=_each(study, positive, by_decision),
         by_task=_each(study, positive, by_task),
         pairs=_pairs(study, positive),
+        second_rule=agreement_figures(
+            study, "all cases", positive_votes(study.answers, UNUSUAL_OR_RELEVANT), n_categories=2
+        ),
+        weighted=WeightedAgreement(
+            *weighted_agreement(positive, study.weight, n_categories=2, patient=study.patient, level=study.source.level)
+        ),
+        repeats=_repeats(study),
+    )
+
+
+def _repeats(study: StudyArrays) -> RepeatReport | None:
+    """Compare the answers to hidden repeats with the first ones; None where the study has none."""
+    level = study.source.level
+    pairs = study.source.repeats.sort_values(["reader", "case_id"], key=lambda column: column.astype(str))
+    if not len(pairs):
+        return None
+    first, again = (pairs[name].to_numpy(dtype=np.float64) for name in ("first_answer", "repeat_answer"))
+    patient_of = dict(zip(study.cases["case_id"], study.patient.tolist(), strict=True))
+    patient = np.array([patient_of[case] for case in pairs["case_id"]], dtype=np.int64)
+    same, reader = (first == again).astype(np.float64), pairs["reader"].astype(str).to_numpy()
+    relevant = [positive_votes(answers.reshape(-1, 1))[:, 0] for answers in (first, again)]
+    return RepeatReport(
+        n_pairs=len(pairs),
+        same_answer=weighted_share(same, patient, level=level),
+        kappa=cohen_kappa(*relevant, level=level),
+        by_reader={
+            str(code): weighted_share(same[reader == code], patient[reader == code], level=level)
+            for code in sorted(set(reader))
+        },
     )
 
 

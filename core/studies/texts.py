@@ -8,6 +8,7 @@ from core.statistics.consensus import votes_of
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
 from core.studies.report_input import StudyArrays
+from core.studies.results import nearest_point
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, is_open_panel
 
 UNEVEN = 0.5
@@ -92,10 +93,7 @@ def _interval(figure: Estimate) -> str:
 
 def headline_point(primary: ResultSet, budget: float) -> BudgetPoint | None:
     """Return the point of the curve of all alerts that is nearest to the headline budget."""
-    curve = next((c for c in primary.alert_rates if c.name == "both"), None)
-    if curve is None or not curve.points:
-        return None
-    return min(curve.points, key=lambda p: abs(p.alerts_per_patient_day - budget))
+    return nearest_point(primary.alert_rates, budget)
 
 
 def _alert_rate(study: StudyArrays, primary: ResultSet) -> str:

@@ -7,7 +7,9 @@ import streamlit as st
 
 from alertreview.access.site import PersonView
 from alertreview.reports import figures
+from alertreview.reports.blocks import Figure, Heading, Paragraph, Table
 from alertreview.reports.plot import Plot
+from alertreview.reports.reviewer import reviewer_blocks
 from alertreview.reports.signing import content_hash
 from alertreview.rights import Action
 from core.kinds import Kind
@@ -66,6 +68,7 @@ def page() -> None:
     if not report.hidden:
         _curves(report, result)
         _comparisons(report, result)
+        _reviewer(report)
     _flow_and_cases(report, result)
     _methods(report, result)
     if not report.hidden:
@@ -252,6 +255,30 @@ def _comparisons(report: StudyReport, result: ResultSet) -> None:
         with cards.card("Readers against the scores", "AUC when one reader alone gives the labels"):
             plot = figures.auc_by_reader(report.readers, primary)
             _figure(plot, "readers", otherwise="No reader judged cases of both kinds.")
+
+
+def _reviewer(report: StudyReport) -> None:
+    """Draw what a reviewer asks, as in the HTML and PDF report."""
+    blocks = reviewer_blocks(report)
+    if not blocks:
+        return
+    with st.expander("Fourfold table, net benefit, calibration, differences between groups, readers at random"):
+        for place, block in enumerate(blocks):
+            match block:
+                case Heading():
+                    st.markdown(f"**{texts.plain(block.text, 100)}**")
+                case Paragraph():
+                    st.markdown(cards.muted(texts.plain(block.text, 600)))
+                case Figure():
+                    _figure(block.plot, f"reviewer-{place}", otherwise="")
+                case Table():
+                    frame = pd.DataFrame(block.rows, columns=[name or " " for name in _distinct(block.header)])
+                    cards.table(frame, key=f"rp_reviewer_{place}", alt=block.caption)
+
+
+def _distinct(names: tuple[str, ...]) -> list[str]:
+    """Return column names with spaces behind those that came before: a grid needs different ones."""
+    return [name + " " * names[:place].count(name) for place, name in enumerate(names)]
 
 
 def _figure(plot: Plot | None, name: str, *, otherwise: str) -> None:

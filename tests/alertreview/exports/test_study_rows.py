@@ -9,15 +9,16 @@ import pandas as pd
 import pytest
 
 from alertreview.exports.formats import ExportFormat, write_table
-from alertreview.exports.manifest import MANIFEST, changed_files, read_manifest, write_manifest
+from alertreview.exports.manifest import MANIFEST, changed_files, manifest_hash, read_manifest, write_manifest
 from alertreview.exports.recompute import read_rows, recompute
 from alertreview.exports.schema import table_schemas
 from alertreview.exports.study_rows import RECOMPUTED_FROM, study_rows, study_schema, study_settings
+from alertreview.reports.signing import content_hash
 from core.errors import InvalidInputError
 from core.simulation.study import simulate_study
 from core.statistics.alert_rate import Budget
 from core.studies.make_report import study_report
-from core.studies.report_input import StudyInput
+from core.studies.report_input import REPEAT_COLUMNS, StudyInput, prepare
 from core.studies.selection import SelectionDesign
 from core.vocabulary import BLINDED, OPEN_PANEL, READING
 
@@ -32,7 +33,12 @@ def small_study(**changes) -> StudyInput:
     budgets = {"both": [Budget(0.05, 0.8, 33), Budget(0.2)], "omission": [Budget(0.1, 0.7123456789012345, 12)]}
     newer = study.votes.iloc[[0]].assign(version=2, answer=3)
     votes = pd.concat([study.votes, newer], ignore_index=True)
-    return dataclasses.replace(study, scores=scores, budgets=budgets, votes=votes, **changes)
+    repeats = pd.DataFrame(
+        [(1, "reader-1", 3, 3), (2, "reader-1", 1, 3), (2, "reader-2", 0, 1), (7, "reader-3", 2, 1)],
+        columns=list(REPEAT_COLUMNS),
+    )
+    given = {"scores": scores, "budgets": budgets, "votes": votes, "repeats": repeats} | changes
+    return dataclasses.replace(study, **given)
 
 
 def export(study, folder, formats=tuple(ExportFormat), **details):
@@ -40,7 +46,14 @@ def export(study, folder, formats=tuple(ExportFormat), **details):
     files = []
     for name, rows in study_rows(study, report, **details).items():
         files += write_table(folder, rows, study_schema(name, study), formats)
-    write_manifest(folder, files, study_settings(study), created_at=NOW, origin={"code_version": "0.1.0"})
+    write_manifest(
+        folder,
+        files,
+        study_settings(study),
+        created_at=NOW,
+        origin={"code_version": "0.1.0"},
+        report_hash=content_hash(report),
+    )
     return report, files
 
 
@@ -167,7 +180,7 @@ def test_an_export_without_manifest_or_table_is_refused(tmp_path):
     with pytest.raises(InvalidInputError, match=r"Table 'cases' is not in .* as csv"):
         recompute(tmp_path, ExportFormat.CSV)
     (tmp_path / MANIFEST).write_text(json.dumps({"manifest_version": 99}))
-    with pytest.raises(InvalidInputError, match="not a manifest of version 1"):
+    with pytest.raises(InvalidInputError, match="not a manifest of version 2"):
         recompute(tmp_path)
     (tmp_path / MANIFEST).write_text("{")
     with pytest.raises(InvalidInputError, match="cannot be read as JSON"):
@@ -176,7 +189,7 @@ def test_an_export_without_manifest_or_table_is_refused(tmp_path):
 
 def test_a_time_without_zone_is_refused(tmp_path):
     with pytest.raises(InvalidInputError, match="needs a zone"):
-        write_manifest(tmp_path, [], {}, created_at=datetime(2026, 1, 1), origin={})  # noqa: DTZ001
+        write_manifest(tmp_path, [], {}, created_at=datetime(2026, 1, 1), origin={}, report_hash="")  # noqa: DTZ001
 
 
 def test_multi_reader_rows_hold_truth_readers_and_scorers(exported):
@@ -192,3 +205,56 @@ def test_multi_reader_rows_hold_truth_readers_and_scorers(exported):
 def test_the_tables_needed_to_recompute_are_among_those_written(exported):
     study, report, _, _ = exported
     assert set(RECOMPUTED_FROM) <= set(study_rows(study, report)) <= set(table_schemas())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("level", 0.9), ("headline_budget", 0.5), ("locked", False), ("n_slots", 2), ("simulated", False)],
+)
+def test_a_setting_changed_by_hand_in_the_manifest_is_found(tmp_path, field, value):
+    export(small_study(), tmp_path, (ExportFormat.CSV,))
+    path = tmp_path / MANIFEST
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    assert manifest["study"][field] != value
+    manifest["study"][field] = value
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="was changed after the export"):
+        recompute(tmp_path)
+    recompute(tmp_path, verify=False)
+    # Whoever makes the seal of the manifest anew is found by the seal of the report.
+    manifest["manifest_sha256"] = manifest_hash(manifest)
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="The report has content"):
+        recompute(tmp_path)
+
+
+def test_labels_and_multi_reader_rows_are_of_the_cases_in_the_report(tmp_path):
+    study = small_study(locked=False)
+    votes = study.votes[~((study.votes["reader"] == "reader-3") & (study.votes["case_id"] <= 20))]
+    study = dataclasses.replace(study, votes=votes)
+    report = study_report(study)
+    rows = {name: list(table) for name, table in study_rows(study, report).items()}
+    used = {case.case_label for case in report.primary.cases if case.used}
+    label_of = dict(zip(prepare(study).column("case_id"), prepare(study).column("case_label"), strict=True))
+    assert 0 < len(used) <= 40
+    assert {label_of[r["case_id"]] for r in rows["labels"] if not np.isnan(r["majority_label"])} == used
+    assert {label_of[r["case_id"]] for r in rows["multi_reader"] if r["modality_id"] == "truth"} == used
+    assert {r["case_label"] for r in rows["case_use"] if r["result"] == "majority-3" and r["used"]} == used
+
+
+def test_every_figure_of_the_report_is_a_row_under_its_own_name(exported):
+    study, report, *_ = exported
+    rows = list(study_rows(study, report)["figures"])
+    names = [row["figure"] for row in rows]
+    assert len(names) == len(set(names))
+    found = {row["figure"]: row for row in rows}
+    auc = report.primary.scorer("softhad").auc_weighted
+    assert found["results/majority-3/scorers/softhad/auc_weighted"]["high"] == auc.high
+    assert found["ceiling/weighted"]["value"] == report.ceiling.weighted.value
+
+    def count(plain):
+        if isinstance(plain, dict):
+            return ({"value", "low", "high"} <= plain.keys()) + sum(map(count, plain.values()))
+        return sum(map(count, plain)) if isinstance(plain, list) else 0
+
+    assert len(rows) == count(report.to_dict()) > 300

@@ -80,7 +80,7 @@ class TestHtml:
     def test_every_figure_says_what_it_shows(self, report):
         page = Tags(html_document(report))
         labels = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
-        assert len(labels) == page.tags.count("svg") == 4
+        assert len(labels) == page.tags.count("svg") == 5
         assert all(len(label) > 20 for label in labels)
 
     def test_a_simulated_report_says_so_at_the_top(self, report):
@@ -189,7 +189,7 @@ class TestSignature:
 class TestChecklists:
     def test_three_lists_are_there_and_what_only_people_can_answer_is_left_to_them(self, report):
         items = checklist_items(report)
-        assert {i.checklist for i in items} == {"STARD 2015", "TRIPOD+AI", "DECIDE-AI"}
+        assert {i.checklist for i in items} == {"STARD 2015", "TRIPOD+AI", "DECIDE-AI", "GRRAS"}
         assert len({(i.checklist, i.number) for i in items}) == len(items)
         open_items = {i.topic for i in items if not i.answer}
         assert "limitations" in open_items
@@ -226,7 +226,22 @@ class TestOpenPanel:
             return next(i.answer for i in checklist_items(shown) if (i.checklist, i.number) == ("STARD 2015", "13b"))
 
         assert known(panel) == OPEN_PANEL_LIMIT
-        assert known(report) == ""
+        assert known(report) == "Readers saw no score before they judged (setting of the study)"
+
+    def test_agreement_of_people_and_system_is_left_open_where_people_did_not_see_the_system(self, panel, report):
+        for shown in (panel, report):
+            items = {(i.checklist, i.number): i.answer for i in checklist_items(shown)}
+            assert items["DECIDE-AI", "12"] == ""
+            assert items["STARD 2015", "21a"] == ""
+        real = dataclasses.replace(panel, simulated=False)
+        assert {(i.checklist, i.number): i.answer for i in checklist_items(real)}["DECIDE-AI", "12"]
+
+    def test_the_fourfold_table_adds_up_to_the_decided_cases(self, report):
+        point = report.primary.operating_point
+        fields = (point.n_shown_relevant, point.n_shown_other, point.n_missed_relevant, point.n_cleared)
+        assert sum(fields) == report.primary.scorers[0].n
+        answer = {(i.checklist, i.number): i.answer for i in checklist_items(report)}["STARD 2015", "23"]
+        assert all(str(n) in answer for n in fields)
 
     def test_a_blinded_report_says_nothing_of_it(self, report):
         assert "panel" not in html_document(report).lower()
