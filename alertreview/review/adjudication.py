@@ -130,15 +130,15 @@ class AdjudicationService(Service):
         Raises
         ------
         RefusedError
-            If no answer or a needed reason is missing, the study does not offer the answer, or the person may not
+            If answer or reason is missing, the study does not offer the answer, or the person may not
             adjudicate the case.
         ConflictError
             If somebody adjudicated the case meanwhile.
         """
         if answer is None:
             raise RefusedError("No answer is chosen. Choose one, then save.")
-        if (answer.needs_reason or version_seen) and not reason.strip():
-            raise RefusedError(f"'{answer.text}', and changing an adjudication, need a reason.")
+        if not reason.strip():
+            raise RefusedError("An adjudication needs a reason. Say what decided, then save.")
         if not form_key:
             raise InvalidInputError("The form has no key. Reload the case.")
         check_comment(comment)

@@ -155,6 +155,24 @@ class ReviewService(Service):
             uow.commit()
 
     @requires(Action.JUDGE, unit_of="case_id")
+    def take_up(self, slug: str, person_id: PersonId, case_id: CaseId) -> None:
+        """Take a case that was put off among the others again.
+
+        Raises
+        ------
+        RefusedError
+            If the reader holds no slot of the case, or the study is not open.
+        """
+        now = self._clock()
+        with self._database.write(case_id=case_id) as uow:
+            terms = require_reader(uow, slug, person_id)
+            require_open(terms)
+            require_case(uow, terms, case_id)
+            if not uow.slots.take_up(case_id, person_id, until=now + timedelta(hours=terms.hold_hours)):
+                raise no_place(case_id)
+            uow.commit()
+
+    @requires(Action.JUDGE, unit_of="case_id")
     def submit_judgment(
         self,
         slug: str,

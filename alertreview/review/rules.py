@@ -105,9 +105,10 @@ def require_seen(current: Judgment | None, case_id: CaseId, version_seen: int) -
         If it is not the one that the form showed.
     """
     if version_seen != (current.version if current else 0):
-        stored = "none" if current is None or current.answer is None else str(int(current.answer))
+        answer = current.answer if current else None
+        stored = f"the stored answer is '{answer.text}'" if answer else "it has no stored answer now"
         raise ConflictError(
-            f"Case {case_id} was changed meanwhile, in another window of yours: the stored answer is {stored}. "
+            f"This case was changed meanwhile, in another window of yours: {stored}. "
             "Nothing was overwritten. Reload the case, look at both and save again."
         )
 

@@ -13,7 +13,6 @@ from core.vocabulary import Answer, CaseId, PersonId
 from dashboard import texts
 from dashboard.charts.timeline import REVIEW
 from dashboard.components import cards, case_view, links
-from dashboard.components.review import answers
 from dashboard.components.studies.choice import study_asked
 from dashboard.context import application, is_phone, signed_in
 
@@ -131,9 +130,8 @@ def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> No
         st.text_input(
             "Reason",
             key=f"adj_reason_{case.case_id}",
-            placeholder=f"Reason, kept with the answer (needed for “{answers.WITH_REASON}”)",
+            placeholder="Reason, kept with the answer (needed)",
             label_visibility="collapsed",
-            max_chars=2000,
         )
         st.button(
             "Settle and next",

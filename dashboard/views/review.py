@@ -18,8 +18,10 @@ from dashboard.context import acting_person, application, has_arrived, is_phone
 KEYS = (
     *((one.key, f"{one.words}; say why in the comment" if one.needs_reason else one.words) for one in Answer),
     ("S, or Ctrl + Enter", "save and go on; Ctrl + Enter also from the comment"),
-    ("Z", "undo: take back the choice, or the answer saved last"),
+    ("E", "certain, not certain, or neither"),
+    ("Z", "undo: take back the choice, the case put aside last, or the answer saved last"),
     ("L", "put aside for later"),
+    ("T", "range of the time line: 24 h, 72 h, 7 days, the stay"),
     ("← →", "previous and next case, without saving"),
 )
 
@@ -63,8 +65,6 @@ def page() -> None:
     with head:
         if showing.case is not None:
             st.progress(min(queue.n_submitted / max(queue.n_mine, 1), 1.0))
-        if showing.error:
-            _error(showing)
         if showing.feedback:
             st.info(texts.plain(showing.feedback, 600), icon=":material/school:")
         if showing.notice:
@@ -205,6 +205,8 @@ def _case(case: BlindedCase) -> None:
 def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
     """Draw the answer bar: the answers, then certainty, comment, undo, later, save."""
     phone = is_phone()
+    if showing.error:
+        _error(showing)
     with st.grid(len(study.answer_texts), min_column_width=150, gap="xsmall"):
         for answer in study.answer_texts:
             chosen = case.draft.answer == answer
@@ -234,6 +236,15 @@ def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
                 _comment(case, comment_key)
         else:
             _certainty(case)
+            st.button(
+                "",
+                key=f"rv_certainty_key_{case.case_id}",
+                type="tertiary",
+                shortcut="E",
+                help="Certain, not certain, or neither",
+                on_click=session.next_certainty,
+                args=(case.case_id,),
+            )
             _comment(case, comment_key)
         _acts(showing, case, comment_key, reason_key)
 
@@ -253,7 +264,6 @@ def _comment(case: BlindedCase, key: str) -> None:
         key=key,
         placeholder="Why can this case not be judged? (needed)" if needs_reason else "Comment, optional",
         label_visibility="collapsed",
-        max_chars=2000,
         on_change=session.set_comment,
         args=(case.case_id, key),
     )

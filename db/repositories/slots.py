@@ -39,6 +39,10 @@ class Slots(Repository):
         """Mark a slot as "later" and hold it longer; False when the reader holds none."""
         return self._change_own(case_id, reviewer_id, held_until=until, put_off_at=at)
 
+    def take_up(self, case_id: CaseId, reviewer_id: PersonId, *, until: datetime) -> bool:
+        """Take back the mark "later"; False when the reader holds no slot."""
+        return self._change_own(case_id, reviewer_id, held_until=until, put_off_at=None)
+
     def settle(self, case_id: CaseId, reviewer_id: PersonId) -> bool:
         """Keep a judged slot for good; False when the reader holds none."""
         return self._change_own(case_id, reviewer_id, held_until=None, put_off_at=None)

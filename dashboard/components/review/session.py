@@ -6,6 +6,7 @@ case is shown, in which showing (version seen and idempotency key), and what was
 
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,7 +14,12 @@ from alertreview.review.models import BlindedCase, DraftView, SavedJudgment
 from core.vocabulary import Answer, CaseId, Certainty, PersonId
 from dashboard.context import application, attempt
 
+if TYPE_CHECKING:
+    from alertreview.application import Services
+
 _KEY = "review"
+FRESH_SECONDS = 2.0
+"""So soon after a case came up, an address that names another one is an old one; later, the reader went back."""
 IDLE_SECONDS = 60.0
 """A pause longer than this between two acts counts as this long: the reader was away."""
 
@@ -34,6 +40,9 @@ class Showing:
     """What the panel answered to the training case saved last."""
     active_seconds: float = 0.0
     last_act: float = 0.0
+    shown_at: float = 0.0
+    put_off: CaseId | None = None
+    """The case put aside last, while nothing was done since."""
 
     def touched(self) -> "Showing":
         """Count the time since the last act, without idle time."""
@@ -43,7 +52,7 @@ class Showing:
 
 
 def current(slug: str, person_id: PersonId, case_id: CaseId | None, *, arrived: bool) -> Showing:
-    """Return what is shown: on arrival the case that the address names, else the one of this session, else the next.
+    """Return what is shown: the case that the address names, also after Back, else the one of this session or the next.
 
     Raises
     ------
@@ -53,10 +62,13 @@ def current(slug: str, person_id: PersonId, case_id: CaseId | None, *, arrived: 
     kept: Showing | None = st.session_state.get(_KEY)
     if kept is not None and (kept.slug, kept.person_id) != (slug, person_id):
         kept = None
-    if kept is not None and kept.case is not None and not (arrived and case_id not in {None, kept.case.case_id}):
+    if kept is not None and kept.case is not None and case_id in {None, kept.case.case_id}:
         return _show(kept) if arrived else kept
+    if kept is not None and not arrived and time.monotonic() - kept.shown_at < FRESH_SECONDS:
+        # A key pressed right after the last one came with the address of the case before.
+        return _show_address(kept)
     app = application()
-    if case_id is not None and (arrived or kept is None):
+    if case_id is not None:
         case: BlindedCase | None = app.review.case(slug, person_id, case_id)
     else:
         case = app.review.next_case(slug, person_id)
@@ -65,8 +77,13 @@ def current(slug: str, person_id: PersonId, case_id: CaseId | None, *, arrived: 
 
 def _show(showing: Showing) -> Showing:
     """Keep a showing; the address names its case, so that a reload comes back to it."""
-    showing = replace(showing, last_act=time.monotonic())
+    now = time.monotonic()
+    showing = replace(showing, last_act=now, shown_at=now)
     st.session_state[_KEY] = showing
+    return _show_address(showing)
+
+
+def _show_address(showing: Showing) -> Showing:
     st.query_params["study"] = showing.slug
     if showing.case is not None:
         st.query_params["case"] = str(showing.case.case_id)
@@ -113,6 +130,15 @@ def set_certainty(case_id: CaseId, key: str) -> None:
     if showing is not None and showing.case is not None:
         chosen: Certainty | None = st.session_state.get(key)
         _draft(showing, replace(showing.case.draft, certainty=chosen))
+
+
+def next_certainty(case_id: CaseId) -> None:
+    """Go on from neither to certain, not certain and back to neither."""
+    showing = _of(case_id)
+    if showing is not None and showing.case is not None:
+        choices = [None, *Certainty]
+        place = choices.index(showing.case.draft.certainty)
+        _draft(showing, replace(showing.case.draft, certainty=choices[(place + 1) % len(choices)]))
 
 
 def set_comment(case_id: CaseId, key: str) -> None:
@@ -187,6 +213,7 @@ def later(case_id: CaseId) -> None:
         _put(replace(showing, error=error))
     else:
         _advance(showing, case_id)
+        _put(replace(st.session_state[_KEY], put_off=case_id))
 
 
 def step(case_id: CaseId, *, backwards: bool) -> None:
@@ -213,10 +240,28 @@ def undo(case_id: CaseId | None) -> None:
     case = showing.case
     if case is not None and case.draft.answer is not None and not case.is_judged:
         _draft(showing, replace(case.draft, answer=None))
+    elif showing.put_off is not None:
+        _take_up(showing, showing.put_off)
     elif showing.saved is None or (case is not None and case.case_id == showing.saved.case_id):
         _put(replace(showing, notice="There is nothing to undo."))
     else:
         _take_back(showing, showing.saved)
+
+
+def _take_up(showing: Showing, case_id: CaseId) -> None:
+    """Come back to the case put aside last; it waits among the others again."""
+
+    def again(app: "Services") -> BlindedCase:
+        case = app.review.case(showing.slug, showing.person_id, case_id)
+        app.review.take_up(showing.slug, showing.person_id, case_id)
+        return case
+
+    back, error = attempt(again)
+    if error:
+        _put(replace(showing, error=error))
+    else:
+        notice = "Taken up again. The case waits for your answer."
+        _show(Showing(showing.slug, showing.person_id, back, saved=showing.saved, notice=notice))
 
 
 def _take_back(showing: Showing, saved: SavedJudgment) -> None:

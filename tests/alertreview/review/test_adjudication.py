@@ -40,7 +40,7 @@ def test_what_votes_do_not_decide_waits_for_the_adjudicator(
     judge = site.person("Judge", Role.ADJUDICATOR)
     assert settling.disagreements("demo", judge) == tuple(disputed[:-1])
     stored = settling.adjudicate(
-        "demo", judge, disputed[0], answer=Answer.RELEVANT, comment="clear", version_seen=0, form_key="a"
+        "demo", judge, disputed[0], answer=Answer.RELEVANT, comment="clear", version_seen=0, form_key="a", reason="r"
     )
     assert (stored.answer, stored.version, stored.comment) == (Answer.RELEVANT, 1, "clear")
     assert settling.disagreements("demo", judge) == tuple(disputed[1:-1])
@@ -74,7 +74,9 @@ def test_a_reader_of_the_case_never_adjudicates_it(
         uow.commit()
     assert settling.disagreements("demo", reader.id) == ()
     with pytest.raises(RefusedError, match="You were a reader of case"):
-        settling.adjudicate("demo", reader.id, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="a")
+        settling.adjudicate(
+            "demo", reader.id, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="a", reason="r"
+        )
 
 
 def test_what_is_open_or_decided_needs_no_adjudication(site: StoredSite, settling: AdjudicationService) -> None:
@@ -97,14 +99,16 @@ def test_an_adjudication_is_saved_once_and_changed_with_a_reason(
 ) -> None:
     judge, other = site.person("Judge", Role.ADJUDICATOR), site.person("Other", Role.ADJUDICATOR)
     case_id = disputed[0]
-    first = settling.adjudicate("demo", judge, case_id, answer=Answer.USUAL, version_seen=0, form_key="a")
-    again = settling.adjudicate("demo", judge, case_id, answer=Answer.RELEVANT, version_seen=0, form_key="a")
+    first = settling.adjudicate("demo", judge, case_id, answer=Answer.USUAL, version_seen=0, form_key="a", reason="r")
+    again = settling.adjudicate(
+        "demo", judge, case_id, answer=Answer.RELEVANT, version_seen=0, form_key="a", reason="r"
+    )
     assert again == first
     with pytest.raises(ConflictError, match="adjudicated meanwhile"):
-        settling.adjudicate("demo", other, case_id, answer=Answer.RELEVANT, version_seen=0, form_key="b")
+        settling.adjudicate("demo", other, case_id, answer=Answer.RELEVANT, version_seen=0, form_key="b", reason="r")
     with pytest.raises(ConflictError, match="another case or person"):
-        settling.adjudicate("demo", other, case_id, answer=Answer.RELEVANT, version_seen=0, form_key="a")
-    with pytest.raises(RefusedError, match="need a reason"):
+        settling.adjudicate("demo", other, case_id, answer=Answer.RELEVANT, version_seen=0, form_key="a", reason="r")
+    with pytest.raises(RefusedError, match="needs a reason"):
         settling.adjudicate("demo", other, case_id, answer=Answer.RELEVANT, version_seen=1, form_key="c")
     changed = settling.adjudicate(
         "demo", other, case_id, answer=Answer.RELEVANT, version_seen=1, form_key="c", reason="new literature"
@@ -131,14 +135,14 @@ def test_a_form_without_answer_reason_or_key_is_refused(
 ) -> None:
     judge = site.person("Judge", Role.ADJUDICATOR)
     with pytest.raises(RefusedError, match="No answer is chosen"):
-        settling.adjudicate("demo", judge, disputed[0], answer=None, version_seen=0, form_key="a")
-    with pytest.raises(RefusedError, match="need a reason"):
-        settling.adjudicate("demo", judge, disputed[0], answer=Answer.CANNOT_JUDGE, version_seen=0, form_key="a")
+        settling.adjudicate("demo", judge, disputed[0], answer=None, version_seen=0, form_key="a", reason="r")
+    with pytest.raises(RefusedError, match="needs a reason"):
+        settling.adjudicate("demo", judge, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="a")
     with pytest.raises(InvalidInputError, match="no key"):
-        settling.adjudicate("demo", judge, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="")
+        settling.adjudicate("demo", judge, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="", reason="r")
     site.studies.lock_study("demo")
     with pytest.raises(RefusedError, match="is locked"):
-        settling.adjudicate("demo", judge, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="a")
+        settling.adjudicate("demo", judge, disputed[0], answer=Answer.USUAL, version_seen=0, form_key="a", reason="r")
 
 
 def test_an_answer_that_the_study_does_not_offer_is_refused(
@@ -147,5 +151,5 @@ def test_an_answer_that_the_study_does_not_offer_is_refused(
     judge = site.person("Judge", Role.ADJUDICATOR)
     withdraw(site, Answer.UNUSUAL)
     with pytest.raises(RefusedError, match="does not offer the answer"):
-        settling.adjudicate("demo", judge, disputed[0], answer=Answer.UNUSUAL, version_seen=0, form_key="a")
+        settling.adjudicate("demo", judge, disputed[0], answer=Answer.UNUSUAL, version_seen=0, form_key="a", reason="r")
     assert disputed[0] in settling.disagreements("demo", judge)

@@ -133,6 +133,10 @@ class FakeReview(Service):
         self._note("mark_later", slug, person_id, case_id)
         self.app.later.add((slug, person_id, case_id))
 
+    def take_up(self, slug: str, person_id: int, case_id: int) -> None:
+        self._note("take_up", slug, person_id, case_id)
+        self.app.later.discard((slug, person_id, case_id))
+
     def submit_judgment(
         self,
         slug: str,

@@ -378,3 +378,50 @@ def test_active_time_counts_no_absence(open_page: OpenPage, monkeypatch: pytest.
     press(page, "save")
     spent = next(values[6] for name, values in double.calls if name == "submit_judgment")
     assert spent <= 10.0 + session.IDLE_SECONDS
+
+
+def test_undo_takes_up_the_case_that_was_put_aside_last(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("review", double)
+    here = case_id(page)
+    press(page, "later")
+    assert case_id(page) != here
+    press(page, "undo")
+    assert case_id(page) == here
+    assert ("demo", ME, here) not in double.later
+    press(page, "undo")
+    assert "There is nothing to undo" in words(page)
+
+
+def test_a_key_goes_through_the_certainties(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("review", double)
+    here = case_id(page)
+    seen = []
+    for _ in range(3):
+        press(page, "certainty_key")
+        seen.append(double.drafts["demo", ME, here].certainty)
+    assert seen == [*Certainty, None]
+
+
+def test_going_back_in_the_browser_shows_the_case_of_the_address(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page("review", FakeApplication())
+    here = case_id(page)
+    press(page, "answer_1")
+    press(page, "save")
+    following = case_id(page)
+    page.query_params["case"] = str(here)
+    page.run()
+    assert case_id(page) == following, "a key pressed at once comes with the address of the case before"
+    monkeypatch.setattr("dashboard.components.review.session.FRESH_SECONDS", 0.0)
+    page.query_params["case"] = str(here)
+    page.run()
+    assert case_id(page) == here
+    assert address(page)["case"] == str(here)
+
+
+def test_a_comment_of_any_length_can_be_pasted_and_its_limit_is_said(open_page: OpenPage) -> None:
+    page = open_page("review", FakeApplication())
+    assert not comment(page).proto.max_chars
