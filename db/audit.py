@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -50,6 +50,14 @@ class ChainReport:
     n_events: int
     head: str
     problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepBack:
+    """A row that is dated before the row in front of it."""
+
+    sequence: int
+    by: timedelta
 
 
 class AuditTrail(Repository):
@@ -139,6 +147,16 @@ class AuditTrail(Repository):
         """Return the hash of the last row."""
         statement = sa.select(AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
         return self._run(statement).scalar_one_or_none() or GENESIS
+
+    def step_back(self) -> StepBack | None:
+        """Return the row that is dated farthest before the row in front of it, None if none is."""
+        earlier = sa.func.lag(AuditEvent.at).over(order_by=AuditEvent.sequence).label("earlier")
+        rows = sa.select(AuditEvent.sequence, AuditEvent.at, earlier).subquery()
+        steps = [
+            StepBack(sequence, datetime.fromisoformat(before) - datetime.fromisoformat(at))
+            for sequence, at, before in self._run(sa.select(rows).where(rows.c.at < rows.c.earlier))
+        ]
+        return max(steps, key=lambda step: step.by, default=None)
 
     def seal_rest(self) -> None:
         """Add a row with the seals of what no act has sealed."""

@@ -158,8 +158,10 @@ _REGISTERED = {
 
 Plain = str | int | float | bool | None
 Cell = Plain | datetime
-_CALCULATED = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "＠")
-"""A text that starts like this would be calculated by a spreadsheet, or loses its first character."""
+_CUT = ("\t", "\r", "\n", "'")
+"""A text that starts like this loses its first character in a spreadsheet."""
+_CALCULATED = re.compile(r"[\s\x00-\x1f\xad\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫]")
+"""A text that starts like this, after spaces and invisible characters, could be calculated by a spreadsheet."""
 _CONVERTED = re.compile(
     r"\s*[\d.,(]|\s*(true|false)\s*$|\s*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[\s\-./]*\d",
     re.IGNORECASE,
@@ -254,7 +256,8 @@ def excel_text(text: str) -> str:
     >>> excel_text("=HYPERLINK(1)"), excel_text("001017"), excel_text("Müller µmol/L")
     ("'=HYPERLINK(1)", "'001017", 'Müller µmol/L')
     """
-    return f"'{text}" if text.startswith(_CALCULATED) or _CONVERTED.match(text) else text
+    is_changed = text.startswith(_CUT) or _CALCULATED.match(text) or _CONVERTED.match(text)
+    return f"'{text}" if is_changed else text
 
 
 def from_excel_text(text: str) -> str:

@@ -24,6 +24,7 @@ PROBLEM_BELOW_BYTES = 500 * 1024**2
 WARNING_BELOW_BYTES = 5 * 1024**3
 BACKUP_DUE_AFTER = timedelta(days=2)
 LEFT_OVER_AFTER = timedelta(hours=1)
+CLOCK_MAY_STEP_BACK = timedelta(minutes=10)
 CLOCKS_MAY_DIFFER = timedelta(seconds=2)
 _LEFTOVERS = (".writing-*", ".export-*", ".verifying-*", ".restoring-*", ".*.part")
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "sshfs", "webdav", "davfs", "vboxsf")
@@ -182,7 +183,14 @@ def _audit(settings: Settings, database: Database, now: datetime) -> Iterator[Fi
     with database.read() as uow:
         report = uow.audit.require_whole(kept=known_heads(settings, list_backups(settings.backups)))
         last = next(iter(uow.audit.latest(1)), None)
+        back = uow.audit.step_back()
     yield Finding(Level.GOOD, "audit trail", f"{report.n_events} rows, whole, head {report.head[:16]}")
+    if back is not None and back.by > CLOCK_MAY_STEP_BACK:
+        text = (
+            f"Row {back.sequence} of the audit trail is dated {back.by.total_seconds() / 3600:.1f} h before the row in "
+            "front of it. The clock was set back, or somebody dated an act back; ask who worked on the machine."
+        )
+        yield Finding(Level.WARNING, "clock", text)
     if last is not None and last.moment > now + CLOCKS_MAY_DIFFER:
         dated = f"{last.moment:%Y-%m-%d %H:%M:%S} UTC"
         text = f"The last act is dated {dated}, in the future. Set the clock of this machine."

@@ -471,6 +471,10 @@ def load_mapping(path: Path) -> SiteMapping:
         content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise MappingError(f"{path}: cannot be read ({error.strerror}); give the path of a site mapping.") from None
+    except RecursionError:
+        raise MappingError(
+            f"{path}: is nested too deeply; a site mapping has a few levels. Correct the file."
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f", line {line + 1}" if line is not None else ""

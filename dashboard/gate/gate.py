@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from alertreview.configuration import WebSettings
 from alertreview.settings import load_web_settings
-from core.errors import AlertReviewError, SettingsError, SignedOutError
+from core.errors import AlertReviewError, DatabaseUnavailableError, SettingsError, SignedOutError
 from dashboard.context import NEUTRAL_SENTENCE, site_of_process, where
 from dashboard.gate import pages
 from dashboard.gate.downloads import Downloads
@@ -64,6 +64,7 @@ OPEN_ADDRESS = (
 )
 LOOK_AGAIN_SECONDS = 5.0
 """Interval at which the session of an open websocket is checked."""
+ASK_AGAIN_SECONDS = 1.0
 SIGNED_OUT_CODE = 4401
 FINISH_SECONDS = 35.0
 """Time that a pending save has after SIGTERM: longer than it may wait for the database."""
@@ -226,11 +227,17 @@ class Gate:
         over = asyncio.Event()
 
         async def still_holds() -> bool:
-            try:
-                await run_in_threadpool(lambda: visit.who(self.site()))
-            except AlertReviewError:
-                over.set()
-            return not over.is_set()
+            """Ask until the database answers: meanwhile the page stays as it is, with what was typed."""
+            while not over.is_set():
+                try:
+                    await run_in_threadpool(lambda: visit.who(self.site()))
+                except DatabaseUnavailableError:
+                    await asyncio.sleep(ASK_AGAIN_SECONDS)
+                except AlertReviewError:
+                    over.set()
+                else:
+                    return True
+            return False
 
         async def look_again() -> None:
             while await still_holds():

@@ -246,3 +246,14 @@ def test_times_without_a_named_zone_are_kept_as_utc(tmp_path):
     path = write(tmp_path, [row(at=at)], [ExportFormat.PARQUET])[ExportFormat.PARQUET].path
     assert pd.read_parquet(path)["at"][0] == at
     assert pq.read_table(path).schema.field("at").type.tz == "UTC"
+
+
+@pytest.mark.checklist("D3")
+@pytest.mark.parametrize("sign", "=+-@＝＋－＠﹦﹢﹣﹫")
+@pytest.mark.parametrize(
+    "before", ["", " ", "   ", "\t", "\r", "\n", "\r\n ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\x00", "\x0b"]
+)
+def test_a_formula_is_guarded_whatever_stands_before_it(before: str, sign: str) -> None:
+    assert excel_text(f"{before}{sign}1+1").startswith("'")
+    assert from_excel_text(excel_text(f"{before}{sign}1+1")) == f"{before}{sign}1+1"
+    assert excel_text(f"a {sign} b") == f"a {sign} b"

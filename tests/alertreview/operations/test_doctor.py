@@ -104,6 +104,17 @@ def test_what_is_wrong_is_named_with_what_to_do(
     assert words in finding.text
 
 
+def test_an_act_that_is_dated_back_raises_a_warning(settings: Settings) -> None:
+    assert findings(settings)["clock"].level is Level.GOOD
+    with Database(settings.database_url) as database, database.write() as uow:
+        uow.audit.append(NOW - timedelta(days=400), "person 1", "acted", "thing", {})
+        uow.audit.append(NOW, "person 1", "acted", "thing", {})
+        uow.commit()
+    found = findings(settings)["clock"]
+    assert found.level is Level.WARNING
+    assert "The clock was set back, or somebody dated an act back" in found.text
+
+
 def test_a_network_file_system_is_a_problem_for_a_file(settings: Settings, tmp_path: Path) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"/dev/sda / ext4 rw 0 0\nserver:/x {str(tmp_path).replace(' ', chr(92) + '040')} nfs4 rw 0 0\n")

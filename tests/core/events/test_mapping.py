@@ -50,7 +50,14 @@ def test_a_missing_key_is_refused_by_name():
 
 @pytest.mark.parametrize(
     ("content", "part"),
-    [(b"a: [1", "no YAML"), (b"\xff\xfe\x00", "no YAML"), (b"- 1\n- 2\n", "holds no keys"), (b"", "holds no keys")],
+    [
+        (b"a: [1", "no YAML"),
+        (b"\xff\xfe\x00", "no YAML"),
+        (b"- 1\n- 2\n", "holds no keys"),
+        (b"", "holds no keys"),
+        (b"a: " + 5_000 * b"[" + 5_000 * b"]", "nested too deeply"),
+        (b"a: " + 5_000 * b"{a: " + b"1" + 5_000 * b"}", "nested too deeply"),
+    ],
 )
 def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, content, part):
     path = tmp_path / "m.yaml"

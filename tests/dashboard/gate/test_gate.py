@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from alertreview.configuration import WebSettings
 from alertreview.rights import Actor
-from core.errors import SettingsError, StoreError
+from core.errors import DatabaseUnavailableError, SettingsError, StoreError
 from core.vocabulary import PersonId, Role, SessionId
 from dashboard.gate import downloads, gate
 from dashboard.gate.headers import content_security_policy
@@ -209,6 +209,30 @@ def test_a_store_that_cannot_be_opened_gives_a_sentence_and_no_page(browser: Cal
     answer = browser(site=Broken()).get("/")
     assert answer.status_code == 503
     assert "There is no database at here." in answer.text
+
+
+def test_a_page_whose_database_is_away_stays_open_and_what_was_sent_waits(
+    browser: Callable[..., TestClient], desk: SignInDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "LOOK_AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(gate, "ASK_AGAIN_SECONDS", 0.02)
+    visitor = browser()
+    sign_in(visitor)
+    real, asked = type(desk.sessions).who, []
+
+    def away(*given: object, **options: object) -> object:
+        asked.append(1)
+        if len(asked) < 10:
+            raise DatabaseUnavailableError("The database server cannot be reached or went away.")
+        return real(*given, **options)  # type: ignore[arg-type]
+
+    with visitor.websocket_connect(STREAM) as stream:
+        monkeypatch.setattr(type(desk.sessions), "who", away)
+        assert visitor.get("/session").status_code == 503
+        stream.send_text("vote")
+        assert stream.receive_text() == "vote"
+    assert len(asked) >= 10
+    assert "what you typed is kept" in visitor.get("/login/watch.js").text
 
 
 @pytest.mark.parametrize(
