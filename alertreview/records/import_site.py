@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from alertreview.files import check_files, preset_paths, write_checksums
-from alertreview.records.importing import import_snapshot, read_records, second_half
+from alertreview.records.importing import end_of_today, import_snapshot, read_records, second_half
 from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import Snapshot, read_snapshot
 from alertreview.settings import Progress, Settings
@@ -22,7 +22,7 @@ from core.errors import InvalidInputError, MappingError, NotFoundError, SourceEr
 from core.events.append import merge_events
 from core.events.facts import digest_of, sorted_facts
 from core.events.import_report import ImportReport
-from core.events.parts import gathered
+from core.events.parts import WholeStream, gathered
 from core.events.spelling import unit_spelling
 from core.events.stream import of_kind
 from core.kinds import EventKind, Kind
@@ -107,7 +107,8 @@ def extend_snapshot(
     merged = merge_events(old.events, old.stays, gathered(read.stream), read.mapping)
     known = old.patients.dropna(subset="source_split").set_index("patient_id")["source_split"].to_dict()
     about = About(read.about.source, {**known, **read.about.splits}, old.simulated or read.about.simulated)
-    cohort, report = build(merged.events, read.counts, read.mapping, about, second_half(tell))
+    stream = WholeStream(merged.events, end_of_today(read.mapping))
+    cohort, report = build(stream, read.counts, read.mapping, about, second_half(tell))
     trail = pd.concat([snapshot.trail, merged.trail], ignore_index=True)
     facts = sorted_facts(pd.concat([snapshot.facts, *read.facts(cohort.patients["patient_id"])], ignore_index=True))
     cohort = replace(cohort, content_hash=digest_of([facts]).onto(cohort.content_hash))

@@ -207,9 +207,8 @@ def _read_rows(
     rows_per_part: int,
 ) -> tuple[Source, StreamBuilder]:
     opened = FORMATS[site.format].read(source, site, schema)
-    now = pd.Timestamp.now(tz=site.timezone).tz_localize(None)
     builder = StreamBuilder(
-        site, opened.descriptions, units, make_spill=make_spill, rows_per_part=rows_per_part, now=now
+        site, opened.descriptions, units, make_spill=make_spill, rows_per_part=rows_per_part, now=end_of_today(site)
     )
     n_read = 0
     for chunk in opened.chunks:
@@ -250,6 +249,13 @@ def count_records(source: Path | str, mapping: SiteMapping, schema: str | None =
             return builder.finish_parts()[1]
         except MappingError:
             return builder.counts()
+
+
+def end_of_today(site: SiteMapping) -> pd.Timestamp | None:
+    """Return the site time at which the day of the import ends; None where the calendar is shifted."""
+    if site.calendar_is_shifted:
+        return None
+    return pd.Timestamp.now(tz=site.timezone).tz_localize(None).normalize() + pd.Timedelta(days=1)
 
 
 def second_half(tell: Progress) -> Progress:

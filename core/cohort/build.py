@@ -29,7 +29,7 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, in [0, 1]."""
 _MANY_AT_MIDNIGHT = 0.9
 _MANY_OUTSIDE = 0.5
-_CROWD_SHARE, _CROWD_TIMES = 0.05, 10
+_CROWD_TIMES = 10
 
 
 def build(
@@ -295,10 +295,9 @@ def _findings(report: ImportReport) -> list[Finding]:
 
 
 def _crowded(instances: pd.DataFrame) -> Finding:
-    """Count the patients to whom too many of the instances belong."""
+    """Count the instances of the patient with most, where they are many times those of the median patient."""
     n = instances["patient_id"].value_counts().to_numpy()
-    is_crowd = (n > _CROWD_SHARE * n.sum()) & (n > _CROWD_TIMES * np.median(n))
-    return Finding("crowded_patients", int(is_crowd.sum()), len(n))
+    return Finding("crowded_patients", int(n[0]) if n[0] > _CROWD_TIMES * np.median(n) else 0, int(n.sum()))
 
 
 def _unnamed(tasks: pd.DataFrame) -> Finding:

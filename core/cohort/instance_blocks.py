@@ -1,21 +1,23 @@
 """Events and instances as numbers, cut into blocks of patients so that memory stays bounded."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.cohort.feature_layout import LOOK_BACK_HOURS
+from core.cohort.feature_layout import LOOK_BACK_HOURS, RECENT_HOURS
+from core.events.orders import stops_of
 from core.events.series import SeriesSet, cross
 from core.events.stream import seconds
-from core.kinds import EventKind
+from core.kinds import EventKind, Kind
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 HOUR = 3600
+NO_END = np.iinfo(np.int64).max // 4
 _WORK_PER_BLOCK = 20_000_000
 """Upper bound of (events x instances) looked at together: temporary arrays stay below about 1 GB."""
 
@@ -31,6 +33,8 @@ class Block:
     kind : array of int8, shape (n_events,)
         Position in `EventKind`.
     value : array of shape (n_events,)
+    until : array of int, shape (n_events,)
+        Seconds: when an order ends; `NO_END` for other events, and while nothing is known of an end.
     instance_patient, row, snapshot, from_time : array of int, shape (n_instances,)
         Patient number; row in the cohort; seconds of the snapshot and of what belongs to the stay.
     """
@@ -41,6 +45,7 @@ class Block:
     time: IntArray
     known_at: IntArray
     value: FloatArray
+    until: IntArray
     instance_patient: IntArray
     row: IntArray
     snapshot: IntArray
@@ -67,6 +72,7 @@ class Block:
             time=np.concatenate([part.time for part in parts]),
             known_at=np.concatenate([part.known_at for part in parts]),
             value=np.concatenate([part.value for part in parts]),
+            until=np.concatenate([part.until for part in parts]),
         )
 
     def where(self, keep: npt.NDArray[np.bool_] | slice) -> "Block":
@@ -79,6 +85,7 @@ class Block:
             time=self.time[keep],
             known_at=self.known_at[keep],
             value=self.value[keep],
+            until=self.until[keep],
         )
 
 
@@ -94,11 +101,79 @@ def whole_block(events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFra
         time=time,
         known_at=np.maximum(seconds(events["known_at"]), time),
         value=events["value"].to_numpy(),
+        until=np.full(len(events), NO_END),
         instance_patient=patients.get_indexer(instances["patient_id"]).astype(np.int64),
         row=np.arange(len(instances)),
         snapshot=seconds(instances["snapshot_at"]),
         from_time=admitted - LOOK_BACK_HOURS * HOUR,
     )
+
+
+def with_ends(whole: Block, events: pd.DataFrame, stays: pd.DataFrame, kinds: Collection[EventKind]) -> Block:
+    """Return the events with the ends of orders.
+
+    An order ends with its stop. One without a stop lapses at the end of the stay in which it began, or after a day
+    outside of stays. Where a source has no stops at all, every order ends after a day.
+
+    Parameters
+    ----------
+    whole : Block
+    events, stays : DataFrame
+        What it was made of.
+    kinds : collection of EventKind
+        Kinds of events that the source has anywhere.
+    """
+    until = whole.until.copy()
+    in_stay = _Stays(events, stays)
+    for kind in (each for each in Kind if "course" in each.record.features):
+        starts = whole.kind == kind.record.order.number
+        until[starts] = whole.known_at[starts] + RECENT_HOURS * HOUR
+        if kind.record.stop is None or kind.record.stop not in kinds:
+            continue
+        rows = np.flatnonzero(starts | (whole.kind == kind.record.stop.number))
+        who, time, begins = whole.patient[rows], whole.known_at[rows], starts[rows]
+        series = (who << np.int64(32)) | whole.item[rows]
+        stop = stops_of(series, time, begins)
+        _, number = np.unique(series, return_inverse=True)
+        unsure = np.bincount(number[begins & (stop < 0)], minlength=int(number.max(initial=-1)) + 1)[number] > 0
+        if unsure.any():
+            # Some stop is missing: those of another stay end nothing here.
+            mine = np.flatnonzero(unsure)
+            episode = in_stay.n_ended(who[mine], time[mine])
+            _, within = np.unique(np.stack([number[mine], episode]), axis=1, return_inverse=True)
+            found = stops_of(within.reshape(-1), time[mine], begins[mine])
+            stop[mine] = np.where(found >= 0, mine[np.maximum(found, 0)], -1)
+        ended = begins & (stop >= 0)
+        until[rows[ended]] = time[stop[ended]]
+        lapsed = begins & (stop < 0)
+        until[rows[lapsed]] = in_stay.end_of(who[lapsed], time[lapsed], until[rows[lapsed]])
+    return replace(whole, until=until)
+
+
+class _Stays:
+    """When the stays of patients end."""
+
+    def __init__(self, events: pd.DataFrame, stays: pd.DataFrame) -> None:
+        patients = events["patient_id"].cat.categories
+        who = patients.get_indexer(stays["patient_id"]).astype(np.int64)
+        self._admitted = SeriesSet(who, seconds(stays["admitted_at"]) - LOOK_BACK_HOURS * HOUR, len(patients))
+        end = np.where(stays["discharged_at"].isna(), NO_END, seconds(stays["discharged_at"]))
+        self._end = end[self._admitted.order]
+        closed = stays["discharged_at"].notna().to_numpy()
+        self._ended = SeriesSet(who[closed], end[closed], len(patients))
+
+    def n_ended(self, patient: IntArray, time: IntArray) -> IntArray:
+        """Count the stays of the patient that ended before a time."""
+        return self._ended.before(patient, time) - self._ended.start(patient)
+
+    def end_of(self, patient: IntArray, time: IntArray, otherwise: IntArray) -> IntArray:
+        """Return the end of the stay that a time belongs to, or something else outside of stays."""
+        place = self._admitted.before(patient, time + 1) - 1
+        exists = place >= self._admitted.start(patient)
+        if not len(self._end):
+            return otherwise
+        end = self._end[np.maximum(place, 0)]
+        return np.where(exists & (time < end), end, otherwise)
 
 
 def blocks(whole: Block) -> Iterator[Block]:

@@ -24,7 +24,7 @@ from core.cohort.feature_layout import (
     block_name,
     category_group,
 )
-from core.cohort.instance_blocks import HOUR, Block, ItemSeries, blocks, whole_block
+from core.cohort.instance_blocks import HOUR, Block, ItemSeries, blocks, whole_block, with_ends
 from core.cohort.reference_bands import BandCollector, ReferenceBands
 from core.events.mapping import Category
 from core.events.series import SeriesSet, range_statistics
@@ -108,7 +108,7 @@ def patient_state(
     PatientState
     """
     entries = Entries(background.layout)
-    whole = whole_block(events, stays, instances)
+    whole = with_ends(whole_block(events, stays, instances), events, stays, background.kinds)
     features = _KindFeatures(background, background.bands.bands(events, whole), entries)
     for block in blocks(whole):
         for kind in Kind:
@@ -211,17 +211,18 @@ class _KindFeatures:
         record, entries = kind.record, self._entries
         pairs = ItemSeries(drugs)
         starts = pairs.sorted_by(drugs.known_at, drugs.kind == record.order.number)
-        stops = pairs.sorted_by(drugs.known_at, drugs.kind == (record.stop.number if record.stop else -1))
+        ends = pairs.sorted_by(drugs.until, drugs.kind == record.order.number)
         given = pairs.sorted_by(drugs.known_at, drugs.kind == record.done.number)
         series, snapshot, recent = pairs.series, pairs.snapshot, pairs.snapshot - RECENT_HOURS * HOUR
-        n_before = {each: each.before(series, snapshot) for each in (starts, stops, given)}
-        in_stay = {each: n_before[each] - each.before(series, pairs.from_time) for each in (starts, stops, given)}
+        n_before = {each: each.before(series, snapshot) for each in (starts, ends, given)}
+        in_stay = {each: n_before[each] - each.before(series, pairs.from_time) for each in (starts, given)}
         last_start = _last(starts.time, n_before[starts], n_before[starts] > starts.start(series))
         last_given = _last(given.time, n_before[given], n_before[given] > given.start(series))
         last_any = np.maximum(last_start, last_given)
         ever = last_any > _NEVER
         was_given = (last_given if record.done in self._kinds else last_any) >= recent
-        on_order = (in_stay[starts] > in_stay[stops]) if record.stop in self._kinds else last_start >= recent
+        # As many orders go on as began before the snapshot and did not end before it.
+        on_order = n_before[starts] > n_before[ends]
         first_given = given.before(series, pairs.from_time)
         first_time = given.time[np.minimum(first_given, len(given.time) - 1)] if len(given.time) else last_start
         start = np.where(last_start > _NEVER, last_start, np.where(in_stay[given] > 0, first_time, -1))

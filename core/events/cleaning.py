@@ -10,16 +10,17 @@ import pandas as pd
 from core.events.code_book import CodeBook, Subjects, ranked
 from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, doubted
 from core.events.mapping import SiteMapping
+from core.events.orders import settle_orders
 from core.events.parts import Spill, StoredStream, Vocabulary
 from core.events.series import SeriesSet
 from core.events.spelling import COMMA, DOUBTFUL, numbers_in_texts
 from core.events.stream import seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
-from core.kinds import VALUE_EVENTS, EventKind, Kind
+from core.kinds import KIND_OF_EVENT, VALUE_EVENTS, EventKind, Kind
 
 HashArray = npt.NDArray[np.uint64]
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_COLUMNS = ("subject", "time", "code", "value", "text", "unit", "known_at", "stay")
+_COLUMNS = ("subject", "time", "code", "value", "text", "unit", "known_at", "stay", "order")
 _N_PARTS = 64
 _KEPT = 4_000_000
 """Hashes kept in memory before they go to the spill."""
@@ -192,6 +193,7 @@ class Settling:
         )
         self._text_calls_off = np.array([mapping.is_not_done(text) for text in texts], dtype=bool)
         self.called_off: Counter[int] = Counter()
+        self.n_values = self.n_orders = self.n_open_orders = 0
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self._is_respelled = np.array(
@@ -260,17 +262,14 @@ class Settling:
 
     def _looked_at(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Take out duplicates; know kind, item, text and unit; look at the values."""
-        first = first_of_each(rows.pop("hash").to_numpy())
-        self.n_duplicates += len(rows) - int(first.sum())
-        if not first.all():
-            rows = rows[first].reset_index(drop=True)
-        rows = self._without_called_off(self._without_doubted(rows))
+        rows = self._without_called_off(self._without_doubted(self._without_duplicates(rows)))
         codes = rows.pop("code").to_numpy()
         kind, item = self._kind_of_code[codes], self._item_of_code[codes]
         text = self._rank_of_text[rows["text"].to_numpy()]
         is_value = np.isin(kind, [each.number for each in VALUE_EVENTS])
         value, n_filled = fill_from_texts(rows["value"].to_numpy(), self._number_of_text[text], is_value)
         is_bare = is_value & np.isnan(rows["value"].to_numpy())
+        self.n_values += int((is_value & ~np.isnan(value)).sum())
         self.n_commas += int((is_bare & (self._written_as[text] == COMMA)).sum())
         self.n_doubtful_numbers += int((is_bare & (self._written_as[text] == DOUBTFUL)).sum())
         self.n_respelled_units += int(self._is_respelled[rows["unit"].to_numpy()].sum())
@@ -281,6 +280,36 @@ class Settling:
         self._shares.add(kind, item, rows["patient"].to_numpy())
         self._note_times(rows["time"].to_numpy())
         return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
+
+    def _without_duplicates(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Take out rows that repeat another exactly, and orders stopped in the minute of their start."""
+        codes, hashes, order = (rows.pop(name).to_numpy() for name in ("code", "hash", "order"))
+        kind, item = self._kind_of_code[codes], self._item_of_code[codes]
+        courses = [each.record for each in Kind if each.record.stop]
+        starts = np.isin(kind, [record.order.number for record in courses]) & (self._calls_off[codes] == 0)
+        course = np.flatnonzero(starts | np.isin(kind, [record.stop.number for record in courses if record.stop]))
+        others = first_of_each(hashes)
+        others[course] = False
+        family = np.array([list(Kind).index(KIND_OF_EVENT[each]) if each in KIND_OF_EVENT else 0 for each in EventKind])
+        series = (rows["patient"].to_numpy().astype(np.int64) * len(self._vocabulary.items) + item) * len(Kind)
+        when = seconds(rows["time"])
+        found = settle_orders(
+            (series + family[kind])[course], when[course], starts[course], order[course], hashes[course].view(np.int64)
+        )
+        self.called_off.update(codes[course[found.called_off]].tolist())
+        self.n_orders, self.n_open_orders = self.n_orders + found.n_orders, self.n_open_orders + found.n_open
+        take = np.concatenate([np.flatnonzero(others), course[found.rows]])
+        self.n_duplicates += len(rows) - len(np.unique(take)) - len(found.called_off)
+        moved = np.flatnonzero(
+            np.append(np.zeros(int(others.sum()), dtype=bool), found.time != when[course[found.rows]])
+        )
+        rows.insert(0, "code", codes)
+        kept = rows.iloc[take].reset_index(drop=True)
+        for name in ("time", "known_at"):
+            times = kept[name].to_numpy().copy()
+            times[moved] = found.time[moved - int(others.sum())].astype("datetime64[s]")
+            kept[name] = times
+        return kept.iloc[np.argsort(take, kind="stable")].reset_index(drop=True)
 
     def _without_doubted(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Set aside events whose time cannot be; note their codes, and where a few of them stand."""
@@ -294,6 +323,17 @@ class Settling:
             some = rows["row"].to_numpy()[mine][: _EXAMPLES - len(self.doubted_rows[reason])]
             self.doubted_rows[reason] += some.tolist()
         return rows if (verdict == PLAUSIBLE).all() else rows[verdict == PLAUSIBLE].reset_index(drop=True)
+
+    def has_stops(self) -> bool:
+        """Return whether the source tells of the end of any order."""
+        return bool(self._asked[[each.record.stop.number for each in Kind if each.record.stop]].any())
+
+    def n_lost_values(self) -> int:
+        """Count the numbers of results that were given up: of another unit, sentinels or implausible."""
+        cleaner = self.cleaner
+        names = {item: item for item in self._vocabulary.items}
+        conflicts = sum(n for each in cleaner.unit_conflicts(names) for _, n in each.others)
+        return conflicts + cleaner.n_sentinels + sum(n for _, n in cleaner.implausible(names))
 
     def stray_orders(self) -> tuple[str, ...]:
         """Return the names of items that some patients have an order of, but most only a dose or result."""

@@ -102,10 +102,13 @@ class WholeStream:
     ----------
     events : DataFrame
         As `core.cohort.cohort.Cohort.events`, with the column ``stay`` where it is known.
+    now : Timestamp, optional
+        Site time of the import, where the calendar is not shifted: events planned for later do not end the data.
     """
 
-    def __init__(self, events: pd.DataFrame) -> None:
+    def __init__(self, events: pd.DataFrame, now: pd.Timestamp | None = None) -> None:
         self._events = events
+        self._now = now
 
     @property
     def categories(self) -> dict[str, list[str]]:
@@ -125,7 +128,9 @@ class WholeStream:
     @property
     def end(self) -> pd.Timestamp:
         """Time of the last event."""
-        return self._events["time"].max()
+        times = self._events["time"]
+        past = times[times <= self._now] if self._now is not None else times
+        return past.max() if 2 * len(past) >= len(times) else times.max()
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """Return the one part."""

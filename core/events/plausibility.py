@@ -152,9 +152,9 @@ RULES = (
     ),
     Rule(
         "crowded_patients",
-        "patients have more than 5 % of all instances and ten times as many as the median patient",
+        "instances are those of one patient, over ten times as many as the median patient has",
         "The alerts are mostly about one patient.",
-        Bounds(0, 0),
+        Bounds(0.05, 0.2),
     ),
     Rule(
         "unread_files",
@@ -174,6 +174,18 @@ RULES = (
         "results are numbers such as 1,234, which may be thousands or decimals; they have no value",
         "Features of these labs are missing.",
         Bounds(0, 0.1),
+    ),
+    Rule(
+        "lost_values",
+        "results lost their value: a unit without a conversion, a sentinel number, or outside the plausible range",
+        "Features of these labs are missing or rest on few values.",
+        Bounds(0.02, 0.2),
+    ),
+    Rule(
+        "open_orders",
+        "drug orders have no stop; they last as long as the stay",
+        "A drug counts as on after it was stopped, so that not ordering it again looks right.",
+        Bounds(0.2, _NEVER),
     ),
     Rule(
         "never_done",

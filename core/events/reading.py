@@ -43,7 +43,7 @@ class StreamBuilder:
     rows_per_part : int
         Events looked at together, at most, but never less than one patient's.
     now : Timestamp, optional
-        Site time of the import. Where the calendar is not shifted, events after that day are doubted.
+        End of the day of the import in site time, where the calendar is not shifted; events after it are doubted.
     """
 
     def __init__(
@@ -57,8 +57,7 @@ class StreamBuilder:
         now: pd.Timestamp | None = None,
     ) -> None:
         self._mapping = mapping
-        live = now is not None and not mapping.calendar_is_shifted
-        self._now = (now.normalize() + pd.Timedelta(days=1)).to_datetime64() if live and now is not None else None
+        self._now = None if now is None else now.to_datetime64()
         self._places: list[tuple[int, str, int]] = []
         """First number of the rows of each chunk, and its file and first row."""
         self._n_places = 0
@@ -94,8 +93,9 @@ class StreamBuilder:
         chunk : DataFrame
             ``subject`` (int64 or str), ``time`` (datetime64, site time without zone), ``code`` (category or str),
             ``value`` (float) and, where the source has them, ``text`` and ``unit`` (category or str), ``known_at``
-            (datetime64), ``stay`` (int64); for facts also ``end`` (datetime64), ``dose`` and ``route`` (category or
-            str), ``range_low`` and ``range_high`` (float).
+            (datetime64), ``stay`` (int64), ``order`` (int64, 0 for none, or str; rows of one order share it); for
+            facts also ``end`` (datetime64), ``dose`` and ``route`` (category or str), ``range_low`` and ``range_high``
+            (float).
             Its index counts rows from the first of the chunk; ``attrs`` may tell where that is: ``file`` and
             ``first_row``.
         """
@@ -183,8 +183,22 @@ class StreamBuilder:
                 "unit": self._units.numbers(chunk["unit"]) if "unit" in chunk else nothing,
                 "stay": chunk["stay"].to_numpy(dtype=np.int64) if "stay" in chunk else nothing.astype(np.int64) - 1,
                 "hash": hashes,
+                "order": self._order_ids(chunk),
             }
         )
+
+    @staticmethod
+    def _order_ids(chunk: pd.DataFrame) -> npt.NDArray[np.int64]:
+        """Return the identity of each row's order; 0 where the source tells none."""
+        if "order" not in chunk:
+            return np.zeros(len(chunk), dtype=np.int64)
+        orders = chunk["order"]
+        if pd.api.types.is_integer_dtype(orders.dtype):
+            return np.asarray(orders.to_numpy(), dtype=np.int64)
+        named = orders.astype("category").cat
+        texts = np.array([tidy(str(each)) for each in named.categories], dtype=object)
+        numbers = np.where(texts == "", 0, pd.util.hash_array(texts, categorize=False).view(np.int64))
+        return np.asarray(np.append(numbers, 0)[named.codes.to_numpy()], dtype=np.int64)
 
     def _known_at(
         self, chunk: pd.DataFrame, time: npt.NDArray[np.datetime64], kinds: npt.NDArray[np.int8]
@@ -300,6 +314,8 @@ class StreamBuilder:
                 tuple(f"{what} in {n:,} rows" for what, n in respelled if n),
             ),
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
+            Finding("lost_values", settling.n_lost_values(), settling.n_values),
+            Finding("open_orders", settling.n_open_orders if settling.has_stops() else 0, settling.n_orders),
             Finding("never_done", self._not_done.total() + settling.called_off.total(), self._n_rows),
             Finding("stray_orders", len(settling.stray_orders()), 0, settling.stray_orders()),
         ]

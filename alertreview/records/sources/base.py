@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -117,3 +119,14 @@ def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:
 def unread(names: list[str]) -> list[Finding]:
     """Return the finding that names the files of a source that were not read."""
     return [Finding("unread_files", len(names), 0, tuple(names))]
+
+
+def row_identity(columns: dict[str, object]) -> npt.NDArray[np.int64]:
+    """Return a number for each row that only equal rows share, never 0: the identity of an order that has no other.
+
+    Parameters
+    ----------
+    columns : dict from name to array or Series
+    """
+    hashes = pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy().view(np.int64)
+    return np.where(hashes == 0, 1, hashes)

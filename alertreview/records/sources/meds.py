@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, site_time, unread
+from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, row_identity, site_time, unread
 from alertreview.records.sources.text_tables import is_ignored, unread_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
@@ -227,6 +227,9 @@ def _with_ends(chunk: pd.DataFrame, *, makes_events: bool) -> pd.DataFrame:
     """Return the events, and for each that has an end a second event there."""
     if not makes_events:
         return chunk
+    if "order" not in chunk:
+        named = {"subject": chunk["subject"], "time": chunk["time"], "code": chunk["code"].astype("str")}
+        chunk = chunk.assign(order=row_identity({**named, "end": chunk["end"]}))
     ends = chunk[chunk["end"].notna()]
     code = ends["code"].cat.remove_unused_categories()
     ends = ends.assign(

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
-from alertreview.records.sources.base import Format, Source
+from alertreview.records.sources.base import Format, Source, row_identity
 from alertreview.records.sources.omop_tables import CsvTables, SqlTables, Tables, database_url, required, table_of
 from alertreview.records.sources.text_tables import text_files
 from core.events.mapping import SiteMapping
@@ -40,9 +40,9 @@ _COLUMNS = {
     "visit_detail": "person_id visit_detail_start_datetime visit_detail_start_date care_site_id",
     "measurement": "person_id measurement_concept_id measurement_source_value measurement_datetime measurement_date "
     "value_as_number value_source_value unit_source_value unit_concept_id range_low range_high",
-    "drug_exposure": "person_id drug_concept_id drug_source_value drug_type_concept_id drug_exposure_start_datetime "
-    "drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date quantity dose_unit_source_value "
-    "route_source_value",
+    "drug_exposure": "person_id drug_exposure_id drug_concept_id drug_source_value drug_type_concept_id "
+    "drug_exposure_start_datetime drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date "
+    "quantity dose_unit_source_value route_source_value",
     "condition_occurrence": "person_id condition_concept_id condition_source_value condition_status_concept_id "
     "condition_start_datetime condition_start_date condition_end_datetime condition_end_date",
     "procedure_occurrence": "person_id procedure_concept_id procedure_source_value procedure_datetime procedure_date",
@@ -222,8 +222,18 @@ class _Reader:
         # A quantity without the unit of a dose counts packages, not what a patient takes.
         dose = (amount + " " + dose_unit).where((amount != "") & (dose_unit != ""), "")
         starts = _chunk(subject, rows.time("drug_exposure_start"), codes + "//START//" + key)
-        yield starts.assign(end=end.to_numpy(), dose=dose, route=rows.text("route_source_value"))
-        yield _chunk(subject, end, codes + "//STOP//" + key)[end.notna()]
+        order = self._orders(rows, subject, starts, end)
+        yield starts.assign(end=end.to_numpy(), dose=dose, route=rows.text("route_source_value"), order=order)
+        yield _chunk(subject, end, codes + "//STOP//" + key).assign(order=order)[end.notna()]
+
+    @staticmethod
+    def _orders(
+        rows: "_Rows", subject: npt.NDArray[np.int64], starts: pd.DataFrame, end: pd.Series
+    ) -> npt.NDArray[np.int64]:
+        if rows.has("drug_exposure_id"):
+            return row_identity({"id": rows.ids("drug_exposure_id")})
+        code = starts["code"].astype("str")
+        return row_identity({"subject": subject, "start": starts["time"], "code": code, "end": end})
 
     def _conditions(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         key = self._key(rows, "condition_concept_id", "condition_source_value")

@@ -143,7 +143,36 @@ def slow_lab(events, snapshot, admitted, item):
     return out
 
 
-def slow_drug(events, snapshot, admitted, item):
+def slow_on(events, stays, snapshot, item):
+    """Walk through a patient's orders of a drug: each stop ends the oldest open order, discharge ends all."""
+    mine = events[events["item"] == item].sort_values(["time", "kind"], kind="stable")
+    starts = mine[mine["kind"] == EventKind.MEDICATION_ORDER]["time"].tolist()
+    stops = mine[mine["kind"] == EventKind.MEDICATION_STOP]["time"].tolist()
+
+    def walk(starts, stops):
+        waiting = list(starts)
+        return [(waiting.pop(0), stop) for stop in stops if waiting and waiting[0] <= stop], waiting
+
+    intervals, waiting = walk(starts, stops)
+    if waiting:
+        ended = stays["discharged_at"].dropna().tolist()
+
+        def episode(time):
+            return sum(end < time for end in ended)
+
+        intervals = []
+        for number in range(len(ended) + 1):
+            of_this = [[time for time in times if episode(time) == number] for times in (starts, stops)]
+            found, waiting = walk(*of_this)
+            intervals += found
+            for start in waiting:
+                begun = stays[stays["admitted_at"] - DAY <= start]
+                end = begun["discharged_at"].iloc[-1] if len(begun) else None
+                intervals.append((start, end if end is not None and start < end else start + DAY))
+    return any(start < snapshot <= end for start, end in intervals)
+
+
+def slow_drug(events, stays, snapshot, admitted, item):
     mine = events[(events["item"] == item) & (events["time"] < snapshot)]
     of = {
         kind: mine[mine["kind"] == kind]["time"]
@@ -151,12 +180,12 @@ def slow_drug(events, snapshot, admitted, item):
     }
     starts, _, given = of.values()
     stay = {kind: (times >= admitted - DAY).sum() for kind, times in of.items()}
-    n_starts, n_stops, n_given = stay.values()
+    n_starts, _, n_given = stay.values()
     any_time = pd.concat([starts, given])
     first_given = given[given >= admitted - DAY].min()
     start = starts.max() if len(starts) else first_given
     flags = {
-        "on_now": n_starts > n_stops or (given >= snapshot - DAY).any(),
+        "on_now": slow_on(events, stays, snapshot, item) or (given >= snapshot - DAY).any(),
         "given_24h": (given >= snapshot - DAY).any(),
         "count_starts": n_starts or n_given,
         "ever": len(any_time) > 0,
@@ -180,10 +209,11 @@ def test_features_agree_with_reading_the_record_event_by_event(seed, delay):
     for row, instance in instances.iterrows():
         mine = events[events["patient_id"] == instance["patient_id"]]
         admitted = stays.loc[instance["stay_id"], "admitted_at"]
+        own = stays[stays["patient_id"] == instance["patient_id"]]
         for item in ("K", "Na", "Pulse"):
             for feature_kind, expected in slow_lab(mine, instance["snapshot_at"], admitted, item).items():
                 assert agree(expected, value(state, row, item, feature_kind)), (row, item, feature_kind)
-        for feature_kind, expected in slow_drug(mine, instance["snapshot_at"], admitted, "a").items():
+        for feature_kind, expected in slow_drug(mine, own, instance["snapshot_at"], admitted, "a").items():
             assert agree(expected, value(state, row, "A", feature_kind)), (row, feature_kind)
 
 

@@ -1,0 +1,161 @@
+"""Orders with a beginning and an end: which stop ends which order, and which rows are the same order twice."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+_MINUTE = 60
+_DAY = 86400
+
+
+def stops_of(series: IntArray, time: IntArray, is_start: BoolArray) -> IntArray:
+    """Pair each start with the stop that ends it: the order begun first ends first.
+
+    A stop ends an order of its series begun before it or at the same time; a stop without one ends nothing.
+
+    Parameters
+    ----------
+    series, time : array of int, shape (n_events,)
+        What is ordered for whom; seconds.
+    is_start : array of bool, shape (n_events,)
+        The other events are stops.
+
+    Returns
+    -------
+    array of int, shape (n_events,)
+        Place of each start's stop and of each stop's start; -1 where there is none.
+
+    Examples
+    --------
+    >>> stops_of(np.zeros(4, int), np.array([1, 2, 5, 5]), np.array([True, True, False, False])).tolist()
+    [2, 3, 0, 1]
+    """
+    out = np.full(len(series), -1, dtype=np.int64)
+    order = np.lexsort([~is_start, time, series])
+    begins, who = is_start[order], series[order]
+    running = pd.Series(np.where(begins, 1, -1)).groupby(who).cumsum()
+    lowest = running.groupby(who).cummin().groupby(who).shift(fill_value=0).to_numpy()
+    ends = ~begins & (running.to_numpy() >= np.minimum(lowest, 0))
+    starts, stops = order[begins], order[ends]
+    rank = pd.Series(who[ends]).groupby(who[ends]).cumcount().to_numpy()
+    partner = starts[np.searchsorted(series[starts], series[stops], side="left") + rank] if len(stops) else stops
+    out[partner], out[stops] = stops, partner
+    return out
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Rows of starts and stops, each order once.
+
+    Parameters
+    ----------
+    rows : array of int, shape (n_kept,)
+        Places of the rows; a place comes twice where one row stands for two orders.
+    time : array of int, shape (n_kept,)
+        Seconds; a stop before its start has the time of the start.
+    called_off : array of int
+        Places of starts and stops left out because the order was stopped in the minute of its start.
+    n_orders, n_open : int
+        Orders kept, and those of them without a stop.
+    """
+
+    rows: IntArray
+    time: IntArray
+    called_off: IntArray
+    n_orders: int
+    n_open: int
+
+
+def settle_orders(series: IntArray, time: IntArray, is_start: BoolArray, order: IntArray, row: IntArray) -> Orders:
+    """Settle which rows are orders and which the same again.
+
+    Where rows name their order, equal rows are one. Where they do not, equal stops are as many as there are orders
+    to end, and equal starts as many as there are stops that need them; a source that repeats every row says so once.
+
+    Parameters
+    ----------
+    series, time : array of int, shape (n_rows,)
+        What is ordered for whom; seconds.
+    is_start : array of bool, shape (n_rows,)
+    order : array of int, shape (n_rows,)
+        Identity of the order, 0 where the source tells none.
+    row : array of int, shape (n_rows,)
+        Equal for rows that are equal in the source.
+
+    Returns
+    -------
+    Orders
+    """
+    kept = np.flatnonzero(_first_of_each(row))
+    named = kept[order[kept] != 0]
+    copies = _copies(series, is_start, row, kept[order[kept] == 0])
+    places = np.concatenate([named, *copies])
+    when = time[places].copy()
+    # Orders with a name never share a series with others.
+    _, key = np.unique(
+        np.stack([series[places], order[places], np.where(order[places] != 0, 1, 0)]), axis=1, return_inverse=True
+    )
+    key = key.reshape(-1)
+    places, when, key = _one_stop(places, when, key, is_start, order)
+    partner = stops_of(key, when, is_start[places])
+    begins = is_start[places] & (partner >= 0)
+    length = np.where(begins, when[np.maximum(partner, 0)] - when, _DAY)
+    # A start and a stop at midnight are dates: nothing says that they are the same minute.
+    short = begins & (when // _MINUTE == (when + length) // _MINUTE) & (when % _DAY != 0)
+    short &= ~_is_turned(places, time, when, partner)
+    gone = short.copy()
+    gone[partner[short]] = True
+    n_orders, n_open = int((is_start[places] & ~gone).sum()), int((is_start[places] & (partner < 0)).sum())
+    return Orders(places[~gone], when[~gone], places[gone], n_orders, n_open)
+
+
+def _first_of_each(row: IntArray) -> BoolArray:
+    mark = np.zeros(len(row), dtype=bool)
+    mark[np.unique(row, return_index=True)[1]] = True
+    return mark
+
+
+def _copies(series: IntArray, is_start: BoolArray, row: IntArray, places: IntArray) -> list[IntArray]:
+    """Return the places of starts and of stops without a name, as often as they count."""
+    if not len(places):
+        return []
+    _, number, counts = np.unique(row, return_inverse=True, return_counts=True)
+    times = counts[number[places]]
+    _, who = np.unique(series[places], return_inverse=True)
+    least = pd.Series(times).groupby(who).transform("min").to_numpy()
+    times = times // least
+    starts = is_start[places]
+    n_starts = np.bincount(who[starts], minlength=int(who.max()) + 1)
+    n_stops = np.bincount(who[~starts], weights=times[~starts], minlength=len(n_starts))
+    wanted = np.where(starts & (n_stops <= n_starts)[who], 1, times)
+    return [np.repeat(places, wanted)]
+
+
+def _one_stop(
+    places: IntArray, when: IntArray, key: IntArray, is_start: BoolArray, order: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Keep the last stop of an order with a name and one start, no earlier than the start."""
+    starts = is_start[places]
+    n_starts = np.bincount(key[starts], minlength=int(key.max(initial=-1)) + 1)
+    single = (order[places] != 0) & (n_starts[key] == 1)
+    begun = np.zeros(len(n_starts), dtype=np.int64)
+    begun[key[starts]] = when[starts]
+    stops = single & ~starts
+    when[stops] = np.maximum(when[stops], begun[key[stops]])
+    last = np.full(len(n_starts), np.iinfo(np.int64).min)
+    np.maximum.at(last, key[stops], when[stops])
+    keep = ~stops | (when == last[key])
+    doubled = stops & keep & pd.Series(np.where(stops & keep, key, -1 - np.arange(len(key)))).duplicated().to_numpy()
+    keep &= ~doubled
+    return places[keep], when[keep], key[keep]
+
+
+def _is_turned(places: IntArray, time: IntArray, when: IntArray, partner: IntArray) -> BoolArray:
+    """Mark starts whose stop stood before them in the source."""
+    stop = np.maximum(partner, 0)
+    return np.asarray((partner >= 0) & (time[places[stop]] != when[stop]), dtype=bool)

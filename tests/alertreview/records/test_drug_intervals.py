@@ -1,0 +1,124 @@
+"""Drugs are on when the source's own intervals say so, in every format; a plain pandas road counts the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from alertreview.records.importing import build_cohort
+from tests.support.lying_records import FORMATS, Act, hospital, write
+
+
+def on_now(cohort):
+    """Pairs of instance and item that are on, from the features."""
+    dictionary = cohort.feature_dictionary
+    is_state = (dictionary["aspect"] == "on_now") & ~dictionary["name"].str.startswith("Any of ")
+    items = dict(zip(cohort.events["name"].astype("str"), cohort.events["item"].astype("str"), strict=True))
+    found = cohort.features.tocsc()[:, np.flatnonzero(is_state)].tocoo()
+    sources = dictionary.loc[is_state, "source"].tolist()
+    return {(int(row), items.get(sources[column], sources[column])) for row, column in zip(*found.coords, strict=True)}
+
+
+def test_two_orders_stopped_in_one_minute_are_both_off(tmp_path):
+    for source_format in ("csv", "omop"):
+        acts = [act for act in hospital() if act.what not in ("start", "stop")]
+        for patient in range(14):
+            day = pd.Timestamp("2026-01-01") + pd.Timedelta(days=patient)
+            for hours, what in ((12, "start"), (16, "start"), (40, "stop"), (40, "stop")):
+                acts.append(Act(patient, str(day + pd.Timedelta(hours=hours))[:16], what, "Heparin"))
+        path = write(acts, source_format, tmp_path / source_format)
+        cohort, _ = build_cohort(path, format=source_format, min_positive=1)
+        days = cohort.instances["day_of_stay"].to_numpy()
+        assert {(days[row], item) for row, item in on_now(cohort)} == {(2, "heparin")}
+        starts = cohort.events[cohort.events["kind"] == "MEDICATION_ORDER"]
+        assert len(starts) == 28
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_states_are_the_same_in_every_format_and_sent_twice(source_format, tmp_path):
+    plain, _ = build_cohort(write(hospital(), "csv", tmp_path / "plain"), format="csv", min_positive=1)
+    acts = hospital()
+    cohort, _ = build_cohort(write(acts, source_format, tmp_path / "once"), format=source_format, min_positive=1)
+    assert on_now(cohort) == on_now(plain)
+    if source_format != "omop":
+        twice, report = build_cohort(
+            write([*acts, *acts], source_format, tmp_path / "twice"), format=source_format, min_positive=1
+        )
+        assert on_now(twice) == on_now(plain)
+        assert report.read.n_duplicates_dropped == len(acts)
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_a_drug_stopped_in_the_minute_of_its_start_is_no_decision(source_format, tmp_path):
+    acts = hospital()
+    void = [Act(3, "2026-01-05 12:00", "start", "Warfarin"), Act(3, "2026-01-05 12:00", "stop", "Warfarin")]
+    cohort, report = build_cohort(write([*acts, *void], source_format, tmp_path), format=source_format, min_positive=1)
+    assert not cohort.tasks["task_key"].str.contains("warfarin", case=False).any()
+    check = next(each for each in report.checks if each.name == "never_done")
+    assert check.count == 2
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_a_stop_on_a_sentinel_date_leaves_the_order_open_until_discharge(source_format, tmp_path):
+    acts = [act for act in hospital() if not (act.patient == 3 and act.what in ("start", "stop"))]
+    forever = [Act(3, "2026-01-05 12:00", "start", "Heparin"), Act(3, "9999-12-31 00:00", "stop", "Heparin")]
+    cohort, _ = build_cohort(write([*acts, *forever], source_format, tmp_path), format=source_format, min_positive=1)
+    mine = cohort.instances["patient_id"].str.lstrip("P").astype("int").to_numpy() == 3
+    times = cohort.instances["snapshot_at"].to_numpy()
+    assert {str(times[row])[:10] for row, _ in on_now(cohort) if mine[row]} == {
+        "2026-01-06",
+        "2026-01-07",
+        "2026-01-08",
+        "2026-01-09",
+    }
+
+
+def test_orders_with_an_identity_keep_apart_what_rows_without_one_mix(tmp_path):
+    acts = [act for act in hospital() if act.what not in ("start", "stop")]
+    path = write(acts, "csv", tmp_path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = [
+        "P000,2026-01-01 12:00,MEDICATION//START//Heparin,,,,A1",
+        "P000,2026-01-01 12:00,MEDICATION//START//Heparin,,,,A2",
+        "P000,2026-01-02 12:00,MEDICATION//STOP//Heparin,,,,A1",
+        "P000,2026-01-04 12:00,MEDICATION//STOP//Heparin,,,,A2",
+    ]
+    text = [lines[0] + ",order_id", *(line + "," for line in lines[1:]), *rows]
+    path.write_text("\n".join(text), encoding="utf-8")
+    cohort, _ = build_cohort(path, format="csv", min_positive=1)
+    days = cohort.instances["day_of_stay"].to_numpy()
+    assert {days[row] for row, _ in on_now(cohort)} == {2, 3, 4}
+
+
+@pytest.mark.real_data
+def test_the_open_omop_records_have_the_states_of_their_own_intervals(real_data):
+    folder = real_data / "omop_mimic_iv_demo"
+    cohort, _ = build_cohort(folder, format="omop")
+    table = pd.read_csv(
+        next(folder.glob("*drug_exposure*")),
+        dtype={"person_id": "str", "drug_source_value": "str"},
+        keep_default_na=False,
+    )
+    table = table[~table["drug_type_concept_id"].isin([32818, 38000180, 38000179])]
+    spelled = table["drug_source_value"].str.split().str.join(" ").str.casefold()
+    table["item"] = table["drug_concept_id"].astype("str").where(table["drug_concept_id"] != 0, spelled)
+    table["start"] = pd.to_datetime(table["drug_exposure_start_datetime"])
+    table["end"] = pd.to_datetime(table["drug_exposure_end_datetime"])
+    instances = cohort.instances[["patient_id", "snapshot_at"]].reset_index(names="row")
+    both = table.merge(instances, left_on="person_id", right_on="patient_id")
+    on = both[(both["start"] < both["snapshot_at"]) & (both["snapshot_at"] <= both["end"])]
+    expected = set(zip(on["row"], on["item"], strict=True))
+    found = on_now(cohort)
+    assert len(expected) > 40_000
+    assert len(expected ^ found) <= 0.001 * len(expected | found)
+
+
+def test_the_order_of_rows_says_nothing(tmp_path):
+    acts = hospital()
+    plain, _ = build_cohort(write(acts, "csv", tmp_path / "plain"), format="csv", min_positive=1)
+    turned, _ = build_cohort(write(acts[::-1], "csv", tmp_path / "turned"), format="csv", min_positive=1)
+    assert turned.content_hash == plain.content_hash
+    shifted = [replace(act) for act in acts]
+    again, _ = build_cohort(write(shifted, "csv", tmp_path / "again"), format="csv", min_positive=1)
+    assert again.content_hash == plain.content_hash
