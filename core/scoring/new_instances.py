@@ -15,13 +15,13 @@ from core.graph.feature_rows import FeatureRows
 from core.scoring.evidence import expectation_and_support
 from core.scoring.logistic import RidgeLogistic
 from core.scoring.parameters import ScoringParameters
-from core.scoring.prepared import PreparedInstances, weighted_task_rows
+from core.scoring.prepared import PreparedInstances, most_telling, weighted_task_rows
 from core.scoring.shared import SharedModel
 from core.scoring.stored_past import unpack_graphs, unpack_points
 from core.scoring.task_graph import NOBODY, TaskGraph, build_task_graph, extend
 from core.validation import IntArray, Matrix
 
-STORED_ARRAYS = ("node_rows", "logistic_coefficients", "graph_", "paper_graph_")
+STORED_ARRAYS = ("node_rows", "logistic_coefficients", "short_logistic_coefficients", "graph_", "paper_graph_")
 """Beginnings of the names of the arrays of evidence that new instances need."""
 
 
@@ -220,6 +220,15 @@ def new_paper_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:
 
 def new_logistic_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:
     """Return ``logistic_log_odds`` by the stored coefficients."""
-    coefficients = data.stored["logistic_coefficients"]
+    return {"logistic_log_odds": _by_coefficients(data.stored["logistic_coefficients"], data.rows.dense())}
+
+
+def new_short_logistic_evidence(data: NewTaskData) -> dict[str, NDArray[Any]]:
+    """Return ``short_logistic_log_odds`` by the stored coefficients."""
+    features = most_telling(data.new.prepared, data.task, data.parameters.n_member_features)
+    return {"short_logistic_log_odds": _by_coefficients(data.stored["short_logistic_coefficients"], features)}
+
+
+def _by_coefficients(coefficients: NDArray[Any], features: NDArray[np.float32]) -> NDArray[np.float32]:
     fit = RidgeLogistic(coefficients[:-1], float(coefficients[-1]), np.empty(0))
-    return {"logistic_log_odds": fit.log_odds(data.rows.dense()).astype(np.float32)}
+    return fit.log_odds(features).astype(np.float32)

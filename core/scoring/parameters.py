@@ -45,6 +45,8 @@ class ScoringParameters:
         Ridge of the shared graph's solves, as a share of the number of past instances.
     n_history_pairs : int
         (instance, task) pairs that own history is learned from at most.
+    n_member_features : int
+        Features of largest psi that logistic regression as a member of "shared" sees.
     sign_ridge : float
         Ridge of the effects of single signs: about this many decisions of one patient each tell as much as the prior.
     """
@@ -69,9 +71,17 @@ class ScoringParameters:
     shared_ridge: float = 0.01
     n_history_pairs: int = 500_000
     sign_ridge: float = 2.0
+    n_member_features: int = 80
 
     def __post_init__(self) -> None:
-        for name in ("n_neighbors", "n_graphs", "n_features_kept", "min_past_positives", "min_past_negatives"):
+        for name in (
+            "n_neighbors",
+            "n_graphs",
+            "n_features_kept",
+            "min_past_positives",
+            "min_past_negatives",
+            "n_member_features",
+        ):
             self._require(name, 1)
         for name in ("n_nodes", "n_baseline_past", "n_landmarks", "n_history_pairs"):
             self._require(name, 2)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -189,6 +189,15 @@ def weighted_task_rows(prepared: PreparedInstances, task: int, room: RoomForRows
     psi = prepared.kept_weights[task, : len(kept)]
     factors = psi / np.float32(psi.mean(dtype=np.float64)) if len(kept) else psi
     return FeatureRows.of_columns(prepared.columns, kept, factors, room)
+
+
+def most_telling(prepared: PreparedInstances, task: int, n_features: int) -> NDArray[np.float32]:
+    """Return the features of `weighted_task_rows` with their zeros, of the `n_features` of largest psi alone."""
+    features, weights = prepared.kept_features[:, :n_features], prepared.kept_weights[:, :n_features]
+    rows = weighted_task_rows(replace(prepared, kept_features=features, kept_weights=weights), task)
+    if rows.n_features == 0:
+        raise TaskNotScorableError("no feature tells its past decisions apart")
+    return rows.dense()
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,20 @@ from core.baselines import (
 )
 from core.scoring.baseline_evidence import cross_fitted_scores, weighted_neighbour_scores
 from core.scoring.calibration import soft_label_evidence
-from core.scoring.evidence import day_evidence, graph_evidence, logistic_evidence, paper_evidence
+from core.scoring.evidence import (
+    day_evidence,
+    graph_evidence,
+    logistic_evidence,
+    paper_evidence,
+    short_logistic_evidence,
+)
 from core.scoring.new_instances import (
     NewInstances,
     NewTaskData,
     new_graph_evidence,
     new_logistic_evidence,
     new_paper_evidence,
+    new_short_logistic_evidence,
 )
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import Evidence, TaskData
@@ -139,9 +146,12 @@ SHARED: Final = Scorer(
     "SoftHAD on a shared graph",
     "probability of the other decision, by one graph of all tasks, own history, single signs and logistic regression "
     "(default)",
-    logistic_evidence,
-    new_logistic_evidence,
-    parts=(Part("shared", "shared_log_odds", weight=2.0, is_log_odds=True), _LOGISTIC),
+    short_logistic_evidence,
+    new_short_logistic_evidence,
+    parts=(
+        Part("shared", "shared_log_odds", weight=2.0, is_log_odds=True),
+        Part("short-logistic", "short_logistic_log_odds"),
+    ),
     support="shared_support",
     leaves_out_likelier=True,
 )

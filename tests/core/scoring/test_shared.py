@@ -142,6 +142,7 @@ def test_without_roles_every_feature_weighs_the_same(cohort):
 
 def test_the_score_is_the_weighted_mean_of_both_members(cohort):
     past, recent = split(cohort)
+    # With fewer features than the member sees, it is the scorer "logistic".
     scored = run(cohort, past=past, recent=recent, scorers=("shared", "logistic"))
     found = scored.scores(0, "shared")
     expected = np.arctanh(scored.scores(0, "logistic").soft_label.astype(float)) * 2
