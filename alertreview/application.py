@@ -20,6 +20,7 @@ from alertreview.exports.exports import Exports
 from alertreview.reports.sensitivity import SensitivityCurves
 from alertreview.reports.service import ReportService
 from alertreview.review.adjudication import AdjudicationService
+from alertreview.review.exchange import VoteExchange
 from alertreview.review.panels import PanelService
 from alertreview.review.review import ReviewService
 from alertreview.rights import Caller, guarded
@@ -57,6 +58,7 @@ class Services:
         self.review = ReviewService(database, explanations, now)
         self.panels = PanelService(database, now)
         self.adjudication = AdjudicationService(database, explanations, now)
+        self.exchange = VoteExchange(database, explanations, now)
         self.studies = StudyService(database, now)
         self.study_desk = StudyDesk(database, self.studies, snapshot, self.review.is_blinded, now)
         self.reports = ReportService(database, self.studies, snapshot, self.review.is_blinded, now)

@@ -206,6 +206,54 @@ def study_list(output_format: str, home: Path | None, database: str | None) -> N
     click.echo(as_text(records, names, output_format), nl=False)
 
 
+@study.command(name="cases")
+@click.option("--study", "slug", required=True, help="Short name of the study.")
+@click.option("--tool", type=click.Choice(["label-studio", "redcap"]), required=True, help="For which labelling tool.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="New folder to write; it holds patient data."
+)
+@site_options
+def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: str | None) -> None:
+    """Write the cases of a study, and the votes so far, for a panel that judges in Label Studio or REDCap."""
+    from alertreview.application import open_application
+    from alertreview.review.labelling_tools import Tool
+
+    with open_application(home, database) as application:
+        n_cases = application.exchange.write(slug, Tool(tool), out)
+    click.echo(f"{n_cases} cases of study {slug} written to {out}.")
+
+
+@study.command(name="votes")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--study", "slug", required=True, help="Short name of the study; it must be open.")
+@click.option(
+    "--tool", type=click.Choice(["label-studio", "redcap"]), required=True, help="Which labelling tool wrote it."
+)
+@click.option(
+    "--reader",
+    "readers",
+    multiple=True,
+    metavar="IN THE TOOL=READER",
+    help="Which reader somebody of the tool is; repeat for each (default: the reader of the same name).",
+)
+@site_options
+def study_votes(
+    file: Path, slug: str, tool: str, readers: tuple[str, ...], home: Path | None, database: str | None
+) -> None:
+    """Record the votes in FILE, all together or none; a vote that is here already is left as it is."""
+    from alertreview.application import open_application
+    from alertreview.review.labelling_tools import Tool
+
+    pairs = [reader.partition("=") for reader in readers]
+    if not all(equals and name for name, equals, _ in pairs):
+        raise click.UsageError(
+            '--reader names somebody of the tool and a reader: --reader "ada@clinic.example=Reader A".'
+        )
+    with open_application(home, database) as application:
+        n_votes, n_new = application.exchange.read(slug, Tool(tool), file, {name: whom for name, _, whom in pairs})
+    click.echo(f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded.")
+
+
 @study.command(name="lock")
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @site_options

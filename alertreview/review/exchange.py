@@ -1,0 +1,174 @@
+"""Judging in another labelling tool: cases and votes of a study out, votes back in."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from alertreview.alerts.models import CaseView
+from alertreview.alerts.patient import OpenPatientViews
+from alertreview.alerts.words import sentence
+from alertreview.files import becoming
+from alertreview.review.judging import OutsideVote, record_votes
+from alertreview.review.labelling_tools import Tool, ToolCase, ToolVote, from_tool, to_tool
+from alertreview.rights import Service, operator_only
+from alertreview.settings import Clock
+from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
+from core.vocabulary import PersonId
+from db.database import Database
+from db.models import BlindedRow, Study
+from db.unit_of_work import UnitOfWork
+
+
+class VoteExchange(Service):
+    """Use cases of operators whose panel judges in another tool.
+
+    Parameters
+    ----------
+    open_patient_views : callable
+        Returns the patients of the import with a content hash.
+    """
+
+    def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._open_patient_views = open_patient_views
+
+    @operator_only
+    def write(self, slug: str, tool: Tool, folder: Path, *, actor: str = "command line") -> int:
+        """Write the cases of a study with the votes so far for a tool, and return the number of cases.
+
+        The files hold patient data, as the review page shows it: no score, rank or stratum.
+
+        Raises
+        ------
+        InvalidInputError
+            If the folder is there already.
+        """
+        if folder.exists():
+            raise InvalidInputError(f"{folder} is there already. Name a new folder.")
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            answers = uow.studies.rubric(study.id).answers
+            names = {reader.person_id: reader.name for reader in uow.studies.readers(study.id)}
+            rows = [row for row in uow.cases.blinded(study.id) if row.case_id in _without_repeats(uow, study)]
+            votes = [
+                ToolVote(v.case_id, names[v.reviewer_id], v.answer, v.certainty, v.comment, v.reason)
+                for v in uow.judgments.votes(study.id)
+                if not v.repeat_number
+            ]
+        files = to_tool(
+            tool,
+            study=slug,
+            simulated=study.simulated,
+            answers=answers,
+            readers=list(names.values()),
+            cases=[self._case(at, row) for at, row in enumerate(rows, start=1)],
+            votes=votes,
+        )
+        with becoming(folder, ".exchange-") as temporary:
+            for name, content in files.items():
+                (temporary / name).write_bytes(content.encode("utf-8"))
+        self._note(
+            slug, actor, "exported", {"what": "cases", "tool": tool.value, "cases": len(rows), "file": folder.name}
+        )
+        return len(rows)
+
+    @operator_only
+    def read(
+        self, slug: str, tool: Tool, file: Path, readers: Mapping[str, str], *, actor: str = "command line"
+    ) -> tuple[int, int]:
+        """Record the votes of a file together or not at all, and return how many are in it and how many were new.
+
+        Parameters
+        ----------
+        slug : str
+            Short name of an open study.
+        tool : Tool
+        file : Path
+            Export of the tool.
+        readers : mapping of str to str
+            What the tool calls a person to the name of a reader; who is not listed goes by the own name.
+        actor : str
+            For the audit trail.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read or is not the tool's.
+        NotFoundError
+            If a case or a reader is none of the study.
+        RefusedError
+            If a reader has another answer to a case than the file, or a rule of judging is broken.
+        """
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise SourceError(f"{file}: cannot be read ({why}). Name another file.") from None
+        try:
+            votes = from_tool(tool, text, slug)
+        except SourceError as error:
+            raise SourceError(f"{file.name}: {error}") from None
+        with self._database.read() as uow:
+            study = uow.studies.by_slug(slug)
+            cases = _without_repeats(uow, study)
+            people = {reader.name: reader.person_id for reader in uow.studies.readers(study.id)}
+            given = {(vote.case_id, vote.reviewer_id): vote.answer for vote in uow.judgments.votes(study.id)}
+        new = []
+        for vote in votes:
+            if vote.case_id not in cases:
+                raise NotFoundError(f"{file.name}: study '{slug}' has no case {vote.case_id}. Nothing was recorded.")
+            person_id = _person(vote.reader, readers, people, file)
+            before = given.get((vote.case_id, person_id))
+            if before is not None and before is not vote.answer:
+                raise RefusedError(
+                    f"{file.name}: case {vote.case_id} has another answer of person {person_id} here. Change it "
+                    "on the Review page, with a reason, or remove it from the file. Nothing was recorded."
+                )
+            if before is None:
+                new.append(OutsideVote(person_id, vote.case_id, vote.answer, vote.certainty, vote.comment, vote.reason))
+        n_new = record_votes(self._database, self._clock(), slug, new)
+        self._note(
+            slug, actor, "votes read", {"tool": tool.value, "votes": len(votes), "new": n_new, "file": file.name}
+        )
+        return len(votes), n_new
+
+    def _case(self, number: int, row: BlindedRow) -> ToolCase:
+        patient = self._open_patient_views(row.snapshot_hash).case(row.row_index, row.task_key)
+        question = sentence(row.task_name, row.kind, row.decision)
+        return ToolCase(row.case_id, f"C{number:03}", question, "\n".join(_lines(row, patient)))
+
+    def _note(self, slug: str, actor: str, action: str, details: dict[str, object]) -> None:
+        with self._database.write() as uow:
+            uow.audit.append(self._clock(), actor, action, f"study {slug}", details)
+            uow.commit()
+
+
+def _without_repeats(uow: UnitOfWork, study: Study) -> set[int]:
+    return {case.id for case in uow.cases.in_study(study.id) if not case.repeat_number}
+
+
+def _person(name: str, readers: Mapping[str, str], people: Mapping[str, PersonId], file: Path) -> PersonId:
+    person_id = people.get(readers.get(name, name))
+    if person_id is None:
+        raise NotFoundError(
+            f"{file.name}: somebody of the tool is no reader of the study. Say who it is: "
+            '--reader "IN THE TOOL=READER". '
+            f"The study has {len(people)} readers. Nothing was recorded."
+        )
+    return person_id
+
+
+def _lines(row: BlindedRow, patient: CaseView) -> list[str]:
+    age = "age unknown" if row.age_years is None else f"{row.age_years:.0f} years"
+    at = f"{patient.timeline.snapshot_at:%H:%M}"
+    lines = [
+        f"{age}, {row.sex or 'sex unknown'}, {row.unit or 'unit unknown'}, day {row.day_of_stay} of the stay, {at}"
+    ]
+    lines += [f"{what}: {words}" for what, words in patient.background]
+    for value in patient.last_values:
+        if value.hours_old is None:
+            lines.append(f"{value.name}: not measured")
+            continue
+        result = value.text if value.value is None else f"{value.value:g} {value.unit}".strip()
+        lines.append(f"{value.name}: {result}{f' ({value.flag})' if value.flag else ''}, {value.hours_old:.0f} h ago")
+    lines += [f"Running: {' '.join(filter(None, (d.name, d.dose, d.route)))}" for d in patient.drugs_now]
+    return lines

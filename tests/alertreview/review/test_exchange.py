@@ -1,0 +1,235 @@
+"""Judging in another tool: round trips of Label Studio and REDCap, and files that are refused with nothing recorded."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from alertreview.application import Application, open_application
+from alertreview.review.labelling_tools import Tool, ToolCase, ToolVote, from_tool, to_tool
+from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
+from core.vocabulary import Answer, Certainty
+
+TOOLS = list(Tool)
+RECORDS = {Tool.LABEL_STUDIO: "tasks.json", Tool.REDCAP: "records.csv"}
+HOSTILE = 'a "quoted"; comma, <b>bold</b>\nsecond line =1+1 é µ'
+
+
+@pytest.fixture
+def judged(own_home: Path) -> Application:
+    return open_application(own_home)
+
+
+@pytest.fixture
+def unjudged(built_demo: Path, tmp_path: Path) -> Application:
+    """The same site before its votes."""
+    return open_application(Path(shutil.copytree(built_demo / "before-the-votes", tmp_path / "unjudged")))
+
+
+@pytest.fixture(scope="module")
+def exported(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[Tool, str]:
+    """What each tool gets of the judged study."""
+    folder = tmp_path_factory.mktemp("exported")
+    application = open_application(Path(shutil.copytree(demo_home, folder / "home")))
+    for tool in TOOLS:
+        application.exchange.write("demo", tool, folder / tool)
+    return {tool: (folder / tool / RECORDS[tool]).read_bytes().decode("utf-8") for tool in TOOLS}
+
+
+@pytest.fixture(scope="module")
+def untouched(built_demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Application:
+    """The site before its votes, for files of which nothing may be recorded."""
+    return open_application(
+        Path(shutil.copytree(built_demo / "before-the-votes", tmp_path_factory.mktemp("untouched") / "home"))
+    )
+
+
+def votes_of(application: Application) -> set[tuple[object, ...]]:
+    with application.database.read() as uow:
+        study = uow.studies.by_slug("demo")
+        names = {reader.person_id: reader.name for reader in uow.studies.readers(study.id)}
+        return {
+            (vote.case_id, names[vote.reviewer_id], vote.answer, vote.certainty, vote.comment)
+            for vote in uow.judgments.votes(study.id)
+        }
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_votes_go_out_and_come_back_equal(
+    judged: Application, unjudged: Application, tmp_path: Path, tool: Tool
+) -> None:
+    n_cases = judged.exchange.write("demo", tool, tmp_path / "out")
+    assert n_cases == judged.studies.view("demo").n_cases
+    assert votes_of(unjudged) == set()
+    file = tmp_path / "out" / RECORDS[tool]
+    n_votes, n_new = unjudged.exchange.read("demo", tool, file, {})
+    assert votes_of(unjudged) == votes_of(judged)
+    assert n_votes == n_new == len(votes_of(judged)) > 50
+    assert unjudged.exchange.read("demo", tool, file, {}) == (n_votes, 0)
+    with unjudged.database.read() as uow:
+        assert uow.audit.latest(2)[-1].action == "votes read"
+        uow.audit.require_whole()
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_files_say_that_the_data_are_simulated_and_hold_no_score(
+    judged: Application, tmp_path: Path, tool: Tool
+) -> None:
+    judged.exchange.write("demo", tool, tmp_path / "out")
+    text = (tmp_path / "out" / RECORDS[tool]).read_text(encoding="utf-8")
+    assert text.count("simulated, no real patient") >= judged.studies.view("demo").n_cases
+    for word in ("score", "rank", "stratum", "SIM-"):
+        assert word not in text
+    scores = {f"{says.score:.3f}" for case in judged.studies.case_rows("demo") for says in case.scores.values()}
+    assert not [score for score in scores if score in text and score not in ("0.000", "1.000")][3:]
+    with pytest.raises(InvalidInputError, match="there already"):
+        judged.exchange.write("demo", tool, tmp_path / "out")
+
+
+def test_the_set_up_of_label_studio_offers_the_answers_of_the_study(judged: Application, tmp_path: Path) -> None:
+    judged.exchange.write("demo", Tool.LABEL_STUDIO, tmp_path / "out")
+    root = ET.fromstring((tmp_path / "out" / "label_config.xml").read_text(encoding="utf-8"))
+    choices = root.find("Choices[@name='answer']")
+    assert choices is not None
+    assert [choice.get("alias") for choice in choices] == [a.key for a in judged.studies.view("demo").answer_texts]
+
+
+def test_the_dictionary_of_redcap_names_every_column_of_its_records(judged: Application, tmp_path: Path) -> None:
+    judged.exchange.write("demo", Tool.REDCAP, tmp_path / "out")
+    with (tmp_path / "out" / "data_dictionary.csv").open(encoding="utf-8", newline="") as file:
+        named = [row["Variable / Field Name"] for row in csv.DictReader(file)]
+    with (tmp_path / "out" / "records.csv").open(encoding="utf-8", newline="") as file:
+        assert [*named, "judgment_complete"] == csv.DictReader(file).fieldnames
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_reader_may_have_another_name_in_the_tool(
+    exported: dict[Tool, str], judged: Application, unjudged: Application, tmp_path: Path, tool: Tool
+) -> None:
+    file = tmp_path / RECORDS[tool]
+    name = min(who for _, who, *_ in votes_of(judged))  # type: ignore[type-var]
+    file.write_bytes(exported[tool].replace(str(name), "17").encode("utf-8"))
+    with pytest.raises(NotFoundError, match="--reader") as error:
+        unjudged.exchange.read("demo", tool, file, {})
+    assert str(name) not in str(error.value)
+    assert votes_of(unjudged) == set()
+    unjudged.exchange.read("demo", tool, file, {"17": str(name)})
+    assert votes_of(unjudged) == votes_of(judged)
+
+
+def tasks_with(change: Callable[[list[dict]], object]) -> Callable[[str], str]:  # type: ignore[type-arg]
+    def changed(text: str) -> str:
+        tasks = json.loads(text)
+        change(tasks)
+        return json.dumps(tasks)
+
+    return changed
+
+
+def rows_with(change: Callable[[list[dict]], object]) -> Callable[[str], str]:  # type: ignore[type-arg]
+    def changed(text: str) -> str:
+        rows = sorted(csv.DictReader(io.StringIO(text)), key=lambda row: row["answer"] == "")
+        change(rows)
+        out = io.StringIO()
+        writer = csv.DictWriter(out, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+        return out.getvalue()
+
+    return changed
+
+
+WRONG = [
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t.append(t[0])), SourceError, "an earlier task is as well"),
+    (
+        Tool.LABEL_STUDIO,
+        tasks_with(lambda t: t[0]["annotations"].append(t[0]["annotations"][0])),
+        SourceError,
+        "two votes",
+    ),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[0]["data"].update(study="other")), SourceError, "not a case of study"),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[0]["data"].update(case_id=10**9)), NotFoundError, "has no case"),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[0]["data"].update(case_id="x")), SourceError, "no number of a case"),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[0]["data"].update(case_id=True)), SourceError, "no number of a case"),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[0].pop("annotations")), SourceError, "no annotations"),
+    (
+        Tool.LABEL_STUDIO,
+        tasks_with(lambda t: t[0]["annotations"][0].update(result=[{"x": 1}])),
+        SourceError,
+        "is no answer",
+    ),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[0]["annotations"][0].pop("completed_by")), SourceError, "of nobody"),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[0].update(annotations=[3])), SourceError, "none of Label Studio"),
+    (Tool.LABEL_STUDIO, lambda _: "[" * 100_000, SourceError, "not JSON"),
+    (Tool.LABEL_STUDIO, lambda _: "{}", SourceError, "no list of tasks"),
+    (Tool.LABEL_STUDIO, lambda _: "", SourceError, "not JSON"),
+    (Tool.REDCAP, rows_with(lambda r: r.append(r[0])), SourceError, "two votes"),
+    (Tool.REDCAP, rows_with(lambda r: r[0].update(answer="9")), SourceError, "Row 1: '9' is no answer"),
+    (Tool.REDCAP, rows_with(lambda r: r[0].update(answer="Usual")), SourceError, "Export raw values"),
+    (Tool.REDCAP, rows_with(lambda r: r[0].update(certainty="7")), SourceError, "is no certainty"),
+    (Tool.REDCAP, rows_with(lambda r: r[0].update(study="other")), SourceError, "not of study 'demo'"),
+    (Tool.REDCAP, rows_with(lambda r: r[0].update(case_id="1e3")), SourceError, "no number of a case"),
+    (Tool.REDCAP, lambda text: text.replace("answer", "reply", 1), SourceError, "no column 'answer'"),
+    (Tool.REDCAP, lambda text: text + "1,2,3\r\n", SourceError, "more or fewer cells"),
+    (Tool.REDCAP, lambda _: "", SourceError, "no column"),
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "change", "error", "words"), WRONG, ids=lambda one: one if isinstance(one, str) else ""
+)
+def test_a_wrong_file_is_refused_and_nothing_of_it_is_recorded(
+    exported: dict[Tool, str],
+    untouched: Application,
+    tmp_path: Path,
+    tool: Tool,
+    change: Callable[[str], str],
+    error: type[Exception],
+    words: str,
+) -> None:
+    file = tmp_path / RECORDS[tool]
+    file.write_bytes(change(exported[tool]).encode("utf-8"))
+    with pytest.raises(error, match=words) as refused:
+        untouched.exchange.read("demo", tool, file, {})
+    assert file.name in str(refused.value)
+    assert votes_of(untouched) == set()
+
+
+def test_another_answer_than_the_one_here_is_refused(
+    exported: dict[Tool, str], judged: Application, tmp_path: Path
+) -> None:
+    file, before = tmp_path / "records.csv", votes_of(judged)
+    other = rows_with(lambda rows: rows[0].update(answer="1" if rows[0]["answer"] != "1" else "2"))
+    file.write_bytes(other(exported[Tool.REDCAP]).encode("utf-8"))
+    with pytest.raises(RefusedError, match="has another answer"):
+        judged.exchange.read("demo", Tool.REDCAP, file, {})
+    assert votes_of(judged) == before
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_any_text_survives(tool: Tool) -> None:
+    case = ToolCase(7, "C001", HOSTILE, HOSTILE)  # type: ignore[arg-type]
+    votes = [
+        ToolVote(7, f"Reader {HOSTILE}", Answer.CANNOT_JUDGE, Certainty.UNCERTAIN, HOSTILE, HOSTILE),  # type: ignore[arg-type]
+        ToolVote(7, "B", Answer.RELEVANT),  # type: ignore[arg-type]
+    ]
+    files = to_tool(
+        tool,
+        study="a",
+        simulated=True,
+        answers=dict.fromkeys(Answer, HOSTILE),
+        readers=[vote.reader for vote in votes],
+        cases=[case],
+        votes=votes,
+    )
+    assert from_tool(tool, "\ufeff" * (tool is Tool.REDCAP) + files[RECORDS[tool]], "a") == votes
+
+
+def test_what_was_skipped_in_label_studio_is_no_vote() -> None:
+    task = {"data": {"study": "a", "case_id": 7}, "annotations": [{"was_cancelled": True, "result": [{"x": 1}]}]}
+    assert from_tool(Tool.LABEL_STUDIO, json.dumps([task]), "a") == []
