@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from alertreview.alerts.lines import sentence
 from alertreview.alerts.models import CaseView
 from alertreview.alerts.patient import OpenPatientViews
-from alertreview.alerts.words import sentence
 from alertreview.files import becoming
 from alertreview.review.judging import OutsideVote, record_votes
 from alertreview.review.labelling_tools import Tool, ToolCase, ToolVote, from_tool, to_tool

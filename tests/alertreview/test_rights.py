@@ -45,7 +45,8 @@ EXPECTED = {
 """The matrix once more, written by hand."""
 FOR_OPERATORS = {
     "accounts.find", "accounts.owner_code", "audit_trail.export", "exchange.read", "exchange.write",
-    "exports.labels", "exports.study", "site.person_named", "studies.case_rows", "studies.create_study", "studies.votes",
+    "exports.labels", "exports.study", "site.person_named", "studies.case_rows", "studies.create_study",
+    "studies.votes",
 }  # fmt: skip
 ANY = WorklistFilters()
 NO_UNIT_TO_CHECK = {
