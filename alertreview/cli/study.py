@@ -6,6 +6,7 @@ import click
 
 from alertreview.cli.options import list_format, site_options
 from alertreview.cli.tables import STANDARD_OUTPUT, as_text, write_out
+from core.errors import InvalidInputError, SourceError
 
 
 @click.command()
@@ -216,11 +217,17 @@ def study_list(output_format: str, home: Path | None, database: str | None) -> N
 def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: str | None) -> None:
     """Write the cases of a study, and the votes so far, for a panel that judges in Label Studio or REDCap."""
     from alertreview.application import open_application
+    from alertreview.files import becoming
     from alertreview.review.labelling_tools import Tool
 
     with open_application(home, database) as application:
-        n_cases = application.exchange.write(slug, Tool(tool), out)
-    click.echo(f"{n_cases} cases of study {slug} written to {out}.")
+        if out.exists():
+            raise InvalidInputError(f"{out} is there already. Name a new folder.")
+        files = application.exchange.cases(slug, Tool(tool))
+    with becoming(out, ".cases-") as folder:
+        for name, content in files.items():
+            (folder / name).write_bytes(content.encode("utf-8"))
+    click.echo(f"Written to {out}: {', '.join(files)}.")
 
 
 @study.command(name="votes")
@@ -249,8 +256,13 @@ def study_votes(
         raise click.UsageError(
             '--reader names somebody of the tool and a reader: --reader "ada@clinic.example=Reader A".'
         )
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise SourceError(f"{file}: cannot be read ({why}). Name another file.") from None
     with open_application(home, database) as application:
-        n_votes, n_new = application.exchange.read(slug, Tool(tool), file, {name: whom for name, _, whom in pairs})
+        n_votes, n_new = application.exchange.read(slug, Tool(tool), text, {name: whom for name, _, whom in pairs})
     click.echo(f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded.")
 
 

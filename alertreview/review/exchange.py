@@ -1,17 +1,15 @@
 """Judging in another labelling tool: cases and votes of a study out, votes back in."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from alertreview.alerts.lines import sentence
 from alertreview.alerts.models import CaseView
 from alertreview.alerts.patient import OpenPatientViews
-from alertreview.files import becoming
 from alertreview.review.judging import OutsideVote, record_votes
 from alertreview.review.labelling_tools import Tool, ToolCase, ToolVote, from_tool, to_tool
 from alertreview.rights import Service, operator_only
 from alertreview.settings import Clock
-from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
+from core.errors import NotFoundError, RefusedError
 from core.vocabulary import PersonId
 from db.database import Database
 from db.models import BlindedRow, Study
@@ -32,18 +30,11 @@ class VoteExchange(Service):
         self._open_patient_views = open_patient_views
 
     @operator_only
-    def write(self, slug: str, tool: Tool, folder: Path, *, actor: str = "command line") -> int:
-        """Write the cases of a study with the votes so far for a tool, and return the number of cases.
+    def cases(self, slug: str, tool: Tool, *, actor: str = "command line") -> dict[str, str]:
+        """Return the files of a tool with the cases of a study and the votes so far, content by file name.
 
-        The files hold patient data, as the review page shows it: no score, rank or stratum.
-
-        Raises
-        ------
-        InvalidInputError
-            If the folder is there already.
+        They hold patient data, as the review page shows it: no score, rank or stratum.
         """
-        if folder.exists():
-            raise InvalidInputError(f"{folder} is there already. Name a new folder.")
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)
             answers = uow.studies.rubric(study.id).answers
@@ -63,17 +54,12 @@ class VoteExchange(Service):
             cases=[self._case(at, row) for at, row in enumerate(rows, start=1)],
             votes=votes,
         )
-        with becoming(folder, ".exchange-") as temporary:
-            for name, content in files.items():
-                (temporary / name).write_bytes(content.encode("utf-8"))
-        self._note(
-            slug, actor, "exported", {"what": "cases", "tool": tool.value, "cases": len(rows), "file": folder.name}
-        )
-        return len(rows)
+        self._note(slug, actor, "exported", {"what": "cases", "tool": tool.value, "cases": len(rows)})
+        return files
 
     @operator_only
     def read(
-        self, slug: str, tool: Tool, file: Path, readers: Mapping[str, str], *, actor: str = "command line"
+        self, slug: str, tool: Tool, text: str, readers: Mapping[str, str], *, actor: str = "command line"
     ) -> tuple[int, int]:
         """Record the votes of a file together or not at all, and return how many are in it and how many were new.
 
@@ -82,8 +68,8 @@ class VoteExchange(Service):
         slug : str
             Short name of an open study.
         tool : Tool
-        file : Path
-            Export of the tool.
+        text : str
+            Content of what the tool exported.
         readers : mapping of str to str
             What the tool calls a person to the name of a reader; who is not listed goes by the own name.
         actor : str
@@ -92,21 +78,13 @@ class VoteExchange(Service):
         Raises
         ------
         SourceError
-            If the file cannot be read or is not the tool's.
+            If the file is not the tool's.
         NotFoundError
             If a case or a reader is none of the study.
         RefusedError
             If a reader has another answer to a case than the file, or a rule of judging is broken.
         """
-        try:
-            text = file.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise SourceError(f"{file}: cannot be read ({why}). Name another file.") from None
-        try:
-            votes = from_tool(tool, text, slug)
-        except SourceError as error:
-            raise SourceError(f"{file.name}: {error}") from None
+        votes = from_tool(tool, text, slug)
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)
             cases = _without_repeats(uow, study)
@@ -115,20 +93,18 @@ class VoteExchange(Service):
         new = []
         for vote in votes:
             if vote.case_id not in cases:
-                raise NotFoundError(f"{file.name}: study '{slug}' has no case {vote.case_id}. Nothing was recorded.")
-            person_id = _person(vote.reader, readers, people, file)
+                raise NotFoundError(f"Study '{slug}' has no case {vote.case_id}. Nothing was recorded.")
+            person_id = _person(vote.reader, readers, people)
             before = given.get((vote.case_id, person_id))
             if before is not None and before is not vote.answer:
                 raise RefusedError(
-                    f"{file.name}: case {vote.case_id} has another answer of person {person_id} here. Change it "
-                    "on the Review page, with a reason, or remove it from the file. Nothing was recorded."
+                    f"Case {vote.case_id} has another answer of person {person_id} here. Change it on the Review page, "
+                    "with a reason, or remove it from the file. Nothing was recorded."
                 )
             if before is None:
                 new.append(OutsideVote(person_id, vote.case_id, vote.answer, vote.certainty, vote.comment, vote.reason))
         n_new = record_votes(self._database, self._clock(), slug, new)
-        self._note(
-            slug, actor, "votes read", {"tool": tool.value, "votes": len(votes), "new": n_new, "file": file.name}
-        )
+        self._note(slug, actor, "votes read", {"tool": tool.value, "votes": len(votes), "new": n_new})
         return len(votes), n_new
 
     def _case(self, number: int, row: BlindedRow) -> ToolCase:
@@ -146,11 +122,11 @@ def _without_repeats(uow: UnitOfWork, study: Study) -> set[int]:
     return {case.id for case in uow.cases.in_study(study.id) if not case.repeat_number}
 
 
-def _person(name: str, readers: Mapping[str, str], people: Mapping[str, PersonId], file: Path) -> PersonId:
+def _person(name: str, readers: Mapping[str, str], people: Mapping[str, PersonId]) -> PersonId:
     person_id = people.get(readers.get(name, name))
     if person_id is None:
         raise NotFoundError(
-            f"{file.name}: somebody of the tool is no reader of the study. Say who it is: "
+            "Somebody of the tool is no reader of the study. Say who it is: "
             '--reader "IN THE TOOL=READER". '
             f"The study has {len(people)} readers. Nothing was recorded."
         )

@@ -44,7 +44,7 @@ EXPECTED = {
 }
 """The matrix once more, written by hand."""
 FOR_OPERATORS = {
-    "accounts.find", "accounts.owner_code", "audit_trail.export", "exchange.read", "exchange.write",
+    "accounts.find", "accounts.owner_code", "audit_trail.export", "exchange.cases", "exchange.read",
     "exports.labels", "exports.study", "site.person_named", "studies.case_rows", "studies.create_study",
     "studies.votes",
 }  # fmt: skip

@@ -29,6 +29,7 @@ NOT_RUN = {
     r"^alertreview reproduce\b": "takes hours; tests of reproduce do it with few runs",
     r"^alertreview sensitivity\b": "scores a run again and again; its own tests do it on a smaller one",
     r"--cluster tcp://HOST:PORT": "needs a cluster; tests of the cluster start one",
+    r"/alertreview-demo$": "needs the whole demonstration; tests of the command do it on a small one",
     r"postgresql\+psycopg://": "needs a server; tests of roles start one",
 }
 """Commands that only have to exist, and why."""

@@ -11,8 +11,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from alertreview.application import Application, open_application
+from alertreview.cli.main import main
 from alertreview.review.labelling_tools import Tool, ToolCase, ToolVote, from_tool, to_tool
-from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
+from core.errors import NotFoundError, RefusedError, SourceError
 from core.vocabulary import Answer, Certainty
 
 TOOLS = list(Tool)
@@ -36,9 +37,7 @@ def exported(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     """What each tool gets of the judged study."""
     folder = tmp_path_factory.mktemp("exported")
     application = open_application(Path(shutil.copytree(demo_home, folder / "home")))
-    for tool in TOOLS:
-        application.exchange.write("demo", tool, folder / tool)
-    return {tool: (folder / tool / RECORDS[tool]).read_bytes().decode("utf-8") for tool in TOOLS}
+    return {tool: application.exchange.cases("demo", tool)[RECORDS[tool]] for tool in TOOLS}
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +59,13 @@ def votes_of(application: Application) -> set[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_votes_go_out_and_come_back_equal(
-    judged: Application, unjudged: Application, tmp_path: Path, tool: Tool
-) -> None:
-    n_cases = judged.exchange.write("demo", tool, tmp_path / "out")
-    assert n_cases == judged.studies.view("demo").n_cases
+def test_votes_go_out_and_come_back_equal(judged: Application, unjudged: Application, tool: Tool) -> None:
+    text = judged.exchange.cases("demo", tool)[RECORDS[tool]]
     assert votes_of(unjudged) == set()
-    file = tmp_path / "out" / RECORDS[tool]
-    n_votes, n_new = unjudged.exchange.read("demo", tool, file, {})
+    n_votes, n_new = unjudged.exchange.read("demo", tool, text, {})
     assert votes_of(unjudged) == votes_of(judged)
     assert n_votes == n_new == len(votes_of(judged)) > 50
-    assert unjudged.exchange.read("demo", tool, file, {}) == (n_votes, 0)
+    assert unjudged.exchange.read("demo", tool, text, {}) == (n_votes, 0)
     with unjudged.database.read() as uow:
         assert uow.audit.latest(2)[-1].action == "votes read"
         uow.audit.require_whole()
@@ -78,47 +73,40 @@ def test_votes_go_out_and_come_back_equal(
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_files_say_that_the_data_are_simulated_and_hold_no_score(
-    judged: Application, tmp_path: Path, tool: Tool
+    exported: dict[Tool, str], judged: Application, tool: Tool
 ) -> None:
-    judged.exchange.write("demo", tool, tmp_path / "out")
-    text = (tmp_path / "out" / RECORDS[tool]).read_text(encoding="utf-8")
+    text = exported[tool]
     assert text.count("simulated, no real patient") >= judged.studies.view("demo").n_cases
     for word in ("score", "rank", "stratum", "SIM-"):
         assert word not in text
     scores = {f"{says.score:.3f}" for case in judged.studies.case_rows("demo") for says in case.scores.values()}
     assert not [score for score in scores if score in text and score not in ("0.000", "1.000")][3:]
-    with pytest.raises(InvalidInputError, match="there already"):
-        judged.exchange.write("demo", tool, tmp_path / "out")
 
 
-def test_the_set_up_of_label_studio_offers_the_answers_of_the_study(judged: Application, tmp_path: Path) -> None:
-    judged.exchange.write("demo", Tool.LABEL_STUDIO, tmp_path / "out")
-    root = ET.fromstring((tmp_path / "out" / "label_config.xml").read_text(encoding="utf-8"))
+def test_the_set_up_of_label_studio_offers_the_answers_of_the_study(judged: Application) -> None:
+    root = ET.fromstring(judged.exchange.cases("demo", Tool.LABEL_STUDIO)["label_config.xml"])
     choices = root.find("Choices[@name='answer']")
     assert choices is not None
     assert [choice.get("alias") for choice in choices] == [a.key for a in judged.studies.view("demo").answer_texts]
 
 
-def test_the_dictionary_of_redcap_names_every_column_of_its_records(judged: Application, tmp_path: Path) -> None:
-    judged.exchange.write("demo", Tool.REDCAP, tmp_path / "out")
-    with (tmp_path / "out" / "data_dictionary.csv").open(encoding="utf-8", newline="") as file:
-        named = [row["Variable / Field Name"] for row in csv.DictReader(file)]
-    with (tmp_path / "out" / "records.csv").open(encoding="utf-8", newline="") as file:
-        assert [*named, "judgment_complete"] == csv.DictReader(file).fieldnames
+def test_the_dictionary_of_redcap_names_every_column_of_its_records(judged: Application) -> None:
+    files = judged.exchange.cases("demo", Tool.REDCAP)
+    named = [row["Variable / Field Name"] for row in csv.DictReader(io.StringIO(files["data_dictionary.csv"]))]
+    assert [*named, "judgment_complete"] == csv.DictReader(io.StringIO(files["records.csv"])).fieldnames
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_reader_may_have_another_name_in_the_tool(
-    exported: dict[Tool, str], judged: Application, unjudged: Application, tmp_path: Path, tool: Tool
+    exported: dict[Tool, str], judged: Application, unjudged: Application, tool: Tool
 ) -> None:
-    file = tmp_path / RECORDS[tool]
     name = min(who for _, who, *_ in votes_of(judged))  # type: ignore[type-var]
-    file.write_bytes(exported[tool].replace(str(name), "17").encode("utf-8"))
+    text = exported[tool].replace(str(name), "17")
     with pytest.raises(NotFoundError, match="--reader") as error:
-        unjudged.exchange.read("demo", tool, file, {})
+        unjudged.exchange.read("demo", tool, text, {})
     assert str(name) not in str(error.value)
     assert votes_of(unjudged) == set()
-    unjudged.exchange.read("demo", tool, file, {"17": str(name)})
+    unjudged.exchange.read("demo", tool, text, {"17": str(name)})
     assert votes_of(unjudged) == votes_of(judged)
 
 
@@ -186,28 +174,21 @@ WRONG = [
 def test_a_wrong_file_is_refused_and_nothing_of_it_is_recorded(
     exported: dict[Tool, str],
     untouched: Application,
-    tmp_path: Path,
     tool: Tool,
     change: Callable[[str], str],
     error: type[Exception],
     words: str,
 ) -> None:
-    file = tmp_path / RECORDS[tool]
-    file.write_bytes(change(exported[tool]).encode("utf-8"))
-    with pytest.raises(error, match=words) as refused:
-        untouched.exchange.read("demo", tool, file, {})
-    assert file.name in str(refused.value)
+    with pytest.raises(error, match=words):
+        untouched.exchange.read("demo", tool, change(exported[tool]), {})
     assert votes_of(untouched) == set()
 
 
-def test_another_answer_than_the_one_here_is_refused(
-    exported: dict[Tool, str], judged: Application, tmp_path: Path
-) -> None:
-    file, before = tmp_path / "records.csv", votes_of(judged)
+def test_another_answer_than_the_one_here_is_refused(exported: dict[Tool, str], judged: Application) -> None:
+    before = votes_of(judged)
     other = rows_with(lambda rows: rows[0].update(answer="1" if rows[0]["answer"] != "1" else "2"))
-    file.write_bytes(other(exported[Tool.REDCAP]).encode("utf-8"))
     with pytest.raises(RefusedError, match="has another answer"):
-        judged.exchange.read("demo", Tool.REDCAP, file, {})
+        judged.exchange.read("demo", Tool.REDCAP, other(exported[Tool.REDCAP]), {})
     assert votes_of(judged) == before
 
 
@@ -233,3 +214,19 @@ def test_any_text_survives(tool: Tool) -> None:
 def test_what_was_skipped_in_label_studio_is_no_vote() -> None:
     task = {"data": {"study": "a", "case_id": 7}, "annotations": [{"was_cancelled": True, "result": [{"x": 1}]}]}
     assert from_tool(Tool.LABEL_STUDIO, json.dumps([task]), "a") == []
+
+
+def test_the_commands_write_a_folder_once_and_read_it_again(
+    own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--study", "demo", "--tool", "redcap", "--home", str(own_home)]
+    assert main(["study", "cases", *given, "--out", str(tmp_path / "out")]) == 0
+    assert main(["study", "cases", *given, "--out", str(tmp_path / "out")]) == 2
+    assert "there already" in capsys.readouterr().err
+    assert main(["study", "votes", str(tmp_path / "out" / "records.csv"), *given]) == 0
+    assert "0 of them were new" in capsys.readouterr().out
+    assert main(["study", "votes", str(tmp_path / "nothing.csv"), *given]) == 2
+    (tmp_path / "latin.csv").write_bytes(b"\xff\xfe\x00")
+    assert main(["study", "votes", str(tmp_path / "latin.csv"), *given]) == 2
+    assert "it is not UTF-8" in capsys.readouterr().err
+    assert main(["study", "votes", str(tmp_path / "out" / "records.csv"), *given, "--reader", "ada"]) == 2
