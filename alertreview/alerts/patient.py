@@ -220,7 +220,8 @@ class SnapshotViews:
             )  # fmt: skip
         values += self._worded(seen, {value.name for value in values})
         own = timeline.decision_name
-        if Kind(self._task(task_key)["kind"]) is Kind.LAB_ORDER and own not in {value.name for value in values}:
+        has_values = "value" in Kind(self._task(task_key)["kind"]).record.features
+        if has_values and own not in {value.name for value in values}:
             values.append(LastValue(own, None, "", "", None))
         values.sort(key=lambda value: (value.name != own, value.flag == "", value.hours_old or 0.0, value.name))
         return tuple(values)
