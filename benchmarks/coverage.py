@@ -19,7 +19,14 @@ import numpy as np
 from alertreview.studies.models import PRESETS
 from core.simulation.study import SimulatedCandidates, simulate_candidates
 from core.statistics.auc import auc, delong_interval
-from core.statistics.bayesian_bootstrap import CandidateDraws, Statistic, auc_of, share_positive
+from core.statistics.bayesian_bootstrap import (
+    PSEUDO_CASES,
+    PSEUDO_CASES_OF_SHARES,
+    CandidateDraws,
+    Statistic,
+    auc_of,
+    share_positive,
+)
 from core.statistics.estimate import Estimate
 from core.statistics.weighted_auc import patient_jackknife, weighted_auc
 from core.studies.selection import SelectionDesign, choose_cases
@@ -135,7 +142,8 @@ def _held(
     inside: np.ndarray | None = None,
     order_by: Sequence[np.ndarray] = (),
 ) -> tuple[float, float]:
-    low, high = draws.interval(statistic, LEVEL, inside, order_by=order_by)
+    numbers = PSEUDO_CASES_OF_SHARES if statistic is share_positive else PSEUDO_CASES
+    low, high = draws.interval(statistic, LEVEL, inside, order_by=order_by, pseudo_cases=numbers)
     return min(low, value or 0.0), max(high, value or 0.0)
 
 

@@ -26,6 +26,9 @@ PSEUDO_CASES = (0.25, 0.5)
 With the smaller one the upper limit of a high AUC holds, with the larger one the lower limit where a stratum with many
 candidates has no positive case.
 """
+PSEUDO_CASES_OF_SHARES = (0.1, 0.5)
+"""The same for shares: a quarter of a positive case in each of several strata is too many where hardly any is."""
+_NUMBERS = sorted({*PSEUDO_CASES, *PSEUDO_CASES_OF_SHARES})
 Statistic = Callable[[Floats, Floats], Floats]
 """From weights of the positive and the negative class, both of shape (n_draws, n), to draws of a figure."""
 
@@ -67,8 +70,8 @@ class CandidateDraws:
         shape = (2, n_draws, size.size)
         self._places = rng.random(shape)
         # A sum of gamma weights is a gamma weight: a larger number of pseudo-cases adds to the draws of a smaller one.
-        steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *PSEUDO_CASES))]
-        self._pseudo = tuple(np.cumsum(steps, axis=0))
+        steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *_NUMBERS))]
+        self._pseudo = dict(zip(_NUMBERS, np.cumsum(steps, axis=0), strict=True))
         self._every = _by_stratum(self._by_patient, stratum, size.size)
         self._newest: tuple[bytes, list[tuple[Floats, Floats]]] = (b"", [])
 
@@ -80,6 +83,7 @@ class CandidateDraws:
         *,
         order_by: Sequence[Floats] = (),
         is_share: bool = True,
+        pseudo_cases: Sequence[float] = PSEUDO_CASES,
     ) -> tuple[float, float]:
         """Return the interval of a figure.
 
@@ -94,6 +98,8 @@ class CandidateDraws:
             the rows changes nothing.
         is_share : bool
             Whether the figure lies in [0, 1] and its interval is taken on the logit scale; else it lies in [-1, 1].
+        pseudo_cases : sequence of float
+            `PSEUDO_CASES`, or `PSEUDO_CASES_OF_SHARES`.
 
         Returns
         -------
@@ -103,19 +109,23 @@ class CandidateDraws:
         n_patients = np.unique(self._patient[rows]).size
         by_stratum = np.lexsort((*(score[rows] for score in order_by[::-1]), self._stratum[rows]))
         ends = []
-        for positive, negative in self._weights(rows, by_stratum):
+        for positive, negative in self._weights(rows, by_stratum, pseudo_cases):
             values = statistic(positive, negative)
             ends.append(limits(values[np.isfinite(values)], n_patients, level, is_share=is_share))
         return min(low for low, _ in ends), max(high for _, high in ends)
 
-    def _weights(self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
+    def _weights(
+        self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float] = PSEUDO_CASES
+    ) -> list[tuple[Floats, Floats]]:
         """Return the weights of both classes, of shape (n_draws, n), for each number of pseudo-cases."""
-        key = rows.tobytes() + by_stratum.tobytes()
+        key = rows.tobytes() + by_stratum.tobytes() + bytes(str(tuple(pseudo_cases)), "ascii")
         if key != self._newest[0]:
-            self._newest = key, self._draw(rows, by_stratum)
+            self._newest = key, self._draw(rows, by_stratum, pseudo_cases)
         return self._newest[1]
 
-    def _draw(self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64]) -> list[tuple[Floats, Floats]]:
+    def _draw(
+        self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float]
+    ) -> list[tuple[Floats, Floats]]:
         n_strata, stratum = self._size.size, self._stratum[rows]
         counts = np.bincount(stratum, minlength=n_strata)
         there = np.flatnonzero(counts)
@@ -125,7 +135,7 @@ class CandidateDraws:
         draw = np.arange(len(weight))[:, None]
         # The judged case at which the pseudo-cases of a class and stratum stand, in each draw.
         places = [by_stratum[first + np.floor(u[:, there] * counts[there]).astype(np.int64)] for u in self._places]
-        for pseudo in self._pseudo:
+        for pseudo in (self._pseudo[number] for number in pseudo_cases):
             total = self._every.copy()
             total[:, there] += pseudo.sum(axis=0)[:, there]
             scale = np.divide(self._size, total, out=np.zeros_like(total), where=total > 0.0)

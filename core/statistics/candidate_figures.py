@@ -1,5 +1,6 @@
 """Figures that the labels of a panel would give on all candidates of a run; one set of draws for each labelling."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -7,7 +8,15 @@ from numpy.typing import NDArray
 from scipy import special
 
 from core.statistics.auc import PairedTest
-from core.statistics.bayesian_bootstrap import N_DRAWS, CandidateDraws, Statistic, auc_of, share_positive
+from core.statistics.bayesian_bootstrap import (
+    N_DRAWS,
+    PSEUDO_CASES,
+    PSEUDO_CASES_OF_SHARES,
+    CandidateDraws,
+    Statistic,
+    auc_of,
+    share_positive,
+)
 from core.statistics.estimate import Estimate, Floats, UsableCases, not_computable, t_quantile, usable_cases
 from core.statistics.weighted_auc import weighted_auc
 
@@ -16,6 +25,7 @@ INTERVAL = (
     "interval by a stratified Bayesian bootstrap over patients with 0.25 and 0.5 pseudo-cases of each class in every "
     "stratum"
 )
+INTERVAL_OF_SHARES = INTERVAL.replace("0.25 and 0.5", "0.1 and 0.5")
 ONE_PATIENT = "interval not computable: all cases come from one patient"
 
 
@@ -86,12 +96,12 @@ class CandidateFigures:
     def share(self, inside: Mask | None = None) -> Estimate:
         """Return the share of positive candidates, of all or of a subgroup."""
         rows = np.ones(self._y.size, dtype=bool) if inside is None else inside
-        method = f"weighted share of positive cases; {INTERVAL} (logit, t)"
+        method = f"weighted share of positive cases; {INTERVAL_OF_SHARES} (logit, t)"
         cases = self._usable(rows)
         if cases.n == 0:
             return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
         value = float(cases.weight @ cases.y / cases.weight.sum())
-        return self._with_interval(value, share_positive, rows, cases, method)
+        return self._with_interval(value, share_positive, rows, cases, method, pseudo_cases=PSEUDO_CASES_OF_SHARES)
 
     def operating_point(self, score: Floats, threshold: float) -> dict[str, Estimate]:
         """Return sensitivity, specificity and both predictive values of showing all candidates from a score on."""
@@ -195,12 +205,15 @@ class CandidateFigures:
         order_by: tuple[Floats, ...] = (),
         *,
         is_share: bool = True,
+        pseudo_cases: Sequence[float] = PSEUDO_CASES,
     ) -> Estimate:
         if cases.patient.max() < 1:
             return Estimate(value, None, None, self._level, cases.n, cases.left_out, ONE_PATIENT, method)
         rows = inside[self._labelled]
         ordered = [score[self._labelled] for score in order_by]
-        low, high = self._draws.interval(statistic, self._level, rows, order_by=ordered, is_share=is_share)
+        low, high = self._draws.interval(
+            statistic, self._level, rows, order_by=ordered, is_share=is_share, pseudo_cases=pseudo_cases
+        )
         return Estimate(value, min(low, value), max(high, value), self._level, cases.n, cases.left_out, "", method)
 
 

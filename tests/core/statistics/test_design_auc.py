@@ -7,6 +7,7 @@ from scipy import special
 from core.errors import InvalidInputError
 from core.statistics import design_weighted_auc, design_weighted_difference
 from core.statistics.bayesian_bootstrap import CandidateDraws, auc_of
+from core.statistics.candidate_figures import CandidateFigures
 from core.studies.selection import SelectionDesign, choose_cases
 
 
@@ -217,3 +218,15 @@ def test_it_covers_the_auc_of_all_candidates_where_the_jackknife_did_not():
             held.append(found.low <= truth <= found.high)
     assert len(held) > 40
     assert np.mean(held) >= 0.9
+
+
+def test_a_small_share_is_covered_in_many_strata():
+    """30 cases of six strata at 1 % relevance, where a quarter of a positive case in each stratum is too many."""
+    rng = np.random.default_rng(3)
+    stratum, size = np.repeat(np.arange(6), 5), np.full(6, 1_000.0)
+    held = []
+    for _ in range(60):
+        y = (rng.random(30) < 0.01).astype(float)
+        found = CandidateFigures(y, np.full(30, 200.0), np.arange(30), stratum, size, 0.95).share()
+        held.append(found.low <= 0.01 <= found.high)
+    assert np.mean(held) >= 0.93
