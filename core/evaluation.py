@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from core.errors import InvalidInputError
 from core.validation import FloatArray, IntArray
@@ -50,7 +49,7 @@ def ordering_agreement(true_score: ArrayLike, score: ArrayLike) -> float:
     order = np.lexsort((scores, truth))
     truth, scores = truth[order], scores[order]
     # Within equal truth the scores ascend, so no inversion is counted there.
-    n_discordant = _count_inversions(stats.rankdata(scores, method="dense").astype(np.int64))
+    n_discordant = _count_inversions(np.unique(scores, return_inverse=True)[1].astype(np.int64))
     n_tied_both = _n_tied_pairs(np.unique(np.column_stack((truth, scores)), axis=0, return_counts=True)[1])
     n_tied_score = _n_tied_pairs(np.unique(scores, return_counts=True)[1]) - n_tied_both
     n_pairs = len(truth) * (len(truth) - 1) // 2 - _n_tied_pairs(np.unique(truth, return_counts=True)[1])

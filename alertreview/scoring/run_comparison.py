@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from alertreview.rights import Action, Service, requires
 from core.errors import InvalidInputError, RefusedError
@@ -134,4 +133,6 @@ def _moved(decision: Decision, before: RankedAlert | None, after: RankedAlert | 
 def _spearman(before: list[int], after: list[int]) -> float | None:
     if len(before) < 3:
         return None
+    from scipy.stats import rankdata
+
     return float(np.corrcoef(rankdata(before), rankdata(after))[0, 1])

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from core.errors import InvalidInputError
 from core.validation import FloatArray, IntArray
@@ -101,6 +100,8 @@ def centroid_nodes(X: FloatArray, y: FloatArray, n_nodes: int, random_state: int
     The paper, section "Backbone Graph".
     """
     n_distinct = len(np.unique(X, axis=0))
+    from sklearn.cluster import KMeans  # takes long to import, and only scoring needs it
+
     model = KMeans(n_clusters=min(n_nodes, n_distinct), n_init=1, random_state=random_state).fit(X)
     used, members = np.unique(model.labels_, return_inverse=True)
     counts = np.bincount(members).astype(np.float64)

@@ -6,26 +6,28 @@ the part is scored by the whole draw. Scores are in the method's own unit, highe
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.baselines import Detector, WeightedNeighbours
 from core.graph.backbone import sample_balanced_nodes
 from core.scoring.evidence import sampled_nodes
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import TaskData
 from core.validation import FloatArray, IntArray, n_of_rarer
 
+if TYPE_CHECKING:
+    from core.baselines import Detector
+
 N_PARTS = 3
 """Parts of the past patients; each part's instances are scored by what was fitted without them."""
-Make: TypeAlias = Callable[[IntArray], Detector]
+Make: TypeAlias = Callable[[IntArray], "Detector"]
 """Makes an unfitted method for the rows that it will be fitted on."""
 
 
 def cross_fitted_scores(
-    name: str, make: Callable[[ScoringParameters, int], Detector], data: TaskData
+    name: str, make: "Callable[[ScoringParameters, int], Detector]", data: TaskData
 ) -> dict[str, NDArray[Any]]:
     """Return the scores of a method that is fitted on one draw from the past.
 
@@ -47,6 +49,8 @@ def cross_fitted_scores(
 
 def weighted_neighbour_scores(name: str, data: TaskData) -> dict[str, NDArray[Any]]:
     """Return the votes of the nodes of the SoftHAD graphs, multiplicities included, averaged over the graphs."""
+    from core.baselines import WeightedNeighbours
+
     parameters = data.parameters
     _, parts = _draw_and_parts(data)
     total = np.zeros(len(data.y))
@@ -55,7 +59,7 @@ def weighted_neighbour_scores(name: str, data: TaskData) -> dict[str, NDArray[An
         weight_of = np.zeros(len(parts))
         weight_of[nodes.rows] = nodes.multiplicities
 
-        def vote(rows: IntArray, weight_of: FloatArray = weight_of) -> Detector:
+        def vote(rows: IntArray, weight_of: FloatArray = weight_of) -> "Detector":
             return WeightedNeighbours(parameters.n_neighbors, multiplicities=weight_of[rows])
 
         total += _scores(vote, data, nodes.rows, parts)

@@ -6,19 +6,11 @@ To add a scorer, add an entry to `SCORERS`, with a function of its evidence wher
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.baselines import (
-    Detector,
-    NeighbourDistanceDifference,
-    OneClassSupportVectors,
-    QuadraticDiscriminant,
-    SelfConfidence,
-    SupportVectors,
-)
 from core.scoring.baseline_evidence import cross_fitted_scores, weighted_neighbour_scores
 from core.scoring.calibration import soft_label_evidence
 from core.scoring.evidence import (
@@ -39,6 +31,9 @@ from core.scoring.new_instances import (
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import Evidence, TaskData
 from core.validation import FloatArray
+
+if TYPE_CHECKING:
+    from core.baselines import Detector
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 _QDA_REGULARIZATION: Final = 0.1
@@ -133,7 +128,14 @@ class Scorer:
         return np.abs(soft_label - y), soft_label
 
 
-def _comparison(key: str, label: str, description: str, make: Callable[[ScoringParameters, int], Detector]) -> Scorer:
+def _baselines() -> Any:
+    """Return the module of the comparison methods, imported when one is used: scikit-learn takes a second."""
+    from core import baselines
+
+    return baselines
+
+
+def _comparison(key: str, label: str, description: str, make: Callable[[ScoringParameters, int], "Detector"]) -> Scorer:
     array = f"{key}_score"
     evidence = partial(cross_fitted_scores, array, make)
     return Scorer(key, label, description, evidence, raw=array, is_comparison=True)
@@ -213,31 +215,34 @@ _REGISTERED: Final = (
         is_comparison=True,
     ),
     _comparison(
-        "svm", "SVM", "support vector machine, Gaussian kernel: distance on the wrong side", lambda *_: SupportVectors()
+        "svm",
+        "SVM",
+        "support vector machine, Gaussian kernel: distance on the wrong side",
+        lambda *_: _baselines().SupportVectors(),
     ),
     _comparison(
         "one-class-svm",
         "One-class SVM",
         "one-class support vector machine of the own decision: distance outside",
-        lambda *_: OneClassSupportVectors(),
+        lambda *_: _baselines().OneClassSupportVectors(),
     ),
     _comparison(
         "qda",
         "QDA",
         "quadratic discriminant analysis: probability of the other decision",
-        lambda *_: QuadraticDiscriminant(regularization=_QDA_REGULARIZATION),
+        lambda *_: _baselines().QuadraticDiscriminant(regularization=_QDA_REGULARIZATION),
     ),
     _comparison(
         "neighbour-difference",
         "k-NN distance difference",
         "distance to the nearest of the own decision less that to the other's",
-        lambda *_: NeighbourDistanceDifference(n_neighbors=_NEIGHBOURS_OF_A_CLASS),
+        lambda *_: _baselines().NeighbourDistanceDifference(n_neighbors=_NEIGHBOURS_OF_A_CLASS),
     ),
     _comparison(
         "self-confidence",
         "Self-confidence",
         "probability of the other decision, cross-validated and cleaned",
-        lambda parameters, n: SelfConfidence(C=parameters.logistic_strength / n),
+        lambda parameters, n: _baselines().SelfConfidence(C=parameters.logistic_strength / n),
     ),
 )
 SCORERS: Final = {scorer.key: scorer for scorer in _REGISTERED}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from core.errors import InvalidInputError
 from core.kinds import Kind
@@ -183,7 +183,7 @@ def simulate_candidates(
         noise: NDArray[np.float64] = between + rng.normal(size=n) * np.sqrt(1.0 - clustering)
         return noise
 
-    limit = float(stats.norm.isf(relevant_share))
+    limit = -float(special.ndtri(relevant_share))
     relevant = shared_noise() > limit
     raw = separation * relevant + shared_noise()
     other = 0.5 * separation * relevant + 0.6 * (raw - separation * relevant) + 0.8 * rng.normal(size=n)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from core.errors import InvalidInputError
 from core.statistics.estimate import Estimate, check_level, normal_quantile, not_computable, t_quantile, wilson_interval
@@ -302,6 +301,8 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> 
         return not_computable(why, n=int(both.sum()), left_out=left_out, level=level, method=method)
     table = np.zeros((categories.size, categories.size))
     np.add.at(table, (np.searchsorted(categories, a[both]), np.searchsorted(categories, b[both])), 1.0)
+    from statsmodels.stats.inter_rater import cohens_kappa  # takes a second to import
+
     # A table without spread makes statsmodels divide by zero; its standard error is then NaN, which is said below.
     with np.errstate(all="ignore"):
         found = cohens_kappa(table)

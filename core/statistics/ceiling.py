@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from core.errors import InvalidInputError
 from core.statistics.bayesian_bootstrap import N_DRAWS, PSEUDO_CASES, limits
@@ -119,8 +119,8 @@ def _majority_ceiling(found: FloatArray, false: FloatArray, truth: FloatArray, n
     most = math.floor(n_readers / 2)
 
     def majority(positive: FloatArray) -> FloatArray:
-        yes = np.asarray(stats.binom.sf(most, n_readers, positive))
-        no = np.asarray(stats.binom.sf(most, n_readers, 1.0 - positive))
+        yes = np.asarray(special.bdtrc(most, n_readers, positive))
+        no = np.asarray(special.bdtrc(most, n_readers, 1.0 - positive))
         share: FloatArray = yes / (yes + no)
         return share
 

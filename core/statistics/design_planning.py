@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from core.errors import InvalidInputError
 from core.statistics.candidate_figures import CandidateFigures
@@ -57,7 +57,7 @@ class ExpectedReaders:
     def label_share(self, relevant_share: Floats) -> Floats:
         """Return the share of cases that the majority calls relevant."""
         most = self.n_readers // 2
-        found, false = (stats.binom.sf(most, self.n_readers, p) for p in (self.sensitivity, 1.0 - self.specificity))
+        found, false = (special.bdtrc(most, self.n_readers, p) for p in (self.sensitivity, 1.0 - self.specificity))
         share: Floats = relevant_share * found + (1.0 - relevant_share) * false
         return share
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from core.errors import InvalidInputError
 from core.statistics.estimate import normal_quantile
@@ -157,7 +157,7 @@ def required_cases_to_compare(
     )
     if auc_a == auc_b:
         raise InvalidInputError(f"Both AUCs are {auc_a}: no number of cases shows a difference that is not there.")
-    both = normal_quantile(level) + float(stats.norm.ppf(power))
+    both = normal_quantile(level) + float(special.ndtri(power))
 
     def shown(n: int) -> bool:
         positive = n * positive_share
