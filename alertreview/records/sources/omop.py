@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import Format, Source, row_identity
+from alertreview.records.sources.omop_duckdb import DuckTables, is_duckdb
 from alertreview.records.sources.omop_tables import CsvTables, SqlTables, Tables, database_url, required, table_of
 from alertreview.records.sources.text_tables import text_files
 from core.events.mapping import SiteMapping
@@ -59,7 +60,7 @@ def open_tables(source: Path | str, schema: str | None) -> Tables:
     Parameters
     ----------
     source : Path or str
-        Folder or zip archive of CSV files, SQLite file, or a SQLAlchemy URL.
+        Folder or zip archive of CSV files, SQLite or DuckDB file, or a SQLAlchemy URL.
     schema : str or None
         Of the database.
 
@@ -67,6 +68,8 @@ def open_tables(source: Path | str, schema: str | None) -> Tables:
     -------
     Tables
     """
+    if isinstance(source, Path) and is_duckdb(source):
+        return DuckTables(source, schema)
     url = source if isinstance(source, str) and "://" in source else database_url(Path(source))
     return SqlTables(url, schema) if url else CsvTables(Path(source))
 
@@ -405,7 +408,12 @@ def _mapped_from(tables: Tables, names: dict[int, str]) -> dict[int, str]:
 
 
 def _fits(source: Path | str) -> bool:
-    return isinstance(source, str) or bool(database_url(source)) or "person" in map(table_of, text_files(source))
+    return (
+        isinstance(source, str)
+        or is_duckdb(source)
+        or bool(database_url(source))
+        or "person" in map(table_of, text_files(source))
+    )
 
 
 FORMAT = Format(name="omop", fits=_fits, read=read, code_counts=code_counts)

@@ -17,7 +17,6 @@ from core.errors import SourceError
 from core.events.plausibility import Finding
 
 ROWS_PER_FETCH = 50_000
-_DUCKDB = b"DUCK"
 _SQLITE = b"SQLite format 3\0"
 KNOWN_TABLES = frozenset(
     """
@@ -104,21 +103,11 @@ def database_url(source: Path) -> str:
     -------
     str
         Opens it read only.
-
-    Raises
-    ------
-    SourceError
-        When the file is a database that is not read.
     """
     if not source.is_file():
         return ""
     with source.open("rb") as file:
         head = file.read(16)
-    if head[8:12] == _DUCKDB:
-        raise SourceError(
-            f"{source.name}: is a DuckDB database, which is not read. Write its tables as files with "
-            "EXPORT DATABASE 'folder' (FORMAT csv), and import that folder."
-        )
     if head == _SQLITE:
         return f"sqlite:///file:{quote(str(source.resolve()))}?mode=ro&uri=true"
     return ""

@@ -1,6 +1,8 @@
 """OMOP in a plain database file, with its dates as texts or as numbers of any unit."""
 
+import importlib
 import sqlite3
+import sys
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from alertreview.records.sources.formats import detect_format
 from core.errors import SourceError
 from tests.alertreview.records.sources.test_omop import as_folder, tables
 
+duckdb = importlib.import_module("duckdb")
 DIVISORS = {"seconds": 10**6, "milliseconds": 10**3, "microseconds": 1}
 
 
@@ -102,8 +105,38 @@ def test_a_number_beyond_the_calendar_is_refused():
         times_of(pa.array([1_772_259_300.0, 9e99]), unit_of(0, 1_772_259_300), "t", "c", 1)
 
 
-def test_a_duckdb_file_is_answered_with_what_to_do(tmp_path, capsys):
+def write_duckdb(path, cdm, schema="main"):
+    with duckdb.connect(str(path)) as connection:
+        place = f"{path.stem}.{schema}"
+        connection.sql(f"CREATE SCHEMA IF NOT EXISTS {place}")
+        for name, table in cdm.items():
+            typed = table.copy()
+            for column in typed:
+                if is_time(column):
+                    typed[column] = pd.to_datetime(typed[column], format="ISO8601").astype("datetime64[us]")
+                elif column.endswith("_id") and column != "relationship_id":
+                    typed[column] = typed[column].astype("Int64")
+            rows = pa.Table.from_pandas(typed, preserve_index=False)
+            connection.register("rows", rows)
+            connection.sql(f"CREATE TABLE {place}.{name.upper()} AS SELECT * FROM rows")
+            connection.unregister("rows")
+    return path
+
+
+@pytest.mark.parametrize("schema", [None, "cdm"])
+def test_a_duckdb_file_gives_the_cohort_of_the_csv_files(tmp_path, schema):
+    file = write_duckdb(tmp_path / "cdm.duckdb", tables(), schema or "main")
+    before = file.read_bytes()
+    cohort, report = build_cohort(file, format=detect_format(file), min_positive=1, schema=schema)
+    assert cohort.content_hash == built(as_folder(tmp_path / "cdm", tables()))[0].content_hash
+    assert (file.read_bytes(), report.source) == (before, "cdm.duckdb")
+
+
+def test_a_damaged_duckdb_file_and_a_missing_package_are_refused_in_words(tmp_path, capsys, monkeypatch):
     file = tmp_path / "cdm.duckdb"
     file.write_bytes(b"\x01\x02\x03\x04\x05\x06\x07\x08DUCK" + bytes(100))
     assert main(["import", str(file), "--home", str(tmp_path / "home")]) != 0
-    assert "cdm.duckdb: is a DuckDB database, which is not read. Write its tables" in capsys.readouterr().err
+    assert "cdm.duckdb: the database cannot be read" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main(["import", str(file), "--home", str(tmp_path / "home")]) != 0
+    assert "Install 'alertreview[duckdb]'" in capsys.readouterr().err
