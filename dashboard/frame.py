@@ -15,7 +15,8 @@ HERE = Path(__file__).resolve().parent
 # Padding has no theme key, and pages must line up with the logo. The answer bar of the review page would leave an empty
 # strip, and two answers truncated after a few words look the same. On the light accent of the dark mode, white button
 # text is unreadable. Tables are exported on the Export page only: a download from a table's toolbar would be missing
-# from the audit trail and would not say that its patients are simulated.
+# from the audit trail and would not say that its patients are simulated. A window too low for case and answer bar, as
+# at 200 % zoom, scrolls both. Print shows the whole page without buttons.
 CSS = """<style>
 .stMainBlockContainer{padding-inline:1.25rem}
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
@@ -25,6 +26,11 @@ line-height:1.2}
 .ar-who{display:flex;gap:.6rem;font-size:.8rem;line-height:1.3}.ar-who a{color:inherit;white-space:nowrap}
 .ar-who span{max-width:15rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 @media(max-width:1000px){.ar-who span{display:none}}
+@media(max-height:560px){[data-testid=stBottom]{position:static}}
+@media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
+.stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;
+height:auto!important}.stMainBlockContainer{zoom:.58}
+[data-testid=stPlotlyChart],[data-testid=stDataFrame],table{break-inside:avoid}}
 [data-testid=stElementToolbarButton]:has([aria-label^="Download as"]){display:none}
 %s</style>"""
 DARK_CSS = "[data-testid=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}\n"

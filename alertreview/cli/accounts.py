@@ -141,7 +141,7 @@ def list_(home: Path | None, database: str | None) -> None:
         click.echo("Nobody yet. Create the first administrator: alertreview account create NAME --role administrator")
     for person in people:
         units = ALL_UNITS if person.units is None else ", ".join(person.units) or "none"
-        state = "deactivated" if not person.active else "awaits its code" if person.awaits_code else "active"
+        state = "deactivated" if not person.active else "waiting for the first code" if person.awaits_code else "active"
         login = person.login or "no account"
         click.echo(
             f"{person.person_id:>4}  {login:20}  {role_words(person.roles):14}  {state:15}  {units:20}  {person.name}"

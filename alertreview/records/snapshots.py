@@ -226,12 +226,9 @@ class Snapshot:
     @cached_property
     def fact_kinds(self) -> frozenset[str]:
         """Kinds of facts that any patient has; empty when the source has none."""
-        path = self.folder / "facts.parquet"
-        return (
-            frozenset(pq.read_table(path, columns=["kind"])["kind"].unique().to_pylist())
-            if path.exists()
-            else frozenset()
-        )
+        if not self.manifest.get("n_facts"):
+            return frozenset()
+        return frozenset(pq.read_table(self._existing("facts.parquet"), columns=["kind"])["kind"].unique().to_pylist())
 
     def _facts(self, filters: list[tuple[str, str, str]] | None) -> pd.DataFrame:
         if not self.manifest.get("n_facts"):

@@ -233,7 +233,7 @@ def _draw_order(key: str, _: FilterChoices, changed: Changed) -> None:
 
 def _draw_cut(key: str, _: FilterChoices, changed: Changed) -> None:
     st.toggle(
-        "Also omissions in windows cut short",
+        "Include windows cut short",
         key=key,
         on_change=changed,
         help="Decision windows that ended early because of discharge, death or the end of the data.",

@@ -207,8 +207,9 @@ class Gate:
         elif not self._downloads.may_have(actor, visit.path):
             await self._refuse(scope, receive, send, PlainTextResponse(NOT_OFFERED, 403))
         else:
-            watch = "" if actor.is_demo else f"{visit.base}/login/watch.js"
-            await self.app(_uncompressed(scope, visit), receive, protecting(scope, send, watch=watch))
+            files = ("page.js",) if actor.is_demo else ("page.js", "watch.js")
+            scripts = tuple(f"{visit.base}/login/{name}" for name in files)
+            await self.app(_uncompressed(scope, visit), receive, protecting(scope, send, scripts=scripts))
 
     async def _to_sign_in(self, scope: Scope, visit: Visit) -> Response:
         if scope["type"] == "websocket" or not visit.is_page:

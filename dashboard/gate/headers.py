@@ -44,15 +44,15 @@ def content_security_policy(script_hashes: Iterable[str] = ()) -> str:
     )
 
 
-def protecting(scope: MutableMapping[str, Any], send: Send, *, watch: str = "") -> Send:
+def protecting(scope: MutableMapping[str, Any], send: Send, *, scripts: tuple[str, ...] = ()) -> Send:
     """Return `send`, wrapped to add the headers to every answer, and to a page its own policy.
 
     Parameters
     ----------
     scope : mapping
     send : callable
-    watch : str
-        Address of a script to add to the page; empty for none.
+    scripts : tuple of str
+        Addresses of scripts to add to a page.
     """
     if scope["type"] != "http":
         return send
@@ -69,7 +69,7 @@ def protecting(scope: MutableMapping[str, Any], send: Send, *, watch: str = "") 
         elif started:
             parts.append(message.get("body", b""))
             if not message.get("more_body", False):
-                page, policy = _prepared(b"".join(parts), watch)
+                page, policy = _prepared(b"".join(parts), scripts)
                 start = _with_headers(started[0], policy, is_static=False, length=len(page))
                 await send(start)
                 await send({"type": "http.response.body", "body": page})
@@ -85,13 +85,13 @@ def _is_html(message: Message) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _prepared(page: bytes, watch: str) -> tuple[bytes, str]:
-    """Return a page with the watching script, and the policy for its inline scripts."""
+def _prepared(page: bytes, scripts: tuple[str, ...]) -> tuple[bytes, str]:
+    """Return a page with further scripts, and the policy for its inline scripts."""
     text = page.decode("utf-8", "replace")
     hashes = [] if len(page) > LARGEST_PAGE else [_hash(script) for script in INLINE_SCRIPT.findall(text)]
-    if watch:
-        tag = f'<script src="{html.escape(watch)}" defer></script></head>'
-        page = text.replace("</head>", tag, 1).encode()
+    if scripts:
+        tags = "".join(f'<script src="{html.escape(script)}" defer></script>' for script in scripts)
+        page = text.replace("</head>", f"{tags}</head>", 1).encode()
     return page, content_security_policy(hashes)
 
 

@@ -28,6 +28,7 @@ THEME_FILES = {
     "logo.svg": "image/svg+xml",
     "favicon.svg": "image/svg+xml",
     "login.css": "text/css",
+    "page.js": "text/javascript",
     "watch.js": "text/javascript",
 }
 

@@ -80,7 +80,7 @@ def _state(person: AccountView) -> str:
         return "deactivated"
     if person.locked_until is not None:
         return f"locked until {person.locked_until:%H:%M} UTC"
-    return "awaits its code" if person.awaits_code else "active"
+    return "waiting for the first code" if person.awaits_code else "active"
 
 
 def _change(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:

@@ -48,6 +48,12 @@ def page() -> None:
     row = detail.row
     with st.container(gap="xsmall"):
         _bar(detail, detail.run.simulated)
+        if st.query_params.get("run") not in {None, str(detail.run.run_id)}:
+            asked = texts.plain(st.query_params["run"], 20)
+            st.info(
+                f"This alert is of run {detail.run.run_id}, not of run {asked} that the address names.",
+                icon=":material/info:",
+            )
         _title(detail)
         _triage(detail, me)
         asks = is_asking({row.alert_id: row.triage.version}, name=BAR)

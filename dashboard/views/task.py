@@ -108,8 +108,8 @@ def _header(
         # Both choices stand up here: above one of the figures, it would push that one below the other.
         _chooser("Task", "task", task.task_key, choices)
         if other:
-            _chooser("Beside it", "other", other, {key: one for key, one in choices.items() if key != task.task_key})
-        if st.button("Its alerts", key="task_worklist", icon=":material/format_list_numbered:"):
+            _chooser("Compare with", "other", other, {key: one for key, one in choices.items() if key != task.task_key})
+        if st.button("Alerts of this task", key="task_worklist", icon=":material/format_list_numbered:"):
             listed = replace(
                 PAGE_DEFAULTS,
                 run_id=run.run_id,
@@ -223,7 +223,7 @@ def _other(other: str, filters: WorklistFilters) -> None:
     if other:
         _histograms(application().tasks.view(replace(filters, task_key=other)), "other")
         return
-    with cards.card("Beside it", height="stretch"):
+    with cards.card("Compare with", height="stretch"):
         st.markdown(cards.muted("This is the only task of the run; with another one they would stand side by side."))
 
 

@@ -65,12 +65,20 @@ def _add_readers(study: StudyView, reader_ids: tuple[PersonId, ...]) -> None:
 
 
 def _with_reason(study: StudyView, label: str, key: str, effect: str) -> None:
+    n_open = study.n_cases - study.n_complete if study.status is StudyStatus.OPEN else 0
+    lost = (
+        f"{n_open:,} of {texts.plural(study.n_cases, 'case')} have not all their answers; the report leaves them out."
+    )
     with st.form(f"{key}_{study.slug}", border=False):
+        if n_open:
+            st.markdown(f":orange[:material/warning: {lost}]")
         reason = st.text_input("Reason", key=f"{key}_reason_{study.slug}", max_chars=300, placeholder=effect)
         if st.form_submit_button(label, icon=":material/lock:"):
             service = application().studies
             with shown_errors():
                 if study.status is StudyStatus.OPEN:
+                    if n_open and not reason.strip():
+                        raise RefusedError(f"{lost} Say why you lock the study now.")
                     service.lock_study(study.slug, reason=reason)
                 else:
                     service.reopen_study(study.slug, reason=reason)

@@ -139,7 +139,7 @@ def test_the_second_of_two_windows_hears_of_the_first_and_nothing_is_lost(site: 
     )
     (conflict,) = [result for result in results if isinstance(result, ConflictError)]
     (saved,) = [result for result in results if isinstance(result, SavedJudgment)]
-    assert f"the stored answer is {int(saved.answer)}" in str(conflict)
+    assert f"the stored answer is '{saved.answer.text}'" in str(conflict)
     assert "Nothing was overwritten" in str(conflict)
     assert rows(site, "judgment") == 1
 

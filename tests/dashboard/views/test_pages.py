@@ -242,3 +242,12 @@ def test_no_text_stands_bare_in_the_file_of_a_page_where_streamlit_would_show_it
     body = ast.parse((VIEWS / name).read_text(encoding="utf-8")).body
     bare = [node.lineno for node in body[1:] if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
     assert bare == []
+
+
+def test_an_alert_of_another_run_than_the_address_names_says_so(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    run = double.worklist.run()
+    assert run is not None
+    assert "not of run" not in words(open_page("alert", double, alert="1000", run=str(run.run_id)))
+    other = next(one.run_id for one in double.worklist.runs() if one.run_id != run.run_id)
+    assert f"not of run {other}" in words(open_page("alert", double, alert="1000", run=str(other)))

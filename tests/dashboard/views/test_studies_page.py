@@ -39,6 +39,18 @@ def test_a_study_is_locked_with_its_reason_and_reopened_with_one(open_page: Open
         assert double.studies.done[-1] == (act, (slug, "all is read"))
 
 
+def test_locking_says_what_is_lost_and_asks_why(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("studies", double, study="demo")
+    study = double.studies.view("demo")
+    n_open = study.n_cases - study.n_complete
+    assert n_open
+    assert f"{n_open} of {study.n_cases} cases have not all their answers" in words(page)
+    next(one for one in page.button if one.label == "Lock the study").click().run()
+    assert "Say why you lock the study now" in words(page)
+    assert double.studies.done == []
+
+
 def test_runs_are_laid_side_by_side(open_page: OpenPage) -> None:
     page = open_page("runs", FakeApplication())
     assert nothing_failed(page)
