@@ -18,11 +18,10 @@ from alertreview.records.snapshots import read_snapshot
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram
 from alertreview.settings import Clock, Settings
-from alertreview.studies.results import case_rows, majority_labels
+from alertreview.studies.results import auc_on_candidates, case_rows, majority_labels
 from core.errors import NotFoundError, SourceError
 from core.kinds import Kind
 from core.statistics.estimate import Estimate, not_computable
-from core.statistics.weighted_auc import patient_jackknife
 from core.vocabulary import Decision, RunId, TriageState
 from db.database import Database
 from db.models import AlertFilters, ScoringRun, Task
@@ -89,7 +88,7 @@ class JudgedTask:
     """How well the scaled scores of one task order what readers judged relevant."""
 
     auc: Estimate
-    """Cases count by the inverse of their inclusion probability; interval by leaving out one patient at a time."""
+    """On all candidates, with the interval of reports."""
     study: str = ""
     """Title of the judged study; empty when there is none."""
 
@@ -223,12 +222,8 @@ class TaskPages(Service):
         if not cases:
             return JudgedTask(not_computable("the study has no case of this task"), study.title)
         says = [case.scores.get(filters.scorer or run.scorer) for case in cases]
-        auc = patient_jackknife(
-            labels,
-            np.array([said.scaled_score if said else np.nan for said in says]),
-            np.array([case.patient_id for case in cases]),
-            np.array([1.0 / case.inclusion_probability for case in cases]),
-        )
+        scores = np.array([said.scaled_score if said else np.nan for said in says])
+        auc = auc_on_candidates(cases, labels, scores)
         return JudgedTask(auc, study.title)
 
     @requires(Action.SEE_RUNS)

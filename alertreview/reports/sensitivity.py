@@ -20,13 +20,12 @@ from alertreview.scoring.score_site import score_fold
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
 from alertreview.settings import Progress, Settings
 from alertreview.studies.models import CaseForReport
-from alertreview.studies.results import case_rows, majority_labels
+from alertreview.studies.results import auc_on_candidates, case_rows, majority_labels
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scorers import SOFTHAD, SOFTHAD_PAPER
 from core.scoring.sensitivity import N_TOP, Sensitivity, SensitivityPoint, Varied, share_in_common
 from core.statistics.estimate import Estimate, not_computable
-from core.statistics.weighted_auc import patient_jackknife
 from core.studies.report import from_plain, to_plain
 from core.vocabulary import Decision, RunId
 from db.database import Database
@@ -232,12 +231,8 @@ def _auc(varied: RunToVary, scaled: npt.NDArray[np.float32]) -> Estimate:
     if not varied.cases:
         return not_computable("no study of this run is judged yet")
     column = {task.task_key: task.column_index for task in varied.tasks}
-    return patient_jackknife(
-        varied.labels,
-        np.array([float(scaled[case.row_index, column[case.task_key]]) for case in varied.cases]),
-        np.array([case.patient_id for case in varied.cases]),
-        np.array([1.0 / case.inclusion_probability for case in varied.cases]),
-    )
+    scores = np.array([float(scaled[case.row_index, column[case.task_key]]) for case in varied.cases])
+    return auc_on_candidates(varied.cases, varied.labels, scores)
 
 
 @dataclass(frozen=True)

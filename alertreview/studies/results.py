@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from alertreview.studies.models import CaseForReport, ReaderProgress, ScorerSays, StudyProgress, states_of_cases
 from core.errors import RefusedError
+from core.statistics import design_weighted_auc
 from core.statistics.consensus import majority_label
+from core.statistics.estimate import Estimate
 from core.vocabulary import CaseId, CaseState, SlotState
 from db.models import CaseScore, CastVote, Slot, Study
 from db.unit_of_work import UnitOfWork
@@ -33,6 +35,22 @@ def repeats(uow: UnitOfWork, slug: str) -> tuple[tuple[CastVote, CastVote], ...]
         (first[row.reviewer_id, decision[row.case_id]].in_zone(zone), row.in_zone(zone))
         for row in rows
         if row.repeat_number and (row.reviewer_id, decision[row.case_id]) in first
+    )
+
+
+def auc_on_candidates(
+    cases: Sequence[CaseForReport], labels: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
+) -> Estimate:
+    """Return the AUC of scores of a study's cases on all candidates of its run, with the interval of reports."""
+    names = sorted({case.stratum for case in cases})
+    sizes = {case.stratum: case.stratum_size for case in cases}
+    return design_weighted_auc(
+        labels,
+        scores,
+        patients=[case.patient_id for case in cases],
+        inclusion_probability=[case.inclusion_probability for case in cases],
+        strata=[names.index(case.stratum) for case in cases],
+        stratum_sizes=[sizes[name] for name in names],
     )
 
 
