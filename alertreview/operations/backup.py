@@ -33,6 +33,7 @@ from core.errors import InvalidInputError, StoreError
 from db.connection.engine import parse_url, sqlite_file
 from db.database import Database
 from db.maintenance.copies import contents, examine, read_copy, scratch_database
+from db.unit_of_work import UnitOfWork
 
 TITLE = "site"
 
@@ -99,9 +100,7 @@ class Backups:
                 former = next(iter(reversed(list_backups(parent))), None)
                 with database.read() as uow:
                     for name in held.snapshot_folders:
-                        checked_folder(self._settings, uow, name)
-                for name in held.snapshot_folders:
-                    self._copy_snapshot(name, folder, former)
+                        self._copy_snapshot(uow, name, folder, former)
                 write_manifest(database, folder, held, now, with_snapshots=True)
                 kept = known_heads(self._settings, list_backups(parent))
                 verified = verify_backup(folder, self._settings.database_url, scratch_url=scratch_url, kept=kept)
@@ -157,13 +156,14 @@ class Backups:
                     uow.commit()
         return manifest
 
-    def _copy_snapshot(self, name: str, folder: Path, former: Path | None) -> None:
+    def _copy_snapshot(self, uow: UnitOfWork, name: str, folder: Path, former: Path | None) -> None:
         source = self._settings.snapshots / name
         if not (source / "manifest.json").is_file():
             raise StoreError(
                 f"The import {name} is in the database, and its folder {source} is not there. "
                 "Put the folder back from an earlier backup; without it there is nothing to back up."
             )
+        checked_folder(self._settings, uow, name)
         for path in sorted(source.rglob("*")):
             if path.is_file():
                 place = Path("snapshots") / name / path.relative_to(source)
