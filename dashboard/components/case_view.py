@@ -86,11 +86,9 @@ def last_values(patient: CaseView, name: str) -> None:
             st.markdown(cards.muted("Nothing was measured before the snapshot."))
             return
         frame = pd.DataFrame([_row(value) for value in patient.last_values])
-        shown = ["Lab", "Value", "Flag", "Trend", "Reference", "Age"]
-        if not frame["Reference"].any():
-            shown = ["Lab", "Value", "Trend", "Age"]
-        if is_phone():
-            shown = [column for column in shown if column not in {"Trend", "Reference"}]
+        shown = ["Lab", "Value", "Age", "Reference", "Trend"]
+        if is_phone() or not frame["Reference"].any():
+            shown = ["Lab", "Value", "Age", *([] if is_phone() else ["Trend"])]
         st.dataframe(
             frame,
             hide_index=True,
@@ -99,10 +97,8 @@ def last_values(patient: CaseView, name: str) -> None:
             key=f"last-values-{name}",
             column_order=shown,
             column_config={
-                "Trend": st.column_config.TextColumn(width=120),
-                "Flag": st.column_config.TextColumn(width=58),
                 "Age": st.column_config.TextColumn(width=76),
-                "Reference": st.column_config.TextColumn(width=78),
+                "Reference": st.column_config.TextColumn(width=70),
             },
             alt=f"Last values of {texts.plural(len(frame), 'lab or vital sign', 'labs and vital signs')} "
             "with unit, flag, trend, reference range and age",
@@ -111,13 +107,13 @@ def last_values(patient: CaseView, name: str) -> None:
 
 def _row(value: LastValue) -> dict[str, object]:
     if value.value is not None:
-        words = f"{texts.number(value.value)} {value.unit}".strip()
+        flag = {"high": "↑ high", "low": "↓ low"}.get(value.flag, "")
+        words = " ".join(part for part in (texts.number(value.value), value.unit, flag) if part)
     else:
         words = texts.shorten(value.text, 40) or "–"
     return {
         "Lab": texts.shorten(value.name, 30),
         "Value": words,
-        "Flag": {"high": "↑ high", "low": "↓ low"}.get(value.flag, ""),
         "Trend": " → ".join(texts.number(each) for each in value.trend[-3:]) if len(value.trend) > 1 else "",
         "Reference": _reference(value.low, value.high),
         "Age": "not measured" if value.hours_old is None else f"{texts.hours(value.hours_old)} ago",
