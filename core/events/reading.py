@@ -113,7 +113,7 @@ class StreamBuilder:
         self._book.count(ids[ids >= 0])
         self._n_rows += len(chunk)
         self._n_without_code += int((ids < 0).sum())
-        hashes = self._hashes.add(chunk, code)
+        hashes = self._hashes.add(chunk, chunk["code"].astype("category").cat.remove_unused_categories())
         self._facts.add(chunk, ids)
         kinds = self._book.kinds()[ids]
         keep = kinds >= 0
