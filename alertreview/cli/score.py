@@ -60,6 +60,10 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
 @click.option(
     "--again", is_flag=True, help="Score and publish although the last run has the same records, options and version."
 )
+@click.option(
+    "--accept", multiple=True, metavar="CHECK", help="Score although this check of the import is red; repeat."
+)
+@click.option("--reason", default="", help="Why a check is accepted, for the audit trail.")
 @click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
 @click.option("--cluster", metavar="ADDRESS", help="Run the tasks on the Dask scheduler at tcp://HOST:PORT.")
 @site_options
@@ -75,6 +79,8 @@ def score(
     graphs: int,
     seed: int,
     again: bool,
+    accept: tuple[str, ...],
+    reason: str,
     jobs: int | None,
     cluster: str | None,
     home: Path | None,
@@ -83,10 +89,12 @@ def score(
     """Score every task of the last import and publish the alerts as one run.
 
     An interrupted run is continued where it stopped; readers see nothing of it until it is published. When the last
-    run has these scores already, nothing is scored (see --again).
+    run has these scores already, nothing is scored (see --again). While a check of the last import is red, nothing is
+    scored either, and the exit code is 3.
     """
     from alertreview.cli.console import progress_bar
     from alertreview.operations.upgrade import open_database
+    from alertreview.records.doubts import require_trusted
     from alertreview.scoring.resume import ScoringRequest
     from alertreview.scoring.score_site import published_already
     from core.scoring.scorers import SCORERS, SHARED, describe_scorer
@@ -108,6 +116,7 @@ def score(
         n_jobs=jobs,
     )
     with open_database(settings, upgrade=True) as site_database, progress_bar("Scoring") as progress:
+        require_trusted(site_database, accept, reason)
         outcome: ScoringOutcome | PublishedRun | None = None
         if since is not None and from_run != "none" and not given:
             outcome = _score_new(settings, site_database, request, from_run, progress, again=again)

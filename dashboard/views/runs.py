@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.alerts.models import WorklistFilters
+from alertreview.records.doubts import raised_checks
 from alertreview.scoring.models import RunView
 from core.vocabulary import RunId
 from dashboard import texts
@@ -57,11 +58,29 @@ def page() -> None:
             )
         with cards.card("Parameters"):
             _facts(run.parameters, "This run stored no parameters.")
-    with right, cards.card("Import", "counts of what was read"):
-        _facts(run.import_summary, "This run stored no import summary.")
+    with right:
+        with cards.card("Checks of the import", "red ones stop scoring until somebody accepts them"):
+            _checks(run.import_summary)
+        with cards.card("Import", "counts of what was read"):
+            counted = {name: value for name, value in run.import_summary.items() if name != "checks"}
+            _facts(counted, "This run stored no import summary.")
     compare.comparison(runs, run)
     sensitivity_card(run)
     drift_card(app.tasks.drift(WorklistFilters(run_id=run.run_id, reader=acting_id())), "runs")
+
+
+def _checks(import_summary: Mapping[str, object]) -> None:
+    """List the checks that are not as they should be, with what they would do to the alerts."""
+    if "checks" not in import_summary:
+        st.caption("This import was made before there were checks.")
+        return
+    raised = raised_checks(import_summary)
+    if not raised:
+        st.caption("Every check is as it should be.")
+    for check in raised:
+        colour = "red" if check["severity"] == "red" else "orange"
+        words = texts.plain(f"{check['sentence']} {check['effect']}", 400)
+        st.markdown(f":{colour}-badge[{check['severity']}] **{texts.plain(check['name'], 40)}** {words}")
 
 
 def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
