@@ -1,7 +1,8 @@
 """Blinding of the review: nothing that a reader is given tells score, stratum or what others answered."""
 
 import re
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -15,6 +16,23 @@ from tests.support.stored_site import StoredSite
 def test_a_blinded_case_has_no_field_that_could_unblind() -> None:
     names = {field.name for field in fields(BlindedCase)}
     assert not any(re.search("score|rank|stratum|support|soft|peer|vote|scorer|alert", name) for name in names)
+
+
+def test_no_part_of_a_blinded_case_has_a_field_that_could_unblind() -> None:
+    parts, seen = [BlindedCase], set()
+    while parts:
+        part = parts.pop()
+        seen.add(part.__name__)
+        for field in fields(part):
+            words = set(field.name.split("_"))
+            assert not words & {"score", "scaled", "support", "stratum", "rank", "vote", "votes", "peer", "soft"}, field
+            asked = [get_type_hints(part)[field.name]]
+            while asked:
+                kind = asked.pop()
+                asked += get_args(kind)
+                if is_dataclass(kind) and isinstance(kind, type) and kind.__name__ not in seen:
+                    parts.append(kind)
+    assert {"CaseView", "Timeline", "TimelineLab", "TimelineDrug", "LastValue"} <= seen
 
 
 def test_the_review_reads_no_score_no_stratum_and_no_other_reader(site: StoredSite) -> None:
