@@ -20,7 +20,7 @@ from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import DayContext, Evidence, PreparedInstances, TaskData, prepare_instances
 from core.scoring.scorers import SCORERS, SOFTHAD, is_retrospective, needs_shared_graph, task_evidence
 from core.scoring.scores import ScoredTasks, calibrate_tasks
-from core.scoring.shared import shared_evidence
+from core.scoring.shared import SharedModel, shared_evidence
 from core.validation import IntArray, Matrix
 
 Workers: TypeAlias = Callable[[PreparedInstances], AbstractContextManager[object]]
@@ -109,9 +109,8 @@ def score_tasks(
     """
     parameters = parameters or ScoringParameters()
     chosen = _check_scorers(scorers)
-    day = None
-    if any(map(is_retrospective, chosen)) or (roles is not None and None not in (kinds, order_groups)):
-        day = DayContext.needed(kinds, order_groups, Y.shape[1])
+    needs_day = any(map(is_retrospective, chosen)) or (roles is not None and None not in (kinds, order_groups))
+    day = DayContext.needed(kinds, order_groups, Y.shape[1]) if needs_day else None
     groups, past_rows, recent_rows = _check_rows(X, Y, patients, past, recent, exclude_same_patient)
     flags = np.asarray(is_flag, dtype=bool)
     elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)
@@ -123,19 +122,15 @@ def score_tasks(
         wanted = [task for task in range(prepared.n_tasks) if task not in not_scored]
         evidence: MutableMapping[int, Evidence] = {} if store is None else store
         finished = {task for task in wanted if task in evidence}
-        work = (
-            joblib.delayed(_evidence_or_reason)(prepared, task, parameters, chosen, seed, os.getpid())
-            for task in wanted
-            if task not in finished
-        )
+        one = joblib.delayed(_evidence_or_reason)
+        work = (one(prepared, t, parameters, chosen, seed, os.getpid()) for t in wanted if t not in finished)
         if on_progress:
             on_progress(len(not_scored) + len(finished), prepared.n_tasks)
         with workers(prepared) if workers else nullcontext():
             parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered", batch_size=1)
             for task, found, reason in parallel(work):
                 if reason:
-                    text = f"Task '{names[task]}' cannot be scored: {reason}. Leave the task out."
-                    not_scored[task] = text
+                    not_scored[task] = f"Task '{names[task]}' cannot be scored: {reason}. Leave the task out."
                 else:
                     evidence[task] = found
                     finished.add(task)
@@ -145,14 +140,28 @@ def score_tasks(
         shared = None
         if tasks and needs_shared_graph(chosen):
             raw = sparse.csr_array(X)[np.concatenate((past_rows, recent_rows))]
-            together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs)
-            for place, task in enumerate(tasks):
-                mine = {"shared_log_odds": together.log_odds[:, place], "shared_support": together.support}
-                evidence[task] = {**evidence[task], **mine}
-            del together, raw
+            shared = _add_shared(evidence, prepared, raw, roles, tasks, parameters, seed, n_jobs)
         calibrations = calibrate_tasks(prepared, tasks, evidence, chosen, n_jobs)
-    reasons = dict(sorted(not_scored.items()))
-    return ScoredTasks(tasks, reasons, chosen, parameters, seed, calibrations, evidence, prepared, shared)
+    not_scored = dict(sorted(not_scored.items()))
+    return ScoredTasks(tasks, not_scored, chosen, parameters, seed, calibrations, evidence, prepared, shared)
+
+
+def _add_shared(
+    evidence: MutableMapping[int, Evidence],
+    prepared: PreparedInstances,
+    raw: sparse.csr_array,
+    roles: FeatureRoles | None,
+    tasks: tuple[int, ...],
+    parameters: ScoringParameters,
+    seed: int,
+    n_jobs: int | None,
+) -> SharedModel:
+    """Add the evidence of all tasks together to that of each, and return what was learned."""
+    together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs)
+    for place, task in enumerate(tasks):
+        mine = {"shared_log_odds": together.log_odds[:, place], "shared_support": together.support}
+        evidence[task] = {**evidence[task], **mine}
+    return shared
 
 
 def _names(task_names: Sequence[str] | None, n_tasks: int) -> list[str]:

@@ -275,8 +275,26 @@ def _add_steps(
 
     _add_to_tasks(log_odds, of_history, n_jobs)
     there = _signs_of(raw, history.roles.signs)
-    past_signs = there[:n_past]
-    past_log_odds = log_odds[:n_past]
+    fitted = _add_signs(there, positive, log_odds, groups, part, parameters, n_jobs)
+    return {
+        **trees[-1].arrays("history"),
+        "signs": np.stack([fitted[task][0] for task in range(n_tasks)]),
+        "effects": np.stack([fitted[task][1] for task in range(n_tasks)]),
+    }
+
+
+def _add_signs(
+    there: sparse.csr_array,
+    positive: NDArray[np.bool_],
+    log_odds: LogOdds,
+    groups: IntArray,
+    part: IntArray,
+    parameters: ScoringParameters,
+    n_jobs: int | None,
+) -> dict[int, tuple[NDArray[np.int32], NDArray[np.float32]]]:
+    """Add single signs to the log odds in place; return signs and effects of each task, from the whole past."""
+    n_past = len(positive)
+    past_signs, past_log_odds = there[:n_past], log_odds[:n_past]
     by_patient = patient_weights(groups[:n_past])
     numbers = [np.flatnonzero(part[:n_past] == number) for number in range(N_PARTS)]
     scores = [score_signs(past_signs[rows], positive[rows], past_log_odds[rows], by_patient[rows]) for rows in numbers]
@@ -307,11 +325,7 @@ def _add_steps(
         return _by_part(part, lambda number, rows: effects[number].of_task(there[rows], 0))
 
     _add_to_tasks(log_odds, of_signs, n_jobs)
-    return {
-        **trees[-1].arrays("history"),
-        "signs": np.stack([fitted[task][0] for task in range(n_tasks)]),
-        "effects": np.stack([fitted[task][1] for task in range(n_tasks)]),
-    }
+    return fitted
 
 
 def _parts(groups: IntArray, n_past: int, random: np.random.Generator) -> IntArray:
