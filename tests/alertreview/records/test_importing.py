@@ -138,7 +138,7 @@ def test_no_fitting_preset_is_refused_with_the_most_frequent_codes(tmp_path):
 
 def test_an_unknown_mapping_is_refused_with_the_known_ones(tmp_path):
     with pytest.raises(MappingError, match=r"neither a file nor one of.*mimic-iv-meds"):
-        build_cohort(write_rows(tmp_path, ROWS), mapping="mimic-iii")
+        build_cohort(write_rows(tmp_path, ROWS), mapping="no-such-preset")
 
 
 def test_a_mapping_for_another_format_is_refused(tmp_path):
@@ -147,7 +147,7 @@ def test_a_mapping_for_another_format_is_refused(tmp_path):
 
 
 def test_an_unknown_format_is_refused(tmp_path):
-    with pytest.raises(SourceError, match="meds, fhir, omop, csv"):
+    with pytest.raises(SourceError, match="meds, fhir, omop, tables, csv"):
         build_cohort(tmp_path, format="hl7v2")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from alertreview.files import preset_paths
 from alertreview.records.import_site import extend_snapshot
-from alertreview.records.importing import build_cohort
+from alertreview.records.importing import build_cohort, import_snapshot
 from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import read_snapshot
 from core.errors import MappingError
@@ -34,7 +34,9 @@ def days(sim, tmp_path_factory):
 
 @pytest.fixture
 def early(days, tmp_path):
-    return read_snapshot(write_snapshot(*build_cohort(days["early"], min_positive=5), tmp_path))
+    facts = read_snapshot(import_snapshot(days["early"], tmp_path / "with-facts").folder).facts
+    cohort, report = build_cohort(days["early"], min_positive=5)
+    return read_snapshot(write_snapshot(cohort, report, tmp_path, facts=facts))
 
 
 def test_another_day_on_a_snapshot_equals_importing_everything_at_once(days, early):
@@ -50,7 +52,10 @@ def test_the_same_day_again_changes_nothing(days, early, tmp_path):
     extended = extend_snapshot(early, days["early"], min_positive=5)
     assert extended.n_added == 0
     assert extended.cohort.content_hash == early.content_hash
-    assert write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail) == early.folder
+    assert (
+        write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail, facts=extended.facts)
+        == early.folder
+    )
 
 
 def test_a_correction_is_in_the_next_snapshot_s_trail(sim, days, early, tmp_path):
@@ -59,7 +64,9 @@ def test_a_correction_is_in_the_next_snapshot_s_trail(sim, days, early, tmp_path
     admission = sim.events[sim.events["code"].str.startswith("HOSPITAL_ADMISSION")].head(1)
     corrected = pd.concat([rows.assign(numeric_value=5.5), admission]).sort_values(["subject_id", "time"])
     extended = extend_snapshot(early, folder_of(sim, corrected, tmp_path / "fix"), min_positive=5)
-    stored = read_snapshot(write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail))
+    stored = read_snapshot(
+        write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail, facts=extended.facts)
+    )
     assert stored.trail["new_value"].tolist() == [5.5]
     assert stored.trail["old_value"].iloc[0] == pytest.approx(rows["numeric_value"].iloc[0], rel=1e-6)
     assert stored.folder != early.folder

@@ -34,7 +34,9 @@ def test_a_check_counts_what_the_import_will_count(hospital):
     check = check_mapping(hospital)
     _, report = build_cohort(hospital)
     assert check.mapping == "simulated"
-    assert check.kinds == report.read.kinds
+    assert check.kinds == (*report.read.kinds, *report.read.facts)
+    assert report.read.kinds
+    assert report.read.facts
     assert check.n_rows == report.read.n_rows
     assert check.problems == ()
     assert "LAB_RESULT" in "\n".join(check.lines())

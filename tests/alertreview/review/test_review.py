@@ -19,6 +19,12 @@ from tests.support.stored_site import StoredSite, child, killed_after
 # Saving
 
 
+def acts(site: StoredSite) -> int:
+    """Rows of the audit trail that somebody caused; the program adds some when it seals what was stored before."""
+    with site.database.read() as uow:
+        return sum(event["actor"] != "program" for event in uow.audit.all())
+
+
 def test_a_judgment_is_kept_and_read_back_in_site_time(site: StoredSite) -> None:
     reader = site.study(4, 3)[0]
     case = next_case(site, reader)
@@ -126,7 +132,7 @@ def test_twenty_presses_at_once_are_one_judgment_and_no_error(site: StoredSite) 
         False: 1,
         True: 19,
     }
-    assert rows(site, "judgment") == rows(site, "audit_event") - 3 == 1
+    assert rows(site, "judgment") == acts(site) - 3 == 1
 
 
 @pytest.mark.checklist("C3")
@@ -164,7 +170,7 @@ def test_when_every_second_commit_fails_there_are_as_many_saved_marks_as_rows(si
             assert site.review.case("demo", reader, case.case_id).version_seen == 0, "the failed case stays open"
     n_saved = sum(isinstance(result, SavedJudgment) for result in results)
     assert n_saved == rows(site, "judgment") == 6
-    assert rows(site, "audit_event") == 3 + 6
+    assert acts(site) == 3 + 6
 
 
 @pytest.mark.checklist("C2")
@@ -233,11 +239,11 @@ def test_a_killed_process_loses_nothing_that_it_had_acknowledged(site: StoredSit
     acknowledged = killed_after(child("judge", url(site)), 15)
     with site.database.read() as uow:
         votes = uow.judgments.votes(1)
-        chain = uow.audit.require_whole()
+        uow.audit.require_whole()
     stored = {vote.case_id for vote in votes}
     assert {int(case_id) for case_id in acknowledged} <= stored
     assert len(votes) - len(acknowledged) in {0, 1}, "at most the one whose acknowledgement was cut off"
-    assert chain.n_events == 3 + len(votes)
+    assert acts(site) == 3 + len(votes)
     assert site.studies.view("demo").n_cases == 40
     if site.database.engine.dialect.name == "sqlite":
         with site.database.engine.connect() as connection:
