@@ -131,7 +131,10 @@ def _open(settings: Settings, uow: UnitOfWork, run_id: RunId | None) -> RunToVar
         )
     scorers = tuple(scorer for scorer in run.all_scorers if scorer in SCORERS)
     if not scorers:
-        raise RefusedError(f"Run {run.id} has no scorer with a graph; curves need one of {', '.join(SCORERS)}.")
+        raise RefusedError(
+            f"Run {run.id} has no scorer with a graph of a size to choose; curves need one of {', '.join(SCORERS)}. "
+            f"Score again with it beside the others: --scorer shared --scorer {SCORERS[0]}."
+        )
     tasks = uow.snapshots.tasks(run.snapshot_id)
     column = {task.id: task.column_index for task in tasks}
     tops = {}

@@ -180,18 +180,13 @@ def _taken(frame: _Frame, times: tuple[datetime, ...]) -> tuple[list[Json], list
         words = f"{words}, {plural(len(times), frame.kind.words.act)}"
     x = frame.at(times[0])
     right = x < frame.window / 2
-    return [], [
-        note(
-            f"<b>{words}</b>",
-            x,
-            0.5 if len(times) == 1 else 0.98,
-            frame.colours.decision_text(frame.decision),
-            yref="y",
-            size=12,
-            xanchor="left" if right else "right",
-            xshift=10 if right else -10,
-        )
-    ]
+    place: Json = {"yref": "y", "size": 12}
+    if len(times) == 1:
+        place |= {"xanchor": "left" if right else "right", "xshift": 10 if right else -10}
+        return [], [note(f"<b>{words}</b>", x, 0.5, frame.colours.decision_text(frame.decision), **place)]
+    # Above the diamonds, and up to the end of the window: from the first one it would leave the chart.
+    place |= {"xanchor": "right"}
+    return [], [note(f"<b>{words}</b>", frame.window, 0.98, frame.colours.decision_text(frame.decision), **place)]
 
 
 def _lane_name(frame: _Frame, text: str, y: float, yref: str) -> Json:

@@ -76,7 +76,7 @@ def test_what_cannot_be_varied_says_what_to_do(own_home: Path, capsys: pytest.Ca
         assert run is not None
         for changed, words in (
             (replace(run, base_run_id=7), "Compute the curves of run 7"),
-            (replace(run, scorer="logistic", scorers={}), "no scorer with a graph"),
+            (replace(run, scorer="logistic", scorers={}), "no scorer with a graph of a size.*--scorer softhad"),
         ):
             with own.database.read() as uow, pytest.MonkeyPatch.context() as patch:
                 patch.setattr(sensitivity, "find_run", lambda *_: changed)  # noqa: B023 - called at once

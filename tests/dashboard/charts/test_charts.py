@@ -165,7 +165,8 @@ def test_an_omission_is_an_empty_dashed_box_and_a_commission_diamonds_at_its_tim
     assert diamonds["x"][-2:] == [22.433, 23.933]
     assert diamonds["marker"]["color"][-2:] == [LIGHT.commission] * 2
     assert diamonds["customdata"][-2] == "28 Nov 06:26"
-    assert any("28 Nov 06:26, 2 administrations" in a["text"] for a in annotations(filled))
+    (words,) = [a for a in annotations(filled) if "28 Nov 06:26, 2 administrations" in a["text"]]
+    assert words["xanchor"] == "right", "from the diamond on it would leave the chart"
 
 
 @pytest.mark.parametrize(("back", "start"), [("24 h", -24.0), ("72 h", -72.0), ("7 d", -168.0), ("Stay", -302.0)])
