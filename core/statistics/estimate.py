@@ -142,7 +142,9 @@ def wilson_interval(share: float, n: float, quantile: float) -> tuple[float, flo
     z2 = quantile**2
     centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n)
     reach = quantile / (1.0 + z2 / n) * np.sqrt(share * (1.0 - share) / n + z2 / (4.0 * n * n))
-    return max(0.0, float(centre - reach)), min(1.0, float(centre + reach))
+    # At the ends centre and reach are equal but for rounding, which must not exclude the share itself.
+    low = 0.0 if share <= 0.0 else max(0.0, float(centre - reach))
+    return low, 1.0 if share >= 1.0 else min(1.0, float(centre + reach))
 
 
 @dataclass(frozen=True)

@@ -63,13 +63,14 @@ def test_no_vote_is_lost_while_another_process_writes_many_rows(durable: Databas
     assert n_votes >= N_READERS, "the readers did vote"
     with durable.read() as uow:
         votes = uow.judgments.votes(1)
-        chain = uow.audit.require_whole()
+        uow.audit.require_whole()
+        n_acts = sum(event["actor"] != "program" for event in uow.audit.all())
         run = uow.runs.latest_published()
         assert uow.alerts.count(run_id, include_cut_windows=True) == N_ALERTS
     assert {(vote.reviewer_id, vote.case_id) for vote in votes} == {
         (reader, case_id) for reader, cases in zip(readers, acknowledged, strict=True) for case_id in cases
     }
-    assert chain.n_events == 3 + n_votes
+    assert n_acts == 3 + n_votes
     assert run is not None
     assert (run.id, run.n_omissions) == (run_id, N_ALERTS)
     assert max(seconds) < 30

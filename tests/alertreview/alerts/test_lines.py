@@ -114,7 +114,7 @@ def test_units_add_up_to_the_list(application: Application) -> None:
 def test_each_similar_day_opens_at_its_own_morning_with_its_own_decision(application: Application) -> None:
     seen = set()
     for decision in Decision:
-        for alert in application.worklist.page(replace(ALL, decision=decision), limit=4).rows:
+        for alert in application.worklist.page(replace(ALL, decision=decision), limit=20).rows:
             for position, neighbour in enumerate(application.worklist.alert(alert.alert_id).neighbours):
                 timeline = application.alert_lists.past_instance(alert.alert_id, position)
                 assert timeline.snapshot_at == neighbour.snapshot_at

@@ -1,11 +1,14 @@
 """However an import is cut into parts, the same comes of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from alertreview.records.importing import build_cohort, import_snapshot, read_records
 from alertreview.records.snapshots import read_snapshot
 from core.cohort.build import build
 from core.errors import SourceError
+from core.events.facts import digest_of
 from core.simulation.hospital import simulate_cohort, write_meds
 from tests.support.frames import assert_same_frame
 from tests.support.records import write_meds as write_rows
@@ -25,7 +28,9 @@ def built(source, rows_per_part, kind="meds"):
         progress=quiet,
         rows_per_part=rows_per_part,
     )
-    return build(read.stream, read.counts, read.mapping, read.about, quiet)
+    cohort, report = build(read.stream, read.counts, read.mapping, read.about, quiet)
+    facts = digest_of(read.facts(cohort.patients["patient_id"]))
+    return replace(cohort, content_hash=facts.onto(cohort.content_hash)), report
 
 
 def assert_same(one, other):

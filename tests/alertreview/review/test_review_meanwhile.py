@@ -11,8 +11,9 @@ from db.unit_of_work import UnitOfWork
 from tests.support.review_acts import at_once, captured, next_case, save
 from tests.support.stored_site import StoredSite
 
-OPENING, REOPENING, SAVING = 4, 3, 7
-"""Statements of opening a new case, of opening one that is held, and of saving a judgment and reading it back."""
+OPENING, REOPENING, SAVING = 4, 3, 8
+"""Statements of opening a new case, of opening one that is held, and of saving a judgment, sealing it and reading it
+back."""
 
 
 def meanwhile(site: StoredSite, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> list[bool]:
