@@ -20,7 +20,7 @@ from core.scoring.scores import ScoredTasks
 
 ROOT = Path(__file__).resolve().parents[3]
 N_TASKS = 16
-SCORERS = ("softhad", "logistic")
+SCORERS = ("shared", "softhad", "logistic")
 LOOPBACK = ["--host", "127.0.0.1", "--no-dashboard"]
 
 
