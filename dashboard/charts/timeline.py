@@ -36,8 +36,8 @@ class Size:
 
 
 DESKTOP = Size()
-REVIEW = Size(decision=38, lab=48, drug=18, gap=7, top=28, bottom=28)
-PHONE = Size(n_labs=3, n_drugs=4, decision=38, lab=56, drug=18, gap=6, left=104, right=30, name_length=14, phone=True)
+REVIEW = Size(decision=36, lab=45, drug=18, gap=7, top=28, bottom=28)
+PHONE = Size(n_labs=3, n_drugs=4, decision=36, lab=50, drug=18, gap=6, left=104, right=30, name_length=14, phone=True)
 
 
 @dataclass(frozen=True)

@@ -40,24 +40,23 @@ def timeline_card(data: Timeline, kind: Kind, name: str, size: Size = DESKTOP, *
         Whether the key T changes the range; of one time line on a page.
     """
     phone = is_phone()
-    with cards.card("Time line", _bands(data, phone), height="stretch", key=f"case-{name}"):
+    with st.container(border=True, gap="xsmall", height="stretch", key=f"case-{name}"):
         chosen = st.session_state.get(_RANGE, USUAL_RANGE)
-        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        # The range stands beside the title: a row of its own would push the chart under the answers.
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key=f"case-head-{name}"):
+            bands = cards.muted(_bands(data))
+            st.markdown("**Time line**" if phone else f"**Time line** {bands}", width="stretch")
             key = f"range-{name}"
             st.session_state[key] = chosen
             st.segmented_control(
                 "Range", list(RANGES), key=key, label_visibility="collapsed", on_change=_choose, args=(key,)
             )
-            if is_keyed:
-                st.button(
-                    "Range",
-                    key=f"next-{key}",
-                    type="tertiary",
-                    shortcut=None if phone else "T",
-                    on_click=_next_range,
-                )
+            if is_keyed and not phone:
+                st.button("Range", key=f"next-{key}", type="tertiary", shortcut="T", on_click=_next_range)
         chart = timeline(data, kind, colours(), size=PHONE if phone else size, back=chosen)
         cards.figure(chart, f"timeline-{name}", colours())
+        if phone:
+            st.markdown(f":small[{bands}]")
 
 
 def _choose(key: str) -> None:
@@ -71,11 +70,9 @@ def _next_range() -> None:
     st.session_state[_RANGE] = ranges[(place + 1) % len(ranges)]
 
 
-def _bands(data: Timeline, phone: bool) -> str:
+def _bands(data: Timeline) -> str:
     if any(lab.low is not None or lab.high is not None for lab in data.labs):
-        return "green = reference range" if phone else "green = reference range, grey = central 90% of past values here"
-    if phone:
-        return "no reference ranges"
+        return "green = reference range, grey = central 90% of past values here"
     return "grey = central 90% of past values here; no reference ranges, so no flags"
 
 
