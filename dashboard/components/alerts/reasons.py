@@ -6,6 +6,7 @@ from alertreview.alerts.models import AlertDetail
 from core.vocabulary import Decision
 from dashboard import texts
 from dashboard.components import cards
+from dashboard.context import is_phone
 
 
 def reasons(detail: AlertDetail) -> None:
@@ -20,12 +21,18 @@ def reasons(detail: AlertDetail) -> None:
                 cards.muted(f"No single finding tells past days apart. It was {done} on {usual} of all of them.")
             )
             return
-        table = [f"| Finding | {done} with | without | here |", "|:--|--:|--:|:--|"]
-        table += [
-            f"| {texts.plain(line.finding, 60)} | **{texts.percent(line.share_with)}** "
-            f"| {texts.percent(line.share_without)} | **{texts.plain(line.here, 24)}** |"
-            for line in detail.reasons.lines
-        ]
+        phone = is_phone()
+        # Four columns are wider than a small phone: there the patient's value follows the finding.
+        heads = ["Finding, here", "with", "without"] if phone else ["Finding", f"{done} with", "without", "here"]
+        table = [_table_row(heads), _table_row([":--", *["--:"] * (len(heads) - 1)])]
+        for line in detail.reasons.lines:
+            finding, here = texts.plain(line.finding, 60), f"**{texts.plain(line.here, 24)}**"
+            shares = [f"**{texts.percent(line.share_with)}**", texts.percent(line.share_without)]
+            table.append(_table_row([f"{finding}, {here}", *shares] if phone else [finding, *shares, here]))
         st.markdown("\n".join(table))
         if detail.reasons.counterfactual:
             st.markdown(f":small[{cards.muted(texts.plain(detail.reasons.counterfactual, 300))}]")
+
+
+def _table_row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
