@@ -24,6 +24,14 @@ WRONG = (
     "An administrator can give a new one-time code."
 )
 """One answer for every failure, so that nobody learns which logins exist."""
+WRONG_CODE = (
+    "Login and one-time code do not belong together, the code was used or is too old, or the account "
+    "is locked for 15 minutes after five failures. An administrator can give a new code."
+)
+WRONG_LINK = (
+    "This link was used, is too old, or belongs to another start of the dashboard. Start it again "
+    "(alertreview dashboard) and use the link that it prints."
+)
 
 
 class SignIn:
@@ -85,32 +93,7 @@ class SignIn:
             If login and code do not belong together, or the code was used, is too old or the account locked.
         """
         check_password(password, login)
-        now = self._clock()
-        account, is_open, locks = self._attempt(login, address)
-        stored = account.code_hash if account is not None and is_open and _code_holds(account, now) else None
-        matches = same_secret(stored or "", code_hash(code))
-        password_hash = self._passwords.hash(password)
-        with self._database.write() as uow:
-            person = None if account is None else uow.people.get(account.person_id)
-            if (
-                person is None
-                or not person.active
-                or stored is None
-                or not matches
-                or not uow.accounts.use_code(person.id, stored, password_hash)
-            ):
-                _note_failure(uow, now, account, "one-time code", locks=locks)
-                uow.commit()
-                raise RefusedError(
-                    "Login and one-time code do not belong together, the code was used or is too old, or the account "
-                    "is locked for 15 minutes after five failures. An administrator can give a new code."
-                )
-            uow.sessions.end_all(person.id, now, "password set")
-            uow.audit.append(now, f"person {person.id}", "password set", f"person {person.id}", {"by": "one-time code"})
-            token = begin(uow, person, SignInSource.LOCAL, browser, now)
-            uow.commit()
-        self.throttle.succeeded(person.id, address)
-        return token
+        return self._use_code(login, code, password, browser, address, WRONG_CODE)
 
     def with_link(self, login: str, code: str, browser: str = "", address: str = "") -> str:
         """Use a one-time code as it stands in a link, without setting a password.
@@ -120,10 +103,15 @@ class SignIn:
         RefusedError
             If login and code do not belong together, or the code was used, is too old or the account locked.
         """
+        return self._use_code(login, code, None, browser, address, WRONG_LINK)
+
+    def _use_code(self, login: str, code: str, password: str | None, browser: str, address: str, refusal: str) -> str:
+        """Spend a one-time code and sign in; with a password, set it."""
         now = self._clock()
         account, is_open, locks = self._attempt(login, address)
         stored = account.code_hash if account is not None and is_open and _code_holds(account, now) else None
         matches = same_secret(stored or "", code_hash(code))
+        password_hash = None if password is None else self._passwords.hash(password)
         with self._database.write() as uow:
             person = None if account is None else uow.people.get(account.person_id)
             if (
@@ -131,14 +119,15 @@ class SignIn:
                 or not person.active
                 or stored is None
                 or not matches
-                or not uow.accounts.use_code(person.id, stored, None)
+                or not uow.accounts.use_code(person.id, stored, password_hash)
             ):
-                _note_failure(uow, now, account, "link", locks=locks)
+                _note_failure(uow, now, account, "link" if password is None else "one-time code", locks=locks)
                 uow.commit()
-                raise RefusedError(
-                    "This link was used, is too old, or belongs to another start of the dashboard. Start it again "
-                    "(alertreview dashboard) and use the link that it prints."
-                )
+                raise RefusedError(refusal)
+            if password is not None:
+                uow.sessions.end_all(person.id, now, "password set")
+                thing, details = f"person {person.id}", {"by": "one-time code"}
+                uow.audit.append(now, thing, "password set", thing, details)
             token = begin(uow, person, SignInSource.LOCAL, browser, now)
             uow.commit()
         self.throttle.succeeded(person.id, address)
