@@ -37,7 +37,7 @@ def judge(opened: Visit, key: str, name: str) -> None:
 def test_from_the_worklist_to_the_auc(visit: OpenVisit, demo_url: str) -> None:
     opened = visit(demo_url)
     page = opened.open("worklist")
-    expect(page.get_by_text(re.compile(r"^\d+ alerts"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+ alerts$"))).to_be_visible()
     opened.key("j")
     page.wait_for_url("**alert=*")
     opened.key("o")
