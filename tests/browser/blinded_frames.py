@@ -21,6 +21,8 @@ BANNED_WORDS = ("score", "rank", "stratum", "strata", "inclusion", "support", "s
 FEW, MANY = 4, 9
 """Decimals that a written number needs to be compared with a few secrets, and with thousands."""
 _DECIMAL = re.compile(r"-?\d+\.(\d{4,})(?:e-?\d+)?")
+VITAL_SIGN = "mobility score"
+"""A vital sign of the simulated hospital, which a case shows like any other."""
 _WORDS = {word: re.compile((rf"\b{word}\b" if word == "auc" else word).encode()) for word in BANNED_WORDS}
 _ARRAY = re.compile(rb'"bdata"\s*:\s*"([A-Za-z0-9+/=]+)"')
 
@@ -66,7 +68,7 @@ class Secrets:
 def leaks(frames: Collection[bytes], *secrets: Secrets) -> list[str]:
     """Say what the frames hold of the secrets, each finding once; an empty list is what a blinded reader's give."""
     raw = b"\n".join(_with_arrays(frame) for frame in frames)
-    small = raw.lower()
+    small = raw.lower().replace(VITAL_SIGN.encode(), b"")
     written = set(_decimals(raw))
     numbers = {pair for frame in frames for pair in _numbers_inside(frame)}
     found: set[str] = set()
