@@ -86,3 +86,9 @@ def test_with_very_many_secrets_short_numbers_are_not_taken_for_one() -> None:
 
 def test_what_is_no_message_is_searched_all_the_same() -> None:
     assert leaks([b"\xff\xfe Ben Reader"], SECRETS) == ["text: Ben Reader"]
+
+
+def test_only_the_name_of_the_vital_sign_is_read_over() -> None:
+    assert leaks([b"Mobility Score, last value 3"], Secrets()) == []
+    for frame in (b"Mobility Score; scaled score", b"Mobility Score\nScore", b"mobility: score"):
+        assert leaks([frame], Secrets()) == ["word: score"]
