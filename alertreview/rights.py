@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from core.errors import NotFoundError, RefusedError
 from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource
-from db.database import Database
+
+if TYPE_CHECKING:
+    from db.database import Database
 
 _NO_SESSION = SessionId(0)
 
@@ -201,7 +203,7 @@ class Service:
     _guard: "tuple[Caller, Service] | None" = None
     """Set on the copy that a page gets: who calls, and the service behind it."""
 
-    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: "Database", clock: Callable[[], datetime]) -> None:
         self._database = database
         self._clock = clock
 

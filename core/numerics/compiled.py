@@ -4,12 +4,13 @@ The compiler may reorder a sum and fuse a product with an addition, so that both
 of different kinds then differ in the last digits: results are compared with a tolerance.
 """
 
+import functools
 import hashlib
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-import numba
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,19 +42,51 @@ def digest_of(files: Iterable[Path]) -> str:
 _STATE: Final = digest_of(Path(__file__).parents[1] / f"{module}.py" for module in SOURCES)
 
 
+_AT_FIRST_USE: Final = threading.RLock()
+
+
+class _Loop:
+    """A loop that imports Numba, a quarter of a second, when Python calls it or Numba compiles a loop that calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.__qualname__ = function.__qualname__ = f"{function.__qualname__}_{_STATE}"
+        self._function = function
+        self._machine_code: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._compiler()(*arguments)
+
+    def _compiler(self) -> Any:
+        if self._machine_code is None:
+            with _AT_FIRST_USE:
+                self._machine_code = self._machine_code or _jit(self._function)
+        return self._machine_code
+
+    @property
+    def _numba_type_(self) -> Any:
+        # Numba asks for this attribute of a global that a loop names.
+        return self._compiler()._numba_type_
+
+
+def _jit(function: Callable[..., Any]) -> Any:
+    import numba
+
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(_FAST_MATH)}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:
+        # A read-only installation without a writable home has no place for a cache.
+        return numba.njit(**options)(function)
+
+
 def compiled(function: F) -> F:
-    """Compile a loop that runs without the interpreter lock, and cache its machine code on disk where possible.
+    """Return a loop that runs without the interpreter lock; compiled when first used, and cached on disk if possible.
 
     Numba's cache knows a function by its name and its own file. A loop contains the code of the loops that it calls,
     so the state of all of them becomes a part of the name and stale code is never loaded.
     """
-    function.__qualname__ = f"{function.__qualname__}_{_STATE}"
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(_FAST_MATH)}
-    try:
-        return cast("F", numba.njit(cache=True, **options)(function))
-    except RuntimeError:
-        # A read-only installation without a writable home has no place for a cache.
-        return cast("F", numba.njit(**options)(function))
+    return cast("F", _Loop(function))
 
 
 @compiled

@@ -59,7 +59,7 @@ def test_machine_code_is_cached_under_the_state_of_every_module_with_loops(tmp_p
     }
     assert loops | {"numerics/compiled"} == set(compiled.SOURCES)
     state = compiled.digest_of(core / f"{module}.py" for module in compiled.SOURCES)
-    assert kernels.extend_row.py_func.__qualname__ == f"extend_row_{state}"
+    assert kernels.extend_row.__qualname__ == kernels.extend_row.__wrapped__.__qualname__ == f"extend_row_{state}"
     files = [tmp_path / name for name in ("a.py", "b.py")]
     files[0].write_text("12")
     files[1].write_text("3")

@@ -1,0 +1,53 @@
+"""Heavy libraries are loaded by the commands and classes that use them, not by an import or by help."""
+
+import json
+import subprocess
+import sys
+
+import click
+import pytest
+
+from alertreview.cli.main import cli
+
+HEAVY = {
+    "alembic", "distributed", "numba", "pandas", "plotly", "pyarrow", "scipy", "sklearn", "sqlalchemy", "statsmodels",
+    "streamlit", "typst",
+}  # fmt: skip
+BEHIND_AN_ESTIMATOR = {"pandas", "pyarrow", "scipy", "sklearn"}
+"""What `sklearn.base` itself loads: nine tenths of the second that `import core.softhad` takes."""
+
+
+def loaded_after(code: str) -> set[str]:
+    """Return the heavy libraries that a fresh interpreter has loaded after some code."""
+    ask = f"import json, sys\n{code}\nsys.stderr.write(json.dumps([name.split('.')[0] for name in sys.modules]))"
+    ran = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, timeout=120)
+    return HEAVY & set(json.loads(ran.stderr))
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()):
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from commands(child, (*path, name))
+
+
+@pytest.mark.parametrize("module", ["core.softhad", "core.graph", "core.features", "core.baselines", "core.evaluation"])
+def test_importing_an_estimator_loads_what_scikit_learn_loads_and_no_more(module):
+    assert loaded_after(f"import {module}") <= BEHIND_AN_ESTIMATOR
+
+
+def test_fitting_it_compiles_its_loops():
+    fit = "import core.softhad\ncore.softhad.SoftHAD(n_neighbors=1).fit([[0.0], [1.0], [2.0], [3.0]], [1, 0, 1, 0])"
+    assert "numba" in loaded_after(fit)
+
+
+def test_help_of_every_command_loads_none_of_them():
+    pages = {path: any(each.type.name == "format" for each in command.params) for path, command in commands(cli)}
+    assert len(pages) > 30
+
+    def loaded_by(names_formats: bool) -> set[str]:
+        chosen = [[*path, "--help"] for path, names in pages.items() if names == names_formats]
+        return loaded_after(f"from alertreview.cli.main import main\nfor page in {chosen!r}: assert main(page) == 0")
+
+    assert not loaded_by(names_formats=False)
+    assert loaded_by(names_formats=True) <= {"pandas", "pyarrow", "sqlalchemy"}  # these read the sources
