@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from alertreview.alerts.models import CaseView, Comparison, Neighbour, Timeline
 from alertreview.alerts.patient import SnapshotViews
@@ -12,9 +13,13 @@ from alertreview.alerts.reasons import ReasonWords, reasons_in_words
 from alertreview.records.snapshots import Snapshot, elapsed_features, read_snapshot
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
 from alertreview.settings import Settings
+from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
 from core.errors import NotFoundError
+from core.features import SparseStandardizer
 from core.graph.explain import nearest_past
+from core.graph.shared_graph import WeightedCosine
 from core.scoring.reasons import TaskContrast, fit_contrast
+from core.scoring.scorers import needs_shared_graph
 from core.vocabulary import Decision
 from db.cache import Cache
 from db.database import Database
@@ -26,7 +31,8 @@ OPEN_SNAPSHOTS = 2
 CACHED_EXPLANATIONS = 256
 CACHED_NEAREST = 1024
 """Alerts whose nearest past instances are cached, two kilobytes each: a preview and the alert page share them."""
-
+CACHED_SHARED_GRAPHS = 1
+"""Standardised past of a run, as large as the features of the import."""
 CACHED_CONTRASTS = 1024
 """What tells the decisions of a task apart, some kilobytes for each task."""
 
@@ -125,12 +131,14 @@ class Explanations:
         self._explanations: Cache[Explanation] = Cache(CACHED_EXPLANATIONS)
         self._nearest: Cache[Nearest] = Cache(CACHED_NEAREST)
         self._contrasts: Cache[TaskContrast] = Cache(CACHED_CONTRASTS)
+        self._shared_graphs: Cache[_SharedGraph] = Cache(CACHED_SHARED_GRAPHS)
 
     def close(self) -> None:
         """Release the open imports."""
         self._explanations.clear()
         self._nearest.clear()
         self._contrasts.clear()
+        self._shared_graphs.clear()
         self._open.cache_clear()
         self._review_views.cache_clear()
 
@@ -159,7 +167,18 @@ class Explanations:
 
     def nearest(self, content_hash: str, record: ListedAlert, past: Past) -> Nearest:
         """Return the past instances most similar to an alert's; parameters as those of `explain`."""
-        return self._nearest.get((content_hash, record.id), lambda: _nearest(self._open(content_hash), record, past))
+        return self._nearest.get((content_hash, record.id), lambda: self._search(content_hash, record, past))
+
+    def _search(self, content_hash: str, record: ListedAlert, past: Past) -> Nearest:
+        """Search where the alert's scorer looks: in the graph of all tasks, or in what tells its task apart."""
+        views = self._open(content_hash)
+        if not needs_shared_graph([record.scorer]):
+            return _counted(views, record, *_nearest_in_task(views, record, past))
+        fold = int(past.folds[record.row_index])
+        graph = self._shared_graphs.get(
+            (content_hash, past.run.id, fold), lambda: _SharedGraph.of(views.snapshot, past, fold)
+        )
+        return _counted(views, record, *graph.nearest(views.snapshot, record))
 
     def _explain(self, content_hash: str, record: ListedAlert, past: Past) -> Explanation:
         views = self._open(content_hash)
@@ -227,7 +246,43 @@ class Explanations:
         return ReviewPatientViews(views, related)
 
 
-def _nearest(views: SnapshotViews, record: ListedAlert, past: Past) -> Nearest:
+@dataclass(frozen=True)
+class _SharedGraph:
+    """The similarity that "shared" was scored by, and the past that it was learned from."""
+
+    standardizer: SparseStandardizer
+    cosine: WeightedCosine
+    rows: npt.NDArray[np.int64]
+    points: sparse.csr_array
+    """Standardised past, by `rows`."""
+    lengths: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, past: Past, fold: int) -> "_SharedGraph":
+        rows, _ = rows_of_fold(past.folds, fold)
+        dictionary = snapshot.feature_dictionary
+        is_flag = dictionary["is_flag"].to_numpy(dtype=bool)
+        raw = sparse.csr_array(snapshot.features[rows])
+        standardizer = SparseStandardizer(clip=past.run.parameters["clip"])
+        points = standardizer.fit(raw, is_flag, elapsed_features(snapshot)).transform(raw)
+        groups = FeatureRoles.of(dictionary, [], []).groups
+        cosine = WeightedCosine.fit(points, groups, FEATURE_GROUP_WEIGHTS)
+        return cls(standardizer, cosine, rows, points, cosine.lengths(points))
+
+    def nearest(self, snapshot: Snapshot, record: ListedAlert) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return rows of other patients and their similarities, most similar first."""
+        x = self.standardizer.transform(sparse.csr_array(snapshot.features[[record.row_index]]))
+        similarities = self.cosine.similarities(self.points, self.lengths, x)
+        similarities[_own_patient(snapshot, record)[self.rows]] = -1.0
+        first = np.argsort(-similarities, kind="stable")[:N_NEIGHBOURS]
+        first = first[similarities[first] > 0]
+        return self.rows[first], similarities[first]
+
+
+def _nearest_in_task(
+    views: SnapshotViews, record: ListedAlert, past: Past
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return rows of other patients and their similarities by the features of the task, most similar first."""
     rows = _past_rows(views.snapshot, record, past)
     columns, weights = _task_features(past.result)
     chosen = views.feature_columns[:, columns].tocsr()
@@ -244,7 +299,12 @@ def _nearest(views: SnapshotViews, record: ListedAlert, past: Past) -> Nearest:
     )
     # Nearest by distance are chosen, most similar ones shown first: similarity also knows how dense a place is.
     order = np.argsort(-found.similarities, kind="stable")
-    nearest = rows[found.rows[order]]
+    return rows[found.rows[order]], found.similarities[order]
+
+
+def _counted(
+    views: SnapshotViews, record: ListedAlert, nearest: npt.NDArray[np.int64], similarities: npt.NDArray[np.float64]
+) -> Nearest:
     instances = views.snapshot.instances
     own = _own_patient(views.snapshot, record)
     earlier = np.flatnonzero(
@@ -252,7 +312,7 @@ def _nearest(views: SnapshotViews, record: ListedAlert, past: Past) -> Nearest:
     )
     return Nearest(
         rows=nearest,
-        similarities=found.similarities[order],
+        similarities=similarities,
         decided=_decided(views.snapshot, nearest, record),
         n_patients=int(instances["patient_id"].iloc[nearest].nunique()),
         n_own_days=len(earlier),

@@ -22,23 +22,95 @@ MIN_STORED: Final = 5
 """A feature stored in fewer past rows tells nothing that another patient could confirm."""
 _SMALLEST_EIGENVALUE: Final = 1e-6
 """Relative to the largest: directions below it are rounding."""
+_SMALLEST_LENGTH: Final = 1e-9
 _ROWS_AT_ONCE: Final = 2000
 _INTERCEPT: Final = 100.0
 """Size of the constant column: so large that the ridge does not hold back a task's mean."""
 
 
 @dataclass(frozen=True)
-class CosineMap:
-    """Coordinates whose inner products are the cosine similarities of instances; exact on the landmarks.
+class WeightedCosine:
+    """The similarity of the shared graph: cosine of features that are centred and weighted by group.
 
     Parameters
     ----------
     columns : int32 array of shape (n_used,)
         Features that are used.
-    factors : float32 array of shape (n_used,)
+    factors : float array of shape (n_used,)
         What a feature is multiplied by.
-    center : float32 array of shape (n_used,)
+    center : float array of shape (n_used,)
         Past means of the features.
+    """
+
+    columns: NDArray[np.int32]
+    factors: FloatArray
+    center: FloatArray
+
+    @classmethod
+    def fit(
+        cls, past: sparse.csr_array, feature_groups: NDArray[Any], weights: Mapping[str, float]
+    ) -> "WeightedCosine":
+        """Learn means and sizes of groups from past instances; parameters and errors as those of `CosineMap.fit`."""
+        n_past, n_features = past.shape
+        n_stored = np.bincount(past.indices, minlength=n_features)
+        values = past.data.astype(np.float64)
+        mean = np.bincount(past.indices, values, n_features) / n_past
+        variance = np.bincount(past.indices, values**2, n_features) / n_past - mean**2
+        factors = np.zeros(n_features)
+        for group, weight in weights.items():
+            chosen = (feature_groups == group) & (n_stored >= MIN_STORED)
+            size = float(variance[chosen].sum())
+            if size > 0:
+                factors[chosen] = np.sqrt(weight / size)
+        used = np.flatnonzero(factors).astype(np.int32)
+        if len(used) == 0:
+            raise InvalidInputError(
+                f"No feature is stored in {MIN_STORED} past instances and varies, so that no two instances can be "
+                "compared. Import more records."
+            )
+        return cls(used, factors[used], mean[used])
+
+    def lengths(self, rows: sparse.csr_array) -> FloatArray:
+        """Return the length of each standardised row, centred and weighted; shape (n,)."""
+        squared, across = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+        squared[self.columns] = self.factors**2
+        across[self.columns] = 2 * self.factors**2 * self.center
+        center = self.center * self.factors
+        return np.asarray(np.sqrt(np.maximum((rows**2) @ squared - rows @ across + center @ center, 0.0)))
+
+    def similarities(self, rows: sparse.csr_array, lengths: FloatArray, x: sparse.csr_array) -> FloatArray:
+        """Return the cosines, in [-1, 1], of standardised rows with one instance.
+
+        Parameters
+        ----------
+        rows : csr_array of shape (n, n_features)
+        lengths : float array of shape (n,)
+            Of the rows; see `lengths`.
+        x : csr_array of shape (1, n_features)
+
+        Returns
+        -------
+        float array of shape (n,)
+            0 where one of the two does not differ from the past mean.
+        """
+        own = x[[0]].toarray()[0][self.columns].astype(np.float64)
+        point = (own - self.center) * self.factors
+        along = np.zeros(rows.shape[1])
+        along[self.columns] = self.factors * point
+        products = rows @ along - (self.center * self.factors) @ point
+        scale = lengths * np.sqrt(point @ point)
+        found = np.divide(products, scale, out=np.zeros(len(products)), where=scale > _SMALLEST_LENGTH)
+        return np.asarray(np.clip(found, -1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class CosineMap:
+    """Coordinates whose inner products are the similarities of `WeightedCosine`; exact on the landmarks.
+
+    Parameters
+    ----------
+    columns, factors, center : float32 arrays of shape (n_used,)
+        As in `WeightedCosine`.
     landmarks : float32 array of shape (n_used, n_landmarks)
         Centred, multiplied, and of length 1.
     projection : float32 array of shape (n_landmarks, n_coordinates)
@@ -81,27 +153,12 @@ class CosineMap:
         InvalidInputError
             If no feature of a weighted group varies.
         """
-        n_past, n_features = past.shape
-        n_stored = np.bincount(past.indices, minlength=n_features)
-        values = past.data.astype(np.float64)
-        mean = np.bincount(past.indices, values, n_features) / n_past
-        variance = np.bincount(past.indices, values**2, n_features) / n_past - mean**2
-        factors = np.zeros(n_features)
-        for group, weight in weights.items():
-            chosen = (feature_groups == group) & (n_stored >= MIN_STORED)
-            size = float(variance[chosen].sum())
-            if size > 0:
-                factors[chosen] = np.sqrt(weight / size)
-        used = np.flatnonzero(factors).astype(np.int32)
-        if len(used) == 0:
-            raise InvalidInputError(
-                f"No feature is stored in {MIN_STORED} past instances and varies, so that no two instances can be "
-                "compared. Import more records."
-            )
+        n_past = past.shape[0]
+        cosine = WeightedCosine.fit(past, feature_groups, weights)
+        used, scales, center = cosine.columns, cosine.factors, cosine.center
         rows = np.arange(n_past)
         if n_past > n_landmarks:
             rows = np.sort(random.choice(n_past, n_landmarks, replace=False))
-        center, scales = mean[used], factors[used]
         dense = (past[rows][:, used].toarray().astype(np.float64) - center) * scales
         lengths = np.linalg.norm(dense, axis=1, keepdims=True)
         dense = np.divide(dense, lengths, out=np.zeros_like(dense), where=lengths > 0)

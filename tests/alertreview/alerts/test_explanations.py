@@ -6,12 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from alertreview.alerts import explanations
-from alertreview.alerts.explanations import N_NEIGHBOURS, Explanation, Explanations
+from alertreview.alerts.explanations import N_NEIGHBOURS, Explanation, Explanations, Past
 from alertreview.alerts.models import WorklistFilters
 from alertreview.application import Application, open_application
-from alertreview.records.snapshots import Snapshot
+from alertreview.records.snapshots import Snapshot, elapsed_features
+from alertreview.scoring.publish import last_import
+from alertreview.scoring.splits import rows_of_fold
+from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
+from core.graph.shared_graph import CosineMap
+from core.scoring.parameters import ScoringParameters
+from core.scoring.prepared import prepare_instances
+from core.scoring.scorers import SHARED
 from core.vocabulary import Decision
 from db.models import ListedAlert
 
@@ -99,16 +107,52 @@ def test_explanations_are_computed_once_and_cached(own_home: Path) -> None:
         site.close()
 
 
+def test_similar_days_of_the_shared_scorer_are_those_of_its_own_graph(application: Application) -> None:
+    first = application.worklist.page(WorklistFilters(), limit=1).rows[0]
+    with application.database.read() as uow:
+        record = uow.alerts.get(first.alert_id)
+        stored_run = uow.runs.get(record.run_id)
+        result = uow.runs.past_of_task(stored_run, record.task_id, record.scorer)
+        past = Past(stored_run, result, uow.runs.cached_folds(stored_run))
+        content_hash = uow.snapshots.get(stored_run.snapshot_id).content_hash
+    record = replace(record, scorer=SHARED.key)
+    snapshot = last_import(application.settings, application.database).snapshot
+    rows, recent = rows_of_fold(past.folds, 0)
+    order = np.concatenate((rows, recent))
+    prepared = prepare_instances(
+        snapshot.features,
+        snapshot.decisions,
+        snapshot.feature_dictionary["is_flag"].to_numpy(dtype=bool),
+        np.arange(len(past.folds)),
+        rows,
+        recent,
+        ScoringParameters(),
+        elapsed_features(snapshot),
+    )
+    columns = sparse.csr_array(prepared.columns)
+    groups = FeatureRoles.of(snapshot.feature_dictionary, [], []).groups
+    cosine = CosineMap.fit(columns[: len(rows)], groups, FEATURE_GROUP_WEIGHTS, len(rows), np.random.default_rng(0))
+    coordinates = cosine.transform(columns).astype(float)
+    similarity = coordinates[: len(rows)] @ coordinates[np.flatnonzero(order == record.row_index)[0]]
+    patients = snapshot.instances["patient_id"].to_numpy()
+    allowed = np.flatnonzero(patients[rows] != record.patient_id)
+    expected = allowed[np.argsort(-similarity[allowed], kind="stable")[:N_NEIGHBOURS]]
+    explanations_of = Explanations(application.settings, application.database)
+    found = explanations_of.nearest(content_hash, record, past)
+    np.testing.assert_allclose(found.similarities, similarity[expected], atol=1e-4)
+    assert len(set(found.rows) & set(rows[expected])) >= N_NEIGHBOURS - 1, "equals but for a tie at the end"
+
+
 def test_the_preview_says_what_the_alert_says_and_its_neighbours_are_searched_once(own_home: Path) -> None:
     with open_application(own_home) as site, pytest.MonkeyPatch.context() as patch:
         searched: list[int] = []
-        search = explanations.nearest_past
+        search = Explanations._search
 
         def counted(*given: Any, **more: Any) -> Any:
             searched.append(1)
             return search(*given, **more)
 
-        patch.setattr(explanations, "nearest_past", counted)
+        patch.setattr(Explanations, "_search", counted)
         for row in site.worklist.page(WorklistFilters(), limit=3).rows:
             before = len(searched)
             preview, detail = site.worklist.preview(row.alert_id), site.worklist.alert(row.alert_id)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from core.errors import InvalidInputError
-from core.graph.shared_graph import CosineMap, soft_labels_of, solve_shared_graph
+from core.graph.shared_graph import CosineMap, WeightedCosine, soft_labels_of, solve_shared_graph
 
 WEIGHTS = {"a": 0.7, "b": 0.3}
 RIDGE = 0.05
@@ -53,6 +53,24 @@ def test_coordinates_reproduce_the_cosine_of_weighted_groups():
     X, _, _, groups = make()
     coordinates = mapped(X, groups).astype(float)
     np.testing.assert_allclose(coordinates @ coordinates.T, plain_cosines(X, groups, 60), atol=2e-5)
+
+
+def test_similarities_of_one_instance_are_the_cosines_of_the_graph():
+    X, _, _, groups = make()
+    cosine = WeightedCosine.fit(X[:60], groups, WEIGHTS)
+    expected = plain_cosines(X, groups, 60)
+    for row in range(60, 75):
+        found = cosine.similarities(X[:60], cosine.lengths(X[:60]), X[[row]])
+        np.testing.assert_allclose(found, expected[row, :60], atol=1e-6)
+
+
+def test_an_instance_at_the_past_mean_is_similar_to_none():
+    X, _, _, groups = make()
+    cosine = WeightedCosine.fit(X[:60], groups, WEIGHTS)
+    mean = np.zeros((1, 12))
+    mean[0, cosine.columns] = cosine.center
+    found = cosine.similarities(X[:60], cosine.lengths(X[:60]), sparse.csr_array(mean))
+    np.testing.assert_array_equal(found, np.zeros(60))
 
 
 def test_landmarks_keep_their_own_similarities():
