@@ -17,7 +17,7 @@ from alertreview import __version__
 from alertreview.files import check_files
 from alertreview.records.snapshots import Snapshot
 from alertreview.scoring.publish import ScoredImport, last_import, write_run
-from alertreview.scoring.score_site import ScoringOutcome, StoredPast, outcome_of
+from alertreview.scoring.score_site import SHARED_NEEDS_TIME, ScoringOutcome, StoredPast, outcome_of
 from alertreview.scoring.splits import LEARNED_FROM, LEFT_OUT, FoldOfRow
 from alertreview.scoring.stored_past import StoredModel, feature_keys, open_model
 from alertreview.settings import Progress, Settings
@@ -102,6 +102,12 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
         raise InvalidInputError(
             f"Run {chosen.id} learned from instances up to {base.model.past_end:%Y-%m-%d}; new ones begin after "
             "that day. Give a later --since, or --from-run none."
+        )
+    if not base.scorers and needs_shared_graph(chosen.all_scorers):
+        raise InvalidInputError(
+            f"Run {chosen.id} (split by {chosen.split.value}) cannot score new instances by "
+            f"{', '.join(chosen.all_scorers)}. {SHARED_NEEDS_TIME} Score once by --split time, add --scorer softhad to "
+            "the run, or learn anew with --from-run none."
         )
     if not base.scorers:
         raise InvalidInputError(

@@ -24,12 +24,17 @@ from core.errors import InvalidInputError
 from core.kinds import Kind
 from core.scoring.all_tasks import Workers, score_tasks
 from core.scoring.parameters import ScoringParameters
-from core.scoring.scorers import is_retrospective
+from core.scoring.scorers import is_retrospective, needs_shared_graph
 from core.scoring.scores import ScoredTasks
 from core.vocabulary import Decision, RunId, Split
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned
 from db.models import ScoringRun, TaskResult
+
+SHARED_NEEDS_TIME = (
+    "The shared graph is kept for new instances only where the run split days by time: once it is solved, a patient "
+    "who was learned from cannot be left out of it."
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,17 @@ class StoredPast:
     last_day: str
     left_out_scorers: tuple[str, ...]
     """Scorers of that run by which new instances cannot be scored."""
+
+    def lines(self) -> Iterator[str]:
+        """Say it in lines for the terminal."""
+        yield (
+            f"Only new instances, against the stored past of run {self.run_id} (up to {self.last_day}); nothing was "
+            "learned anew. --from-run none learns anew."
+        )
+        if self.left_out_scorers:
+            yield f"Not possible against a stored past: {', '.join(self.left_out_scorers)}."
+        if needs_shared_graph(self.left_out_scorers):
+            yield f"{SHARED_NEEDS_TIME} --from-run none scores by it."
 
 
 @dataclass(frozen=True)
@@ -69,12 +85,7 @@ class ScoringOutcome:
         folds = f", {self.n_folds} folds of patients" if self.split is Split.FOLDS else ""
         yield f"Run {self.run_id} is published: scorer {self.scorer}, split by {self.split.value}{folds}."
         if self.against is not None:
-            yield (
-                f"Only new instances, against the stored past of run {self.against.run_id} (up to "
-                f"{self.against.last_day}); nothing was learned anew. --from-run none learns anew."
-            )
-            if self.against.left_out_scorers:
-                yield f"Not possible against a stored past: {', '.join(self.against.left_out_scorers)}."
+            yield from self.against.lines()
         if self.other_scorers:
             yield f"Lists of their own: {', '.join(map(_marked, self.other_scorers))}."
         yield (

@@ -18,7 +18,7 @@ from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import read_snapshot
 from alertreview.scoring.new_day import _in_columns, find_base, score_new_instances
 from alertreview.scoring.resume import ScoringRequest
-from alertreview.scoring.score_site import ScoringOutcome, score_site
+from alertreview.scoring.score_site import ScoringOutcome, StoredPast, score_site
 from alertreview.scoring.stored_past import discard_old, open_model
 from alertreview.settings import Settings, load_settings
 from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
@@ -231,6 +231,19 @@ def test_only_a_past_that_ends_before_the_day_fits(
     found = find_base(settings, own_database, "latest", all_days[-1])
     assert found is not None
     assert found.run.id == whole.run_id
+
+
+def test_a_run_split_by_patient_says_why_its_shared_graph_scores_no_morning(
+    settings: Settings, all_days: list[pd.Timestamp], tmp_path: Path
+) -> None:
+    own = load_settings(Path(shutil.copytree(settings.home, tmp_path / "home")))
+    with Database(own.database_url) as database:
+        run_id = score_site(own, database, ScoringRequest(scorers=("shared",), split="patient", n_jobs=1)).run_id
+        with pytest.raises(InvalidInputError, match=r"split by patient.*cannot be left out of it.*--split time"):
+            find_base(own, database, str(run_id), all_days[-1] + pd.Timedelta(days=1))
+    said = "\n".join(StoredPast(run_id, "2026-01-31", ("shared",)).lines())
+    assert "Not possible against a stored past: shared.\nThe shared graph is kept" in said
+    assert "shared graph" not in "\n".join(StoredPast(run_id, "2026-01-31", ("day-adjusted",)).lines())
 
 
 def test_a_day_without_instances_says_what_to_import(
