@@ -7,6 +7,7 @@ import numpy as np
 from core.baselines import OTHER_BASELINES, PAPER_BASELINES, Baseline, Factory, Logistic
 from core.graph.similarity import LengthScale
 from core.scoring.calibration import fit_line, soft_label_evidence
+from core.scoring.readout import ReadoutSoftHAD
 from core.softhad import FeatureWeights, SoftHAD
 from core.validation import FloatArray
 
@@ -117,6 +118,7 @@ SOFTHAD_VARIANTS: Final[dict[str, Factory]] = {
     "SoftHAD (local scale)": JointSoftHAD,
     "SoftHAD (local scale, psi)": lambda: JointSoftHAD(feature_weights="auto"),
     "SoftHAD (calibrated)": CalibratedSoftHAD,
+    "SoftHAD (one task)": ReadoutSoftHAD,
 }
 """From the paper's words to the product's scorer, one change after another."""
 
