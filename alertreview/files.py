@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
-from typing import Any, Literal
+from threading import Lock, RLock
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ CHECKSUMS = "checksums.json"
 """Checksums of the other files of a folder; its own is in the audit trail."""
 _RESTORE = "Stop and restore the folder from the last verified backup, or import and score again."
 _READING = RLock()
+FileState: TypeAlias = tuple[int, ...]
 _HERE = Path(__file__).resolve().parent
 
 
@@ -126,18 +127,80 @@ def check_files(folder: Path, checksum: str) -> None:
     SourceError
         If a file is missing, new or not as it was written; it is named.
     """
-    try:
-        if sha256_of(folder / CHECKSUMS) != checksum:
-            raise SourceError(f"{folder / CHECKSUMS} is not as it was written. {_RESTORE}")
-        known = json.loads((folder / CHECKSUMS).read_text(encoding="utf-8"))
+    known = _written_checksums(folder, checksum)
+    with _readable(folder):
         found = _checksums(folder)
-    except OSError as error:
-        raise SourceError(f"{error.filename or folder}: cannot be read ({error.strerror}). {_RESTORE}") from None
     for name in sorted({*known, *found}):
         if name not in found:
             raise SourceError(f"{folder / name} is missing. {_RESTORE}")
         if known.get(name) != found[name]:
             raise SourceError(f"{folder / name} is not as it was written. {_RESTORE}")
+
+
+class CheckedFiles:
+    """Files of a folder, each compared with its checksum when it is first used and whenever it has changed since.
+
+    Parameters
+    ----------
+    folder : Path
+    checksum : str or None
+        As `write_checksums` returned it; with None nothing is compared.
+    """
+
+    def __init__(self, folder: Path, checksum: str | None) -> None:
+        self.folder = folder
+        self._known = None if checksum is None else _written_checksums(folder, checksum)
+        self._sound: dict[str, FileState] = {}
+        self._comparing = Lock()
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file that is as it was written.
+
+        Raises
+        ------
+        SourceError
+            If it is missing or not as it was written.
+        """
+        self.state(name)
+        return self.folder / name
+
+    def state(self, name: str) -> FileState:
+        """Return what changes when a file, compared as in `path`, is written again."""
+        path = self.folder / name
+        with _readable(self.folder):
+            state = _state(path)
+            if self._known is None or self._sound.get(name) == state:
+                return state
+            with self._comparing:  # the second of two readers need not compare again
+                state = _state(path)
+                if self._sound.get(name) != state and sha256_of(path) != self._known.get(name):
+                    raise SourceError(f"{path} is not as it was written. {_RESTORE}")
+                self._sound[name] = state
+        return state
+
+
+def _state(path: Path) -> FileState:
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _written_checksums(folder: Path, checksum: str) -> dict[str, str]:
+    with _readable(folder):
+        content = (folder / CHECKSUMS).read_bytes()
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise SourceError(f"{folder / CHECKSUMS} is not as it was written. {_RESTORE}")
+    known: dict[str, str] = json.loads(content)
+    return known
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise SourceError(f"{error.filename} is missing. {_RESTORE}") from None
+    except OSError as error:
+        raise SourceError(f"{error.filename or folder}: cannot be read ({error.strerror}). {_RESTORE}") from None
 
 
 def _checksums(folder: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from scipy import sparse
 from alertreview.alerts.models import CaseView, Comparison, Neighbour, Timeline
 from alertreview.alerts.patient import SnapshotViews
 from alertreview.alerts.reasons import ReasonWords, reasons_in_words
-from alertreview.records.snapshots import Snapshot, elapsed_features, read_snapshot
+from alertreview.records.snapshots import Snapshot, elapsed_features, open_import
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
 from alertreview.settings import Settings
 from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
@@ -228,9 +228,9 @@ class Explanations:
     def _read_snapshot(self, content_hash: str) -> SnapshotViews:
         with self._database.read() as uow:
             stored = uow.snapshots.by_hash(content_hash)
-        if stored is None:
-            raise NotFoundError("The import behind this page is not in the database any more.")
-        return SnapshotViews(read_snapshot(self._settings.snapshots / stored.folder))
+            if stored is None:
+                raise NotFoundError("The import behind this page is not in the database any more.")
+            return SnapshotViews(open_import(self._settings, uow, stored.folder))
 
     def _read_review_views(self, content_hash: str) -> ReviewPatientViews:
         """Find for each task what to show beside it, from the features that the last run on this import chose."""

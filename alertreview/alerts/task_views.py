@@ -14,12 +14,12 @@ from alertreview.alerts.filters import ranks_at_budget, restriction_of
 from alertreview.alerts.lines import find_run
 from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.triage_models import TriageChoice
-from alertreview.records.snapshots import read_snapshot
+from alertreview.records.snapshots import open_import
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.models import Histogram
 from alertreview.settings import Clock, Settings
 from alertreview.studies.results import auc_on_candidates, case_rows, majority_labels
-from core.errors import NotFoundError, SourceError
+from core.errors import NotFoundError
 from core.kinds import Kind
 from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import Decision, RunId, TriageState
@@ -298,10 +298,9 @@ class TaskPages(Service):
             folder = uow.snapshots.get(run.snapshot_id).folder
             recent = uow.runs.fold_of_row(run_id) >= 0
             tasks = uow.snapshots.tasks(run.snapshot_id)
-        try:
-            decisions = read_snapshot(self._settings.snapshots / folder).decisions
-        except SourceError:
-            return None
+            if not (self._settings.snapshots / folder).is_dir():
+                return None
+            decisions = open_import(self._settings, uow, folder).decisions
         n_recent = int(recent.sum())
         if not n_recent:
             return {}

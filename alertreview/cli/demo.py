@@ -10,7 +10,7 @@ from alertreview.application import Application
 from alertreview.cli.console import progress_bar
 from alertreview.operations.upgrade import open_database
 from alertreview.records.import_site import import_records
-from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.records.snapshots import Snapshot, open_import, read_snapshot
 from alertreview.review.judging import OutsideVote, record_votes
 from alertreview.scoring.resume import ScoringRequest
 from alertreview.scoring.score_site import score_site
@@ -164,8 +164,7 @@ def _create_study(application: Application, database: Database, size: DemoSize) 
         run = uow.runs.latest_published()
         if run is None:
             raise NotFoundError("The demonstration has no published scoring run; build it again.")
-        folder = uow.snapshots.get(run.snapshot_id).folder
-    snapshot = read_snapshot(application.settings.snapshots / folder)
+        snapshot = open_import(application.settings, uow, uow.snapshots.get(run.snapshot_id).folder)
     design = SelectionDesign(n_cases=size.n_cases, balance_decisions=True, seed=SEED)
     cases, selection = choose_study_cases(
         database, snapshot, run, design, "low, middle and high scores, both decisions"
@@ -198,8 +197,7 @@ def truth_of_cases(
     cases = application.studies.case_rows(slug)
     with application.database.read() as uow:
         snapshot_id = uow.runs.get(uow.studies.by_slug(slug).run_id).snapshot_id
-        folder = uow.snapshots.get(snapshot_id).folder
-    snapshot = read_snapshot(application.settings.snapshots / folder)
+        snapshot = open_import(application.settings, uow, uow.snapshots.get(snapshot_id).folder)
     true_score, planted = load_truth(source, snapshot.cohort)
     column = {key: place for place, key in enumerate(snapshot.tasks["task_key"])}
     rows = [(case.row_index, column[case.task_key]) for case in cases]

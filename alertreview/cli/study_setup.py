@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from alertreview.application import Application
-from alertreview.records.snapshots import read_snapshot
+from alertreview.records.snapshots import open_import
 from alertreview.settings import now
 from alertreview.studies.case_selection import choose_study_cases
 from alertreview.studies.models import StudyView
@@ -62,8 +62,7 @@ def set_up_study(
         run = uow.runs.latest_published()
         if run is None:
             raise NotFoundError("There are no scores to choose cases from. Score the site first (alertreview score).")
-        folder = uow.snapshots.get(run.snapshot_id).folder
-    snapshot = read_snapshot(application.settings.snapshots / folder)
+        snapshot = open_import(application.settings, uow, uow.snapshots.get(run.snapshot_id).folder)
     preset = "quantiles of the score" if design.quantiles else "low, middle and high scores"
     cases, selection = choose_study_cases(
         application.database, snapshot, run, design, preset, n_repeats=0 if is_open_panel else n_repeats

@@ -26,7 +26,7 @@ from alertreview.operations.backup_manifest import (
     writing,
 )
 from alertreview.operations.heads import anchor, known_heads
-from alertreview.records.import_site import checked_folder
+from alertreview.records.snapshots import open_import
 from alertreview.reports.signing import content_hash
 from alertreview.settings import Clock, Settings
 from core.errors import InvalidInputError, StoreError
@@ -163,7 +163,7 @@ class Backups:
                 f"The import {name} is in the database, and its folder {source} is not there. "
                 "Put the folder back from an earlier backup; without it there is nothing to back up."
             )
-        checked_folder(self._settings, uow, name)
+        open_import(self._settings, uow, name, whole=True)
         for path in sorted(source.rglob("*")):
             if path.is_file():
                 place = Path("snapshots") / name / path.relative_to(source)
@@ -218,7 +218,7 @@ def verify_backup(
                 _require_same(database, manifest, kept)
                 with database.read() as uow:
                     for name in manifest.contents.snapshot_folders if manifest.with_snapshots else ():
-                        checked_folder(Settings(folder, url), uow, name)
+                        open_import(Settings(folder, url), uow, name, whole=True)
                 reports = _reports(Settings(folder, url), database) if manifest.with_snapshots else {}
     _require_same_reports(backup, reports)
     write_json(

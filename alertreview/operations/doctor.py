@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from alertreview.files import check_files
 from alertreview.operations.backup import list_backups
 from alertreview.operations.heads import known_heads
-from alertreview.records.import_site import checked_folder
+from alertreview.records.snapshots import open_import
 from alertreview.settings import Settings
 from core.errors import AlertReviewError
 from db.database import Database
@@ -222,7 +222,7 @@ def _imports(settings: Settings, database: Database) -> Iterator[Finding]:
     else:
         with database.read() as uow:
             for row in snapshots:
-                checked_folder(settings, uow, row.folder)
+                open_import(settings, uow, row.folder, whole=True)
         yield Finding(Level.GOOD, "imports", f"{len(snapshots)}, all in their place and as they were written")
     with database.read() as uow:
         kept = {run.id: settings.models / run.model_folder for run in uow.runs.published() if run.model_folder}

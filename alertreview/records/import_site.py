@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from alertreview.files import check_files, preset_paths, write_checksums
+from alertreview.files import preset_paths, write_checksums
 from alertreview.records.importing import end_of_today, import_snapshot, read_records, second_half
 from alertreview.records.snapshot_writer import write_snapshot
-from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.records.snapshots import Snapshot, open_import, read_snapshot
 from alertreview.settings import Progress, Settings
 from core.cohort.build import Progress as StepProgress
 from core.cohort.build import build
@@ -29,7 +29,6 @@ from core.kinds import EventKind, Kind
 from db.audit import CHECKSUM
 from db.database import Database
 from db.models import CohortSnapshot, Instance, Task
-from db.unit_of_work import UnitOfWork
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def import_records(
             progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
 
     if add:
-        former = read_snapshot(_last_folder(settings, database))
+        former = _last_import(settings, database)
         extended = extend_snapshot(former, source, format=source_format, mapping=mapping, schema=schema, progress=tell)
         folder = write_snapshot(
             extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts
@@ -234,12 +233,12 @@ def import_records(
     return ImportOutcome(folder, report, unchanged=False)
 
 
-def _last_folder(settings: Settings, database: Database) -> Path:
+def _last_import(settings: Settings, database: Database) -> Snapshot:
     with database.read() as uow:
         last = uow.snapshots.latest()
         if last is None:
             raise NotFoundError("There is no import to add to. Import the first records without --add.")
-        return checked_folder(settings, uow, last.folder)
+        return open_import(settings, uow, last.folder, whole=True)
 
 
 def seal_former_imports(settings: Settings, database: Database) -> None:
@@ -253,20 +252,6 @@ def seal_former_imports(settings: Settings, database: Database) -> None:
         for name, checksum in sealed.items():
             uow.audit.append(datetime.now(UTC), "program", "files sealed", f"import {name}", {CHECKSUM: checksum})
         uow.commit()
-
-
-def checked_folder(settings: Settings, uow: UnitOfWork, name: str) -> Path:
-    """Return the folder of an import, its files compared with their checksums.
-
-    Raises
-    ------
-    SourceError
-        If a file is missing or not as it was written.
-    """
-    checksum = uow.audit.checksum(f"import {name}")
-    if checksum is not None:
-        check_files(settings.snapshots / name, checksum)
-    return settings.snapshots / name
 
 
 def _instances(snapshot: Snapshot) -> Iterator[Instance]:

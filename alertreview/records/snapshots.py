@@ -1,10 +1,11 @@
 """Snapshots: a cohort as a folder of parquet and array files (see `snapshot_writer`), read piece by piece."""
 
 import json
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
 
-from alertreview.files import array_of
+from alertreview.files import CheckedFiles, FileState, array_of, check_files
+from alertreview.settings import Settings
 from core.cohort.cohort import Cohort
 from core.errors import SourceError
 from core.events.facts import empty_facts, sorted_facts
 from core.kinds import EventKind
+from db.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
 
 FORMAT_VERSIONS = (1, 2)
 """Versions that can be read; 1 had the features in one compressed file."""
@@ -26,13 +31,15 @@ _CATEGORIES = ("patient_id", "kind", "item", "name", "text", "unit")
 _KINDS = [kind.value for kind in EventKind]
 
 
-def read_snapshot(folder: Path) -> "Snapshot":
+def read_snapshot(folder: Path, checksum: str | None = None) -> "Snapshot":
     """Open a snapshot; its parts are read when they are asked for.
 
     Parameters
     ----------
     folder : Path
         As `alertreview.records.snapshot_writer.write_snapshot` returned it.
+    checksum : str, optional
+        As `alertreview.files.write_checksums` returned it: every file is compared before it is used.
 
     Returns
     -------
@@ -41,10 +48,12 @@ def read_snapshot(folder: Path) -> "Snapshot":
     Raises
     ------
     SourceError
-        When the folder is no snapshot of this version.
+        When the folder is no snapshot of this version, or a file is not as it was written.
     """
+    files = CheckedFiles(Path(folder), checksum)
     try:
-        manifest = json.loads((Path(folder) / "manifest.json").read_text(encoding="utf-8"))
+        path = files.folder / "manifest.json" if checksum is None else files.path("manifest.json")
+        manifest = json.loads(path.read_text(encoding="utf-8"))
         version = manifest["format_version"]
     except (OSError, ValueError, KeyError, TypeError):
         raise SourceError(
@@ -55,7 +64,31 @@ def read_snapshot(folder: Path) -> "Snapshot":
             f"{folder} is a snapshot of version {version}; this program reads versions up to {max(FORMAT_VERSIONS)}. "
             "Import the data again, or use the program that wrote it."
         )
-    return Snapshot(Path(folder), manifest)
+    return Snapshot(files, manifest)
+
+
+def open_import(settings: Settings, uow: UnitOfWork, name: str, *, whole: bool = False) -> "Snapshot":
+    """Open a registered import; its files are compared with their checksums.
+
+    Parameters
+    ----------
+    settings : Settings
+    uow : UnitOfWork
+        Of the site's database: its audit trail holds the checksum.
+    name : str
+        Of the folder.
+    whole : bool
+        Compare all files now, not each when it is first used.
+
+    Raises
+    ------
+    SourceError
+        If a file is missing or not as it was written.
+    """
+    folder, checksum = settings.snapshots / name, uow.audit.checksum(f"import {name}")
+    if whole and checksum is not None:
+        check_files(folder, checksum)
+    return read_snapshot(folder, checksum)
 
 
 def elapsed_features(snapshot: "Snapshot") -> npt.NDArray[np.bool_]:
@@ -75,8 +108,10 @@ class Snapshot:
     manifest : dict
     """
 
-    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
-        self.folder = folder
+    def __init__(self, files: CheckedFiles, manifest: dict[str, Any]) -> None:
+        self.folder = files.folder
+        self._files = files
+        self._opened: dict[str, tuple[list[FileState], Any]] = {}
         self.manifest = manifest
         # The one open file of events is shared by all sessions, and Arrow's reader of it is for one thread at a time:
         # two at once ended the process, or would give one patient's rows to another.
@@ -105,7 +140,7 @@ class Snapshot:
     @cached_property
     def report(self) -> dict[str, Any]:
         """The import report as plain numbers, texts and lists."""
-        content: dict[str, Any] = json.loads((self.folder / "import_report.json").read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(self._files.path("import_report.json").read_text(encoding="utf-8"))
         return content
 
     @cached_property
@@ -143,22 +178,22 @@ class Snapshot:
         """Corrected results with their old and new values; see `core.events.append.TRAIL_COLUMNS`."""
         return self._table("corrections")
 
-    @cached_property
+    @property
     def features(self) -> sparse.csr_matrix:
         """As `Cohort.features`; its arrays stay on disk and are read as they are used, changes never reach the disk."""
         if self.manifest["format_version"] == 1:
-            return sparse.csr_matrix(sparse.load_npz(self._existing("features.npz")))
-        data, indices, indptr = (
-            np.asarray(array_of(self._existing(f"features_{part}.npy"), mmap_mode="c"))
-            for part in ("data", "indices", "indptr")
-        )
+            return self._open(["features.npz"], lambda path: sparse.csr_matrix(sparse.load_npz(path)))
+        return self._open([f"features_{part}.npy" for part in ("data", "indices", "indptr")], self._mapped)
+
+    def _mapped(self, *paths: Path) -> sparse.csr_matrix:
+        data, indices, indptr = (np.asarray(array_of(path, mmap_mode="c")) for path in paths)
         shape = (len(indptr) - 1, int(self.manifest["n_features"]))
         return sparse.csr_matrix((data, indices, indptr), shape=shape, copy=False)
 
     @cached_property
     def decisions(self) -> sparse.csc_matrix:
         """As `Cohort.decisions`."""
-        return sparse.csc_matrix(sparse.load_npz(self._existing("decisions.npz")))
+        return sparse.csc_matrix(sparse.load_npz(self._files.path("decisions.npz")))
 
     @cached_property
     def cohort(self) -> Cohort:
@@ -228,12 +263,14 @@ class Snapshot:
         """Kinds of facts that any patient has; empty when the source has none."""
         if not self.manifest.get("n_facts"):
             return frozenset()
-        return frozenset(pq.read_table(self._existing("facts.parquet"), columns=["kind"])["kind"].unique().to_pylist())
+        return frozenset(
+            pq.read_table(self._files.path("facts.parquet"), columns=["kind"])["kind"].unique().to_pylist()
+        )
 
     def _facts(self, filters: list[tuple[str, str, str]] | None) -> pd.DataFrame:
         if not self.manifest.get("n_facts"):
             return empty_facts()
-        return pq.read_table(self._existing("facts.parquet"), filters=filters).to_pandas()
+        return pq.read_table(self._files.path("facts.parquet"), filters=filters).to_pandas()
 
     @cached_property
     def _event_index(self) -> dict[str, tuple[int, int]]:
@@ -243,18 +280,21 @@ class Snapshot:
             for patient, first, n in zip(table["patient_id"], table["first"], table["n"], strict=True)
         }
 
-    @cached_property
+    @property
     def _events(self) -> pq.ParquetFile:
-        return pq.ParquetFile(self._existing("events.parquet"))
+        return self._open(["events.parquet"], pq.ParquetFile)
+
+    def _open(self, names: list[str], read: Callable[..., T]) -> T:
+        """Return what is read from files that stay open, anew when they have changed on disk."""
+        states = [self._files.state(name) for name in names]
+        known, opened = self._opened.get(names[0], (None, None))
+        if known != states:
+            opened = read(*(self.folder / name for name in names))
+            self._opened[names[0]] = states, opened
+        return cast(T, opened)
 
     def _table(self, name: str) -> pd.DataFrame:
-        return pq.read_table(self._existing(f"{name}.parquet")).to_pandas()
-
-    def _existing(self, name: str) -> Path:
-        path = self.folder / name
-        if not path.exists():
-            raise SourceError(f"{path} is missing; the snapshot is damaged. Import the data again.")
-        return path
+        return pq.read_table(self._files.path(f"{name}.parquet")).to_pandas()
 
 
 def _as_stream(table: pa.Table) -> pd.DataFrame:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from alertreview import __version__
 from alertreview.alerts.alert_lists import judged_study
 from alertreview.alerts.lines import find_run
-from alertreview.records.import_site import checked_folder
-from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.rights import Action, Service, requires
 from alertreview.scoring.ranking import TopDecisions
 from alertreview.scoring.score_site import score_fold
@@ -152,7 +151,7 @@ def _open(settings: Settings, uow: UnitOfWork, run_id: RunId | None) -> RunToVar
     cases, labels, study = _judged(uow, run)
     return RunToVary(
         run=run,
-        snapshot=read_snapshot(checked_folder(settings, uow, uow.snapshots.get(run.snapshot_id).folder)),
+        snapshot=open_import(settings, uow, uow.snapshots.get(run.snapshot_id).folder, whole=True),
         tasks=tasks,
         folds=uow.runs.fold_of_row(run.id),
         parameters=_parameters(run.parameters),

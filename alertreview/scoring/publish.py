@@ -9,8 +9,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from alertreview.records.import_site import checked_folder
-from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.scoring.ranking import VALUES, TopDecisions, likelier_than_in_general
 from alertreview.scoring.splits import FoldOfRow
 from alertreview.settings import Settings
@@ -64,8 +63,8 @@ def last_import(settings: Settings, database: Database) -> ScoredImport:
             raise NotFoundError("There is nothing to score: import health records first (alertreview import SOURCE).")
         tasks = uow.snapshots.tasks(stored.id)
         instance_ids = uow.snapshots.instance_ids(stored.id)
-        folder = checked_folder(settings, uow, stored.folder)
-    return ScoredImport(stored, read_snapshot(folder), tasks, instance_ids)
+        snapshot = open_import(settings, uow, stored.folder, whole=True)
+    return ScoredImport(stored, snapshot, tasks, instance_ids)
 
 
 def write_run(

@@ -169,7 +169,8 @@ def test_what_is_no_snapshot_is_refused(tmp_path):
 @pytest.mark.checklist("D2")
 def test_no_pickle_is_read(stored, tmp_path):
     (tmp_path / "manifest.json").write_text((stored / "manifest.json").read_text())
-    np.save(tmp_path / "features_data.npy", np.array([object()], dtype=object), allow_pickle=True)
+    for part in ("data", "indices", "indptr"):
+        np.save(tmp_path / f"features_{part}.npy", np.array([object()], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"pickle|Python objects"):
         _ = read_snapshot(tmp_path).features
 
