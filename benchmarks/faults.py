@@ -11,6 +11,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from alertreview.cli.demo import build_demo
@@ -21,24 +23,57 @@ from tests.support.kill_acts import ACTS
 from tests.support.kill_sites import place
 
 
-def kill_many(kind: str, name: str, n_kills: int, seed: int) -> bool:
+class Done:
+    """What was done, a line each in a file, so that a run that was stopped goes on where it was.
+
+    Parameters
+    ----------
+    file : Path or None
+        Lines of a former run with the same seed are read and not done again.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        lines = file.read_text(encoding="utf-8").splitlines() if file is not None and file.exists() else []
+        self._known = dict(line.split("\t", 1) for line in lines)
+
+    def get(self, key: str, do: Callable[[], str]) -> str:
+        """Return what came of something; do it unless it was done."""
+        if key not in self._known:
+            self._known[key] = do().replace("\n", " ")
+            if self._file is not None:
+                with self._file.open("a", encoding="utf-8") as opened:
+                    opened.write(f"{key}\t{self._known[key]}\n")
+        return self._known[key]
+
+
+def kill_many(kind: str, name: str, n_kills: int, seed: int, done: Done) -> bool:
     """Kill one act many times and print what came of it; True when nothing was lost."""
-    act, lost, n_acknowledged, began = ACTS[name], [], 0, time.perf_counter()
-    for number in range(n_kills):
+    lost, n_acknowledged, began = [], 0, time.perf_counter()
+
+    def kill(key: str) -> str:
         with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder)) as made:
             try:
-                n_acknowledged += act(made, random.Random(f"{kind} {name} {seed} {number}"))
+                return str(ACTS[name](made, random.Random(key)))
             except AssertionError as error:
-                lost.append(f"kill {number}: {error}")
+                return f"lost: {error}"
+
+    for number in range(n_kills):
+        key = f"{kind} {name} {seed} {number}"
+        found = done.get(key, partial(kill, key))
+        if found.isdigit():
+            n_acknowledged += int(found)
+        else:
+            lost.append(f"kill {number}: {found}")
     seconds = time.perf_counter() - began
-    found = f"{n_kills} kills, {n_acknowledged} acts acknowledged, {len(lost)} with a loss ({seconds:.0f} s)"
-    print(f"{kind:10} {name:10} {found}", flush=True)
+    summary = f"{n_kills} kills, {n_acknowledged} acts acknowledged, {len(lost)} with a loss ({seconds:.0f} s)"
+    print(f"{kind:10} {name:10} {summary}", flush=True)
     for line in lost:
         print(f"    {line}")
     return not lost
 
 
-def corrupt_many(n: int, seed: int) -> bool:
+def corrupt_many(n: int, seed: int, done: Done) -> bool:
     """Damage what a site keeps many times and print what came of it; True when no change of a figure was missed."""
     with tempfile.TemporaryDirectory() as folder:
         home, began = Path(folder) / "home", time.perf_counter()
@@ -46,16 +81,21 @@ def corrupt_many(n: int, seed: int) -> bool:
         site = DamagedSite(home, Path(folder) / "kept")
         found: dict[str, Counter[str]] = {store: Counter() for store in STORES}
         missed = []
+
+        def damage(key: str, store: str) -> str:
+            one = site.damage(random.Random(key), store)
+            return "found" if one.said else "harmless" if one.is_harmless else f"missed {one}"
+
         for number in range(n):
-            store = STORES[number % len(STORES)]
-            damage = site.damage(random.Random(f"corrupt {seed} {number}"), store)
-            found[store]["found" if damage.said else "harmless" if damage.is_harmless else "missed"] += 1
-            missed += [damage] if damage.is_missed else []
+            store, key = STORES[number % len(STORES)], f"corrupt {seed} {number}"
+            outcome = done.get(key, partial(damage, key, store))
+            found[store][outcome.split()[0]] += 1
+            missed += [outcome] if outcome.startswith("missed") else []
     for store, counts in found.items():
         print(f"{store:10} {', '.join(f'{many} {what}' for what, many in counts.most_common())}", flush=True)
     print(f"{n} corruptions, {len(missed)} missed ({time.perf_counter() - began:.0f} s)")
-    for damage in missed:
-        print(f"    {damage}")
+    for outcome in missed:
+        print(f"    {outcome}")
     return not missed
 
 
@@ -65,17 +105,21 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=25)
     parser.add_argument("--corruptions", type=int, default=1_000, help="0 for kills alone")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="keep what was done here; go on there (same --seed)"
+    )
     parser.add_argument("--act", choices=sorted(ACTS), action="append")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], action="append")
     options = parser.parse_args()
     print(f"seed {options.seed}")
+    done = Done(options.resume)
     results = [
-        kill_many(kind, name, options.kills, options.seed)
+        kill_many(kind, name, options.kills, options.seed, done)
         for kind in options.database or ["sqlite", "postgresql"]
         for name in options.act or ACTS
     ]
     if options.corruptions:
-        results.append(corrupt_many(options.corruptions, options.seed))
+        results.append(corrupt_many(options.corruptions, options.seed, done))
     return 0 if all(results) else 1
 
 

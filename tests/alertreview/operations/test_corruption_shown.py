@@ -89,9 +89,9 @@ def test_a_change_under_an_open_site_is_found_at_the_next_use_and_mended_without
         snapshot = site._explanations.snapshot(content_hash)
         patient = str(snapshot.patients["patient_id"].iloc[0])
         reads: dict[str, Callable[[], object]] = {
-            "features_data.npy": lambda: snapshot.features.sum(),
-            "features_indices.npy": lambda: snapshot.features.sum(),
-            "features_indptr.npy": lambda: snapshot.features.sum(),
+            "features_data.npy": lambda: float(snapshot.features.sum()),
+            "features_indices.npy": lambda: float(snapshot.features.sum()),
+            "features_indptr.npy": lambda: float(snapshot.features.sum()),
             "events.parquet": lambda: snapshot.events_of(patient).to_csv(),
         }
         before = {name: read() for name, read in reads.items()}
