@@ -12,7 +12,7 @@ import re
 import joblib
 import numpy as np
 
-from core.scoring.scorers import SCORERS
+from core.scoring.scorers import SCORERS, leaves_out_likelier
 
 FEWEST_EXPOSED, SMALLEST_GAP = 15, 0.05
 RARE = 0.03
@@ -42,20 +42,21 @@ def pairs_of(cohort, path):
 
 
 def expected_fold(records, options, score_fold, folds, fold):
-    """Return the recent rows of a fold, its tasks, their past shares, and the chance of "taken" by scorer."""
+    """Return recent rows of a fold, tasks, their past shares, chances of "taken" and scaled scores by scorer."""
     past, recent = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
     scored = score_fold(records, records.decisions, past, recent, options, 0)
     tasks = list(scored)
-    chances = {}
+    chances, scaled = {}, {}
     for scorer in scored.scorers:
         found = [scored.scores(task, scorer) for task in tasks]
+        scaled[scorer] = np.column_stack([one.scaled_score for one in found])
         if SCORERS[scorer].times_support or not SCORERS[scorer].parts:
             chances[scorer] = np.column_stack([(1 + one.soft_label) / 2 for one in found])
         else:
             taken = records.decisions[np.ix_(recent, tasks)]
-            scores = np.column_stack([one.scaled_score for one in found])
+            scores = np.column_stack([one.score for one in found])
             chances[scorer] = np.where(taken, 1 - scores, scores)
-    return recent, tasks, records.decisions[np.ix_(past, tasks)].mean(axis=0), chances
+    return recent, tasks, records.decisions[np.ix_(past, tasks)].mean(axis=0), chances, scaled
 
 
 def seen_shares(pairs, taken, chance, keep):
@@ -83,11 +84,11 @@ def show_couplings(cohort, records, options, n_folds, score_fold, folds):
     rows = np.concatenate([part[0] for part in parts])
     print(f"{len(rows)} instances in {n_folds} folds of {options.folds}, {len(pairs)} pairs have a drug and a lab")
     base = np.full(taken.shape, np.nan)
-    for recent, tasks, share, _ in parts:
+    for recent, tasks, share, *_ in parts:
         base[np.ix_(recent, tasks)] = share
     for scorer in parts[0][3]:
         chance = np.full(taken.shape, np.nan)
-        for recent, tasks, _, chances in parts:
+        for recent, tasks, _, chances, _ in parts:
             chance[np.ix_(recent, tasks)] = chances[scorer]
         found = seen_shares(pairs, taken, chance, rows)
         if scorer == "shared":
@@ -109,11 +110,12 @@ def show_couplings(cohort, records, options, n_folds, score_fold, folds):
         )
     for scorer in parts[0][3]:
         if SCORERS[scorer].parts:
-            chance = np.full(taken.shape, np.nan)
-            for recent, tasks, _, chances in parts:
+            chance, scaled = np.full(taken.shape, np.nan), np.full(taken.shape, np.nan)
+            for recent, tasks, _, chances, scores in parts:
                 chance[np.ix_(recent, tasks)] = chances[scorer]
+                scaled[np.ix_(recent, tasks)] = scores[scorer]
             show_reliability(scorer, chance, taken)
-            show_first(scorer, chance, taken, base)
+            show_first(scorer, chance, scaled, taken, base)
 
 
 def show_reliability(scorer, chance, taken):
@@ -129,11 +131,20 @@ def show_reliability(scorer, chance, taken):
     print(f"{scorer}: mean chance:share taken (decisions)  " + "  ".join(cells))
 
 
-def show_first(scorer, chance, taken, base):
-    """Print how many of the first commissions the state makes likelier than in general, and how many are rare."""
-    rows, tasks = np.nonzero(taken & np.isfinite(chance))
-    order = np.argsort(chance[rows, tasks], kind="stable")[:N_FIRST]
-    first = rows[order], tasks[order]
-    likelier = int((chance[first] > base[first]).sum())
-    rare = int((base[first] < RARE).sum())
-    print(f"{scorer}: of the first {N_FIRST} commissions {likelier} likelier by the state, {rare} of rare tasks")
+def show_first(scorer, chance, scaled, taken, base):
+    """Print how many of the first decisions the state makes likelier than in general, and how many are rare."""
+    for name, part in (("omissions", ~taken), ("commissions", taken)):
+        done = np.where(part, np.where(taken, chance, 1 - chance), np.nan)
+        in_general = np.where(taken, base, 1 - base)
+        listed = part & np.isfinite(chance)
+        if leaves_out_likelier(scorer):
+            listed &= done <= in_general
+        rows, tasks = np.nonzero(listed)
+        order = np.argsort(-scaled[rows, tasks], kind="stable")[:N_FIRST]
+        first = rows[order], tasks[order]
+        likelier = int((done[first] > in_general[first]).sum())
+        rare = int((in_general[first] < RARE).sum())
+        print(
+            f"{scorer}: of the first {N_FIRST} {name} {likelier} likelier by the state, {rare} of decisions under "
+            f"{RARE:.0%}, {len(set(tasks[order]))} tasks, {len(set(rows[order]))} days"
+        )

@@ -5,7 +5,8 @@ Decisions are flipped in past and recent instances alike: uniformly (3 % of all)
 (task, decision), weighted by flips: the only one without the base rate in it. P@k = flips among the k highest, for
 omissions and commissions apart. Planted flips are not clinical errors. With ``--keep FOLDER`` every fold is written
 down when it is done, and the same command goes on where it was interrupted. ``--couplings FILE`` flips nothing and
-measures whether labs are expected where their drugs are on; see `benchmarks._couplings`.
+measures whether labs are expected where their drugs are on; see `benchmarks._couplings`. ``--stability N`` flips
+nothing and compares the first decisions of N seeds.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from tqdm import tqdm
 
 from alertreview.records.importing import build_cohort
 from benchmarks._couplings import show_couplings
+from benchmarks._stability import show_stability
 from core.baselines import SelfConfidence
 from core.cohort.feature_roles import FeatureRoles
 from core.cohort.tasks import order_groups
@@ -283,6 +285,7 @@ def parse(arguments=None):
     )
     parser.add_argument("--boosting", action="store_true", help="measure boosting as a peer: minutes for every fold")
     parser.add_argument("--couplings", type=Path, default=None, help="file of drugs and the labs that belong to them")
+    parser.add_argument("--stability", type=int, default=None, help="compare the first decisions of so many seeds")
     parser.add_argument("--keep", type=Path, default=None, help="folder for the figures of each fold, to go on from")
     parser.add_argument("--jobs", type=int, default=2, help="folds side by side, each in a process with one thread")
     options = parser.parse_args(arguments)
@@ -299,6 +302,9 @@ def main(arguments=None):
     n_instances, n_tasks = records.decisions.shape
     print(f"{n_instances} instances, {records.features.shape[1]} features, {n_tasks} tasks")
     n_folds = options.folds if options.only_folds is None else options.only_folds
+    if options.stability is not None:
+        show_stability(records, options, score_fold, fold_of_patients(records.patients, options.folds, 0))
+        return
     if options.couplings is not None:
         show_couplings(
             cohort, records, options, n_folds, score_fold, fold_of_patients(records.patients, options.folds, 0)

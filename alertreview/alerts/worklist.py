@@ -183,7 +183,7 @@ class Worklist(Service):
             previous_alert_id=previous,
             next_alert_id=following,
             disagreement=row.score / row.support if times_support(record.scorer) and row.support > 0 else None,
-            surprise=_surprise(record.scorer, row.scaled_score, row.decision, result.n_past_positive, result.n_past),
+            surprise=_surprise(record.scorer, row.score, row.decision, result.n_past_positive, result.n_past),
             lowest_scaled_score=end.lowest_scaled_score,
         )
 
@@ -255,12 +255,12 @@ class Worklist(Service):
         return self._budget_end(run.id, _whatever_was_done(filters, run), tuple(sorted(restriction["without"])))
 
 
-def _surprise(scorer: str, score: float, decision: Decision, n_taken: int, n_past: int) -> float | None:
+def _surprise(scorer: str, chance: float, decision: Decision, n_taken: int, n_past: int) -> float | None:
     """Return how many times higher the odds of the other decision are by the state than in general."""
     other = n_taken if decision is Decision.OMISSION else n_past - n_taken
-    if not is_chance(scorer) or not 0 < score < 1 or not 0 < other < n_past:
+    if not is_chance(scorer) or not 0 < chance < 1 or not 0 < other < n_past:
         return None
-    return score / (1 - score) * (n_past - other) / other
+    return chance / (1 - chance) * (n_past - other) / other
 
 
 def _behind(uow: UnitOfWork, alert_id: AlertId) -> tuple[ListedAlert, ScoringRun, CohortSnapshot, Past]:

@@ -74,8 +74,8 @@ class Part:
 class Scorer:
     """A named way to score every instance of every task; higher = more unusual.
 
-    A scorer with `parts` is calibrated: its score is the probability of the other decision from their weighted mean log
-    odds, and is comparable between tasks as it is. One without is min-max scaled on the past.
+    A scorer with `parts` is calibrated: its score is the probability of the other decision, from their weighted mean
+    log odds or mean probability, and is comparable between tasks as it is. One without is min-max scaled on the past.
 
     Parameters
     ----------
@@ -98,6 +98,11 @@ class Scorer:
         Array of the score before min-max scaling; without it that is |l - y|.
     support : str
         Array of the support.
+    pools_chances : bool
+        Whether probabilities are averaged instead of log odds: the result is near certainty only where no part doubts.
+    against_general : float
+        Power of the odds of the task's decision in the past by which the odds of a commission are multiplied in its
+        scaled score; 0 leaves the scaled score equal to the score.
     leaves_out_likelier : bool
         Whether its lists leave out decisions that the state makes likelier than they are in general.
     is_retrospective : bool
@@ -116,6 +121,8 @@ class Scorer:
     soft_label: str = ""
     raw: str = ""
     support: str = "support"
+    pools_chances: bool = False
+    against_general: float = 0.0
     leaves_out_likelier: bool = False
     is_retrospective: bool = False
     is_comparison: bool = False
@@ -155,6 +162,8 @@ SHARED: Final = Scorer(
         Part("short-logistic", "short_logistic_log_odds"),
     ),
     support="shared_support",
+    pools_chances=True,
+    against_general=2 / 3,
     leaves_out_likelier=True,
 )
 """Holds logistic regression as one of its two members: what it finds is no evidence for SoftHAD alone."""

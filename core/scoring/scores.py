@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from core.scoring.shared import SharedModel
 from core.validation import FloatArray
 
 FloatVector = NDArray[np.float32]
+IN_GENERAL: Final = "in_general"
+"""Name, in a scale, of what the log odds of a commission are raised by: it is negative for a rare decision."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,11 @@ class TaskScores:
     Parameters
     ----------
     score, scaled_score : float32 arrays of shape (n_recent,)
-        The same numbers for calibrated scorers, in [0, 1]. For "softhad-paper" the score is |l* - y|, for baselines
-        what the method gives in its own unit, and the scaled score its min-max on the past, which recent instances may
-        leave.
+        For calibrated scorers in [0, 1], and the same numbers unless commissions are set against what is decided in
+        general (`core.scoring.scorers.Scorer.against_general`): then the score is the chance of the other decision, and
+        the scaled score orders decisions of all tasks by how likely they are a mistake. For "softhad-paper" the score
+        is |l* - y|, for baselines what the method gives in its own unit, and the scaled score its min-max on the past,
+        which recent instances may leave.
     soft_label : float32 array of shape (n_recent,)
         Expected decision in [-1, 1]: for "softhad" without the own label, for "softhad-paper" l* with it, for
         calibrated scorers 2 P(taken) - 1. For baselines, which need not expect anything, y (1 - 2 scaled score): the
@@ -44,8 +49,8 @@ class TaskScores:
         psi = |2 AUC - 1| of each.
     n_past_positive, n_past : int
     scale : dict
-        Numbers that made the scaled score: ``center``, ``intercept``, ``slope`` (per part for "pair") or ``low``,
-        ``high``, ``n_below``, ``n_above``.
+        Numbers that made the scaled score: ``center``, ``intercept``, ``slope`` (per part where there are several), and
+        ``in_general``, what a commission's log odds are raised by; or ``low``, ``high``, ``n_below``, ``n_above``.
     """
 
     score: FloatVector
@@ -177,18 +182,27 @@ def score_by_scale(evidence: Evidence, y: FloatArray, scorer: str, scale: Mappin
         if soft_label is None:
             soft_label = y * (1 - 2 * np.clip(scaled, 0.0, 1.0))
         return ScaledScores(score, scaled, soft_label)
-    log_odds = np.zeros(len(y))
+    found = []
     for part in registered.parts:
         suffix = _suffix(scorer, part)
         centred = part.values(evidence[part.array]) - scale[f"center{suffix}"]
-        log_odds += part.weight * (scale[f"intercept{suffix}"] + scale[f"slope{suffix}"] * centred)
-    log_odds /= sum(part.weight for part in registered.parts)
+        found.append(scale[f"intercept{suffix}"] + scale[f"slope{suffix}"] * centred)
+    weights = np.array([part.weight for part in registered.parts])
+    weights /= weights.sum()
+    of_parts = np.array(found)
+    log_odds = weights @ of_parts
+    if registered.pools_chances:
+        taken, other = (weights @ np.exp(-np.logaddexp(0.0, np.clip(-side * of_parts, -500, 500))) for side in (1, -1))
+        log_odds = np.log(taken / other)
     score = 1.0 / (1.0 + np.exp(y * log_odds))
     if registered.times_support:
         score *= evidence[registered.support]
     array = registered.soft_label
     expected = evidence[array].astype(np.float64) if array else np.tanh(log_odds / 2)
-    return ScaledScores(score, score, expected)
+    # The scale of a run that an earlier version stored has nothing to raise by.
+    raised = np.where(y > 0, scale.get(IN_GENERAL, 0.0), 0.0)
+    scaled_score = 1.0 / (1.0 + np.exp(y * log_odds - raised)) if registered.against_general else score
+    return ScaledScores(score, scaled_score, expected)
 
 
 def _suffix(scorer: str, part: Part) -> str:
@@ -235,4 +249,7 @@ def _scale(scored: ScoredTasks, task: int, scorer: str, evidence: Evidence, y: F
         scale[f"center{suffix}"] = float(calibration.centers[place])
         scale[f"intercept{suffix}"] = float(calibration.intercepts[place])
         scale[f"slope{suffix}"] = float(calibration.slopes[place])
+    if SCORERS[scorer].against_general:
+        share = float(scored.prepared.past_positive(task).mean())
+        scale[IN_GENERAL] = SCORERS[scorer].against_general * float(np.log(share / (1 - share)))
     return scale

@@ -180,7 +180,9 @@ def _scores(detail: AlertDetail) -> None:
             st.metric(
                 "Raw score",
                 texts.score(row.score),
-                help="Distance between what was done and what was expected, from 0 to about 2.",
+                help="Distance between what was done and what was expected, from 0 to about 2."
+                if detail.surprise is None
+                else "Chance of the other decision on days like this.",
                 width="content",
             )
             st.metric(
@@ -208,7 +210,7 @@ def _score_sentence(detail: AlertDetail) -> str:
         score, support = texts.score(detail.row.score), texts.score(detail.row.support)
         how = f"Raw score {score} = disagreement {texts.score(detail.disagreement)} × support {support}. "
     elif detail.surprise is not None:
-        how = f"Of 100 days like this, about {100 * detail.row.scaled_score:.0f} had the other decision. "
+        how = f"Of 100 days like this, about {100 * detail.row.score:.0f} had the other decision. "
         if detail.surprise >= MENTIONED_SURPRISE:
             how += f"The state makes its odds {detail.surprise:,.0f} times those in general. "
     usual = f"Expected: {expected}. In all past instances of this task it was {asked} in {share}."

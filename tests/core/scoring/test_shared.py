@@ -8,11 +8,13 @@ from core.cohort.feature_roles import OWN_ITEM, FeatureRoles
 from core.scoring.all_tasks import score_tasks
 from core.scoring.own_history import NEVER, OwnHistory, residual_targets
 from core.scoring.parameters import ScoringParameters
+from core.scoring.scores import score_by_scale
 from core.scoring.shared import SharedModel
 from core.scoring.signs import N_SIGNS, count_patients, fit_signs, patient_weights, score_signs
 
 N_PATIENTS, N_TASKS = 60, 4
 SMALL = ScoringParameters(n_features_kept=12, min_past_positives=5)
+SCALE = {"center": 0.0, "intercept": 0.0, "slope": 1.0}
 KINDS, GROUPS = ["LAB_ORDER"] * 3 + ["MEDICATION"], ["a", "a", "", ""]
 
 
@@ -140,15 +142,55 @@ def test_without_roles_every_feature_weighs_the_same(cohort):
     assert np.isfinite(log_odds(scored)).all()
 
 
-def test_the_score_is_the_weighted_mean_of_both_members(cohort):
+def test_the_score_is_the_weighted_mean_of_the_chances_of_both_members(cohort):
     past, recent = split(cohort)
     # With fewer features than the member sees, it is the scorer "logistic".
     scored = run(cohort, past=past, recent=recent, scorers=("shared", "logistic"))
     found = scored.scores(0, "shared")
-    expected = np.arctanh(scored.scores(0, "logistic").soft_label.astype(float)) * 2
-    mean = (2 * log_odds(scored)[len(past) :, 0] + expected) / 3
-    y = np.where(cohort[1][recent, 0], 1, -1)
-    np.testing.assert_allclose(found.scaled_score, 1 / (1 + np.exp(y * mean)), atol=1e-5)
+    logistic = (1 + scored.scores(0, "logistic").soft_label.astype(float)) / 2
+    chance = (2 / (1 + np.exp(-log_odds(scored)[len(past) :, 0])) + logistic) / 3
+    np.testing.assert_allclose(found.score, np.where(cohort[1][recent, 0], 1 - chance, chance), atol=1e-5)
+    np.testing.assert_allclose(found.soft_label, 2 * chance - 1, atol=1e-5)
+
+
+def test_scaled_scores_order_decisions_of_all_tasks_by_the_chance_of_a_mistake(cohort):
+    past, recent = split(cohort)
+    scored = run(cohort, past=past, recent=recent)
+    error = 1e-3  # share of the decisions taken that is forgotten; a rarer one is also taken by mistake less often
+    mistaken, scaled = [], []
+    for task in scored:
+        found = scored.scores(task, "shared")
+        taken = cohort[1][recent, task]
+        share = cohort[1][past, task].mean()
+        expected = (1 + found.soft_label.astype(float)) / 2
+        forgotten, by_mistake = error * expected, error * (share / (1 - share)) ** (2 / 3) * (1 - expected)
+        chance = np.where(taken, by_mistake / (by_mistake + expected), forgotten / (forgotten + 1 - expected))
+        odds = found.scaled_score.astype(float) / (1 - found.scaled_score.astype(float))
+        np.testing.assert_allclose(odds, chance / (1 - chance) / error, rtol=1e-3)
+        np.testing.assert_array_equal(found.scaled_score[~taken], found.score[~taken])
+        mistaken.append(chance)
+        scaled.append(found.scaled_score)
+    order = np.argsort(np.concatenate(scaled), kind="stable")
+    assert (np.diff(np.concatenate(mistaken)[order]) > -1e-7).all()
+
+
+def test_a_scale_that_was_stored_without_what_is_general_scores_as_it_did():
+    evidence = {"shared_log_odds": np.array([1.0, -2.0]), "short_logistic_log_odds": np.array([1.0, -2.0])}
+    scale = {f"{name}_{part}": slope for part in ("shared", "short-logistic") for name, slope in SCALE.items()}
+    y = np.array([1.0, 1.0])
+    before = score_by_scale(evidence, y, "shared", scale)
+    np.testing.assert_array_equal(before.score, before.scaled_score)
+    after = score_by_scale(evidence, y, "shared", scale | {"in_general": np.log(0.25)})
+    np.testing.assert_array_equal(after.score, before.score)
+    odds = before.score / (1 - before.score)
+    np.testing.assert_allclose(after.scaled_score / (1 - after.scaled_score), odds / 4)
+
+
+def test_certain_members_leave_the_score_finite():
+    evidence = {"shared_log_odds": np.array([1e4, -1e4]), "short_logistic_log_odds": np.array([1e4, 1e4])}
+    scale = {f"{name}_{part}": slope for part in ("shared", "short-logistic") for name, slope in SCALE.items()}
+    found = score_by_scale(evidence, np.array([1.0, 1.0]), "shared", scale)
+    np.testing.assert_allclose(found.score, [0.0, 2 / 3], atol=1e-12)
 
 
 def test_history_features_tell_of_the_task_s_own_item(cohort):

@@ -80,7 +80,7 @@ def alert_rows(n_alerts: int, *, hostile: bool) -> list[AlertRow]:
                 age_years=float(random_.randrange(38, 86)),
                 unit=HOSTILE if hostile and position == 2 else UNITS[random_.randrange(len(UNITS))],
                 snapshot_at=SNAPSHOT - timedelta(days=position % 5),
-                score=scaled * 1.4,
+                score=round(scaled - 0.05, 4),
                 scaled_score=round(scaled, 4),
                 support=0.9,
             )
