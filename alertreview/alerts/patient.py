@@ -15,6 +15,7 @@ from scipy import sparse
 
 from alertreview.alerts.models import CaseView, LastValue, Timeline, TimelineDrug, TimelineLab
 from alertreview.records.snapshots import Snapshot
+from core.cohort.catalogue import members_of
 from core.cohort.feature_layout import LOOK_BACK_HOURS
 from core.events.facts import FactKind
 from core.events.stream import decision_events, of_kind
@@ -55,9 +56,9 @@ class PatientEvents:
         """Mask of the events of some kinds."""
         return of_kind(self.frame, kinds)
 
-    def decisions(self, task_key: str) -> Rows:
+    def decisions(self, *task_keys: str) -> Rows:
         """Rows of the events that count as "the task was done"; see `core.events.stream.decision_events`."""
-        rows: Rows = decision_events(self._what, task_key).index.to_numpy(dtype=np.int64)
+        rows: Rows = decision_events(self._what, *task_keys).index.to_numpy(dtype=np.int64)
         return rows
 
     @property
@@ -180,8 +181,8 @@ class SnapshotViews:
     def _timeline(self, seen: "_Seen", task_key: str, related: Iterable[str]) -> Timeline:
         until = seen.snapshot_at + WINDOW
         events = seen.events
-        orders = np.unique(events.time[events.decisions(task_key)])
-        wanted = [self.task_name(task_key), *related]
+        orders = np.unique(events.time[events.decisions(*self._done_by(task_key))])
+        wanted = [*self._own_names(task_key), *related]
         return Timeline(
             snapshot_at=self.at(seen.snapshot_at),
             window_end=self.at(until),
@@ -219,11 +220,12 @@ class SnapshotViews:
                 )
             )  # fmt: skip
         values += self._worded(seen, {value.name for value in values})
-        own = timeline.decision_name
+        own = self._own_names(task_key)
         has_values = "value" in Kind(self._task(task_key)["kind"]).record.features
-        if has_values and own not in {value.name for value in values}:
-            values.append(LastValue(own, None, "", "", None))
-        values.sort(key=lambda value: (value.name != own, value.flag == "", value.hours_old or 0.0, value.name))
+        if has_values and not {value.name for value in values}.intersection(own):
+            values.append(LastValue(timeline.decision_name, None, "", "", None))
+        own = (*own, timeline.decision_name)
+        values.sort(key=lambda value: (value.name not in own, value.flag == "", value.hours_old or 0.0, value.name))
         return tuple(values)
 
     def _worded(self, seen: "_Seen", numbers: set[str]) -> list[LastValue]:
@@ -266,7 +268,7 @@ class SnapshotViews:
         snapshot_at = self._snapshot_at(row_index)
         events = self._events(row_index)
         horizon = snapshot_at + HOURS_AFTER
-        later = events.decisions(task_key)
+        later = events.decisions(*self._done_by(task_key))
         later = later[(events.time[later] >= snapshot_at) & (events.time[later] < horizon)]
         task = self._task(task_key)
         words = Kind(task["kind"]).words
@@ -285,7 +287,7 @@ class SnapshotViews:
         """Hours from the snapshot to the first such decision in its 24 h window, None when there was none."""
         snapshot_at = self._snapshot_at(row_index)
         events = self._events(row_index)
-        times = events.time[events.decisions(task_key)]
+        times = events.time[events.decisions(*self._done_by(task_key))]
         within = times[(times >= snapshot_at) & (times < snapshot_at + WINDOW)]
         return float((within.min() - snapshot_at) / HOUR) if len(within) else None
 
@@ -431,6 +433,14 @@ class SnapshotViews:
     def _task(self, task_key: str) -> dict[str, Any]:
         tasks = self.snapshot.tasks
         return dict(tasks.iloc[int(np.flatnonzero((tasks["task_key"] == task_key).to_numpy())[0])])
+
+    def _done_by(self, task_key: str) -> tuple[str, ...]:
+        """Keys of the tasks whose events are decisions of a task: the members of a panel, else its own."""
+        return members_of(str(self._task(task_key).get("members", ""))) or (task_key,)
+
+    def _own_names(self, task_key: str) -> tuple[str, ...]:
+        """Names of the items of a task."""
+        return tuple(self.task_name(key) for key in self._done_by(task_key))
 
 
 def _shown_names(names: npt.NDArray[np.object_], wanted: list[str]) -> list[str]:

@@ -16,6 +16,7 @@ from alertreview.cli.records import simulate
 from alertreview.cli.reproduce import reproduce, sensitivity_of_run
 from alertreview.cli.score import run, score
 from alertreview.cli.study import export, recompute, report, sign_report, study
+from alertreview.cli.tasks import tasks
 from alertreview.settings import Settings, load_settings, load_web_settings
 from core.errors import AlertReviewError
 from core.kinds import Kind
@@ -181,6 +182,7 @@ for command in (
     export,
     recompute,
     mapping_commands,
+    tasks,
     simulate,
 ):
     cli.add_command(command)

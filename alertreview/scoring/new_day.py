@@ -261,6 +261,8 @@ class _Results:
         ]
 
     def _reason(self, task: Task, summary: TaskSummary | None) -> str:
+        if reason := self._site.left_out.get(task.column_index):
+            return reason
         if summary is None:
             return f"Task '{task.name}' is new since run {self._base.run.id}. Score anew to learn it."
         return summary.reason

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
+from alertreview.records.catalogue import CatalogueEntry, reasons_left_out, task_catalogue
 from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.scoring.ranking import VALUES, TopDecisions, likelier_than_in_general
 from alertreview.scoring.splits import FoldOfRow
@@ -36,6 +37,13 @@ class ScoredImport:
     tasks: list[Task]
     instance_ids: npt.NDArray[np.int64]
     """Numbers of the instances in the database, by row."""
+    catalogue: tuple[CatalogueEntry, ...]
+    """Its tasks in column order, as they are asked about now."""
+
+    @property
+    def left_out(self) -> dict[int, str]:
+        """Why tasks are not asked about, by column."""
+        return reasons_left_out(self.catalogue)
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ def last_import(settings: Settings, database: Database) -> ScoredImport:
         tasks = uow.snapshots.tasks(stored.id)
         instance_ids = uow.snapshots.instance_ids(stored.id)
         snapshot = open_import(settings, uow, stored.folder, whole=True)
-    return ScoredImport(stored, snapshot, tasks, instance_ids)
+    return ScoredImport(stored, snapshot, tasks, instance_ids, task_catalogue(snapshot))
 
 
 def write_run(

@@ -93,6 +93,8 @@ class ScoringCheckpoint:
         With what.
     folds : int16 array of shape (n_instances,)
         How instances are parted.
+    left_out : tuple of int, optional
+        Columns of tasks that are not scored.
 
     Attributes
     ----------
@@ -107,9 +109,11 @@ class ScoringCheckpoint:
         request: "ScoringRequest",
         parameters: ScoringParameters,
         folds: FoldOfRow,
+        left_out: tuple[int, ...] = (),
     ) -> None:
         key = json.dumps(
-            [__version__, content_hash, sorted(request.scorers), request.seed, asdict(parameters)], sort_keys=True
+            [__version__, content_hash, sorted(request.scorers), request.seed, asdict(parameters), left_out],
+            sort_keys=True,
         )
         self.name = hashlib.sha256(key.encode() + folds.tobytes()).hexdigest()[:16]
         self._folder = folder / self.name

@@ -79,6 +79,8 @@ class ScoringOutcome:
     """Further scorers, each with lists of its own."""
     against: StoredPast | None = None
     """None for a run that learned its own past."""
+    n_not_asked: int = 0
+    """Tasks that the task catalogue leaves out, besides those of `left_out`."""
 
     def lines(self) -> Iterator[str]:
         """Say it in lines for the terminal."""
@@ -93,6 +95,8 @@ class ScoringOutcome:
             f"({', '.join(f'{self.n_tasks_of_kind.get(kind, 0)} {kind.words.nouns}' for kind in Kind)}), "
             f"{len(self.left_out)} left out."
         )
+        if self.n_not_asked:
+            yield f"{self.n_not_asked} tasks are not asked about; alertreview tasks list says why."
         for reason in list(self.left_out.values())[:5]:
             yield f"  left out: {reason}"
         if len(self.left_out) > 5:
@@ -114,7 +118,10 @@ def outcome_of(
         n_past=run.n_past,
         n_recent=run.n_recent,
         n_tasks_scored=run.n_tasks_scored,
-        left_out={site.tasks[column].name: reason for column, reason in written.reasons.items()},
+        left_out={
+            site.tasks[column].name: reason for column, reason in written.reasons.items() if column not in site.left_out
+        },
+        n_not_asked=len(site.left_out),
         n_alerts=run.n_alerts(),
         n_tasks_of_kind=Counter(task.kind for task in site.tasks if task.column_index not in written.reasons),
         seconds=time.monotonic() - started,
@@ -213,7 +220,9 @@ def score_site(
     snapshot = site.snapshot
     folds = fold_of_row(split, snapshot.instances, snapshot.patients, since=parse_day(request.since), seed=request.seed)
     parameters = request.parameters()
-    cache = ScoringCheckpoint(settings.scoring_checkpoint, site.stored.content_hash, request, parameters, folds)
+    cache = ScoringCheckpoint(
+        settings.scoring_checkpoint, site.stored.content_hash, request, parameters, folds, tuple(site.left_out)
+    )
     with database.scoring_job():
         discard_abandoned(database)
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
@@ -294,14 +303,16 @@ def _score_folds(
             order_groups=[task.order_group for task in site.tasks],
             roles=FeatureRoles.of(
                 site.snapshot.feature_dictionary,
-                [task.name for task in site.tasks],
-                [task.kind for task in site.tasks],
+                [entry.item for entry in site.catalogue],
+                [entry.kind for entry in site.catalogue],
             ),
+            left_out=site.left_out,
         )
         scored.append(found.without_features())
     if not any(map(len, scored)):
+        n_asked = len(site.tasks) - len(site.left_out)
         raise InvalidInputError(
-            f"None of the {len(site.tasks)} tasks can be scored: each needs at least {parameters.min_past_positives} "
+            f"None of the {n_asked} tasks can be scored: each needs at least {parameters.min_past_positives} "
             "past decisions of both kinds. Import more records, or choose another split."
         )
     return scored

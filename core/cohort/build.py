@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from core.cohort.catalogue import panels_and_asked, why_no_order, with_catalogue
 from core.cohort.cohort import About, Built, Cohort, CohortSink, MemorySink
 from core.cohort.content_hash import content_hash
 from core.cohort.feature_layout import Layout, note_first_texts, with_unit
@@ -221,14 +222,17 @@ def _built(state: _State, patients: _Patients, mapping: SiteMapping, about: Abou
     dictionary = patients.background.layout.dictionary(used)
     dictionary["share_present"] = state.n_present[used] / max(len(instances), 1)
     tasks = state.tasks.tasks(mapping.positives_needed)
-    groups = order_groups(tasks.decisions, list(tasks.table["name"]))
-    groups = edited_groups(groups, list(tasks.table["task_key"]), mapping.order_groups)
+    keys, names = list(tasks.table["task_key"]), list(tasks.table["name"])
+    orders = [not why_no_order(name, key) for name, key in zip(names, keys, strict=True)]
+    groups = edited_groups(order_groups(tasks.decisions, names, orders=orders), keys, mapping.order_groups)
+    tasks = replace(tasks, table=tasks.table.assign(order_group=pd.Series(groups, dtype="str")))
+    tasks = with_catalogue(tasks, mapping.order_groups, panels=mapping.panels)
     return Built(
         patients=tables[0],
         stays=tables[1],
         instances=instances,
         feature_dictionary=dictionary,
-        tasks=tasks.table.assign(order_group=pd.Series(groups, dtype="str")),
+        tasks=tasks.table,
         decisions=tasks.decisions,
         site_timezone=mapping.timezone,
         calendar_is_shifted=mapping.calendar_is_shifted,
@@ -246,7 +250,8 @@ def _report(
     mapping: SiteMapping,
     about: About,
 ) -> ImportReport:
-    of_task = built.tasks["kind"]
+    is_panel, is_asked = panels_and_asked(built.tasks)
+    of_task = built.tasks["kind"][~is_panel]
     kinds = [kind for kind in Kind if any(rule.kind in kind.events for rule in mapping.rules)]
     return ImportReport(
         source=about.source,
@@ -260,6 +265,8 @@ def _report(
         n_cut_windows=int((built.instances["window_hours"] < HOURS_IN_WINDOW).sum()),
         n_features=len(built.feature_dictionary),
         n_tasks={kind.value: int((of_task == kind.value).sum()) for kind in kinds},
+        n_panels=int(is_panel.sum()),
+        n_asked=int(is_asked.sum()),
         min_positive={kind.value: mapping.positives_needed(kind) for kind in kinds},
         outside_stays=checks.outside_stays,
         share_midnight=checks.share_midnight,

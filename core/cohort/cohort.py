@@ -37,7 +37,8 @@ class Cohort:
         ``share_present`` (float in [0, 1]), ``task_keys`` is not here: features never look at decisions.
     tasks : DataFrame
         ``task_key`` (str, unique and stable between imports: "LAB_ORDER/50912"), ``name`` (str, for people),
-        ``kind`` (value of `core.kinds.Kind`), ``n_positive`` (int), ``order_group`` (str, "" when alone).
+        ``kind`` (value of `core.kinds.Kind`), ``n_positive`` (int), ``order_group`` (str, "" when alone); where any
+        task has them, ``members`` and ``off``, see `core.cohort.catalogue.with_catalogue`.
     decisions : csc_matrix of shape (n_instances, n_tasks), bool
         True where the task was ordered, started or given in [snapshot, snapshot + 24 h).
     events : DataFrame

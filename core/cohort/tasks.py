@@ -159,7 +159,10 @@ def _linked(decisions: sparse.csc_matrix, threshold: float) -> sparse.csr_array:
 
 
 def order_groups(
-    decisions: sparse.csc_matrix, names: Sequence[str], threshold: float = PHI_THRESHOLD
+    decisions: sparse.csc_matrix,
+    names: Sequence[str],
+    threshold: float = PHI_THRESHOLD,
+    orders: Sequence[bool] | None = None,
 ) -> npt.NDArray[np.object_]:
     """Find the connected components of ``|phi| > threshold`` between decisions.
 
@@ -169,6 +172,8 @@ def order_groups(
         Past decisions.
     names : sequence of str, length n_tasks
     threshold : float, default 0.5
+    orders : sequence of bool, length n_tasks, optional
+        False for tasks that lend no group their name, unless it has no others.
 
     Returns
     -------
@@ -182,11 +187,13 @@ def order_groups(
         return out
     _, component = connected_components(_linked(decisions, threshold), directed=False)
     n_positive = np.asarray(decisions.sum(axis=0)).ravel()
+    lends = np.ones(n_tasks, dtype=bool) if orders is None else np.asarray(orders, dtype=bool)
     taken: set[str] = set()
     for number in np.unique(component):
         members = np.flatnonzero(component == number)
         if len(members) > 1:
-            commonest = names[members[int(np.argmax(n_positive[members]))]]
+            likely = members[lends[members]] if lends[members].any() else members
+            commonest = names[likely[int(np.argmax(n_positive[likely]))]]
             name, i = commonest, 2
             while name in taken:
                 name, i = f"{commonest} ({i})", i + 1

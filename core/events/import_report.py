@@ -132,7 +132,7 @@ class ImportReport:
     n_cut_windows: int
     n_features: int
     n_tasks: dict[str, int]
-    """By `core.kinds.Kind`, of the kinds that rules of the mapping name."""
+    """Labs and drugs with enough decisions, by `core.kinds.Kind`, of the kinds that rules of the mapping name."""
     min_positive: dict[str, int]
     """Positive instances that a task of each kind needs."""
     outside_stays: tuple[OutsideStays, ...] = ()
@@ -146,6 +146,10 @@ class ImportReport:
     warnings: tuple[str, ...] = field(default=())
     checks: tuple[Check, ...] = ()
     """Every check of the import, those without a finding included."""
+    n_panels: int = 0
+    """Order groups that are one task, besides those of `n_tasks`."""
+    n_asked: int | None = None
+    """Tasks and panels that the task catalogue asks about by default; None in reports of former versions."""
 
     @property
     def n_recognised(self) -> int:
@@ -219,7 +223,15 @@ class ImportReport:
                 for kind in Kind
                 if kind in self.n_tasks
             ),
+            *self._catalogue(),
         ]
+
+    def _catalogue(self) -> list[tuple[str, str]]:
+        n_all = sum(self.n_tasks.values()) + self.n_panels
+        if self.n_asked in (None, n_all):
+            return []
+        said = f"{self.n_asked:,} of {n_all:,} tasks are asked about, {self.n_panels:,} are panels"
+        return [("task catalogue", f"{said} (alertreview tasks list)")]
 
     def _recognised(self) -> list[tuple[str, str]]:
         return [

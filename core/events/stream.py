@@ -14,23 +14,24 @@ EVENT_COLUMNS = ("patient_id", "time", "known_at", "kind", "item", "name", "valu
 """Columns of `core.cohort.cohort.Cohort.events`, in this order."""
 
 
-def decision_events(events: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Pick the events that count as "the task was done".
+def decision_events(events: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Pick the events that count as "the task was done", or one of several tasks.
 
     Parameters
     ----------
     events : DataFrame
         An event stream (`EVENT_COLUMNS`), whole or of one patient.
-    key : str
-        A task key, ``"LAB_ORDER/50912"``.
+    *keys : str
+        Task keys of one kind, such as ``"LAB_ORDER/50912"``; for a panel, those of its members.
 
     Returns
     -------
     DataFrame
         Its rows, in the order of `events`; their ``time`` is when the decision was taken.
     """
-    kind, item = task_of(key)
-    return events[of_kind(events, kind.events) & events["is_decision"].to_numpy() & (events["item"] == item).to_numpy()]
+    kinds, items = zip(*map(task_of, keys), strict=True)
+    is_own = of_kind(events, kinds[0].events) & events["item"].isin(items).to_numpy()
+    return events[is_own & events["is_decision"].to_numpy()]
 
 
 def of_kind(events: pd.DataFrame, kinds: Iterable[EventKind]) -> npt.NDArray[np.bool_]:

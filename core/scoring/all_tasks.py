@@ -1,7 +1,7 @@
 """Score many tasks at once: evidence task by task (parallel, resumable), then one calibration over all tasks."""
 
 import os
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
@@ -49,6 +49,7 @@ def score_tasks(
     order_groups: Sequence[str] | None = None,
     is_elapsed: ArrayLike | None = None,
     roles: FeatureRoles | None = None,
+    left_out: Mapping[int, str] | None = None,
 ) -> ScoredTasks:
     """Score every recent instance for every task against the past.
 
@@ -93,6 +94,8 @@ def score_tasks(
     roles : FeatureRoles, optional
         Groups of features and the features of each task's own item, for "shared"; without them, or without kinds and
         order groups, it uses the graph alone.
+    left_out : mapping of task to str, optional
+        Tasks that are not to be scored, with the reason.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def score_tasks(
         prepared = prepare_instances(X, Y, flags, groups, past_rows, recent_rows, parameters, elapsed, n_jobs)
         prepared = replace(prepared, day=day, keep_graphs=keep_graphs)
         names = _names(task_names, prepared.n_tasks)
-        not_scored = _too_few_decisions(prepared, parameters, names)
+        not_scored = {**_too_few_decisions(prepared, parameters, names), **(left_out or {})}
         wanted = [task for task in range(prepared.n_tasks) if task not in not_scored]
         evidence: MutableMapping[int, Evidence] = {} if store is None else store
         finished = {task for task in wanted if task in evidence}

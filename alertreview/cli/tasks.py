@@ -1,0 +1,85 @@
+"""Commands on the task catalogue: which tasks are asked about, and why others are not."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from alertreview.cli.options import list_format, site_options
+from alertreview.cli.tables import as_text
+from core.vocabulary import Decision
+
+
+@click.group()
+def tasks() -> None:
+    """Show the task catalogue: what is asked about."""
+
+
+@tasks.command(name="list")
+@list_format
+@click.option("--asked/--not-asked", "asked", default=None, help="Only tasks that are asked about, or only others.")
+@site_options
+def tasks_list(output_format: str, asked: bool | None, home: Path | None, database: str | None) -> None:
+    """List the tasks of the last import, with why those that are not asked about are not."""
+    from alertreview.operations.upgrade import open_database
+    from alertreview.records.catalogue import current_catalogue
+    from alertreview.settings import load_settings
+
+    settings = load_settings(home, database)
+    with open_database(settings) as site_database:
+        entries = current_catalogue(settings, site_database)
+    records = [
+        {
+            "task": entry.name,
+            "kind": entry.kind.value,
+            "asked": not entry.off,
+            "decisions": entry.n_positive,
+            "share": round(entry.rate, 4),
+            "members": len(entry.members) or None,
+            "group": entry.order_group,
+            "why_not": entry.off,
+            "task_key": entry.task_key,
+        }
+        for entry in entries
+        if asked is None or asked is not bool(entry.off)
+    ]
+    names = ("task", "kind", "asked", "decisions", "share", "members", "group", "why_not", "task_key")
+    click.echo(as_text(records, names, output_format), nl=False)
+
+
+@tasks.command(name="alerts")
+@list_format
+@click.option("--top", type=click.IntRange(1, 100_000), default=50, show_default=True, help="How many alerts.")
+@click.option(
+    "--order",
+    type=click.Choice(["score", "turns"]),
+    default="score",
+    show_default=True,
+    help="By scaled score, or taking turns between omissions and commissions by rank.",
+)
+@site_options
+def tasks_alerts(output_format: str, top: int, order: str, home: Path | None, database: str | None) -> None:
+    """Count what the first alerts of the last published run ask about, by task; no patient is named."""
+    from alertreview.application import open_application
+    from alertreview.cli.alerts import list_alerts
+    from alertreview.records.catalogue import current_catalogue
+
+    with open_application(home, database) as application:
+        rows = list_alerts(application, top, order=order)
+        entries = {entry.task_key: entry for entry in current_catalogue(application.settings, application.database)}
+    counts = Counter((row.task_key, row.task_name, row.kind, row.decision) for row in rows)
+    found = dict.fromkeys((key, name, kind) for key, name, kind, _ in counts)
+    records: list[dict[str, Any]] = [
+        {
+            "task": name,
+            "kind": kind.value,
+            **{f"{decision.value}s": counts[key, name, kind, decision] for decision in Decision},
+            "members": len(entries[key].members) or None if key in entries else None,
+            "task_key": key,
+        }
+        for key, name, kind in found
+    ]
+    records.sort(key=lambda record: (-sum(record[f"{one.value}s"] for one in Decision), record["task"]))
+    names = ("task", "kind", *(f"{decision.value}s" for decision in Decision), "members", "task_key")
+    click.echo(as_text(records, names, output_format), nl=False)
