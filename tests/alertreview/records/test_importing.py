@@ -192,4 +192,4 @@ def test_a_hundred_thousand_codes_are_read_and_remarked(tmp_path):
     assert report.read.n_items_with_several_unit_codes == 3_000
     assert len(report.read.unit_conflicts) == 3_000
     assert len("\n".join(report.lines())) < 10_000
-    assert len(cohort.tasks) == sum(report.n_tasks.values())
+    assert len(cohort.tasks) == sum(report.n_tasks.values()) + report.n_panels
