@@ -226,7 +226,8 @@ def _built(state: _State, patients: _Patients, mapping: SiteMapping, about: Abou
     orders = [not why_no_order(name, key) for name, key in zip(names, keys, strict=True)]
     groups = edited_groups(order_groups(tasks.decisions, names, orders=orders), keys, mapping.order_groups)
     tasks = replace(tasks, table=tasks.table.assign(order_group=pd.Series(groups, dtype="str")))
-    tasks = with_catalogue(tasks, mapping.order_groups, panels=mapping.panels)
+    if mapping.ask_about == "orders":
+        tasks = with_catalogue(tasks, mapping.order_groups)
     return Built(
         patients=tables[0],
         stays=tables[1],

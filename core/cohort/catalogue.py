@@ -75,7 +75,7 @@ RULES: Final = (
     NameRule(
         Kind.LAB_ORDER,
         "a sign that the specimen is spoiled",
-        r"^[hil]$|^h(a?e)molys|^(hemo|haemo|icter|lip(a?)em)\w*( index)?$|^icter|^lipa?emi",
+        r"^[hil]$|^ha?emoly(sis|zed|sed|tic index)|^icter(us|ic)|^lipa?emi[ac]",
     ),
     NameRule(Kind.MEDICATION, "a flush of a line", r"\bflush(es)?\b|^sodium chloride prefilled syringe$"),
     NameRule(
@@ -181,7 +181,7 @@ def panels_and_asked(table: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.ND
     return filled[:, 0] != "", filled[:, 1] == ""
 
 
-def with_catalogue(tasks: Tasks, named_groups: Mapping[str, Sequence[str]], *, panels: bool) -> Tasks:
+def with_catalogue(tasks: Tasks, named_groups: Mapping[str, Sequence[str]]) -> Tasks:
     """Add a task for each order group of labs, and say which tasks are not asked about by default.
 
     Parameters
@@ -190,8 +190,6 @@ def with_catalogue(tasks: Tasks, named_groups: Mapping[str, Sequence[str]], *, p
         With the column ``order_group``.
     named_groups : mapping from group name to task keys
         Groups that a site mapping names; their panels keep the name.
-    panels : bool
-        Labs of one order group are one task. False leaves every lab a task of its own.
 
     Returns
     -------
@@ -205,7 +203,7 @@ def with_catalogue(tasks: Tasks, named_groups: Mapping[str, Sequence[str]], *, p
     off = [_why_off(name, key) for name, key in zip(names, keys, strict=True)]
     rows: list[dict[str, Any]] = []
     columns: list[sparse.csc_matrix] = []
-    for group, places in _lab_groups(table).items() if panels else ():
+    for group, places in _lab_groups(table).items():
         commonest = sorted(places, key=lambda place: (-int(table["n_positive"][place]), keys[place]))
         orders = [names[place] for place in commonest if not off[place]]
         name = group if group in named_groups else _panel_name([names[place] for place in commonest], orders)

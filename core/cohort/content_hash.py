@@ -29,7 +29,7 @@ _LATER_KEYS = (
     "sentinel_dates",
     "not_done_words",
     "day_level",
-    "panels",
+    "ask_about",
 )
 _N_FIRST_EVENTS = 12
 """Kinds of events that every hash names; one that came later counts only where it occurs."""

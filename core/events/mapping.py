@@ -363,8 +363,8 @@ class SiteMapping(_Strict):
     """Bounds of checks of the import, instead of those of `core.events.plausibility.RULES`."""
     order_groups: dict[str, tuple[str, ...]] = {}
     """Names of order groups and their task keys; replaces what was found for these tasks."""
-    panels: bool = True
-    """Labs of one order group are one task."""
+    ask_about: Literal["orders", "everything"] = "orders"
+    """What the task catalogue asks about: panels of labs and single orders, or every lab and drug by itself."""
 
     @cached_property
     def compiled_rules(self) -> tuple[tuple[re.Pattern[str], Rule], ...]:

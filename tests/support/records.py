@@ -37,7 +37,7 @@ RULES = [
 def site(**changes: Any) -> SiteMapping:
     """A site mapping with short codes."""
     keys: dict[str, Any] = {"name": "test", "title": "Test", "format": "meds", "rules": RULES, "min_positive": 1}
-    keys["panels"] = False
+    keys["ask_about"] = "everything"
     return SiteMapping.model_validate({**keys, **changes})
 
 

@@ -58,6 +58,9 @@ def off(kind, name, item="1"):
         (LAB, "Nucleated Red Cells [Blood]"),
         (LAB, "H [Blood]"),
         (LAB, "Hemolysis index"),
+        (LAB, "Haemolysis"),
+        (LAB, "Icterus index"),
+        (LAB, "Lipemia [Blood]"),
         (DRUG, "Vial"),
         (DRUG, "Vial given"),
         (DRUG, "NS 100ml"),
@@ -87,6 +90,10 @@ def test_what_nobody_orders_is_not_asked_about(kind, name):
         (LAB, "Lipid panel"),
         (LAB, "Ionized Calcium"),
         (LAB, "Hemoglobin A1c"),
+        (LAB, "Hemoglobin"),
+        (LAB, "Haemoglobin (g/dL)"),
+        (LAB, "Hemopexin"),
+        (LAB, "Lipoprotein(a)"),
         (LAB, "Haptoglobin"),
         (LAB, "Lymphocyte subsets"),
         (LAB, "Stool"),
@@ -124,7 +131,7 @@ BLOOD_GAS = [
 
 
 def test_the_labs_of_an_order_group_are_one_task_with_its_members():
-    found = with_catalogue(tasks([*BLOOD_GAS, (LAB, "Iron", ""), (DRUG, "Propofol", "g")]), {}, panels=True)
+    found = with_catalogue(tasks([*BLOOD_GAS, (LAB, "Iron", ""), (DRUG, "Propofol", "g")]), {})
     panel = found.table.iloc[-1]
     assert (panel["name"], panel["task_key"], panel["kind"]) == ("Blood gas", "LAB_ORDER/panel:blood-gas", "LAB_ORDER")
     assert members_of(panel["members"]) == tuple(found.table["task_key"][:5])
@@ -139,7 +146,7 @@ def test_the_labs_of_an_order_group_are_one_task_with_its_members():
 def test_a_panel_is_decided_on_where_any_member_is(decisions, groups):
     rows = [(LAB if i < 4 else DRUG, f"Thing {i}", group) for i, group in enumerate(groups)]
     given_tasks = tasks(rows, decisions)
-    found = with_catalogue(given_tasks, {}, panels=True)
+    found = with_catalogue(given_tasks, {})
     dense, names = found.decisions.toarray(), found.table["task_key"].tolist()
     assert np.array_equal(dense[:, :6], decisions)
     assert dense.shape == (len(decisions), len(found.table))
@@ -156,31 +163,31 @@ def test_a_panel_is_decided_on_where_any_member_is(decisions, groups):
 
 
 def test_a_panel_without_any_order_is_not_asked_about_and_says_why():
-    found = with_catalogue(tasks([(LAB, "H [Blood]", "g"), (LAB, "I [Blood]", "g")]), {}, panels=True).table
+    found = with_catalogue(tasks([(LAB, "H [Blood]", "g"), (LAB, "I [Blood]", "g")]), {}).table
     assert found["name"].tolist()[-1] == "H [Blood] and 1 more"
     assert found["off"].tolist() == ["None of it is an order. It is a sign that the specimen is spoiled."] * 3
 
 
 def test_a_panel_nobody_knows_is_named_after_its_commonest_order():
     rows = [(LAB, name, "g") for name in ("Specimen Type", "Zinc|Blood|Chemistry", "Copper [Blood]")]
-    assert with_catalogue(tasks(rows), {}, panels=True).table["name"].tolist()[-1] == "Zinc, Blood and 2 more"
+    assert with_catalogue(tasks(rows), {}).table["name"].tolist()[-1] == "Zinc, Blood and 2 more"
 
 
 def test_a_group_that_the_mapping_names_keeps_its_name():
     rows = [(LAB, "Zinc", "Trace elements"), (LAB, "Copper", "Trace elements")]
-    table = with_catalogue(tasks(rows), {"Trace elements": ()}, panels=True).table
+    table = with_catalogue(tasks(rows), {"Trace elements": ()}).table
     assert table["name"].tolist()[-1] == "Trace elements"
 
 
 def test_no_two_tasks_have_one_name():
     rows = [*BLOOD_GAS, *((LAB, name, "h") for _, name, _ in BLOOD_GAS), (LAB, "Blood gas", "")]
-    names = with_catalogue(tasks(rows), {}, panels=True).table["name"].tolist()
+    names = with_catalogue(tasks(rows), {}).table["name"].tolist()
     assert names[-2:] == ["Blood gas (2)", "Blood gas (3)"]
-    keys = with_catalogue(tasks(rows), {}, panels=True).table["task_key"]
+    keys = with_catalogue(tasks(rows), {}).table["task_key"]
     assert keys.is_unique
 
 
-def test_panels_can_be_left_out_and_nothing_else_changes():
-    given_tasks = tasks([(LAB, "Zinc", "g"), (LAB, "Copper", "g")])
-    found = with_catalogue(given_tasks, {}, panels=False)
+def test_where_every_lab_stands_alone_and_is_an_order_nothing_changes():
+    given_tasks = tasks([(LAB, "Zinc", ""), (LAB, "Copper", ""), (DRUG, "Heparin", "g"), (DRUG, "Aspirin", "g")])
+    found = with_catalogue(given_tasks, {})
     pd.testing.assert_frame_equal(found.table, given_tasks.table)

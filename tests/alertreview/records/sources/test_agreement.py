@@ -39,7 +39,7 @@ def mapping(folder: Path, preset: str, **changes) -> Path:
         "lab_tasks_from": "result",
         "medication_tasks_from": "administration",
         "name": "same",
-        "panels": True,
+        "ask_about": "orders",
     }
     path = folder / f"{preset}.yaml"
     path.write_text(yaml.safe_dump({**content, **common, **changes}))
