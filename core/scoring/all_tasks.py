@@ -111,6 +111,7 @@ def score_tasks(
     The paper, eq. (had:sle) and section "Backbone Graph"; docs/method.md for what goes beyond it.
     """
     parameters = parameters or ScoringParameters()
+    tell = on_progress or (lambda n_done, n_all: None)
     chosen = _check_scorers(scorers)
     needs_day = any(map(is_retrospective, chosen)) or (roles is not None and None not in (kinds, order_groups))
     day = DayContext.needed(kinds, order_groups, Y.shape[1]) if needs_day else None
@@ -127,8 +128,7 @@ def score_tasks(
         finished = {task for task in wanted if task in evidence}
         one = joblib.delayed(_evidence_or_reason)
         work = (one(prepared, t, parameters, chosen, seed, os.getpid()) for t in wanted if t not in finished)
-        if on_progress:
-            on_progress(len(not_scored) + len(finished), prepared.n_tasks)
+        tell(len(not_scored) + len(finished), prepared.n_tasks)
         with workers(prepared) if workers else nullcontext():
             parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered", batch_size=1)
             for task, found, reason in parallel(work):
@@ -137,8 +137,7 @@ def score_tasks(
                 else:
                     evidence[task] = found
                     finished.add(task)
-                if on_progress:
-                    on_progress(len(not_scored) + len(finished), prepared.n_tasks)
+                tell(len(not_scored) + len(finished), prepared.n_tasks)
         tasks = tuple(sorted(finished))
         shared = None
         if tasks and needs_shared_graph(chosen):
