@@ -43,7 +43,8 @@ class NameRule:
 _CELLS = (
     r"\w*(acantho|aniso|dacryo|echino|ellipto|macro|micro|ovalo|poikilo|schisto|sphero|stomato)cyt(es?|osis)|"
     r"(atypical|reactive|variant) lymphocytes|(pro|meta)?myelocytes|bands|band forms|blasts|plasma cells|smudge cells|"
-    r"immature granulocytes|(bite|envelope|fragmented|mesothelial) cells?|wbc clumps|macrophages?|nucleated (red|rbcs?).*|nrbc|other( cells?)?|young|hypersegmented.*|(poly|hypo)chrom\w+|"
+    r"immature granulocytes|(bite|envelope|fragmented|mesothelial) cells?|wbc clumps|macrophages?|"
+    r"nucleated (red|rbcs?).*|nrbc|other( cells?)?|young|hypersegmented.*|(poly|hypo)chrom\w+|"
     r"target cells|burr cells|teardrop.*|sickle cells|red blood cell fragments|basophilic stippling|pappenheimer.*|"
     r"howell.jolly.*|(large|giant) platelets|platelet (smear|clumps)|rbc morphology"
 )
@@ -51,8 +52,8 @@ RULES: Final = (
     NameRule(
         Kind.LAB_ORDER,
         "a note on the specimen",
-        r"\bu?hold\b|\bheld\b|\btop\b|\btubes?\b|\bspecimen\b|\bcollection\b|^(urine |sample )?volume(, total)?$|^(site|source)$|"
-        r"\bcomments?\b|\blabel(l?ed)?\b|^delete|^(void|note)\b|\bprobenmaterial\b",
+        r"\bu?hold\b|\bheld\b|\btop\b|\btubes?\b|\bspecimen\b|\bcollection\b|^(urine |sample )?volume(, total)?$|"
+        r"^(site|source)$|\bcomments?\b|\blabel(l?ed)?\b|^delete|^(void|note)\b|\bprobenmaterial\b",
     ),
     NameRule(
         Kind.LAB_ORDER,
