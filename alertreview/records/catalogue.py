@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alertreview.records.snapshots import Snapshot, read_snapshot
+from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.settings import Settings
 from core.cohort.catalogue import members_of
 from core.errors import NotFoundError
@@ -87,9 +87,9 @@ def current_catalogue(settings: Settings, database: Database) -> tuple[Catalogue
     """
     with database.read() as uow:
         stored = uow.snapshots.latest()
-    if stored is None:
-        raise NotFoundError("There are no tasks yet: import health records first (alertreview import SOURCE).")
-    return task_catalogue(read_snapshot(settings.snapshots / stored.folder))
+        if stored is None:
+            raise NotFoundError("There are no tasks yet: import health records first (alertreview import SOURCE).")
+        return task_catalogue(open_import(settings, uow, stored.folder))
 
 
 def reasons_left_out(entries: Sequence[CatalogueEntry]) -> dict[int, str]:
