@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-_TREE = "ALERTREVIEW_BENCH_TREE"
+_TREE = "BENCH_TREE"
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, os.environ.get(_TREE, str(ROOT)))
 
