@@ -1,40 +1,44 @@
 """How often the intervals of a report hold the truth, over simulated studies of the designs that the product ships.
 
 Candidates are those of a run with known relevance; each study chooses cases from them as a preset does, and asks for
-the AUC, the share of relevant decisions, the true-alert rate at the top twentieth and the difference of two scorers
-among all candidates. Beside the report's interval stand leaving out one patient at a time, a percentile bootstrap over
-patients, and DeLong's interval without weights. A study without a relevant case has no AUC, and does not count there.
+the AUC, the share of relevant decisions, the true-alert rate at the top twentieth, the difference of two scorers and
+the AUC in one half of the patients, among all candidates. Beside the report's interval of the AUC stand others: half a
+pseudo-case of each class spread over each stratum, leaving out one patient at a time, a percentile bootstrap over
+patients, and DeLong's interval for clustered data without weights. A study without a relevant case has no AUC, and does
+not count there.
 
     python -m benchmarks.coverage [--studies 400] [--cases 30 60 120 222] [--relevant 0.01 0.05 0.2] [--seed 1]
+
+With --rows FILE, finished rows are stored there and not measured again.
 """
 
 import argparse
+import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alertreview.studies.models import PRESETS
 from core.simulation.study import SimulatedCandidates, simulate_candidates
-from core.statistics.auc import auc, delong_interval
-from core.statistics.bayesian_bootstrap import (
-    PSEUDO_CASES,
-    PSEUDO_CASES_OF_SHARES,
-    CandidateDraws,
-    Statistic,
-    auc_of,
-    share_positive,
-)
-from core.statistics.estimate import Estimate
-from core.statistics.weighted_auc import patient_jackknife, weighted_auc
+from core.statistics.auc import auc
+from core.statistics.bayesian_bootstrap import N_DRAWS, auc_of, limits
+from core.statistics.candidate_figures import CandidateFigures
+from core.statistics.estimate import Estimate, normal_quantile
+from core.statistics.weighted_auc import patient_jackknife
 from core.studies.selection import SelectionDesign, choose_cases
 
 LEVEL = 0.95
 N_PATIENTS, N_PER_PATIENT = 600, 100
 N_RESAMPLED = 200
 BOUNDS = (0.93, 0.985)
+OURS = ("AUC", "share", "rate", "difference", "subgroup")
+OTHERS = ("start", "jackknife", "bootstrap", "DeLong")
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class Truth:
     difference: float
     share: float
     rate: float
+    subgroup: float
     threshold: float
 
 
@@ -96,92 +101,167 @@ def truth_of(everyone: SimulatedCandidates) -> Truth:
     threshold = float(np.quantile(everyone.score, 0.95))
     first, other = (auc(everyone.is_relevant, score).value or 0.0 for score in (everyone.score, everyone.other_score))
     rate = float(everyone.is_relevant[everyone.score >= threshold].mean())
-    return Truth(first, first - other, float(everyone.is_relevant.mean()), rate, threshold)
+    half = everyone.patient % 2 == 0
+    subgroup = auc(everyone.is_relevant[half], everyone.score[half]).value or 0.0
+    return Truth(first, first - other, float(everyone.is_relevant.mean()), rate, subgroup, threshold)
 
 
-def study(
-    everyone: SimulatedCandidates, truth: Truth, design: SelectionDesign, setting: Setting, rng: np.random.Generator
-) -> Iterator[tuple[str, float, float, float]]:
-    """Yield each figure's name, its interval, and the truth."""
+@dataclass(frozen=True)
+class Judged:
+    """The judged cases of one study."""
+
+    y: NDArray[np.bool_]
+    score: Floats
+    other_score: Floats
+    patient: NDArray[np.int64]
+    stratum: NDArray[np.int64]
+    weight: Floats
+    size: Floats
+    """Candidates of each stratum."""
+
+
+def draw_study(
+    everyone: SimulatedCandidates, design: SelectionDesign, setting: Setting, rng: np.random.Generator
+) -> Judged:
+    """Choose cases, and leave out those whose votes do not decide."""
     taken = rng.random(everyone.score.size) < 0.5 if design.balance_decisions else None
     chosen = choose_cases(everyone.score, everyone.patient, design, is_commission=taken)
     is_relevant = everyone.is_relevant[chosen.index]
     undecided = rng.random(is_relevant.size) < setting.missing_if_relevant * np.where(is_relevant, 1.0, 0.25)
     kept = np.flatnonzero(~undecided)
-    rows, stratum = chosen.index[kept], chosen.stratum[kept]
-    y, patient, score = everyone.is_relevant[rows], everyone.patient[rows], everyone.score[rows]
-    weight = 1.0 / chosen.inclusion_probability[kept]
-    if np.unique(patient).size < 2:
-        return
-    sizes = np.array([one.n_population for one in chosen.strata], dtype=np.float64)
-    draws = CandidateDraws(y, patient, stratum, sizes)
-    yield "share", *_held(draws, share_positive, float(weight @ y / weight.sum())), truth.share
-    inside = score >= truth.threshold
-    if inside.sum() >= 10 and np.unique(patient[inside]).size > 1:
-        share = float(weight[inside] @ y[inside] / weight[inside].sum())
-        yield "rate", *_held(draws, share_positive, share, inside), truth.rate
-    if y.all() or not y.any():
-        return
-    first, other = auc_of(score), auc_of(everyone.other_score[rows])
-    yield "AUC", *_held(draws, first, weighted_auc(y, score, weight).value, order_by=[score]), truth.auc
-    values = [weighted_auc(y, s, weight).value or 0.0 for s in (score, everyone.other_score[rows])]
-
-    def difference(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
-        return first(positive, negative) - other(positive, negative)
-
-    low, high = draws.interval(difference, LEVEL, order_by=[score, everyone.other_score[rows]], is_share=False)
-    apart = values[0] - values[1]
-    yield "difference", min(low, apart), max(high, apart), truth.difference
-    yield from _peers(y, score, patient, weight, truth, rng)
+    rows = chosen.index[kept]
+    return Judged(
+        y=everyone.is_relevant[rows],
+        score=everyone.score[rows],
+        other_score=everyone.other_score[rows],
+        patient=everyone.patient[rows],
+        stratum=chosen.stratum[kept],
+        weight=1.0 / chosen.inclusion_probability[kept],
+        size=np.array([one.n_population for one in chosen.strata], dtype=np.float64),
+    )
 
 
-def _held(
-    draws: CandidateDraws,
-    statistic: Statistic,
-    value: float | None,
-    inside: np.ndarray | None = None,
-    order_by: Sequence[np.ndarray] = (),
-) -> tuple[float, float]:
-    numbers = PSEUDO_CASES_OF_SHARES if statistic is share_positive else PSEUDO_CASES
-    low, high = draws.interval(statistic, LEVEL, inside, order_by=order_by, pseudo_cases=numbers)
-    return min(low, value or 0.0), max(high, value or 0.0)
-
-
-def _peers(
-    y: np.ndarray, score: np.ndarray, patient: np.ndarray, weight: np.ndarray, truth: Truth, rng: np.random.Generator
-) -> Iterator[tuple[str, float, float, float]]:
-    found: dict[str, Estimate] = {
-        "jackknife": patient_jackknife(y, score, patient, weight),
-        "DeLong": delong_interval(y, score),
+def intervals(cases: Judged, truth: Truth, rng: np.random.Generator) -> Iterator[tuple[str, float, float, float]]:
+    """Yield each figure's name, its interval, and the truth."""
+    figures = CandidateFigures(
+        cases.y.astype(np.float64), cases.weight, cases.patient, cases.stratum, cases.size, LEVEL
+    )
+    inside = cases.score >= truth.threshold
+    found: dict[str, tuple[Estimate, float]] = {
+        "AUC": (figures.auc(cases.score), truth.auc),
+        "share": (figures.share(), truth.share),
+        "difference": (figures.difference(cases.score, cases.other_score).difference, truth.difference),
+        "subgroup": (figures.auc(cases.score, cases.patient % 2 == 0), truth.subgroup),
     }
-    for name, figure in found.items():
-        # A figure without an interval claims to be exact.
-        value = figure.value or 0.0
-        low, high = (figure.low, figure.high) if figure.low is not None else (value, value)
-        yield name, low, high if high is not None else value, truth.auc
-    members = [np.flatnonzero(patient == one) for one in np.unique(patient)]
-    values = []
-    for _ in range(N_RESAMPLED):
-        again = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
-        value = weighted_auc(y[again], score[again], weight[again]).value
-        values += [] if value is None else [value]
-    low, high = np.quantile(values, [0.025, 0.975]) if values else (0.0, 0.0)
-    yield "bootstrap", float(low), float(high), truth.auc
+    if inside.sum() >= 10:
+        found["rate"] = figures.share(inside), truth.rate
+    for name, (figure, true) in found.items():
+        if figure.low is not None and figure.high is not None:
+            yield name, figure.low, figure.high, true
+    if cases.y.any() and not cases.y.all():
+        for name, (low, high) in _others(cases, rng).items():
+            yield name, low, high, truth.auc
 
 
-FIGURES = ("AUC", "share", "rate", "difference", "jackknife", "bootstrap", "DeLong")
+def _others(cases: Judged, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
+    jackknife = patient_jackknife(cases.y, cases.score, cases.patient, cases.weight)
+    # A figure without an interval claims to be exact.
+    value = jackknife.value or 0.0
+    exact = (value, value)
+    return {
+        "start": _start(cases, rng),
+        "jackknife": exact if jackknife.low is None or jackknife.high is None else (jackknife.low, jackknife.high),
+        "bootstrap": _resampled(cases, rng),
+        "DeLong": _clustered_delong(cases),
+    }
 
 
-def row(
+def _start(cases: Judged, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the interval with half a pseudo-case of each class spread over the judged cases of each stratum."""
+    codes = np.unique(cases.patient, return_inverse=True)[1]
+    strata = cases.stratum[:, None] == np.arange(cases.size.size)
+    own = rng.standard_gamma(1.0, (N_DRAWS // 2, codes.max() + 1))[:, codes]
+    each = 0.5 / strata.sum(axis=0)[cases.stratum]
+    positive, negative = (own * of + rng.standard_gamma(each, own.shape) for of in (cases.y, ~cases.y))
+    total = (positive + negative) @ strata.astype(np.float64)
+    scale = np.divide(cases.size, total, out=np.zeros_like(total), where=total > 0.0)[:, cases.stratum]
+    values = auc_of(cases.score)(positive * scale, negative * scale)
+    return limits(values, int(codes.max()) + 1, LEVEL, is_share=True)
+
+
+def _resampled(cases: Judged, rng: np.random.Generator) -> tuple[float, float]:
+    codes = np.unique(cases.patient, return_inverse=True)[1]
+    n = int(codes.max()) + 1
+    weights = rng.multinomial(n, np.full(n, 1.0 / n), N_RESAMPLED)[:, codes] * cases.weight
+    with np.errstate(invalid="ignore"):
+        values = auc_of(cases.score)(weights * cases.y, weights * ~cases.y)
+    values = values[np.isfinite(values)]
+    low, high = np.quantile(values, [0.025, 0.975]) if values.size else (0.0, 0.0)
+    return float(low), float(high)
+
+
+def _clustered_delong(cases: Judged) -> tuple[float, float]:
+    """Return Obuchowski's interval for clustered data (Biometrics 1997), without weights."""
+    y, codes = cases.y, np.unique(cases.patient, return_inverse=True)[1]
+    pairs = np.sign(cases.score[y][:, None] - cases.score[~y]) / 2.0 + 0.5
+    value, m, n = float(pairs.mean()), int(y.sum()), int((~y).sum())
+    by_patient = []
+    for of, placements in ((y, pairs.mean(axis=1)), (~y, pairs.mean(axis=0))):
+        by_patient.append(np.bincount(codes[of], placements - value, codes.max() + 1))
+    n_positive, n_negative = (np.unique(codes[of]).size for of in (y, ~y))
+    if min(n_positive, n_negative) < 2:
+        return value, value
+    first, other = by_patient
+    both = np.unique(codes).size
+    variance = n_positive / (n_positive - 1) * (first @ first) / m**2
+    variance += n_negative / (n_negative - 1) * (other @ other) / n**2 + 2.0 * both / (both - 1) * (first @ other) / (
+        m * n
+    )
+    reach = normal_quantile(LEVEL) * float(np.sqrt(max(variance, 0.0)))
+    return max(0.0, value - reach), min(1.0, value + reach)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Coverage and mean width of each figure of one design, and the studies that had it."""
+
+    title: str
+    n_cases: int
+    relevant: float
+    n_studies: int
+    seed: int
+    found: dict[str, tuple[float, float, int]]
+
+    def line(self) -> str:
+        """Return the row of the printed table."""
+        cells = [
+            f"{100 * self.found[n][0]:5.1f} ({self.found[n][1]:.2f})" if n in self.found else "-"
+            for n in (*OURS, *OTHERS)
+        ]
+        start = f"{self.title:45} {self.n_cases:5} {100 * self.relevant:7.1f}% {self.found['AUC'][2]:4} "
+        return start + " ".join(f"{cell:>12}" for cell in cells)
+
+    def misses(self) -> list[str]:
+        """Return the figures of the report that cover too seldom or too often, of those in at least 100 studies."""
+        return [
+            f"{self.title}, {self.n_cases} cases, {100 * self.relevant:g} %: {name} {100 * self.found[name][0]:.1f} %"
+            for name in OURS
+            if name in self.found and self.found[name][2] >= 100 and not BOUNDS[0] <= self.found[name][0] <= BOUNDS[1]
+        ]
+
+
+def measure(
     everyone: SimulatedCandidates, design: SelectionDesign, setting: Setting, n_studies: int, seed: int
 ) -> dict[str, tuple[float, float, int]]:
     """Return coverage, mean width and number of studies of each figure."""
     truth, rng = truth_of(everyone), np.random.default_rng(seed)
     seen: dict[str, list[tuple[bool, float]]] = defaultdict(list)
     for number in range(n_studies):
-        for name, low, high, true in study(everyone, truth, replace(design, seed=number), setting, rng):
+        for name, low, high, true in intervals(
+            draw_study(everyone, replace(design, seed=number), setting, rng), truth, rng
+        ):
             seen[name].append((low <= true <= high, high - low))
-    return {name: (*np.mean(values, axis=0), len(values)) for name, values in seen.items()}
+    return {name: (*(float(x) for x in np.mean(values, axis=0)), len(values)) for name, values in seen.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -191,33 +271,46 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, nargs="+", default=[30, 60, 120, 222])
     parser.add_argument("--relevant", type=float, nargs="+", default=[0.01, 0.026, 0.05, 0.1, 0.2])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rows", type=Path, help="file of finished rows; they are not measured again")
     options = parser.parse_args(arguments)
-    print("coverage in % (mean width); AUC, share, rate, difference: as in the report; then the AUC by other intervals")
-    print(f"{'preset':45} cases relevant " + " ".join(f"{name:>12}" for name in FIGURES))
+    print(
+        "coverage in % (mean width); AUC, share, rate, difference, subgroup: as in the report; then the AUC by others"
+    )
+    names = " ".join(f"{name:>12}" for name in (*OURS, *OTHERS))
+    print(f"{'preset':45} cases relevant  AUCs {names}")
     missed: list[str] = []
-
-    def show(title: str, n_cases: int, relevant: float, found: dict[str, tuple[float, float, int]]) -> None:
-        cells = [f"{100 * found[n][0]:5.1f} ({found[n][1]:.2f})" if n in found else "-" for n in FIGURES]
-        print(f"{title:45} {n_cases:5} {100 * relevant:7.1f}% " + " ".join(f"{c:>12}" for c in cells), flush=True)
-        missed.extend(
-            f"{title}, {n_cases} cases, {100 * relevant:g} %: {name} {100 * found[name][0]:.1f} %"
-            for name in FIGURES[:4]
-            if name in found and found[name][2] >= 100 and not BOUNDS[0] <= found[name][0] <= BOUNDS[1]
-        )
-
-    for relevant in options.relevant:
-        everyone = candidates_of(USUAL, relevant, options.seed)
-        for title, design in designs().items():
-            for n_cases in options.cases:
-                found = row(everyone, replace(design, n_cases=n_cases), USUAL, options.studies, options.seed)
-                show(title, n_cases, relevant, found)
-    for setting in SETTINGS[1:]:
-        everyone = candidates_of(setting, 0.1, options.seed)
-        n_cases = 60 if setting.n_patients < N_PATIENTS else 120
-        found = row(everyone, SelectionDesign(n_cases=n_cases), setting, options.studies, options.seed)
-        show(f"as in the paper, {setting.name}", n_cases, 0.1, found)
+    for title, design, setting, relevant in _designs(options.relevant, options.cases):
+        row = _stored(options.rows).get((title, design.n_cases, relevant, options.studies, options.seed))
+        if row is None:
+            found = measure(
+                candidates_of(setting, relevant, options.seed), design, setting, options.studies, options.seed
+            )
+            row = Row(title, design.n_cases, relevant, options.studies, options.seed, found)
+            if options.rows is not None:
+                with options.rows.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(row)) + "\n")
+        print(row.line(), flush=True)
+        missed += row.misses()
     print(f"outside 93 to 98.5 %: {len(missed)}", *missed, sep="\n  ")
     return 1 if missed else 0
+
+
+def _designs(relevant: Sequence[float], cases: Sequence[int]) -> Iterator[tuple[str, SelectionDesign, Setting, float]]:
+    """Yield title, design, setting and share of relevant candidates of every row."""
+    for share in relevant:
+        for title, design in designs().items():
+            for n_cases in cases:
+                yield title, replace(design, n_cases=n_cases), USUAL, share
+    for setting in SETTINGS[1:]:
+        n_cases = 60 if setting.n_patients < N_PATIENTS else 120
+        yield f"as in the paper, {setting.name}", SelectionDesign(n_cases=n_cases), setting, 0.1
+
+
+def _stored(path: Path | None) -> dict[tuple[str, int, float, int, int], Row]:
+    if path is None or not path.exists():
+        return {}
+    rows = [Row(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(row.title, row.n_cases, row.relevant, row.n_studies, row.seed): row for row in rows}
 
 
 if __name__ == "__main__":

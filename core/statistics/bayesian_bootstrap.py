@@ -20,14 +20,14 @@ from core.errors import InvalidInputError
 from core.statistics.estimate import Floats, normal_quantile, t_quantile
 
 N_DRAWS = 600
-PSEUDO_CASES = (0.25, 0.5)
+PSEUDO_CASES = (0.1, 0.25)
 """Pseudo-cases of each class in a stratum: an interval spans the limits that both numbers give.
 
-With the smaller one the upper limit of a high AUC holds, with the larger one the lower limit where a stratum with many
-candidates has no positive case.
+The larger one guards the lower limit of an AUC where a stratum with many candidates has no positive case; the smaller
+one its upper limit where few cases are positive, because a quarter of a case in each stratum draws the AUC to one half.
 """
 PSEUDO_CASES_OF_SHARES = (0.1, 0.5)
-"""The same for shares: a quarter of a positive case in each of several strata is too many where hardly any is."""
+"""The same for shares: the smaller one where hardly any candidate is positive, the larger one where one is seen."""
 _NUMBERS = sorted({*PSEUDO_CASES, *PSEUDO_CASES_OF_SHARES})
 Statistic = Callable[[Floats, Floats], Floats]
 """From weights of the positive and the negative class, both of shape (n_draws, n), to draws of a figure."""

@@ -22,10 +22,10 @@ from core.statistics.weighted_auc import weighted_auc
 
 Mask = NDArray[np.bool_]
 INTERVAL = (
-    "interval by a stratified Bayesian bootstrap over patients with 0.25 and 0.5 pseudo-cases of each class in every "
+    "interval by a stratified Bayesian bootstrap over patients with 0.1 and 0.25 pseudo-cases of each class in every "
     "stratum"
 )
-INTERVAL_OF_SHARES = INTERVAL.replace("0.25 and 0.5", "0.1 and 0.5")
+INTERVAL_OF_SHARES = INTERVAL.replace("0.1 and 0.25", "0.1 and 0.5")
 ONE_PATIENT = "interval not computable: all cases come from one patient"
 
 

@@ -256,7 +256,7 @@ def _draw_readers(
     counts = own @ np.stack(by_pattern, axis=1)
     found, false = _alike_readers(counts, patterns)
     shares = []
-    for size_of_case, pseudo_cases in ((np.ones(weight.size), 0.0), (weight, PSEUDO_CASES[0])):
+    for size_of_case, pseudo_cases in ((np.ones(weight.size), 0.0), (weight, PSEUDO_CASES[1])):
         total, hits = 0.0, np.zeros(len(own))
         for size in np.unique(size_of_case[size_of_case > 0.0]):
             rows = size_of_case == size

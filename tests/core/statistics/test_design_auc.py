@@ -230,3 +230,23 @@ def test_a_small_share_is_covered_in_many_strata():
         found = CandidateFigures(y, np.full(30, 200.0), np.arange(30), stratum, size, 0.95).share()
         held.append(found.low <= 0.01 <= found.high)
     assert np.mean(held) >= 0.93
+
+
+def test_an_auc_is_covered_where_one_candidate_in_a_hundred_is_relevant_in_many_strata():
+    """With half a pseudo-case of each class in six strata the upper limit would be drawn to one half: 90 % cover."""
+    rng = np.random.default_rng(4)
+    first, size = np.array([0, 0, 2_500, 2_500, 5_300, 5_300]), np.array([1_250, 1_250, 1_400, 1_400, 350, 350])
+    chance = special.expit(1.6 * special.ndtri((np.arange(6_000) + 0.5) / 6_000) - 5.6)
+    other = np.cumsum(1.0 - chance) - (1.0 - chance) / 2.0
+    truth = chance @ other / (chance.sum() * (1.0 - chance).sum())
+    stratum = np.repeat(np.arange(6), 20)
+    held = []
+    for _ in range(150):
+        score = first[stratum] + rng.integers(0, 2 * size[stratum])
+        y = (rng.random(120) < chance[score]).astype(float)
+        given = y, size[stratum] / 20.0, np.arange(120), stratum, size.astype(float), 0.95
+        found = CandidateFigures(*given).auc(score.astype(float))
+        if found.has_interval:
+            held.append(found.low <= truth <= found.high)
+    assert len(held) > 130
+    assert np.mean(held) >= 0.93

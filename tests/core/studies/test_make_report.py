@@ -307,7 +307,7 @@ class TestHeadline:
         assert "**" in changed(study, strata=strata).headline[0]
 
     def test_a_wide_interval_withholds_the_auc(self, study):
-        few = study.cases.groupby("stratum").head(4)
+        few = study.cases.groupby("stratum").head(3)
         ids = set(few["case_id"])
         votes, scores = (table[table["case_id"].isin(ids)] for table in (study.votes, study.scores))
         found = changed(study, cases=few, votes=votes, scores=scores)
