@@ -205,19 +205,15 @@ def _clustered_delong(cases: Judged) -> tuple[float, float]:
     y, codes = cases.y, np.unique(cases.patient, return_inverse=True)[1]
     pairs = np.sign(cases.score[y][:, None] - cases.score[~y]) / 2.0 + 0.5
     value, m, n = float(pairs.mean()), int(y.sum()), int((~y).sum())
-    by_patient = []
-    for of, placements in ((y, pairs.mean(axis=1)), (~y, pairs.mean(axis=0))):
-        by_patient.append(np.bincount(codes[of], placements - value, codes.max() + 1))
-    n_positive, n_negative = (np.unique(codes[of]).size for of in (y, ~y))
+    first = np.bincount(codes[y], pairs.mean(axis=1) - value, codes.max() + 1)
+    other = np.bincount(codes[~y], pairs.mean(axis=0) - value, codes.max() + 1)
+    n_positive, n_negative, both = (np.unique(codes[of]).size for of in (y, ~y, np.ones_like(y)))
     if min(n_positive, n_negative) < 2:
         return value, value
-    first, other = by_patient
-    both = np.unique(codes).size
-    variance = n_positive / (n_positive - 1) * (first @ first) / m**2
-    variance += n_negative / (n_negative - 1) * (other @ other) / n**2 + 2.0 * both / (both - 1) * (first @ other) / (
-        m * n
-    )
-    reach = normal_quantile(LEVEL) * float(np.sqrt(max(variance, 0.0)))
+    variance = n_positive / (n_positive - 1) * float(first @ first) / m**2
+    variance += n_negative / (n_negative - 1) * float(other @ other) / n**2
+    variance += 2.0 * both / (both - 1) * float(first @ other) / (m * n)
+    reach = normal_quantile(LEVEL) * max(variance, 0.0) ** 0.5
     return max(0.0, value - reach), min(1.0, value + reach)
 
 
@@ -261,7 +257,8 @@ def measure(
             draw_study(everyone, replace(design, seed=number), setting, rng), truth, rng
         ):
             seen[name].append((low <= true <= high, high - low))
-    return {name: (*(float(x) for x in np.mean(values, axis=0)), len(values)) for name, values in seen.items()}
+    means = {name: np.mean(values, axis=0).tolist() for name, values in seen.items()}
+    return {name: (held, width, len(seen[name])) for name, (held, width) in means.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:

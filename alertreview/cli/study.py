@@ -97,11 +97,10 @@ def study_create(
     from core.studies.selection import SelectionDesign
     from core.vocabulary import OPEN_PANEL_LIMIT
 
-    usual = SelectionDesign()
     design = SelectionDesign(
         n_cases=cases,
         n_readers=readers_per_case,
-        edges=usual.edges if edges == "0.333,0.667" else _numbers("--edges", edges),
+        edges=_edges(edges),
         quantiles=_numbers("--quantiles", quantiles),
         balance_decisions=balance,
         seed=seed,
@@ -113,6 +112,11 @@ def study_create(
         click.echo(OPEN_PANEL_LIMIT)
 
 
+def _edges(written: str) -> tuple[float, ...]:
+    """Return the edges of the strata; the default of the option is thirds."""
+    return (1.0 / 3.0, 2.0 / 3.0) if written == "0.333,0.667" else _numbers("--edges", written)
+
+
 def _numbers(option: str, written: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in written.split(",") if part.strip())
@@ -121,7 +125,12 @@ def _numbers(option: str, written: str) -> tuple[float, ...]:
 
 
 @study.command(name="plan")
-@click.option("--study", "slug", required=True, help="Short name of a judged study; a pilot will do.")
+@click.option("--study", "slug", help="Short name of a judged study; a pilot will do.")
+@click.option("--auc", type=float, help="Before a pilot, instead of --study: the AUC to expect of the labels.")
+@click.option("--relevant", type=float, help="With --auc: the share of relevant decisions to expect, like 0.05.")
+@click.option("--cases", type=click.IntRange(1), default=222, show_default=True, help="With --auc: cases as planned.")
+@click.option("--edges", default="0.333,0.667", show_default=True, help="With --auc: scaled scores between the strata.")
+@click.option("--quantiles", default="", help="Instead of --edges: shares of the candidates below each division.")
 @click.option(
     "--half-width",
     type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
@@ -138,20 +147,39 @@ def _numbers(option: str, written: str) -> tuple[float, ...]:
 @list_format
 @site_options
 def study_plan(
-    slug: str,
+    slug: str | None,
+    auc: float | None,
+    relevant: float | None,
+    cases: int,
+    edges: str,
+    quantiles: str,
     half_width: float,
     compare: tuple[float, float] | None,
     output_format: str,
     home: Path | None,
     database: str | None,
 ) -> None:
-    """Say how many cases a next study needs, by simulating it: the best allocation to the strata first."""
+    """Say how many cases a next study needs, by simulating it: the best allocation to the strata first.
+
+    With --study, from what its report shows of each stratum. Before a pilot, with --auc and --relevant, from the scores
+    of the last run and what you expect; the first line is then the study as planned.
+    """
     from alertreview.application import open_application
+    from alertreview.studies.models import StudyPlan
     from core.statistics.planning import required_cases_to_compare
     from core.studies.next_study import plan_next
 
+    expected = auc, relevant
+    if (slug is None) == (None in expected) or (slug is not None and expected != (None, None)):
+        raise click.UsageError("Name a judged study with --study, or give --auc and --relevant to plan before a pilot.")
     with open_application(home, database) as application:
-        report = application.reports.report(slug)
+        if auc is not None and relevant is not None:
+            plan = StudyPlan(n_cases=cases, edges=_edges(edges), quantiles=_numbers("--quantiles", quantiles))
+            own, designs = application.study_desk.plan_pilot(plan, auc, relevant, half_width)
+            plans, share = (own, *designs), relevant
+        else:
+            report = application.reports.report(slug or "")
+            plans, share = plan_next(report, half_width), report.primary.n_positive / max(report.primary.n_used, 1)
     records = [
         {
             "allocation": plan.allocation,
@@ -160,12 +188,11 @@ def study_plan(
             "half_width": None if plan.half_width is None else round(plan.half_width, 3),
             "relevant": round(plan.n_relevant),
         }
-        for plan in plan_next(report, half_width)
+        for plan in plans
     ]
     names = ("allocation", "cases", "by_stratum", "half_width", "relevant")
     click.echo(as_text(records, names, output_format), nl=False)
     if compare is not None:
-        share = report.primary.n_positive / max(report.primary.n_used, 1)
         n_cases = required_cases_to_compare(*compare, positive_share=share)
         click.echo(f"{n_cases} decided cases tell an AUC of {compare[0]:g} from one of {compare[1]:g}, 8 times in 10.")
 

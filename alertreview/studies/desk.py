@@ -27,6 +27,7 @@ from alertreview.studies.models import (
 from alertreview.studies.results import repeats
 from alertreview.studies.studies import ANSWER_TEXTS, StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.statistics.design_planning import ExpectedReaders, Forecast, expected_strata, forecast, plan_designs
 from core.studies.selection import SelectionDesign
 from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus
 from db.database import Database
@@ -171,6 +172,49 @@ class StudyDesk(Service):
             left_out=dict(selection.left_out),
             notes=selection.notes,
         )
+
+    @requires(Action.MANAGE_STUDIES, all_units=True)
+    def plan_pilot(
+        self, plan: StudyPlan, auc: float, relevant_share: float, half_width: float
+    ) -> tuple[Forecast, tuple[Forecast, ...]]:
+        """Say what to expect of a study before anybody has judged a case, by simulating it.
+
+        Parameters
+        ----------
+        plan : StudyPlan
+            Its strata of the last published run are simulated; omissions and commissions of one range are one stratum.
+        auc, relevant_share : float
+            Assumed of the panel's labels on all candidates.
+        half_width : float
+            Wanted half width of the AUC's interval.
+
+        Returns
+        -------
+        Forecast
+            Of the plan as it stands.
+        tuple of Forecast
+            For each allocation the study that reaches the half width, the recommended one first.
+
+        Raises
+        ------
+        NotFoundError
+            If nothing was scored yet.
+        InvalidInputError
+            If the plan breaks a rule, or an assumption lies outside its range.
+        """
+        run = self._run()
+        candidates = self._candidates(run.id, plan.scorer or run.scorer)
+        by_range: dict[float, list[int]] = {}
+        for stratum in candidates.choose(_design(plan)).strata:
+            counts = by_range.setdefault(stratum.low, [0, 0])
+            counts[0], counts[1] = counts[0] + stratum.n_population, counts[1] + stratum.n_chosen
+        kept = [counts for counts in by_range.values() if counts[0]]
+        expected = expected_strata([n_candidates for n_candidates, _ in kept], auc, relevant_share)
+        n_patients = len(np.unique(candidates.patient))
+        readers = ExpectedReaders(plan.n_readers)
+        chosen = [n_chosen for _, n_chosen in kept]
+        own = forecast(expected, chosen, n_patients=n_patients, readers=readers, allocation="as planned")
+        return own, plan_designs(expected, half_width, n_patients=n_patients, readers=readers)
 
     @requires(Action.MANAGE_STUDIES, all_units=True)
     def set_up(

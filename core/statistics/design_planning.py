@@ -35,6 +35,48 @@ class ExpectedStratum:
     relevant_share: float
 
 
+def expected_strata(sizes: Sequence[int], auc: float, relevant_share: float) -> tuple[ExpectedStratum, ...]:
+    """Return what strata hold where nothing but an AUC and a share of relevant candidates is assumed.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Candidates of each stratum, from low to high scores.
+    auc : float
+        Of the panel's labels on all candidates, in (0.5, 1).
+    relevant_share : float
+        Of all candidates, in (0, 1).
+
+    Raises
+    ------
+    InvalidInputError
+        If a stratum is empty, or AUC or share lie outside their range.
+
+    References
+    ----------
+    The binormal model of Dorfman and Alf (1969), Journal of Mathematical Psychology 6, 487-496, with equal variances:
+    after some rising transformation scores are N(0, 1), those of relevant candidates N(sqrt(2) z(AUC), 1).
+    """
+    size = np.asarray(sizes, dtype=np.float64)
+    if not size.size or not (size >= 1.0).all():
+        raise InvalidInputError(f"A plan needs strata with candidates; given are {list(sizes)}.")
+    for name, value, lowest in (("AUC", auc, 0.5), ("share of relevant candidates", relevant_share, 0.0)):
+        if not lowest < value < 1.0:
+            raise InvalidInputError(f"The {name} {value:g} is not above {lowest:g} and below 1. Give for example 0.8.")
+    apart = np.sqrt(2.0) * special.ndtri(auc)
+    # The candidates below each border are known, so that the border is where the mixture of both classes has as many.
+    wanted = np.cumsum(size)[:-1] / size.sum()
+    low, high = np.full(wanted.size, -12.0), np.full(wanted.size, apart + 12.0)
+    border = low
+    for _ in range(80):
+        border = (low + high) / 2.0
+        below = relevant_share * special.ndtr(border - apart) + (1.0 - relevant_share) * special.ndtr(border)
+        low, high = np.where(below < wanted, border, low), np.where(below < wanted, high, border)
+    relevant_below = np.concatenate(([0.0], special.ndtr(border - apart), [1.0]))
+    shares = relevant_share * np.diff(relevant_below) / (size / size.sum())
+    return tuple(ExpectedStratum(int(n), float(min(share, 1.0))) for n, share in zip(size, shares, strict=True))
+
+
 @dataclass(frozen=True)
 class ExpectedReaders:
     """How readers judge, and how often a case ends without a label."""

@@ -15,6 +15,7 @@ from core.vocabulary import Answer, PersonId, Role, StudyStatus
 from dashboard import texts
 from dashboard.charts.strata import strata
 from dashboard.components import cards
+from dashboard.components.studies import planner
 from dashboard.context import application, colours, may, shown_errors
 
 OWN = "own choice"
@@ -60,6 +61,8 @@ def _study(run: RunView, people: list[PersonView], *, is_open_panel: bool) -> No
         with cards.card("Cases", f"from run {run.run_id}; every decision it scored can be chosen"):
             plan = _plan(run, is_open_panel=is_open_panel)
             preview = _preview(plan)
+            if preview is not None:
+                planner.before_a_pilot(plan)
         reader_ids = _readers(people, plan.n_readers)
     if st.button("Create draft", key="su_make", type="primary", icon=":material/note_add:", disabled=preview is None):
         with shown_errors():

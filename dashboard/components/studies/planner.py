@@ -1,14 +1,18 @@
-"""How many cases a next study would need, from what this one showed."""
+"""How many cases a study needs: from what a report showed, or before a pilot from what is expected."""
+
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
+from alertreview.studies.models import StudyPlan
+from core.statistics.design_planning import Forecast
 from core.statistics.planning import required_cases, required_cases_to_compare
 from core.studies.next_study import plan_next
 from core.studies.report import StudyReport
 from dashboard import texts
 from dashboard.components import cards
-from dashboard.context import shown_errors
+from dashboard.context import application, shown_errors
 
 AUC, RELEVANT, UNDECIDED, MINUTES = 0.75, 0.25, 0.05, 2.0
 """What is expected where the report does not say, or may not."""
@@ -64,20 +68,48 @@ def _simulated(report: StudyReport, key: str, width: float, n_readers: int, unde
         return
     with shown_errors(), st.spinner("Simulating studies…", show_time=False):
         plans = plan_next(report, width, n_readers=n_readers, undecided_share=undecided)
-        cards.table(
-            pd.DataFrame(
-                {
-                    "Cases are divided": [plan.allocation for plan in plans],
-                    "Cases": [plan.n_cases for plan in plans],
-                    "Low to high": [" + ".join(str(n) for n in plan.by_stratum) for plan in plans],
-                    "Interval, plus or minus": [plan.half_width for plan in plans],
-                    "Relevant, about": [round(plan.n_relevant) for plan in plans],
-                }
-            ),
-            key=f"{key}_plans",
-            columns={"Interval, plus or minus": st.column_config.NumberColumn(format="%.3f")},
-            alt="Studies that reach the wanted interval, the recommended one first",
-        )
+        _table(plans, f"{key}_plans", "Studies that reach the wanted interval, the recommended one first")
+
+
+def _table(plans: Sequence[Forecast], key: str, alt: str) -> None:
+    cards.table(
+        pd.DataFrame(
+            {
+                "Cases are divided": [plan.allocation for plan in plans],
+                "Cases": [plan.n_cases for plan in plans],
+                "Low to high": [" + ".join(str(n) for n in plan.by_stratum) for plan in plans],
+                "Interval, plus or minus": [plan.half_width for plan in plans],
+                "Relevant, about": [round(plan.n_relevant) for plan in plans],
+            }
+        ),
+        key=key,
+        columns={"Interval, plus or minus": st.column_config.NumberColumn(format="%.3f")},
+        alt=alt,
+    )
+
+
+@st.fragment
+def before_a_pilot(plan: StudyPlan) -> None:
+    """Draw the planner of a study that nobody has judged a case of; it simulates the strata of the plan.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        One that can be previewed.
+    """
+    with st.expander("How precise will its AUC be?"):
+        with st.grid(3, min_column_width=150):
+            auc = st.number_input("Expected AUC", 0.51, 0.99, AUC, 0.01, key="su_auc")
+            relevant = st.number_input("Relevant, % of decisions", 0.1, 90.0, 5.0, 0.5, "%.1f", key="su_relevant")
+            width = st.number_input("Interval, plus or minus", 0.01, 0.3, 0.1, 0.01, key="su_width")
+        if not st.button("Simulate with these strata", key="su_simulate", icon=":material/casino:"):
+            return
+        with shown_errors(), st.spinner("Simulating studies…", show_time=False):
+            own, plans = application().study_desk.plan_pilot(plan, auc, relevant / 100, width)
+            alt = "The study as planned, then studies that reach the wanted interval, the recommended one first"
+            _table((own, *plans), "su_plans", alt)
+            if own.half_width is None:
+                st.markdown(cards.muted("As planned, most studies would see no relevant case, and have no AUC."))
 
 
 def _comparison(key: str, auc: float, positive_share: float, effect: float) -> None:

@@ -170,6 +170,17 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert run("study", "lock", "--study", "ward", "--home", home) == 2
     assert run("study", "plan", "--study", "ward", "--home", home) == 2
     assert "Judge a pilot of 30 cases first." in capsys.readouterr().err
+    before = ("study", "plan", "--home", home, "--cases", "12", "--half-width", "0.3", "--format", "csv")
+    assert run(*before, "--auc", "0.8") == 2
+    assert run(*before, "--study", "ward", "--auc", "0.8", "--relevant", "0.2") == 2
+    assert "Name a judged study with --study, or give --auc and --relevant" in capsys.readouterr().err
+    assert run(*before, "--auc", "0.8", "--relevant", "20") == 2
+    assert "share of relevant candidates 20 is not above 0 and below 1" in capsys.readouterr().err
+    assert run(*before, "--auc", "0.8", "--relevant", "0.2", "--compare", "0.8", "0.7") == 0
+    found = capsys.readouterr().out.splitlines()
+    assert found[1].startswith("as planned,12,4 + 4 + 4,")
+    assert len(found) == 6
+    assert "tell an AUC of 0.8 from one of 0.7" in found[-1]
     other = ["study", "create", "--study", "tops", "--title", "Tops", "--cases", "12", "--home", home, "--repeats", "2"]
     team = ("--reader", "A", "--reader", "B", "--reader", "C")
     assert run(*other, *team, "--quantiles", "half") == 2

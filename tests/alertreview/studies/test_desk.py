@@ -52,6 +52,20 @@ def test_a_preview_is_what_the_study_then_has_and_stores_nothing(site: Applicati
         assert set(case.scores) == {"softhad", "softhad-paper", "logistic", "pair", "day-adjusted"}
 
 
+def test_a_plan_before_a_pilot_simulates_the_strata_that_would_be_chosen_from(site: Application) -> None:
+    plan = StudyPlan(n_cases=60, edges=(0.4, 0.7), balance_decisions=True)
+    strata = site.study_desk.preview(plan).strata
+    own, designs = site.study_desk.plan_pilot(plan, 0.8, 0.2, 0.15)
+    assert (own.allocation, own.n_cases) == ("as planned", 60)
+    # Omissions and commissions of one range of scores are one stratum.
+    assert own.by_stratum == tuple(a.n_chosen + b.n_chosen for a, b in zip(strata[::2], strata[1::2], strict=True))
+    assert own.half_width is not None
+    assert len(designs) == 3
+    assert all(plan.half_width is not None and plan.half_width <= own.half_width * 1.5 for plan in designs)
+    with pytest.raises(InvalidInputError, match="share of relevant candidates 0 is not above 0"):
+        site.study_desk.plan_pilot(plan, 0.8, 0.0, 0.15)
+
+
 def test_strata_may_lie_over_another_scorer_of_the_run(site: Application) -> None:
     plan = StudyPlan(scorer="logistic", n_cases=12, edges=(0.4, 0.7))
     site.study_desk.set_up("other", "Other", plan, RUBRIC, [])

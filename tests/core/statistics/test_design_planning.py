@@ -2,11 +2,20 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from core.errors import InvalidInputError
 from core.simulation.study import simulate_candidates
 from core.statistics import design_weighted_auc
-from core.statistics.design_planning import ExpectedReaders, ExpectedStratum, divide, forecast, plan_designs
+from core.statistics.auc import auc
+from core.statistics.design_planning import (
+    ExpectedReaders,
+    ExpectedStratum,
+    divide,
+    expected_strata,
+    forecast,
+    plan_designs,
+)
 from core.studies.selection import SelectionDesign, choose_cases
 
 STRATA = [ExpectedStratum(20_000, 0.03), ExpectedStratum(3_000, 0.1), ExpectedStratum(600, 0.4)]
@@ -86,6 +95,29 @@ def test_readers_errors_add_false_relevant_cases():
     found = ExpectedReaders(3, 0.8, 0.9).label_share(share)
     np.testing.assert_allclose(found[0], 3 * 0.1**2 * 0.9 + 0.1**3)
     np.testing.assert_allclose(found[2], 3 * 0.8**2 * 0.2 + 0.8**3)
+
+
+@pytest.mark.parametrize(("accuracy", "relevant"), [(0.6, 0.3), (0.8, 0.05), (0.95, 0.01)])
+def test_strata_before_a_pilot_are_those_of_drawn_scores(accuracy, relevant):
+    rng = np.random.default_rng(2)
+    y = rng.random(400_000) < relevant
+    score = rng.normal(size=y.size) + np.sqrt(2.0) * special.ndtri(accuracy) * y
+    assert auc(y, score).value == pytest.approx(accuracy, abs=0.006)
+    sizes = [200_000, 150_000, 50_000]
+    ordered = np.split(y[np.argsort(score)], np.cumsum(sizes)[:-1])
+    expected = expected_strata(sizes, accuracy, relevant)
+    for stratum, members in zip(expected, ordered, strict=True):
+        spread = np.sqrt(stratum.relevant_share / members.size)
+        assert stratum.relevant_share == pytest.approx(members.mean(), abs=5.0 * spread + 1e-4)
+    total = sum(stratum.n_candidates * stratum.relevant_share for stratum in expected)
+    assert total / sum(sizes) == pytest.approx(relevant, rel=1e-9)
+
+
+def test_one_stratum_has_the_whole_share_and_empty_ones_are_refused():
+    assert expected_strata([70], 0.8, 0.05)[0].relevant_share == pytest.approx(0.05)
+    for change in (([], 0.8, 0.05), ([5, 0], 0.8, 0.05), ([5, 5], 0.5, 0.05), ([5, 5], 0.8, 1.0), ([5], np.nan, 0.1)):
+        with pytest.raises(InvalidInputError):
+            expected_strata(*change)
 
 
 @pytest.mark.parametrize("n_cases", [2, 7, 60, 5_000])

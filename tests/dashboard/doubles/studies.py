@@ -22,6 +22,7 @@ from alertreview.studies.models import (
 from alertreview.studies.studies import StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.kinds import Kind
+from core.statistics.design_planning import Forecast
 from core.vocabulary import Answer, CaseState, Certainty, Decision, SlotState, StudyStatus
 from db.models import Adjudication
 from tests.dashboard.doubles.records import HOSTILE, case_view
@@ -61,6 +62,13 @@ class FakeDesk(Service):
             left_out={"not eligible": 12},
             notes=(),
         )
+
+    def plan_pilot(
+        self, plan: StudyPlan, auc: float, relevant_share: float, half_width: float
+    ) -> tuple[Forecast, tuple[Forecast, ...]]:
+        self.done.append(("plan_pilot", (plan.n_cases, auc, relevant_share, half_width)))
+        own = Forecast("as planned", 222, (111, 111), None if relevant_share < 0.01 else 0.123, 9.4, 0.6)
+        return own, (Forecast("Neyman's, by size and spread", 300, (250, 50), half_width, 20.0, 0.0),)
 
     def set_up(
         self, slug: str, title: str, plan: StudyPlan, rubric: Rubric, reader_ids: Any, *, is_open_panel: bool = False

@@ -30,6 +30,22 @@ def test_borders_that_do_not_rise_are_a_sentence_and_no_study_can_be_made(open_p
     assert double.study_desk.done == []
 
 
+def test_the_width_to_expect_is_said_before_anybody_judged(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("study_setup", double)
+    page.number_input(key="su_relevant").set_value(2.5).run()
+    page.button(key="su_simulate").click().run()
+    assert nothing_failed(page)
+    assert double.study_desk.done == [("plan_pilot", (222, 0.75, 0.025, 0.1))]
+    rows = page.dataframe[-1].value
+    assert rows["Cases are divided"].tolist() == ["as planned", "Neyman's, by size and spread"]
+    assert rows["Interval, plus or minus"].tolist() == [0.123, 0.1]
+    assert "no relevant case" not in words(page)
+    page.number_input(key="su_relevant").set_value(0.5).run()
+    page.button(key="su_simulate").click().run()
+    assert "most studies would see no relevant case" in words(page)
+
+
 def test_a_study_is_locked_with_its_reason_and_reopened_with_one(open_page: OpenPage) -> None:
     double = FakeApplication()
     for slug, key, act in (("demo", "sa_lock", "lock_study"), ("ward-2025", "sa_reopen", "reopen_study")):
