@@ -3,8 +3,9 @@
 import ipaddress
 import os
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -67,6 +68,7 @@ def _hosts(given: object) -> object:
 
 
 Text = Annotated[str, StringConstraints(min_length=1)]
+MailAddress = Annotated[str, StringConstraints(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$", max_length=254)]
 Address = Annotated[str, AfterValidator(lambda text: str(ipaddress.ip_address(text)))]
 Host = Annotated[str, StringConstraints(to_lower=True, pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$")]
 BasePath = Annotated[
@@ -100,13 +102,7 @@ class ProxySignIn(_Section):
         SettingsError
             If the file cannot be read or holds too little.
         """
-        secret = _read_secret(self.secret_file)
-        if len(secret) < SHORTEST_SECRET:
-            raise SettingsError(
-                f"The secret in {self.secret_file} has {len(secret)} characters; at least {SHORTEST_SECRET} are needed."
-                " Make one with: openssl rand -base64 32"
-            )
-        return secret
+        return _read_own_secret(self.secret_file)
 
 
 class OidcSettings(_Section):
@@ -131,6 +127,52 @@ class OidcSettings(_Section):
         return _read_secret(self.client_secret_file)
 
 
+class MetricsSettings(_Section):
+    """Figures for Prometheus under ``/metrics``, to whoever shows the token."""
+
+    token_file: Path = Field(
+        description=f"a file with {SHORTEST_SECRET} characters or more, which Prometheus sends as its bearer token"
+    )
+
+    @cached_property
+    def token(self) -> str:
+        """What Prometheus sends in the header ``authorization``, after ``Bearer``.
+
+        Raises
+        ------
+        SettingsError
+            If the file cannot be read or holds too little.
+        """
+        return _read_own_secret(self.token_file)
+
+
+class DigestSettings(_Section):
+    """The mail server and the addresses of ``alertreview digest``."""
+
+    smtp: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+(:[0-9]{1,5})?$")] = Field(
+        description="the name of a mail server, with its port unless it is 587"
+    )
+    sender: MailAddress = Field(description="the address that digests come from")
+    site: Annotated[str, StringConstraints(pattern=r"^https?://[^\s?#]+$")] = Field(
+        description="the address of the dashboard, which begins with https:// or http://"
+    )
+    security: Literal["starttls", "tls", "none"] = Field("starttls", description="'starttls', 'tls' or 'none'")
+    user: str = Field("", description="the name by which the mail server knows this site, if it asks for one")
+    password_file: Path | None = Field(None, description="a file that holds the password of that user")
+    addresses: dict[str, MailAddress] = Field(default_factory=dict, description="a table of mail addresses by login")
+
+    @property
+    def password(self) -> str:
+        """The password of the user at the mail server.
+
+        Raises
+        ------
+        SettingsError
+            If the file cannot be read.
+        """
+        return _read_secret(self.password_file) if self.password_file else ""
+
+
 class WebSettings(_Section):
     """How the dashboard is reached and who else may vouch for people."""
 
@@ -143,6 +185,7 @@ class WebSettings(_Section):
     base_path: BasePath = Field("", description="a path like /alertreview, as the proxy has it")
     proxy: ProxySignIn | None = Field(None, description="a table with header, peer and secret_file")
     oidc: OidcSettings | None = Field(None, description="a table with issuer, client_id and client_secret_file")
+    metrics: MetricsSettings | None = Field(None, description="a table with token_file")
 
     def check_secrets(self) -> None:
         """Raise SettingsError if the file of a secret cannot be used, before the server starts."""
@@ -150,6 +193,12 @@ class WebSettings(_Section):
             _ = self.proxy.secret
         if self.oidc is not None:
             _ = self.oidc.client_secret
+        if self.metrics is not None:
+            _ = self.metrics.token
+            if find_spec("prometheus_client") is None:
+                raise SettingsError(
+                    "The setting 'metrics' needs the package prometheus-client. Run: pip install 'alertreview[metrics]'"
+                )
 
     @property
     def is_for_this_machine(self) -> bool:
@@ -184,6 +233,8 @@ class Configuration(BaseSettings, WebSettings):
         None, description="a file outside the home, to which heads of the audit trail are added"
     )
 
+    digest: DigestSettings | None = Field(None, description="a table with smtp, sender and site")
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -195,6 +246,14 @@ class Configuration(BaseSettings, WebSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the sources, strongest first."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+_SECTIONS: dict[str, type[_Section]] = {
+    "proxy": ProxySignIn,
+    "oidc": OidcSettings,
+    "metrics": MetricsSettings,
+    "digest": DigestSettings,
+}
 
 
 def read_configuration(home: Path, **given: Any) -> Configuration:
@@ -241,9 +300,20 @@ def _explained(error: ValidationError, file: Path) -> SettingsError:
 
 def _field(keys: list[str]) -> FieldInfo | None:
     fields = Configuration.model_fields
-    if keys[0] in {"proxy", "oidc"} and len(keys) > 1:
-        fields = (ProxySignIn if keys[0] == "proxy" else OidcSettings).model_fields
+    if keys[0] in _SECTIONS and len(keys) > 1:
+        fields = _SECTIONS[keys[0]].model_fields
     return fields.get(keys[-1])
+
+
+def _read_own_secret(file: Path) -> str:
+    """Read a secret that the site chose itself, and refuse one that can be guessed."""
+    secret = _read_secret(file)
+    if len(secret) < SHORTEST_SECRET:
+        raise SettingsError(
+            f"The secret in {file} has {len(secret)} characters; at least {SHORTEST_SECRET} are needed. "
+            "Make one with: openssl rand -base64 32"
+        )
+    return secret
 
 
 def _read_secret(file: Path) -> str:

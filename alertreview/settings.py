@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from core.errors import SettingsError
 
 if TYPE_CHECKING:
+    from alertreview.configuration import DigestSettings as DigestSettings  # noqa: PLC0414 - named by operations
     from alertreview.configuration import WebSettings
 
 HOME_VARIABLE = "ALERTREVIEW_HOME"
@@ -31,11 +32,14 @@ class Settings:
         SQLAlchemy URL; by default an SQLite file inside the home.
     anchor : Path or None
         File outside the home to which every backup appends the head of the audit trail.
+    digest : DigestSettings or None
+        Mail server and addresses of the digest.
     """
 
     home: Path
     database_url: str
     anchor: Path | None = None
+    digest: "DigestSettings | None" = None
 
     @property
     def snapshots(self) -> Path:
@@ -111,7 +115,7 @@ def load_settings(
 
     configuration = read_configuration(folder, database=database)
     url = configuration.database or f"sqlite:///{folder / 'alertreview.db'}"
-    return Settings(home=folder, database_url=url, anchor=configuration.anchor)
+    return Settings(home=folder, database_url=url, anchor=configuration.anchor, digest=configuration.digest)
 
 
 def load_web_settings(home: Path | None = None) -> "WebSettings":

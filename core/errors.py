@@ -1,5 +1,7 @@
 """The one tree of errors: each names the thing, the rule, the value and the next step, in a data manager's words."""
 
+import sys
+
 
 class AlertReviewError(Exception):
     """Base of every error that a person may read; its text is shown as it is, without a traceback.
@@ -37,6 +39,22 @@ class SettingsError(AlertReviewError):
     """A setting, home folder or environment variable cannot be used."""
 
 
+class MissingPackageError(SettingsError):
+    """A package that the program needs is not installed beside it.
+
+    Parameters
+    ----------
+    name : str
+        Of the module that cannot be imported.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The package '{name.partition('.')[0]}' is missing from the environment of {sys.executable}. "
+            "Install what requirements/app.txt pins, or start alertreview from the environment where it was installed."
+        )
+
+
 class StoreError(AlertReviewError):
     """The database cannot do what was asked."""
 
@@ -66,7 +84,7 @@ class SignedOutError(RefusedError):
 
 
 class ProviderUnavailableError(AlertReviewError):
-    """The identity provider does not answer."""
+    """The identity provider, or the mail server, does not answer."""
 
 
 class ClusterError(AlertReviewError):

@@ -115,7 +115,7 @@ def shown_errors() -> Iterator[None]:
     except AlertReviewError as error:
         st.error(_literal(str(error)), icon=":material/error:")
     except Exception as error:
-        if _steers_streamlit(error):
+        if steers_streamlit(error):
             raise
         logger.error("page failed: %s", where(error))  # noqa: TRY400 - a traceback may hold values of a row
         st.error(NEUTRAL_SENTENCE, icon=":material/error:")
@@ -135,8 +135,8 @@ def attempt(act: "Callable[[Services], Result]") -> "tuple[Result | None, str]":
         return None, NEUTRAL_SENTENCE
 
 
-def _steers_streamlit(error: BaseException) -> bool:
-    """Whether Streamlit uses this exception to rerun, stop or change the page."""
+def steers_streamlit(error: BaseException) -> bool:
+    """Return whether Streamlit uses this exception to rerun, stop or change the page."""
     return type(error).__module__.startswith("streamlit.runtime.scriptrunner")
 
 

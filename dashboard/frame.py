@@ -9,6 +9,7 @@ from alertreview.rights import Action, Actor, require, role_words
 from dashboard.components import cards
 from dashboard.context import application, colours, keep_apart, leave, note_arrival, shown_errors, signed_in
 from dashboard.gate.gate import base_path
+from dashboard.gate.metrics import page_timed
 
 HERE = Path(__file__).resolve().parent
 
@@ -91,7 +92,7 @@ def draw() -> None:
         leave()
         note_arrival(page.url_path)
         _who(me)
-        with st.container(gap="small"):
+        with st.container(gap="small"), page_timed(page.url_path):
             _run(page, offered, me)
 
 

@@ -11,7 +11,7 @@ from core.errors import RefusedError, StoreError
 from core.vocabulary import CaseId
 from db import schema
 from db.cache import shared_caches
-from db.connection.engine import open_engine, parse_url, scoring_lock, shorten_log, sqlite_file
+from db.connection.engine import job_lock, open_engine, parse_url, shorten_log, sqlite_file
 from db.connection.failures import readable_errors
 from db.connection.writers import Writers
 from db.schema import downgrade
@@ -181,10 +181,24 @@ class Database:
         RefusedError
             If another job holds it.
         """
-        with readable_errors(), scoring_lock(self._engine) as held:
+        with readable_errors(), job_lock(self._engine, "scoring") as held:
             if not held:
                 raise RefusedError(_BUSY_SCORING)
             self._abandon()
+            yield
+
+    @contextmanager
+    def digest_job(self) -> Iterator[None]:
+        """Hold the right to send digests: one job at a time, so that nobody gets two.
+
+        Raises
+        ------
+        RefusedError
+            If another job holds it.
+        """
+        with readable_errors(), job_lock(self._engine, "digest") as held:
+            if not held:
+                raise RefusedError("Digests are being sent by another process. Wait until it has ended.")
             yield
 
     def sweep(self) -> int:
@@ -195,7 +209,7 @@ class Database:
         int
             Number of runs abandoned.
         """
-        with readable_errors(), scoring_lock(self._engine) as held:
+        with readable_errors(), job_lock(self._engine, "scoring") as held:
             return self._abandon() if held else 0
 
     def dispose(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from alertreview.cli.options import EXIT_UNEXPECTED, site_options
+from alertreview.cli.tables import write_out
 from alertreview.settings import Settings, load_settings
 
 _FOLDER = click.Path(path_type=Path)
@@ -86,6 +87,46 @@ def doctor(home: Path | None, database: str | None) -> None:
     click.echo(f"{n_problems} problems, {n_warnings} warnings.")
     if n_problems:
         raise click.exceptions.Exit(EXIT_UNEXPECTED)
+
+
+@click.command()
+@click.option(
+    "--out", type=_FOLDER, metavar="FILE", help="Write to FILE, at once and whole (default: standard output)."
+)
+@site_options
+def metrics(out: Path | None, home: Path | None, database: str | None) -> None:
+    """Print figures of the site for Prometheus; with --out for the text file folder of its node exporter.
+
+    They say how much there is and how old it is, and nothing of a patient.
+    """
+    from alertreview.application import open_application
+    from alertreview.operations.metrics import metrics_text
+
+    with open_application(home, database) as application:
+        write_out(out, metrics_text(application))
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Show whose work waits, and send nothing.")
+@site_options
+def digest(dry_run: bool, home: Path | None, database: str | None) -> None:
+    """Mail everybody whose work waits how much it is and where; nobody gets two messages on one day.
+
+    Numbers and links only, nothing of a patient. Made for cron: after a failure the same command sends the rest.
+    """
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        if dry_run:
+            for one in application.digests.open():
+                click.echo(f"{one.name} ({one.address or 'no address'}): {one.n_cases} open")
+            return
+        outcome = application.digests.send()
+    for one in outcome.without_address:
+        click.echo(
+            f"{one.name} has no mail address. Add the login to [digest.addresses] in alertreview.toml.", err=True
+        )
+    click.echo(f"Sent: {len(outcome.sent)}. Sent before on this day: {len(outcome.sent_before)}.")
 
 
 @click.group()
@@ -204,4 +245,4 @@ def _settings_anywhere(home: Path | None, database: str | None) -> Settings:
     return load_settings(home, database, must_exist=False)
 
 
-OPERATIONS = (backup, doctor, db, audit)
+OPERATIONS = (backup, doctor, metrics, digest, db, audit)

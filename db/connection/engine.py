@@ -47,8 +47,8 @@ _CASE_KEY = 0x416C5243
 """With the number of a case: the lock of those who decide about that case alone."""
 _TRAIL_KEY = 0x416C5254
 """The lock of the audit trail's end, for those who share the first one."""
-_SCORING_KEY = 0x416C5277
-"""The lock of the one scoring job."""
+_JOB_KEYS = {"scoring": 0x416C5277, "digest": 0x416C5278}
+"""The lock of the one job of a kind."""
 
 
 _REPEATABLE_READ = 3
@@ -347,20 +347,23 @@ def shorten_log(engine: Engine) -> None:
 
 
 @contextmanager
-def scoring_lock(engine: Engine) -> Iterator[bool]:
-    """Yield True when the lock was free: a locked file beside an SQLite database, a session lock on a server."""
+def job_lock(engine: Engine, job: str) -> Iterator[bool]:
+    """Yield whether no other job of the kind runs: a locked file beside an SQLite database, a session lock on a server.
+
+    The operating system gives it back even after a crash.
+    """
     file = sqlite_file(engine.url)
     if file is not None:
-        with closing(sqlite3.connect(file.with_name(file.name + "-scoring"), timeout=0, isolation_level=None)) as lock:
+        with closing(sqlite3.connect(file.with_name(f"{file.name}-{job}"), timeout=0, isolation_level=None)) as lock:
             yield _take(lock)
         return
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT", readonly=True) as connection:
-        held = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_SCORING_KEY})").scalar_one()
+        held = connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_JOB_KEYS[job]})").scalar_one()
         try:
             yield bool(held)
         finally:
             if held:
-                connection.exec_driver_sql(f"SELECT pg_advisory_unlock({_SCORING_KEY})")
+                connection.exec_driver_sql(f"SELECT pg_advisory_unlock({_JOB_KEYS[job]})")
 
 
 def _take(lock: sqlite3.Connection) -> bool:

@@ -1,0 +1,239 @@
+"""The digest: one message a day to everybody whose work waits, with numbers and links, and nothing of a patient.
+
+What was sent stands in the audit trail, so a second start on the same day sends only what could not be sent before.
+"""
+
+import smtplib
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from email.message import EmailMessage
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
+
+from alertreview.review.adjudication import AdjudicationService
+from alertreview.review.review import ReviewService
+from alertreview.rights import Action, roles_that_may
+from alertreview.settings import Clock
+from alertreview.studies.studies import StudyService
+from core.errors import ProviderUnavailableError, SettingsError
+from core.vocabulary import PersonId, StudyStatus
+from db.database import Database
+from db.models import Person
+
+if TYPE_CHECKING:
+    from alertreview.settings import DigestSettings
+
+SENT = "digest sent"
+DEFAULT_PORT = 587
+PATIENCE_SECONDS = 20.0
+SETTINGS_NEEDED = (
+    "No mail server is set. Add a table [digest] with smtp, sender and site to alertreview.toml in the home; "
+    "see 'Digest' in docs/operations.md."
+)
+
+
+@dataclass(frozen=True)
+class OpenWork:
+    """What waits for a person in one study, as the person's own pages count it."""
+
+    slug: str
+    n_to_judge: int
+    n_put_off: int
+    n_to_adjudicate: int
+
+
+@dataclass(frozen=True)
+class Digest:
+    """The message of one person."""
+
+    person_id: PersonId
+    name: str
+    address: str
+    """Empty for somebody whose mail address is not known."""
+    work: tuple[OpenWork, ...]
+
+    @property
+    def n_cases(self) -> int:
+        """How many cases wait in all studies."""
+        return sum(one.n_to_judge + one.n_put_off + one.n_to_adjudicate for one in self.work)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the digests of a day."""
+
+    sent: tuple[Digest, ...]
+    sent_before: tuple[Digest, ...]
+    without_address: tuple[Digest, ...]
+
+
+class Post(Protocol):
+    """A connection to a mail server."""
+
+    def send_message(self, msg: EmailMessage) -> object:
+        """Hand a message over; an error means that it was not taken."""
+
+
+class Digests:
+    """Digests of a site.
+
+    Parameters
+    ----------
+    database : Database
+    studies : StudyService
+    review : ReviewService
+    adjudication : AdjudicationService
+    mail : DigestSettings or None
+        Mail server and addresses.
+    clock : callable
+    connect : callable
+        Opens a connection to the mail server.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        studies: StudyService,
+        review: ReviewService,
+        adjudication: AdjudicationService,
+        mail: "DigestSettings | None",
+        clock: Clock,
+        connect: Callable[["DigestSettings"], AbstractContextManager[Post]] | None = None,
+    ) -> None:
+        self._database = database
+        self._studies = studies
+        self._review = review
+        self._adjudication = adjudication
+        self._mail = mail
+        self._clock = clock
+        self._connect = connect or connected
+
+    def open(self) -> tuple[Digest, ...]:
+        """Return the digest of everybody who has an account and open work, in the order of their numbers."""
+        studies = [study.slug for study in self._studies.all() if study.status is StudyStatus.OPEN]
+        with self._database.read() as uow:
+            logins = {account.person_id: account.login for account in uow.accounts.all()}
+            people = [person for person in uow.people.all(active_only=True) if person.id in logins]
+            seen = {person.id: uow.units.of_person(person.id) for person in people}
+            units = {slug: uow.units.of_study(slug) for slug in studies}
+        found = []
+        for person in people:
+            scope = seen[person.id]
+            work = [self._open_work(slug, person, sees_all=scope is None or units[slug] <= scope) for slug in studies]
+            waiting = tuple(one for one in work if one.n_to_judge or one.n_put_off or one.n_to_adjudicate)
+            if waiting:
+                login = logins[person.id]
+                address = (self._mail.addresses if self._mail else {}).get(login, login if "@" in login else "")
+                found.append(Digest(person.id, person.name, address, waiting))
+        return tuple(found)
+
+    def send(self) -> Outcome:
+        """Send the digests of today, each at most once a day, and note each in the audit trail when the server took it.
+
+        Raises
+        ------
+        SettingsError
+            If no mail server is set.
+        ProviderUnavailableError
+            If the mail server does not take a message; those sent before stand in the audit trail.
+        RefusedError
+            If another process sends at this moment.
+        """
+        if self._mail is None:
+            raise SettingsError(SETTINGS_NEEDED)
+        now = self._clock()
+        with self._database.digest_job():
+            digests = self.open()
+            before = {digest.person_id for digest in digests if self._was_sent(digest.person_id, now.date())}
+            due = tuple(digest for digest in digests if digest.address and digest.person_id not in before)
+            if due:
+                self._send(self._mail, now, due)
+        return Outcome(
+            sent=due,
+            sent_before=tuple(digest for digest in digests if digest.person_id in before),
+            without_address=tuple(digest for digest in digests if not digest.address),
+        )
+
+    def _open_work(self, slug: str, person: Person, *, sees_all: bool) -> OpenWork:
+        n_to_judge = n_put_off = n_to_adjudicate = 0
+        if person.roles & roles_that_may(Action.JUDGE):
+            queue = self._review.queue(slug, person.id)
+            n_to_judge, n_put_off = queue.n_left - queue.n_later, queue.n_later
+        if sees_all and person.roles & roles_that_may(Action.ADJUDICATE):
+            n_to_adjudicate = len(self._adjudication.disagreements(slug, person.id))
+        return OpenWork(slug, n_to_judge, n_put_off, n_to_adjudicate)
+
+    def _send(self, mail: "DigestSettings", now: datetime, due: tuple[Digest, ...]) -> None:
+        n_sent = 0
+        try:
+            with self._connect(mail) as post:
+                for digest in due:
+                    post.send_message(message(digest, mail, now))
+                    with self._database.write() as uow:
+                        details = {"day": now.date().isoformat(), "open": digest.n_cases}
+                        uow.audit.append(now, "command line", SENT, f"person {digest.person_id}", details)
+                        uow.commit()
+                    n_sent += 1
+        except (OSError, smtplib.SMTPException) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+            raise ProviderUnavailableError(
+                f"The mail server {mail.smtp} did not take a message ({reason}). {n_sent} of {len(due)} digests were "
+                "sent; the same command sends the rest."
+            ) from error
+
+    def _was_sent(self, person_id: PersonId, day: date) -> bool:
+        with self._database.read() as uow:
+            last = next(iter(uow.audit.latest(1, action=SENT, thing=f"person {person_id}")), None)
+        return last is not None and last.moment.date() == day
+
+
+def message(digest: Digest, mail: "DigestSettings", now: datetime) -> EmailMessage:
+    """Return the message of a person: how much waits in which study, and where."""
+    mine = EmailMessage()
+    mine["From"], mine["To"] = mail.sender, digest.address
+    mine["Date"] = now
+    # The same for a second message of the day, should the first be taken and its note lost: mail programs show one.
+    mine["Message-ID"] = f"<alertreview-{now:%Y%m%d}-{digest.person_id}@{mail.sender.rpartition('@')[2]}>"
+    mine["Auto-Submitted"] = "auto-generated"
+    mine["Subject"] = f"alertreview: {_cases(digest.n_cases)} waiting for you"
+    lines = [f"Dear {digest.name},", ""]
+    for one in digest.work:
+        parts = [
+            f"{_cases(one.n_to_judge)} to judge" if one.n_to_judge else "",
+            f"{_cases(one.n_put_off)} that you put off" if one.n_put_off else "",
+            f"{_cases(one.n_to_adjudicate)} to adjudicate" if one.n_to_adjudicate else "",
+        ]
+        page = "review" if one.n_to_judge or one.n_put_off else "adjudication"
+        lines += [
+            f"Study {one.slug}: {', '.join(part for part in parts if part)}.",
+            f"    {mail.site.rstrip('/')}/{page}?study={quote(one.slug)}",
+            "",
+        ]
+    lines += ["This message names no patient. It is sent at most once a day, while work is open.", ""]
+    mine.set_content("\n".join(lines))
+    return mine
+
+
+def _cases(n: int) -> str:
+    return "1 case" if n == 1 else f"{n} cases"
+
+
+@contextmanager
+def connected(mail: "DigestSettings") -> Iterator[Post]:
+    """Connect to the mail server as the settings say; a server that offers no TLS where it is asked for is an error."""
+    host, _, port = mail.smtp.partition(":")
+    address = (host, int(port or DEFAULT_PORT))
+    context = ssl.create_default_context()
+    if mail.security == "tls":
+        server: smtplib.SMTP = smtplib.SMTP_SSL(*address, timeout=PATIENCE_SECONDS, context=context)
+    else:
+        server = smtplib.SMTP(*address, timeout=PATIENCE_SECONDS)
+    with server:
+        if mail.security == "starttls":
+            server.starttls(context=context)
+        if mail.user:
+            server.login(mail.user, mail.password)
+        yield server
