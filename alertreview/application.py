@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from alertreview.access.accounts import AccountService
+from alertreview.access.api_tokens import ApiTokens
 from alertreview.access.audit_trail import AuditTrailService
 from alertreview.access.passwords import Passwords
 from alertreview.access.sessions import SessionCaller, SessionService
@@ -20,6 +21,7 @@ from alertreview.exports.exports import Exports
 from alertreview.reports.sensitivity import SensitivityCurves
 from alertreview.reports.service import ReportService
 from alertreview.review.adjudication import AdjudicationService
+from alertreview.review.digest import Digests
 from alertreview.review.exchange import VoteExchange
 from alertreview.review.panels import PanelService
 from alertreview.review.review import ReviewService
@@ -86,6 +88,8 @@ class Application(Services):
         self._explanations = Explanations(settings, database)
         super().__init__(settings, database, self._explanations)
         self.sessions = SessionService(database, now)
+        self.api_tokens = ApiTokens(database, now)
+        self.digests = Digests(database, self.studies, self.review, self.adjudication, settings.digest, now)
         self.sign_in = SignIn(database, Passwords(), now)
 
     def for_session(self, token: str | None) -> Services:
@@ -97,6 +101,10 @@ class Application(Services):
             From the cookie of the browser.
         """
         return services_for(self, SessionCaller(self.sessions, self.database, token))
+
+    def for_program(self, token: str) -> Services:
+        """Return the services as the person behind an API token may use them; every call asks again who that is."""
+        return services_for(self, SessionCaller(self.api_tokens, self.database, token))
 
     def __enter__(self) -> Self:
         return self

@@ -16,6 +16,7 @@ from db.queries.seals import UNSEALED
 from db.repositories.accounts import Accounts
 from db.repositories.adjudications import Adjudications
 from db.repositories.alerts import Alerts
+from db.repositories.api_tokens import ApiTokens
 from db.repositories.cases import Cases
 from db.repositories.drafts import Drafts
 from db.repositories.judgments import Judgments
@@ -64,6 +65,7 @@ class UnitOfWork:
     saved_views = cached_property(lambda self: SavedViews(self._connection, self._caches))
     accounts = cached_property(lambda self: Accounts(self._connection, self._caches))
     sessions = cached_property(lambda self: Sessions(self._connection, self._caches))
+    api_tokens = cached_property(lambda self: ApiTokens(self._connection, self._caches))
     units = cached_property(lambda self: Units(self._connection, self._caches))
     audit = cached_property(lambda self: AuditTrail(self._connection, self._caches))
 

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import secrets
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from alertreview.rights import Actor
 from alertreview.settings import Clock
@@ -126,20 +127,30 @@ class SessionService:
             logger.warning("the last act of session %d could not be noted", session_id)
 
 
+class Tokens(Protocol):
+    """What knows the person behind a token: the sessions of browsers, or the tokens of programs."""
+
+    def who(self, token: str | None) -> Actor:
+        """Return who is behind a token, or raise SignedOutError."""
+
+    def use_confirmation(self, actor: Actor) -> None:
+        """Use up fresh credentials, or raise RefusedError."""
+
+
 class SessionCaller:
     """Whoever a token stands for, looked up again at every call; a `Caller` of `alertreview.rights`.
 
     Parameters
     ----------
-    sessions : SessionService
-        Knows who is signed in.
+    sessions : Tokens
+        Knows whose token it is.
     database : Database
         Knows the units of alerts, cases and studies.
     token : str or None
-        From the cookie of the browser.
+        From the cookie of the browser, or shown by a program.
     """
 
-    def __init__(self, sessions: SessionService, database: Database, token: str | None) -> None:
+    def __init__(self, sessions: Tokens, database: Database, token: str | None) -> None:
         self._sessions = sessions
         self._database = database
         self._token = token

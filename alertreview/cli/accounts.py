@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import site_options
+from alertreview.cli.options import list_format, site_options
+from alertreview.cli.tables import as_text
 from alertreview.rights import role_words
 from core.errors import RefusedError
 from core.vocabulary import Role, SignInSource
@@ -181,3 +182,61 @@ def ask_password() -> str:
             ) from None
         except EOFError:
             raise click.Abort from None
+
+
+@account.group()
+def token() -> None:
+    """Manage tokens with which programs of a person read alerts and labels."""
+
+
+@token.command(name="create")
+@click.argument("login")
+@click.option("--purpose", required=True, help="What it is for, to tell it from others later.")
+@click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="How long it is good.")
+@site_options
+def create_token(login: str, purpose: str, days: int, home: Path | None, database: str | None) -> None:
+    """Create a token of the person with LOGIN and print it, once.
+
+    It reads what the person may see at that moment, and changes nothing.
+    """
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        made = application.api_tokens.create(application.accounts.find(login).person_id, purpose, days)
+    click.echo(made)
+    click.echo(f"Good for {days} days; it is not shown again.", err=True)
+
+
+@token.command(name="list")
+@list_format
+@site_options
+def list_tokens(output_format: str, home: Path | None, database: str | None) -> None:
+    """List every token that was given, the newest first."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        records = [
+            {
+                "token": one.token_id,
+                "name": one.name,
+                "purpose": one.purpose,
+                "created_at": one.created_at.isoformat(timespec="seconds"),
+                "expires_at": one.expires_at.isoformat(timespec="seconds"),
+                "state": one.state,
+            }
+            for one in application.api_tokens.all()
+        ]
+    names = ("token", "name", "purpose", "created_at", "expires_at", "state")
+    click.echo(as_text(records, names, output_format), nl=False)
+
+
+@token.command()
+@click.argument("number", type=click.IntRange(1))
+@site_options
+def revoke(number: int, home: Path | None, database: str | None) -> None:
+    """Revoke token NUMBER: its next request is refused."""
+    from alertreview.application import open_application
+
+    with open_application(home, database) as application:
+        application.api_tokens.revoke(number)
+    click.echo(f"Token {number} is revoked.")

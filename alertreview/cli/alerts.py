@@ -10,14 +10,14 @@ from core.kinds import Kind
 from core.vocabulary import Decision
 
 if TYPE_CHECKING:
-    from alertreview.application import Application
+    from alertreview.application import Services
 
 # Everything in the run's list: the command line shows the top, not what fits an alert budget.
 NO_BUDGET = float("inf")
 
 
 def list_alerts(
-    application: "Application",
+    application: "Services",
     top: int,
     *,
     decision: str | None = None,
@@ -30,8 +30,8 @@ def list_alerts(
 
     Parameters
     ----------
-    application : Application
-        The site.
+    application : Services
+        The site, or what a person may do on it.
     top : int
         How many alerts at most.
     decision : {"omission", "commission"} or None
@@ -71,10 +71,15 @@ def render_alerts(rows: tuple[AlertRow, ...], output_format: str, *, simulated: 
     simulated : bool
         Whether the data say of themselves that no real patient stands behind them.
     """
-    records = [_record(position, row, simulated) for position, row in enumerate(rows, start=1)]
+    records = alert_records(rows, simulated=simulated)
     if output_format == "table":
         return _table(records, simulated)
     return as_text(records, list(_record(0, None, simulated)), output_format)
+
+
+def alert_records(rows: tuple[AlertRow, ...], *, simulated: bool) -> list[dict[str, object]]:
+    """Return alerts as records of texts and numbers, in their order; ``rank`` is the position in it."""
+    return [_record(position, row, simulated) for position, row in enumerate(rows, start=1)]
 
 
 def _record(position: int, row: AlertRow | None, simulated: bool) -> dict[str, object]:

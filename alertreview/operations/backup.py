@@ -151,6 +151,7 @@ class Backups:
                 _require_same(database, manifest)
                 with database.write() as uow:
                     uow.sessions.end_everybodys(self._clock(), "restored from a backup")
+                    uow.api_tokens.revoke_everybodys(self._clock())
                     details = {"head": manifest.contents.audit_head, "made_at": manifest.made_at.isoformat()}
                     uow.audit.append(self._clock(), "command line", "backup restored", f"backup {backup.name}", details)
                     uow.commit()

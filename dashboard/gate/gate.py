@@ -21,8 +21,10 @@ from alertreview.settings import load_web_settings
 from core.errors import AlertReviewError, DatabaseUnavailableError, SettingsError, SignedOutError
 from dashboard.context import NEUTRAL_SENTENCE, site_of_process, where
 from dashboard.gate import pages
+from dashboard.gate.api import API_PATH, Api
 from dashboard.gate.downloads import Downloads
 from dashboard.gate.headers import protecting
+from dashboard.gate.metrics import METRICS_PATH, answered, page_failed, scrape
 from dashboard.gate.sign_in import HEALTH_PATHS, SIGN_IN_PATHS, Routes, unavailable
 from dashboard.gate.visits import Visit, comes_from_here, host_name
 
@@ -137,6 +139,7 @@ def compute_in_one_thread() -> None:
 
 def on_script_error(error: Exception) -> bool:
     """Show one neutral sentence for what no page caught; the log names kind and place, never the text."""
+    page_failed()
     logger.error("script failed: %s", where(error))
     st.error(str(error) if isinstance(error, AlertReviewError) else NEUTRAL_SENTENCE, icon=":material/error:")
     return True
@@ -168,6 +171,7 @@ class Gate:
         self.web = web
         self.site = site
         self.routes = Routes(web, site)
+        self.api = Api(site)
         self._downloads = Downloads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -176,18 +180,25 @@ class Gate:
             await self.app(scope, receive, send)
             return
         connection = HTTPConnection(scope)
+        send = _counting(scope, send)
         client = scope["client"][0] if scope.get("client") else None
         if not self.web.answers(client, host_name(connection)):
-            await self._refuse(scope, receive, send, PlainTextResponse(REFUSAL, 403))
+            await self._answer(scope, receive, send, PlainTextResponse(REFUSAL, 403))
             return
         if not comes_from_here(connection):
-            await self._refuse(scope, receive, send, PlainTextResponse(FOREIGN, 403))
+            await self._answer(scope, receive, send, PlainTextResponse(FOREIGN, 403))
             return
         visit = Visit(connection, self.web, base_path())
         first = "/" + visit.path.lstrip("/").split("/", 1)[0]
         if scope["type"] == "http" and (first in SIGN_IN_PATHS or visit.path in HEALTH_PATHS):
             inner = {**scope, "path": visit.path, "root_path": "", "raw_path": visit.path.encode(), "base": visit.base}
             await self.routes.app(inner, receive, protecting(scope, send))
+        elif scope["type"] == "http" and first == API_PATH:
+            inner = {**scope, "path": visit.path, "root_path": "", "raw_path": visit.path.encode()}
+            await self.api.app(inner, receive, protecting(scope, send))
+        elif scope["type"] == "http" and visit.path == METRICS_PATH:
+            answer = await run_in_threadpool(scrape, connection, self.web.metrics, self.site)
+            await self._answer(scope, receive, send, answer)
         elif visit.path == STREAMLIT_HEALTH:
             await self.app(scope, receive, protecting(scope, send))
         else:
@@ -197,15 +208,15 @@ class Gate:
         try:
             actor = await run_in_threadpool(lambda: visit.who(self.site(), is_act=visit.is_act))
         except SignedOutError:
-            await self._refuse(scope, receive, send, await self._to_sign_in(scope, visit))
+            await self._answer(scope, receive, send, await self._to_sign_in(scope, visit))
             return
         except AlertReviewError as error:
-            await self._refuse(scope, receive, send, unavailable(str(error), visit.base))
+            await self._answer(scope, receive, send, unavailable(str(error), visit.base))
             return
         if scope["type"] == "websocket":
             await self._watched(scope, receive, send, visit, lambda sent: self._downloads.note(actor, sent))
         elif not self._downloads.may_have(actor, visit.path):
-            await self._refuse(scope, receive, send, PlainTextResponse(NOT_OFFERED, 403))
+            await self._answer(scope, receive, send, PlainTextResponse(NOT_OFFERED, 403))
         else:
             files = ("page.js",) if actor.is_demo else ("page.js", "watch.js")
             scripts = tuple(f"{visit.base}/login/{name}" for name in files)
@@ -267,12 +278,25 @@ class Gate:
             looking.cancel()
 
     @staticmethod
-    async def _refuse(scope: Scope, receive: Receive, send: Send, answer: Response) -> None:
+    async def _answer(scope: Scope, receive: Receive, send: Send, answer: Response) -> None:
         if scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
             return
         await answer(scope, receive, protecting(scope, send))
+
+
+def _counting(scope: Scope, send: Send) -> Send:
+    """Return `send`, wrapped to count the answers to requests."""
+    if scope["type"] != "http":
+        return send
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            answered(message["status"])
+        await send(message)
+
+    return sending
 
 
 def _uncompressed(scope: Scope, visit: Visit) -> Scope:

@@ -17,7 +17,7 @@ from db.models.scoring import (
     TaskResult,
     TaskSummary,
 )
-from db.models.sessions import Account, SignedInSession, SignInFlow, SignInSession, UnitScope
+from db.models.sessions import Account, ApiToken, HeldApiToken, SignedInSession, SignInFlow, SignInSession, UnitScope
 from db.models.signatures import ReportSignature
 from db.models.studies import (
     Assignment,
@@ -56,6 +56,7 @@ __all__ = [
     "Alert",
     "AlertFilters",
     "AlertPage",
+    "ApiToken",
     "Assignment",
     "AuditEvent",
     "BlindedRow",
@@ -66,6 +67,7 @@ __all__ = [
     "Draft",
     "DraftAnswer",
     "FormState",
+    "HeldApiToken",
     "Instance",
     "Judgment",
     "ListedAlert",

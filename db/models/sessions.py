@@ -98,6 +98,37 @@ class SignInFlow(Record):
     created_at: Column[datetime] = column(index=True)
 
 
+class ApiToken(Record):
+    """A secret with which a person's program reads what she may see; nothing can be written with it."""
+
+    __tablename__ = "api_token"
+    __table_args__ = (sa.CheckConstraint("length(token_hash) = 64", name="hash_length"),)
+
+    id: Column[int] = column(primary_key=True, default=UNSAVED)
+    token_hash: Column[str] = column(unique=True)
+    """SHA-256 of the token, in hexadecimal digits."""
+    person_id: Column[PersonId] = column(sa.ForeignKey("person.id"), index=True)
+    purpose: Column[str]
+    """What it is for, in the words of whoever gave it."""
+    created_at: Column[datetime]
+    expires_at: Column[datetime]
+    """From when it is refused."""
+    revoked_at: Column[datetime | None] = column(default=None)
+    """When it was revoked; empty while it stands."""
+
+
+class HeldApiToken(ApiToken):
+    """A token and the person behind it."""
+
+    name: str
+    role: Role
+    further_roles: str
+    active: bool
+    all_units: bool
+    login: str | None
+    source: SignInSource | None
+
+
 class UnitScope(Record):
     """One unit whose patients a limited person may see."""
 

@@ -1,0 +1,47 @@
+"""Tokens of people for the read-only interface: given, looked up, revoked."""
+
+from datetime import datetime
+
+from sqlalchemy import update
+
+from core.vocabulary import PersonId
+from db.models import Account, ApiToken, HeldApiToken, Person
+from db.queries.reading import Repository, given, select_records
+
+_WITH_HOLDER = (
+    select_records(ApiToken)
+    .add_columns(
+        Person.name, Person.role, Person.further_roles, Person.active, Person.all_units, Account.login, Account.source
+    )
+    .join(Person, Person.id == ApiToken.person_id)
+    .outerjoin(Account, Account.person_id == Person.id)
+)
+_STANDING = ApiToken.revoked_at.is_(None)
+
+
+class ApiTokens(Repository):
+    """Tokens for the read-only interface."""
+
+    def add(self, token: ApiToken) -> int:
+        """Store a token and return its number."""
+        return int(self._insert(token))
+
+    def by_hash(self, token_hash: str) -> HeldApiToken | None:
+        """Return a token with its holder, revoked or not; None when there is none."""
+        return self._one(HeldApiToken, _WITH_HOLDER.where(ApiToken.token_hash == given("hash")), hash_=token_hash)
+
+    def all(self) -> list[HeldApiToken]:
+        """Return every token ever given, the newest first."""
+        return self._all(HeldApiToken, _WITH_HOLDER.order_by(ApiToken.id.desc()))
+
+    def revoke(self, token_id: int, at: datetime) -> bool:
+        """Revoke a token; False when there is none, or it was revoked before."""
+        return self._change(update(ApiToken).where(ApiToken.id == token_id, _STANDING).values(revoked_at=at)) == 1
+
+    def revoke_of(self, person_id: PersonId, at: datetime) -> int:
+        """Revoke every token of a person and return how many there were."""
+        return self._change(update(ApiToken).where(ApiToken.person_id == person_id, _STANDING).values(revoked_at=at))
+
+    def revoke_everybodys(self, at: datetime) -> int:
+        """Revoke every token, after a restore, and return how many there were."""
+        return self._change(update(ApiToken).where(_STANDING).values(revoked_at=at))
