@@ -123,7 +123,7 @@ def score(
         if outcome is None and not again:
             outcome = published_already(site_database, request)
         if outcome is None:
-            outcome = _score_anew(settings, site_database, request, cluster, progress)
+            outcome = _score_anew(settings, site_database, request, cluster, progress, again=again)
     for line in outcome.lines():
         click.echo(line)
 
@@ -165,7 +165,15 @@ def _score_new(
             )
         return None
     done = None if again else published_already(database, request, base.run)
-    return done or score_new_instances(settings, database, base, since, n_jobs=request.n_jobs, progress=progress)
+    return done or score_new_instances(
+        settings,
+        database,
+        base,
+        since,
+        n_jobs=request.n_jobs,
+        progress=progress,
+        unless_published=None if again else request,
+    )
 
 
 def _score_anew(
@@ -174,13 +182,15 @@ def _score_anew(
     request: "ScoringRequest",
     cluster: str | None,
     progress: "Progress | None",
+    *,
+    again: bool,
 ) -> "ScoringOutcome":
     from alertreview.scoring.cluster import cluster_workers
     from alertreview.scoring.score_site import score_site
 
     with ExitStack() as stack:
         workers = stack.enter_context(cluster_workers(cluster)) if cluster else None
-        return score_site(settings, database, request, progress, workers)
+        return score_site(settings, database, request, progress, workers, again=again)
 
 
 @click.group()

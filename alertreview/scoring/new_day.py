@@ -17,7 +17,14 @@ from alertreview import __version__
 from alertreview.files import check_files
 from alertreview.records.snapshots import Snapshot
 from alertreview.scoring.publish import ScoredImport, last_import, write_run
-from alertreview.scoring.score_site import SHARED_NEEDS_TIME, ScoringOutcome, StoredPast, outcome_of
+from alertreview.scoring.resume import ScoringRequest
+from alertreview.scoring.score_site import (
+    SHARED_NEEDS_TIME,
+    ScoringOutcome,
+    StoredPast,
+    outcome_of,
+    refuse_published,
+)
 from alertreview.scoring.splits import LEARNED_FROM, LEFT_OUT, FoldOfRow
 from alertreview.scoring.stored_past import StoredModel, feature_keys, open_model
 from alertreview.settings import Progress, Settings
@@ -140,6 +147,7 @@ def score_new_instances(
     *,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    unless_published: ScoringRequest | None = None,
 ) -> ScoringOutcome:
     """Score the instances of the last import from a day on against the past of `base`, and publish them as a run.
 
@@ -154,13 +162,15 @@ def score_new_instances(
     n_jobs : int, optional
         Tasks side by side; one a processor.
     progress : callable(n_done, n_all), optional
+    unless_published : ScoringRequest, optional
+        Refused if the last published run has its scores.
 
     Raises
     ------
     InvalidInputError
         If the last import has no instance from that day on.
     RefusedError
-        If another scoring job is at work.
+        If another scoring job is at work, or has published the same scores since.
     """
     started = time.monotonic()
     site = last_import(settings, database)
@@ -172,6 +182,8 @@ def score_new_instances(
             "(alertreview import SOURCE --add), or give an earlier --since."
         )
     with database.scoring_job():
+        if unless_published is not None:
+            refuse_published(database, unless_published, base.run)
         discard_abandoned(database)
         results = _Results(site, base, rows, n_jobs, progress)
         written = write_run(database, site, _new_run(site, base, folds, since), folds, results)

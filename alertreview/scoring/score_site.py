@@ -20,7 +20,7 @@ from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_o
 from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, store_model
 from alertreview.settings import Progress, Settings
 from core.cohort.feature_roles import FeatureRoles
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, RefusedError
 from core.kinds import Kind
 from core.scoring.all_tasks import Workers, score_tasks
 from core.scoring.parameters import ScoringParameters
@@ -179,12 +179,29 @@ def published_already(
     return PublishedRun(run.id) if is_same else None
 
 
+def refuse_published(database: Database, request: ScoringRequest, base: ScoringRun | None = None) -> None:
+    """Refuse to score what another job has published while this one waited to begin; call it inside the job.
+
+    Raises
+    ------
+    RefusedError
+        If the last published run has the scores of the request.
+    """
+    if (done := published_already(database, request, base)) is not None:
+        raise RefusedError(
+            f"Another job has just published run {done.run_id} from the same records, with the same options; "
+            "nothing was scored. --again scores once more."
+        )
+
+
 def score_site(
     settings: Settings,
     database: Database,
     request: ScoringRequest,
     progress: Progress | None = None,
     workers: Workers | None = None,
+    *,
+    again: bool = True,
 ) -> ScoringOutcome:
     """Score every task of the last import and publish the run.
 
@@ -200,6 +217,8 @@ def score_site(
         Called after each task (of each fold).
     workers : callable, optional
         Where tasks are run, when not on this machine; see `alertreview.scoring.cluster`.
+    again : bool
+        Score even if the last published run has the same scores.
 
     Returns
     -------
@@ -212,7 +231,7 @@ def score_site(
     InvalidInputError
         If the request breaks a rule, or no task can be scored.
     RefusedError
-        If another scoring job is at work.
+        If another scoring job is at work, or has published the same scores since.
     """
     started = time.monotonic()
     site = last_import(settings, database)
@@ -224,6 +243,8 @@ def score_site(
         settings.scoring_checkpoint, site.stored.content_hash, request, parameters, folds, tuple(site.left_out)
     )
     with database.scoring_job():
+        if not again:
+            refuse_published(database, request)
         discard_abandoned(database)
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
         model_folder = _store_model(settings, site, folds, split, cache.name, scored)

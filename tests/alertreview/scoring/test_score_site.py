@@ -61,6 +61,27 @@ def test_a_run_holds_the_vectors_of_every_task_and_the_top_of_both_lists(
             assert row.scaled_score == pytest.approx(float(scaled[row.task_id][position[row.row_index]]), abs=1e-7)
 
 
+def test_of_two_jobs_started_at_once_the_later_scores_nothing_twice(
+    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found nothing published; the first one ends while the second still reads the import."""
+    last_import, published = module.last_import, []
+
+    def read_while_the_other_ends(*given: object) -> object:
+        site = last_import(*given)
+        if not published:
+            published.append(None)
+            published[0] = score_site(settings, Database(settings.database_url), REQUEST).run_id
+        return site
+
+    monkeypatch.setattr(module, "last_import", read_while_the_other_ends)
+    with pytest.raises(RefusedError, match="Another job has just published run"):
+        score_site(settings, own_database, REQUEST, again=False)
+    with own_database.read() as uow:
+        assert uow.runs.latest_published().id == published[0]
+    assert score_site(settings, own_database, REQUEST).run_id == published[0] + 1
+
+
 def test_an_interrupted_run_is_invisible_and_continued_to_the_same_result(
     settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
