@@ -4,21 +4,40 @@ import importlib.util
 import sys
 from pathlib import Path
 
+OLDEST_PYTHON = (3, 11)
 PACKAGES = ("core", "db", "dashboard")
 _ADVICE = "Install alertreview in an environment of its own, and start it from a folder without a package of that name."
 
 
 def main() -> int:
-    """Run the command line, unless a package of another program stands in for one of ours."""
-    if sentence := _foreign_package():
-        sys.stderr.write(f"alertreview: {sentence}\n")
-        return 2
-    from alertreview.cli.console import stop_in_order
+    """Run the command line, unless Python is too old, a package is missing, or another program's stands in for ours."""
+    if sentence := _old_python() or _foreign_package():
+        return _refused(sentence)
+    from core.errors import MissingPackageError
 
-    stop_in_order()
-    from alertreview.cli.main import main as run_command_line
+    try:
+        from alertreview.cli.console import stop_in_order
 
+        stop_in_order()
+        from alertreview.cli.main import main as run_command_line
+    except ModuleNotFoundError as error:
+        return _refused(str(MissingPackageError(error.name or str(error))))
     return run_command_line()
+
+
+def _refused(sentence: str) -> int:
+    sys.stderr.write(f"alertreview: {sentence}\n")
+    return 2
+
+
+def _old_python() -> str:
+    if sys.version_info >= OLDEST_PYTHON:
+        return ""
+    found = ".".join(map(str, sys.version_info[:2]))
+    return (
+        f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, and {sys.executable} is {found}. "
+        "Make an environment with a newer one: python3.13 -m venv DIR"
+    )
 
 
 def _foreign_package() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, default_home
-from core.errors import AlertReviewError
+from core.errors import AlertReviewError, MissingPackageError
 
 EXIT_UNEXPECTED = 1
 
@@ -95,6 +95,8 @@ def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **options)
         except (AlertReviewError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
             raise
+        except ModuleNotFoundError as error:
+            raise MissingPackageError(error.name or str(error)) from error
         except Exception as error:
             from alertreview.cli.console import write_technical_log
 

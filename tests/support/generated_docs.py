@@ -45,6 +45,12 @@ def command_line() -> str:
         "`alertreview COMMAND --help` shows the same. Options in square brackets of a usage line may be left out.",
         "Commands on a site take `--home` and `--database`, or `ALERTREVIEW_HOME` and `ALERTREVIEW_DATABASE`.",
         "",
+        "The shell completes commands and options after this line in its start file:",
+        "",
+        '- bash, `~/.bashrc`: `eval "$(_ALERTREVIEW_COMPLETE=bash_source alertreview)"`',
+        '- zsh, `~/.zshrc`: `eval "$(_ALERTREVIEW_COMPLETE=zsh_source alertreview)"`',
+        "- fish, `~/.config/fish/config.fish`: `_ALERTREVIEW_COMPLETE=fish_source alertreview | source`",
+        "",
     ]
     for path, command in commands(cli):
         lines += _command_section(path, command)
