@@ -118,8 +118,10 @@ def digest(dry_run: bool, home: Path | None, database: str | None) -> None:
 
     with open_application(home, database) as application:
         if dry_run:
-            for one in application.digests.open():
-                click.echo(f"{one.name} ({one.address or 'no address'}): {one.n_cases} open")
+            lines = [
+                f"{one.name} ({one.address or 'no address'}): {one.n_cases} open" for one in application.digests.open()
+            ]
+            click.echo("\n".join(lines) or "Nobody with an account has open work.")
             return
         outcome = application.digests.send()
     for one in outcome.without_address:

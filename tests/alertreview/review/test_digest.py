@@ -205,6 +205,7 @@ def test_the_command_without_a_mail_server_says_what_to_set(
     assert main(["digest", "--home", str(demo_home)]) == SettingsError.exit_code
     assert "[digest]" in capsys.readouterr().err
     assert main(["digest", "--dry-run", "--home", str(demo_home)]) == 0
+    assert capsys.readouterr().out == "Nobody with an account has open work.\n"
 
 
 @pytest.mark.parametrize(
