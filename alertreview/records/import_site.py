@@ -109,7 +109,8 @@ def extend_snapshot(
     stream = WholeStream(merged.events, end_of_today(read.mapping))
     cohort, report = build(stream, read.counts, read.mapping, about, second_half(tell))
     trail = pd.concat([snapshot.trail, merged.trail], ignore_index=True)
-    facts = sorted_facts(pd.concat([snapshot.facts, *read.facts(cohort.patients["patient_id"])], ignore_index=True))
+    facts = pd.concat([snapshot.facts, *read.facts(cohort.patients["patient_id"])], ignore_index=True)
+    facts = sorted_facts(facts.astype(snapshot.facts.dtypes.to_dict()))
     cohort = replace(cohort, content_hash=digest_of([facts]).onto(cohort.content_hash))
     return Extended(cohort, report, trail, facts, merged.n_added)
 

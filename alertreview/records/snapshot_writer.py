@@ -225,12 +225,7 @@ class SnapshotWriter:
         first = np.searchsorted(codes, np.arange(len(ids) + 1))
         self._index.append(pd.DataFrame({"patient_id": ids, "first": first[:-1] + self._n_events, "n": np.diff(first)}))
         self._n_events += len(part)
-        columns = [pa.array(part[name]) for name in _EVENTS_SCHEMA.names]
-        texts = [
-            column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column.cast(field.type)
-            for column, field in zip(columns, _EVENTS_SCHEMA, strict=True)
-        ]
-        self._waiting.append(pa.Table.from_arrays(texts, schema=_EVENTS_SCHEMA))
+        self._waiting.append(_arrow_table(part, _EVENTS_SCHEMA))
         self._write_groups(last=False)
 
     def _write_groups(self, *, last: bool) -> None:
@@ -248,8 +243,7 @@ class SnapshotWriter:
         with pq.ParquetWriter(self._folder / "facts.parquet", _FACTS_SCHEMA, compression="zstd") as file:
             for part in parts:
                 digest += part
-                table = pa.Table.from_pandas(part, _FACTS_SCHEMA, preserve_index=False)
-                file.write_table(table, row_group_size=self._rows_per_group)
+                file.write_table(_arrow_table(part, _FACTS_SCHEMA), row_group_size=self._rows_per_group)
         self._n_facts = digest.n
         return digest
 
@@ -346,6 +340,11 @@ class SnapshotWriter:
             "n_facts": self._n_facts,
             "n_features": len(built.feature_dictionary),
         }
+
+
+def _arrow_table(part: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Return the columns of a schema; texts may be categories."""
+    return pa.Table.from_arrays([pa.array(part[field.name]).cast(field.type) for field in schema], schema=schema)
 
 
 class _ArrayFile:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from core.cohort.instance_blocks import Block
 from core.events.parts import Spill
+from core.events.series import distinct
 from core.kinds import VALUE_EVENTS
 
 IntArray = npt.NDArray[np.int64]
@@ -157,7 +158,7 @@ class BandCollector:
         when = self._patient_cells(events)[results.patient] if self._shifted else results.known_at
         rows = pd.DataFrame({"item": results.item.astype(np.int32), "when": when, "value": results.value})
         to = results.item % self._n_spilled
-        for part in np.unique(to).tolist():
+        for part in distinct(to).tolist():
             self._spill.put(part, rows[to == part])
 
     @staticmethod

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from core.events.series import SeriesSet
+from core.events.series import SeriesSet, distinct
 from core.events.stays import DAY
 from core.events.stream import of_kind, seconds
 from core.kinds import Kind, task_key
@@ -65,7 +65,7 @@ class TaskCollector:
             instance = _instance_of(chosen, events["patient_id"].cat.categories, instances)
             inside = instance >= 0
             item = chosen["item"].cat.codes.to_numpy()[inside].astype(np.int64)
-            pairs = np.unique(item * n + instance[inside])
+            pairs = distinct(item * n + instance[inside])
             found, starts = np.unique(pairs // n, return_index=True)
             rows = (pairs % n + self._n_instances).astype(np.int32)
             ends = np.append(starts, len(rows))[1:]

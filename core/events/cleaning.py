@@ -12,7 +12,7 @@ from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, doubted
 from core.events.mapping import SiteMapping
 from core.events.orders import settle_orders
 from core.events.parts import Spill, StoredStream, Vocabulary
-from core.events.series import SeriesSet
+from core.events.series import SeriesSet, distinct
 from core.events.spelling import COMMA, DOUBTFUL, numbers_in_texts
 from core.events.stream import seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
@@ -113,9 +113,10 @@ def row_hashes(chunk: pd.DataFrame, code: pd.Series) -> HashArray:
 
 def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
     """Mark the first row of each hash."""
-    order = np.argsort(hashes, kind="stable")
-    mark = np.empty(len(hashes), dtype=bool)
-    mark[order] = np.append(True, np.diff(hashes[order]) != 0)[: len(hashes)]
+    order = np.argsort(hashes)
+    new = np.append(True, np.diff(hashes[order]) != 0)[: len(hashes)]
+    mark = np.zeros(len(hashes), dtype=bool)
+    mark[np.minimum.reduceat(order, np.flatnonzero(new)) if len(order) else order] = True
     return mark
 
 
@@ -299,7 +300,7 @@ class Settling:
         self.called_off.update(codes[course[found.called_off]].tolist())
         self.n_orders, self.n_open_orders = self.n_orders + found.n_orders, self.n_open_orders + found.n_open
         take = np.concatenate([np.flatnonzero(others), course[found.rows]])
-        self.n_duplicates += len(rows) - len(np.unique(take)) - len(found.called_off)
+        self.n_duplicates += len(rows) - len(distinct(take)) - len(found.called_off)
         moved = np.flatnonzero(
             np.append(np.zeros(int(others.sum()), dtype=bool), found.time != when[course[found.rows]])
         )
@@ -434,7 +435,7 @@ class OrderShares:
         n_items = self._n.shape[2]
         for i, each in enumerate(Kind):
             ordered, done = (
-                np.unique(patient[rows].astype(np.int64) * n_items + item[rows])
+                distinct(patient[rows].astype(np.int64) * n_items + item[rows])
                 for rows in (kind == each.record.order.number, kind == each.record.done.number)
             )
             for j, pairs in enumerate((ordered, done, np.intersect1d(ordered, done, assume_unique=True))):

@@ -1,12 +1,12 @@
 """Collects context facts while a source is read, beside the event stream."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.events.code_book import CodeBook, Subjects, Words
+from core.events.code_book import CodeBook, Subjects, Words, ranked
 from core.events.facts import rows_with_details, sorted_facts
 from core.events.mapping import SiteMapping
 from core.events.parts import Spill
@@ -74,35 +74,46 @@ class FactCollector:
         Yields
         ------
         DataFrame
-            `core.events.facts.FACT_COLUMNS`, sorted, each fact once.
+            `core.events.facts.FACT_COLUMNS`, sorted, each fact once; texts are categories.
         """
         wanted = frozenset(patients)
         names = [mapping.patient_id(each) for each in self._subjects.names]
+        is_wanted = np.array([name in wanted for name in names], dtype=bool)
         found = self._book.found
-        kinds = [str(each.fact or each.kind or "") for each in found]
-        items, labels = [each.item for each in found], self._book.names_by_code()
-        units = [mapping.known_unit(each.unit) for each in found]
-        words = self._words.texts
-        for part in range(-(-len(names) // _PATIENTS_PER_PART)):
+        words = _Texts(self._words.texts)
+        kinds = _Texts([str(each.fact or each.kind or "") for each in found])
+        items, labels = _Texts([each.item for each in found]), _Texts(self._book.names_by_code())
+        units = _Texts([mapping.known_unit(each) for each in (*(each.unit for each in found), *self._words.texts)])
+        for part, first in enumerate(range(0, len(names), _PATIENTS_PER_PART)):
             rows = self._spill.read(part)
             self._spill.drop(part)
-            patient = _taken(names, rows["subject"])
+            rows = rows[is_wanted[rows["subject"].to_numpy()]]
+            if not len(rows):
+                continue
             code = rows["code"].to_numpy()
-            unit = _taken(units, code)
-            told = _taken([mapping.known_unit(each) for each in words], rows["unit"])
             facts = rows.assign(
-                patient_id=patient,
-                kind=_taken(kinds, code),
-                item=_taken(items, code),
-                name=_taken(labels, code),
-                unit=unit.where(unit != "", told),
+                patient_id=_Texts(names[first : first + _PATIENTS_PER_PART]).of(rows["subject"].to_numpy() - first),
+                kind=kinds.of(code),
+                item=items.of(code),
+                name=labels.of(code),
+                unit=units.of(np.where(units.is_empty[code], rows["unit"].to_numpy() + len(found), code)),
                 known_at=np.fmax(rows["known_at"].to_numpy(), rows["start"].to_numpy()),
-                **{name: _taken(words, rows[name]) for name in ("text", "dose", "route")},
+                **{name: words.of(rows[name].to_numpy()) for name in ("text", "dose", "route")},
             )
-            facts = facts[patient.isin(wanted)]
-            if len(facts):
-                yield sorted_facts(facts)
+            yield sorted_facts(facts)
 
 
-def _taken(texts: list[str], numbers: "npt.NDArray[np.int32] | pd.Series") -> pd.Series:
-    return pd.Series(np.array(texts, dtype=object)[np.asarray(numbers)], dtype="str")
+class _Texts:
+    """Texts behind numbers; columns of them are sorted and compared as numbers."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        ordered, self._rank = ranked(texts)
+        self._ordered = np.array(ordered, dtype=object)
+        self.is_empty = np.array([text == "" for text in texts], dtype=bool)
+
+    def of(self, numbers: npt.NDArray[np.integer]) -> pd.Categorical:
+        """Return a column of texts; its categories are those that occur, sorted."""
+        rank = self._rank[numbers]
+        used = np.bincount(rank, minlength=len(self._ordered)) > 0
+        categories = pd.Index(self._ordered[used], dtype="str")
+        return pd.Categorical.from_codes((np.cumsum(used) - 1)[rank], categories=categories, validate=False)

@@ -78,8 +78,26 @@ def rows_with_details(chunk: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 def sorted_facts(facts: pd.DataFrame) -> pd.DataFrame:
     """Return facts by patient and time, each once."""
-    once = facts[list(FACT_COLUMNS)].drop_duplicates()
-    return once.sort_values(list(_SORTED_BY), kind="stable", na_position="first", ignore_index=True)
+    keys = [_sort_key(facts[name]) for name in _SORTED_BY]
+    order = np.lexsort(keys[::-1])
+    ordered = facts[list(FACT_COLUMNS)].take(order).reset_index(drop=True)
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
+    # Only facts that agree in what they are sorted by can be the same.
+    alike = np.flatnonzero(~(new & np.append(new[1:], True)))
+    doubled = alike[ordered.take(alike).duplicated().to_numpy()]
+    return ordered.drop(index=doubled).reset_index(drop=True) if len(doubled) else ordered
+
+
+def _sort_key(column: pd.Series) -> npt.NDArray[np.generic]:
+    """Return numbers in the order of the values of a column, missing values first."""
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return column.to_numpy().astype("datetime64[us]").astype(np.int64)
+    if pd.api.types.is_float_dtype(column.dtype):
+        return np.nan_to_num(column.to_numpy(), nan=-np.inf, posinf=np.inf, neginf=-np.finfo(float).max)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy()
+    return np.asarray(pd.factorize(column, sort=True)[0])
 
 
 @dataclass(frozen=True)

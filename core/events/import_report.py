@@ -343,15 +343,18 @@ class StreamChecks:
     def add(self, events: pd.DataFrame, stays: pd.DataFrame, patients: pd.DataFrame) -> None:
         """Count one part, with its stays and patients."""
         inside = _inside_stays(events, stays)
-        for kind in _CHECKED_KINDS:
-            of_this = of_kind(events, [kind])
-            self._n_of_kind[kind] += int(of_this.sum())
-            self._n_outside[kind] += int((of_this & ~inside).sum())
         at_midnight = seconds(events["time"]) % 86400 == 0
-        for timed in (each for each in EventKind if each not in PATIENT_EVENTS):
-            of_this = of_kind(events, [timed])
-            self._n_timed += int(of_this.sum())
-            self._n_midnight[timed] += int((of_this & at_midnight).sum())
+        kind = events["kind"].cat.codes.to_numpy()
+        n, n_outside, n_midnight = (
+            np.bincount(each, minlength=len(EventKind)).tolist() for each in (kind, kind[~inside], kind[at_midnight])
+        )
+        for each in EventKind:
+            if each in _CHECKED_KINDS:
+                self._n_of_kind[each] += n[each.number]
+                self._n_outside[each] += n_outside[each.number]
+            if each not in PATIENT_EVENTS:
+                self._n_timed += n[each.number]
+                self._n_midnight[each] += n_midnight[each.number]
         self.n_results_before_order += _n_results_before_order(events)
         self._add_outside_life(events, patients)
 
@@ -410,10 +413,16 @@ def _inside_stays(events: pd.DataFrame, stays: pd.DataFrame) -> np.ndarray[tuple
 
 def _n_results_before_order(events: pd.DataFrame) -> int:
     """Count results of items that have orders, known before the patient's first order of the item."""
-    n, keys = 0, ["patient_id", "item"]
+    n = 0
+    series = (events["patient_id"].cat.codes.to_numpy().astype(np.int64) << 32) | events["item"].cat.codes.to_numpy()
+    time, known_at = events["time"].to_numpy(), events["known_at"].to_numpy()
     for kind in (each for each in Kind if "pending" in each.record.features):
-        orders = events.loc[of_kind(events, [kind.record.order]), [*keys, "time"]]
-        first = orders.groupby(keys, observed=True)["time"].min().rename("ordered").reset_index()
-        results = events.loc[of_kind(events, [kind.record.done]), [*keys, "known_at"]].merge(first, on=keys)
-        n += int((results["known_at"] < results["ordered"]).sum())
+        orders = np.flatnonzero(of_kind(events, [kind.record.order]))
+        results = np.flatnonzero(of_kind(events, [kind.record.done]))
+        ordered, first = np.unique(series[orders], return_index=True)
+        if len(ordered):
+            place = np.minimum(np.searchsorted(ordered, series[results]), len(ordered) - 1)
+            # Events are in the order of their times: the first row of a series is its first order.
+            early = known_at[results] < time[orders[first]][place]
+            n += int((early & (ordered[place] == series[results])).sum())
     return n

@@ -24,8 +24,8 @@ NO_TIME = "event without a time"
 SENTINEL_TIME = "event on a date that stands for none"
 FAR_TIME = "event years away from everything else about its patient"
 
-ROWS_PER_PART = 1_000_000
-"""Events of the patients that are looked at together: with their features, about 1 GB of memory."""
+ROWS_PER_PART = 200_000
+"""Events of the patients that are looked at together: few enough for most arrays to stay in the processor's cache."""
 
 
 class StreamBuilder:

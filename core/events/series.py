@@ -27,7 +27,7 @@ class SeriesSet:
 
     def __init__(self, series: IntArray, time: IntArray, n_series: int) -> None:
         key = series * _SPAN + np.clip(time - _ORIGIN, 0, _SPAN - 1)
-        self.order = np.argsort(key, kind="stable")
+        self.order = stable_argsort(key)
         self._key = key[self.order]
         self.time = time[self.order]
         self.n_series = n_series
@@ -41,6 +41,27 @@ class SeriesSet:
     def start(self, series: IntArray) -> IntArray:
         """Return the position of the first event of each series."""
         return np.asarray(self._start[series], dtype=np.int64)
+
+
+def stable_argsort(key: npt.NDArray[np.integer]) -> IntArray:
+    """Return the places in the order of the key, equal keys as they came.
+
+    NumPy's default sort is several times as fast as its stable one; equal keys are put right afterwards.
+    """
+    order = np.argsort(key)
+    found = key[order]
+    tied = np.append(False, found[1:] == found[:-1])
+    if tied.any():
+        run = np.cumsum(~tied)
+        rows = np.flatnonzero(tied | np.append(tied[1:], False))
+        order[rows] = order[rows][np.lexsort([order[rows], run[rows]])]
+    return order
+
+
+def distinct(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    """Return the different values, sorted; the hash table of `numpy.unique` takes many times as long here."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
 
 def cross(patient_of_series: IntArray, patient_of_instance: IntArray) -> tuple[IntArray, IntArray]:

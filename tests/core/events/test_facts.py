@@ -81,9 +81,34 @@ def test_chunks_and_their_order_do_not_matter():
     assert digest_of([whole]) == digest_of([pieces[:2], pieces[2:]])
 
 
+def test_texts_and_categories_have_the_same_digest():
+    facts = pd.concat(built([frame(ROWS).assign(**DETAILS)])[2], ignore_index=True)
+    texts = facts.astype(empty_facts().dtypes.to_dict())
+    assert isinstance(facts["item"].dtype, pd.CategoricalDtype)
+    assert digest_of([texts]) == digest_of([facts])
+    pd.testing.assert_frame_equal(sorted_facts(texts.sample(frac=1, random_state=0)), texts)
+
+
+def test_facts_that_differ_in_what_nobody_sorts_by_are_kept_and_doubled_ones_dropped():
+    facts = pd.concat(built([frame(ROWS).assign(**DETAILS)])[2], ignore_index=True).astype(
+        empty_facts().dtypes.to_dict()
+    )
+    renamed = facts.assign(name="another name")
+    plain = pd.concat([facts, renamed, facts]).drop_duplicates()
+    plain = plain.sort_values(
+        ["patient_id", "start", "kind", "item", "end", "known_at", "value", "text", "dose", "route", "range_low"],
+        kind="stable",
+        na_position="first",
+        ignore_index=True,
+    )
+    pd.testing.assert_frame_equal(sorted_facts(pd.concat([facts, renamed, facts])), plain)
+
+
 @pytest.mark.parametrize("column", FACT_COLUMNS)
 def test_every_column_counts_in_the_digest(column):
-    facts = pd.concat(built([frame(ROWS).assign(**DETAILS)])[2], ignore_index=True)
+    facts = pd.concat(built([frame(ROWS).assign(**DETAILS)])[2], ignore_index=True).astype(
+        empty_facts().dtypes.to_dict()
+    )
     changed = facts.copy()
     value = facts[column].iloc[2]
     other = value + pd.Timedelta(1, "h") if isinstance(value, pd.Timestamp) else f"{value}x"
