@@ -324,6 +324,28 @@ class CodeBook:
 IntArray = npt.NDArray[np.int64]
 
 
+def different_texts(column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
+    """Return the texts that occur in a column, and the place of each row's among them.
+
+    Parameters
+    ----------
+    column : Series of str or category, shape (n,)
+
+    Returns
+    -------
+    texts : list of str
+        In the order of the categories.
+    places : array of int, shape (n,)
+        -1 where there is no text.
+    """
+    found = column.astype("category").cat
+    codes = found.codes.to_numpy()
+    used = np.bincount(codes[codes >= 0], minlength=len(found.categories)) > 0
+    if used.all():
+        return [str(text) for text in found.categories], codes
+    return [str(text) for text in found.categories[used]], np.append(np.cumsum(used) - 1, -1)[codes]
+
+
 class Words:
     """Texts, numbered in the order in which they are first met.
 
@@ -352,9 +374,9 @@ class Words:
         -------
         array of int32, shape (n,)
         """
-        categories = column.astype("category").cat.remove_unused_categories().cat
-        found = [self.number(str(each)) for each in categories.categories]
-        numbers: npt.NDArray[np.int32] = np.array([*found, 0], dtype=np.int32)[categories.codes.to_numpy()]
+        texts, places = different_texts(column)
+        found = [self.number(text) for text in texts]
+        numbers: npt.NDArray[np.int32] = np.array([*found, 0], dtype=np.int32)[places]
         return numbers
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.cleaning import OrderShares, RowHashes, Settling, decision_marks
-from core.events.code_book import NOT_DONE, CodeBook, Subjects, Words, ranked
+from core.events.code_book import NOT_DONE, CodeBook, Subjects, Words, different_texts, ranked
 from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL
 from core.events.import_report import Dropped, ReadCounts
@@ -107,13 +107,12 @@ class StreamBuilder:
         places = self._n_places + chunk.index.to_numpy(dtype=np.int64)
         self._n_places = int(places.max()) + 1
         chunk = chunk.reset_index(drop=True)
-        code = self._tidied(chunk["code"])
-        numbers = np.append(self._book.ids_of(code.cat.categories.astype(str)), -1)
-        ids = numbers[code.cat.codes.to_numpy()]
+        codes, places_of_code = self._tidied(chunk["code"])
+        ids = np.append(self._book.ids_of(codes), -1)[places_of_code]
         self._book.count(ids[ids >= 0])
         self._n_rows += len(chunk)
         self._n_without_code += int((ids < 0).sum())
-        hashes = self._hashes.add(chunk, chunk["code"].astype("category").cat.remove_unused_categories())
+        hashes = self._hashes.add(chunk, chunk["code"].astype("category"))
         self._facts.add(chunk, ids)
         kinds = self._book.kinds()[ids]
         keep = kinds >= 0
@@ -130,25 +129,21 @@ class StreamBuilder:
             self._arrived.put(self._n_chunks, compact.assign(row=places[keep]))
             self._n_chunks += 1
 
-    def _tidied(self, column: pd.Series) -> pd.Series:
-        """Return codes in their one spelling, and count the rows that had another."""
-        found = column.astype("category").cat.remove_unused_categories()
-        texts = found.cat.categories.astype(str)
+    def _tidied(self, column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
+        """Return codes in their one spelling and the place of each row's, and count the rows that had another."""
+        texts, places = different_texts(column)
         new = [tidy(text) for text in texts]
         changed = np.array([a != b for a, b in zip(new, texts, strict=True)], dtype=bool)
         if not changed.any():
-            return found
-        codes = found.cat.codes.to_numpy()
-        self._n_respelled_codes += int(np.append(changed, False)[codes].sum())
+            return texts, places
+        self._n_respelled_codes += int(np.append(changed, False)[places].sum())
         different, place = ranked(new)
-        return pd.Series(
-            pd.Categorical.from_codes(np.append(place, -1)[codes], categories=pd.Index(different, dtype="str"))
-        )
+        return different, np.append(place, -1)[places]
 
     def _is_not_done(self, column: pd.Series) -> npt.NDArray[np.bool_]:
-        status = column.astype("category").cat
-        says = np.array([*(self._mapping.is_not_done(str(each)) for each in status.categories), False], dtype=bool)
-        return np.asarray(says[status.codes.to_numpy()], dtype=bool)
+        texts, places = different_texts(column)
+        says = np.array([*map(self._mapping.is_not_done, texts), False], dtype=bool)
+        return np.asarray(says[places], dtype=bool)
 
     def _place(self, number: int) -> str:
         """Say where a row stands."""

@@ -275,9 +275,8 @@ def _category(column: pa.Array) -> pd.Categorical:
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    values = column.to_pandas()
-    return values.cat.remove_unused_categories().array
+        return column.dictionary_encode().to_pandas().array
+    return column.to_pandas().cat.remove_unused_categories().array
 
 
 def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame | None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.events.series import SeriesSet, cross, range_statistics, ranges
+from core.events.series import SeriesSet, cross, distinct, range_statistics, ranges, stable_argsort
 
 events = st.lists(st.tuples(st.integers(0, 3), st.integers(-(10**10), 10**10)), max_size=30)
 
@@ -70,3 +70,16 @@ def test_overlapping_ranges_do_not_disturb_each_other():
     value, time = np.arange(6.0), np.arange(6) * 3600
     out = range_statistics(value, time, np.array([0, 2, 1]), np.array([4, 6, 2]))
     assert out.mean.tolist() == [1.5, 3.5, 1.0]
+
+
+@given(st.lists(st.integers(-3, 3), max_size=60))
+def test_equal_keys_keep_their_order(keys):
+    key = np.array(keys, dtype=np.int64)
+    np.testing.assert_array_equal(stable_argsort(key), np.argsort(key, kind="stable"))
+
+
+@given(st.lists(st.integers(-3, 3), max_size=60))
+def test_distinct_values_are_those_of_numpy(values):
+    np.testing.assert_array_equal(
+        distinct(np.array(values, dtype=np.int64)), np.unique(np.array(values, dtype=np.int64))
+    )
