@@ -92,11 +92,12 @@ def sorted_facts(facts: pd.DataFrame) -> pd.DataFrame:
 def _sort_key(column: pd.Series) -> npt.NDArray[np.generic]:
     """Return numbers in the order of the values of a column, missing values first."""
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return column.to_numpy().astype("datetime64[us]").astype(np.int64)
+        return np.asarray(column.to_numpy(), dtype="datetime64[us]").astype(np.int64)
     if pd.api.types.is_float_dtype(column.dtype):
-        return np.nan_to_num(column.to_numpy(), nan=-np.inf, posinf=np.inf, neginf=-np.finfo(float).max)
+        numbers = column.to_numpy()
+        return np.asarray(np.nan_to_num(numbers, nan=-np.inf, posinf=np.inf, neginf=-np.finfo(float).max))
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy()
+        return np.asarray(column.cat.codes.to_numpy())
     return np.asarray(pd.factorize(column, sort=True)[0])
 
 

@@ -61,7 +61,7 @@ def stable_argsort(key: npt.NDArray[np.integer]) -> IntArray:
 def distinct(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """Return the different values, sorted; the hash table of `numpy.unique` takes many times as long here."""
     ordered = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])
 
 
 def cross(patient_of_series: IntArray, patient_of_instance: IntArray) -> tuple[IntArray, IntArray]:
