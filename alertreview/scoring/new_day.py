@@ -31,7 +31,7 @@ from alertreview.settings import Progress, Settings
 from core.errors import InvalidInputError, NotFoundError
 from core.scoring.new_instances import NewInstances, prepare_new_instances
 from core.scoring.parameters import ScoringParameters
-from core.scoring.scorers import NEW_INSTANCE_SCORERS, SCORERS, needs_shared_graph, new_evidence
+from core.scoring.scorers import NEW_INSTANCE_SCORERS, SCORERS, keeps_no_patient_apart, needs_shared_graph, new_evidence
 from core.scoring.scores import ScaledScores, score_by_scale
 from db.database import Database
 from db.maintenance.bulk import discard_abandoned
@@ -110,7 +110,7 @@ def find_base(settings: Settings, database: Database, wanted: str, since: pd.Tim
             f"Run {chosen.id} learned from instances up to {base.model.past_end:%Y-%m-%d}; new ones begin after "
             "that day. Give a later --since, or --from-run none."
         )
-    if not base.scorers and needs_shared_graph(chosen.all_scorers):
+    if not base.scorers and keeps_no_patient_apart(chosen.all_scorers):
         raise InvalidInputError(
             f"Run {chosen.id} (split by {chosen.split.value}) cannot score new instances by "
             f"{', '.join(chosen.all_scorers)}. {SHARED_NEEDS_TIME} Score once by --split time, add --scorer softhad to "

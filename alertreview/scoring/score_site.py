@@ -24,7 +24,7 @@ from core.errors import InvalidInputError, RefusedError
 from core.kinds import Kind
 from core.scoring.all_tasks import Workers, score_tasks
 from core.scoring.parameters import ScoringParameters
-from core.scoring.scorers import is_retrospective, needs_shared_graph
+from core.scoring.scorers import is_retrospective, keeps_no_patient_apart
 from core.scoring.scores import ScoredTasks
 from core.vocabulary import Decision, RunId, Split
 from db.database import Database
@@ -54,7 +54,7 @@ class StoredPast:
         )
         if self.left_out_scorers:
             yield f"Not possible against a stored past: {', '.join(self.left_out_scorers)}."
-        if needs_shared_graph(self.left_out_scorers):
+        if keeps_no_patient_apart(self.left_out_scorers):
             yield f"{SHARED_NEEDS_TIME} --from-run none scores by it."
 
 

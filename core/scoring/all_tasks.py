@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import joblib
 import numpy as np
@@ -16,15 +16,18 @@ from threadpoolctl import threadpool_limits
 from core.cohort.feature_roles import FeatureRoles
 from core.errors import InvalidInputError, TaskNotScorableError
 from core.graph.similarity import group_codes
+from core.scoring.look_back import explain_by_window
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import DayContext, Evidence, PreparedInstances, TaskData, prepare_instances
-from core.scoring.scorers import SCORERS, SOFTHAD, is_retrospective, needs_shared_graph, task_evidence
+from core.scoring.scorers import LOOKING_BACK, SCORERS, SOFTHAD, is_retrospective, needs_shared_graph, task_evidence
 from core.scoring.scores import ScoredTasks, calibrate_tasks
-from core.scoring.shared import SharedModel, shared_evidence
+from core.scoring.shared import SharedModel, patient_parts, shared_evidence
 from core.validation import IntArray, Matrix
 
 Workers: TypeAlias = Callable[[PreparedInstances], AbstractContextManager[object]]
 """Given what all tasks share, makes the context in which joblib runs them."""
+_PARTS: Final = 1 << 21
+"""Beside the seed in the state of the generator of patients' parts, beyond the numbers of tasks."""
 
 
 def score_tasks(
@@ -142,7 +145,7 @@ def score_tasks(
         shared = None
         if tasks and needs_shared_graph(chosen):
             raw = sparse.csr_array(X)[np.concatenate((past_rows, recent_rows))]
-            shared = _add_shared(evidence, prepared, raw, roles, tasks, parameters, seed, n_jobs)
+            shared = _add_shared(evidence, prepared, raw, roles, tasks, chosen, parameters, seed, n_jobs)
         calibrations = calibrate_tasks(prepared, tasks, evidence, chosen, n_jobs)
     not_scored = dict(sorted(not_scored.items()))
     return ScoredTasks(tasks, not_scored, chosen, parameters, seed, calibrations, evidence, prepared, shared)
@@ -154,15 +157,28 @@ def _add_shared(
     raw: sparse.csr_array,
     roles: FeatureRoles | None,
     tasks: tuple[int, ...],
+    scorers: tuple[str, ...],
     parameters: ScoringParameters,
     seed: int,
     n_jobs: int | None,
 ) -> SharedModel:
     """Add the evidence of all tasks together to that of each, and return what was learned."""
     together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs)
+    found = {"shared_log_odds": together.log_odds}
+    if LOOKING_BACK.key in scorers and prepared.day is not None:
+        chosen = list(tasks)
+        found["looking_back_log_odds"] = explain_by_window(
+            together.log_odds,
+            np.column_stack([prepared.positive(task) for task in tasks]),
+            prepared.n_past,
+            DayContext(prepared.day.kinds[chosen], prepared.day.groups[chosen]),
+            prepared.groups,
+            patient_parts(prepared.groups, prepared.n_past, np.random.default_rng([seed, _PARTS])),
+            n_jobs,
+        )
     for place, task in enumerate(tasks):
-        mine = {"shared_log_odds": together.log_odds[:, place], "shared_support": together.support}
-        evidence[task] = {**evidence[task], **mine}
+        mine = {name: log_odds[:, place] for name, log_odds in found.items()}
+        evidence[task] = {**evidence[task], **mine, "shared_support": together.support}
     return shared
 
 

@@ -65,7 +65,7 @@ class DayContext:
         """Read kinds and order groups of `n_tasks` tasks, refusing their absence by name."""
         if kinds is None or order_groups is None or len(kinds) != n_tasks:
             raise InvalidInputError(
-                f'The scorer "day-adjusted" needs kinds and order_groups of all {n_tasks} tasks. '
+                f'A scorer that looks back, like "day-adjusted", needs kinds and order_groups of all {n_tasks} tasks. '
                 "Pass them, or leave it out."
             )
         return cls.of(kinds, order_groups)

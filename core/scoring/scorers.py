@@ -17,6 +17,7 @@ from core.scoring.evidence import (
     day_evidence,
     graph_evidence,
     logistic_evidence,
+    no_evidence,
     paper_evidence,
     short_logistic_evidence,
 )
@@ -185,6 +186,17 @@ SOFTHAD_PAPER: Final = Scorer(
     new_paper_evidence,
     soft_label="paper_soft_label",
 )
+LOOKING_BACK: Final = Scorer(
+    "shared-looking-back",
+    "SoftHAD on a shared graph, looking back",
+    "probability of the other decision, by the shared graph and the other decisions of the window",
+    no_evidence,
+    parts=(Part("shared-looking-back", "looking_back_log_odds", is_log_odds=True),),
+    support=SHARED.support,
+    against_general=SHARED.against_general,
+    leaves_out_likelier=True,
+    is_retrospective=True,
+)
 _REGISTERED: Final = (
     SHARED,
     SOFTHAD,
@@ -215,6 +227,7 @@ _REGISTERED: Final = (
         times_support=True,
         is_retrospective=True,
     ),
+    LOOKING_BACK,
     Scorer(
         "weighted-knn",
         "Weighted k-NN",
@@ -308,6 +321,11 @@ def task_evidence(data: TaskData, scorers: Iterable[str]) -> Arrays:
 def needs_shared_graph(scorers: Iterable[str]) -> bool:
     """Return whether a scorer reads evidence that all tasks have together."""
     return any(key in SCORERS and SCORERS[key].support == SHARED.support for key in scorers)
+
+
+def keeps_no_patient_apart(scorers: Iterable[str]) -> bool:
+    """Return whether a scorer for new instances cannot leave out a patient of a stored past."""
+    return needs_shared_graph(key for key in scorers if not is_retrospective(key))
 
 
 def _of_support(scorers: Iterable[Scorer]) -> Iterator[Callable[[TaskData], Arrays]]:

@@ -260,7 +260,7 @@ def _add_steps(
     history = _history_of(roles_arrays, raw)
     if history is None:
         return {}
-    part = _parts(groups, n_past, random)
+    part = patient_parts(groups, n_past, random)
     rates = _logit(2 * positive.mean(axis=0) - 1)
     pairs = _pairs(n_past, n_tasks, parameters.n_history_pairs, random)
     X, targets, weights = _pair_features(history, pairs, rates, positive, log_odds, n_jobs)
@@ -328,7 +328,7 @@ def _add_signs(
     return fitted
 
 
-def _parts(groups: IntArray, n_past: int, random: np.random.Generator) -> IntArray:
+def patient_parts(groups: IntArray, n_past: int, random: np.random.Generator) -> IntArray:
     """Return the part of each instance, one for all of a patient; `N_PARTS` for patients without a past."""
     patients, place = np.unique(groups[:n_past], return_inverse=True)
     part_of = random.permutation(len(patients)) % N_PARTS

@@ -19,6 +19,7 @@ from dashboard.context import acting_person, application
 LENSES = {
     "shared": "Independent (live)",
     "softhad": "One graph a task (live)",
+    "shared-looking-back": "With the window (looks back)",
     "day-adjusted": "Day-adjusted (looks back)",
 }
 _SAID = "views_said"

@@ -243,7 +243,8 @@ def test_a_run_split_by_patient_says_why_its_shared_graph_scores_no_morning(
             find_base(own, database, str(run_id), all_days[-1] + pd.Timedelta(days=1))
     said = "\n".join(StoredPast(run_id, "2026-01-31", ("shared",)).lines())
     assert "Not possible against a stored past: shared.\nThe shared graph is kept" in said
-    assert "shared graph" not in "\n".join(StoredPast(run_id, "2026-01-31", ("day-adjusted",)).lines())
+    looking_back = StoredPast(run_id, "2026-01-31", ("day-adjusted", "shared-looking-back"))
+    assert "shared graph" not in "\n".join(looking_back.lines())
 
 
 def test_a_day_without_instances_says_what_to_import(

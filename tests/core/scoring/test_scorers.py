@@ -17,7 +17,7 @@ from core.scoring.scorers import (
 
 def test_every_scorer_is_explained_and_marked_when_it_looks_back_or_only_compares():
     assert all(describe_scorer(key) != key and label_of_scorer(key) != key for key in SCORERS)
-    assert [key for key in SCORERS if is_retrospective(key)] == ["day-adjusted"]
+    assert [key for key in SCORERS if is_retrospective(key)] == ["day-adjusted", "shared-looking-back"]
     assert describe_scorer("day-adjusted").endswith("[retrospective]")
     assert all(describe_scorer(key).endswith("[comparison]") for key in COMPARISONS)
     assert [key for key in SCORERS if times_support(key)] == ["softhad", "pair", "day-adjusted"]

@@ -174,6 +174,21 @@ def test_scaled_scores_order_decisions_of_all_tasks_by_the_chance_of_a_mistake(c
     assert (np.diff(np.concatenate(mistaken)[order]) > -1e-7).all()
 
 
+def test_looking_back_knows_the_other_decisions_of_the_window_and_never_the_own(cohort):
+    past, recent = split(cohort)
+    both = ("shared", "shared-looking-back")
+    before = run(cohort, past=past, recent=recent, scorers=both)
+    turned = cohort[1].copy()
+    turned[recent, 0] = ~turned[recent, 0]
+    after = run(cohort, past=past, recent=recent, scorers=both, Y=turned)
+    for task in before:
+        one, other = (scored.scores(task, "shared-looking-back").soft_label for scored in (before, after))
+        # Tasks 0 and 1 are one order group, whose decisions explain neither of them.
+        assert np.array_equal(one, other) == (task in (0, 1))
+        np.testing.assert_array_equal(before.scores(task, "shared").soft_label, after.scores(task, "shared").soft_label)
+        assert not np.array_equal(one, before.scores(task, "shared").soft_label)
+
+
 def test_a_scale_that_was_stored_without_what_is_general_scores_as_it_did():
     evidence = {"shared_log_odds": np.array([1.0, -2.0]), "short_logistic_log_odds": np.array([1.0, -2.0])}
     scale = {f"{name}_{part}": slope for part in ("shared", "short-logistic") for name, slope in SCALE.items()}
