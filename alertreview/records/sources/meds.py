@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, row_identity, site_time, unread
-from alertreview.records.sources.text_tables import is_ignored, unread_files
+from alertreview.records.sources.text_tables import is_ignored, require_no_bomb, unread_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
 from core.events.spelling import tidy
@@ -22,6 +22,7 @@ from core.events.spelling import tidy
 _NEEDED = ("subject_id", "time", "code")
 _ADVICE = "Give the folder of a MEDS data set (data/*.parquet, metadata/codes.parquet)."
 _N_ROWS_TO_LOOK_AT = 2_000_000
+_BYTES_PER_ROW = 8
 
 
 def shards(folder: Path) -> list[Path]:
@@ -135,7 +136,11 @@ def _refusing_damage(path: Path) -> Iterator[None]:
 
 def _open(path: Path) -> pq.ParquetFile:
     with _refusing_damage(path):
-        return pq.ParquetFile(path)
+        file = pq.ParquetFile(path)
+        sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
+    # Equal values take no room: a billion of them are a few bytes packed and a few more unpacked.
+    require_no_bomb(path, max(sum(sizes), _BYTES_PER_ROW * file.metadata.num_rows))
+    return file
 
 
 def _check_columns(path: Path) -> None:

@@ -14,6 +14,7 @@ JsonObject = dict[str, Any]
 
 _ENDINGS = (".ndjson", ".jsonl")
 _MAX_LINE_BYTES = 64 << 20
+_MOST_EMPTY_LINES = 100_000
 _ADVICE = "Export the file again."
 
 
@@ -63,7 +64,7 @@ def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
         Naming file, line and column, when a line is no JSON object, is nested too deeply or too long, or the file is
         damaged.
     """
-    number = 0
+    number = n_empty = 0
     try:
         with file.opener() as stream:
             while line := stream.readline(_MAX_LINE_BYTES):
@@ -74,7 +75,14 @@ def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
                         f"one resource. {_ADVICE}"
                     )
                 if line.strip():
+                    n_empty = 0
                     yield number, _parsed(line, file.name, number)
+                    continue
+                n_empty += 1
+                if n_empty > _MOST_EMPTY_LINES:
+                    raise SourceError(
+                        f"{file.name}: line {number:,} is empty, like the {_MOST_EMPTY_LINES:,} before it. {_ADVICE}"
+                    )
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SourceError(
             f"{file.name}: cannot be read after line {number:,} ({type(error).__name__}); it is cut short or damaged. "

@@ -3,6 +3,7 @@
 import bz2
 import codecs
 import gzip
+import io
 import lzma
 import stat
 import zipfile
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 from pyarrow import csv
@@ -21,8 +22,8 @@ from core.events.spelling import tidy
 
 BLOCK_BYTES = 8 << 20
 MAX_MEMBER_BYTES = 64 << 30
-MAX_RATIO = 500
-"""Text shrinks 5 to 20 times; what shrinks 500 times is a bomb."""
+MAX_RATIO = 200
+"""Text shrinks 5 to 20 times; what shrinks 200 times is a bomb."""
 _BOMB_BYTES = 64 << 20
 """Small members may shrink as they like."""
 _PACKED: dict[str, Callable[[IO[bytes]], AbstractContextManager[object]]] = {
@@ -165,20 +166,61 @@ def _refuse_archives(source: Path, names: list[str], advice: str) -> None:
 def _plain(path: Path) -> TextFile:
     @contextmanager
     def opener() -> Iterator[IO[bytes]]:
-        with path.open("rb") as stream, _unpacked(stream, path.name) as text:
+        with path.open("rb") as stream, _unpacked(stream, path.name, path.stat().st_size) as text:
             yield text
 
     return TextFile(path.name, _stem(path.name), opener, path.stat().st_size)
 
 
 @contextmanager
-def _unpacked(stream: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+def _unpacked(stream: IO[bytes], name: str, n_packed: int) -> Iterator[IO[bytes]]:
     opened = next((opener for suffix, opener in _PACKED.items() if name.lower().endswith(suffix)), None)
     if opened is None:
         yield stream
     else:
-        with opened(stream) as text:
-            yield cast(IO[bytes], text)
+        with (
+            opened(stream) as text,
+            io.BufferedReader(_Bounded(cast(IO[bytes], text), name, n_packed), 1 << 20) as read,
+        ):
+            yield read
+
+
+class _Bounded(io.RawIOBase):
+    """What is unpacked, up to `MAX_RATIO` times what was packed."""
+
+    def __init__(self, stream: IO[bytes], name: str, n_packed: int) -> None:
+        self._stream, self._name = stream, name
+        self._left = max(_BOMB_BYTES, MAX_RATIO * n_packed)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self._stream.read(len(buffer))
+        self._left -= len(block)
+        if self._left < 0:
+            raise SourceError(
+                f"{self._name}: unpacks to more than {MAX_RATIO} times its size. Unpack it yourself and check it."
+            )
+        buffer[: len(block)] = block
+        return len(block)
+
+
+def require_no_bomb(path: Path, n_unpacked: int) -> None:
+    """Raise SourceError for a file that would unpack to more than `MAX_RATIO` times its size.
+
+    Parameters
+    ----------
+    path : Path
+    n_unpacked : int
+        Bytes, as the file itself says.
+    """
+    n_bytes = path.stat().st_size
+    if n_unpacked > max(_BOMB_BYTES, MAX_RATIO * n_bytes):
+        raise SourceError(
+            f"{path}: unpacks to {n_unpacked // max(n_bytes, 1):,} times its size; {MAX_RATIO} are allowed. "
+            "Unpack it yourself and check it."
+        )
 
 
 def _members(archive: Path, wanted: Callable[[str], bool]) -> list[TextFile]:
@@ -197,6 +239,7 @@ def _members(archive: Path, wanted: Callable[[str], bool]) -> list[TextFile]:
             out.append(_member(archive, info))
         else:
             others.append(info.filename)
+    require_no_bomb(archive, sum(info.file_size for info in infos))
     if not out:
         _refuse_archives(archive, others, "Unpack it, and give what was inside.")
     return sorted(out, key=lambda file: file.name)
@@ -222,7 +265,11 @@ def _check_member(archive: Path, info: zipfile.ZipInfo) -> None:
 def _member(archive: Path, info: zipfile.ZipInfo) -> TextFile:
     @contextmanager
     def opener() -> Iterator[IO[bytes]]:
-        with zipfile.ZipFile(archive) as opened, opened.open(info) as member, _unpacked(member, info.filename) as text:
+        with (
+            zipfile.ZipFile(archive) as opened,
+            opened.open(info) as packed,
+            _unpacked(packed, info.filename, info.compress_size) as text,
+        ):
             yield text
 
     return TextFile(f"{archive.name}, {info.filename}", _stem(info.filename), opener, info.compress_size)
@@ -265,14 +312,9 @@ def look_at(file: TextFile) -> Layout:
 
 def _encoding(file: TextFile) -> tuple[str, bytes]:
     decoder = codecs.getincrementaldecoder("utf-8")()
-    n_bytes, head, encoding = 0, b"", "utf-8"
+    head, encoding = b"", "utf-8"
     with file.opener() as stream:
         while block := stream.read(1 << 20):
-            n_bytes += len(block)
-            if n_bytes > _BOMB_BYTES and file.n_bytes and n_bytes > MAX_RATIO * file.n_bytes:
-                raise SourceError(
-                    f"{file.name}: unpacks to more than {MAX_RATIO} times its size. Unpack it yourself and check it."
-                )
             head = head or block[: 1 << 16]
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 return "utf-16", head
