@@ -270,3 +270,21 @@ def test_patients_with_a_sign_are_counted_once(signs):
     dense = there.toarray()
     expected = [len(set(groups[dense[:, sign] > 0])) for sign in range(15)]
     assert count_patients(there, groups).tolist() == expected
+
+
+def test_of_a_hundred_days_with_a_chance_about_that_many_had_the_decision(cohort):
+    patients = cohort[2]
+    chances, taken = [], []
+    for fold in range(3):
+        past, recent = np.flatnonzero(patients % 3 != fold), np.flatnonzero(patients % 3 == fold)
+        scored = run(cohort, past=past, recent=recent)
+        chances.append(np.column_stack([(1 + scored.scores(task, "shared").soft_label) / 2 for task in scored]))
+        taken.append(cohort[1][np.ix_(recent, list(scored))])
+    chance, came_true = np.concatenate(chances).ravel(), np.concatenate(taken).ravel()
+    place = np.digitize(chance, [0.2, 0.4, 0.6, 0.8])
+    for bin_ in range(5):
+        expected, found = chance[place == bin_], came_true[place == bin_]
+        assert len(found) > 50
+        # Days of a patient are alike: half as many of them are taken as independent.
+        error = np.sqrt(expected.mean() * (1 - expected.mean()) * 2 / len(found))
+        assert abs(found.mean() - expected.mean()) < 3 * error
