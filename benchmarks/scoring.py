@@ -24,7 +24,7 @@ import pandas as pd
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from alertreview.records.catalogue import task_catalogue
+from alertreview.records.catalogue import site_day, task_catalogue
 from alertreview.scoring.publish import ScoredImport, assemble_tasks, write_run
 from alertreview.scoring.resume import StoredEvidence
 from core.kinds import Kind
@@ -242,7 +242,7 @@ def prepare_site(folder, Y, patients):
         rows, numbers = uow.snapshots.tasks(row.id), uow.snapshots.instance_ids(row.id)
     table = pd.DataFrame({"unit": "ward", "window_hours": np.full(len(patients), 24.0)})
     snapshot = SimpleNamespace(decisions=sparse.csc_matrix(Y), instances=table)
-    return database, ScoredImport(row, snapshot, rows, numbers, task_catalogue(snapshot))
+    return database, ScoredImport(row, snapshot, rows, numbers, task_catalogue(snapshot, {}), site_day("UTC"))
 
 
 def run(data, folds, site, database, folder, options):

@@ -121,7 +121,7 @@ def score(
         if since is not None and from_run != "none" and not given:
             outcome = _score_new(settings, site_database, request, from_run, progress, again=again)
         if outcome is None and not again:
-            outcome = published_already(site_database, request)
+            outcome = published_already(settings, site_database, request)
         if outcome is None:
             outcome = _score_anew(settings, site_database, request, cluster, progress, again=again)
     for line in outcome.lines():
@@ -164,7 +164,7 @@ def _score_new(
                 f"No run keeps a past that ends before {request.since}. Score anew: --from-run none, or leave it out."
             )
         return None
-    done = None if again else published_already(database, request, base.run)
+    done = None if again else published_already(settings, database, request, base.run)
     return done or score_new_instances(
         settings,
         database,

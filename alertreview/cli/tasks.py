@@ -1,4 +1,4 @@
-"""Commands on the task catalogue: which tasks are asked about, and why others are not."""
+"""Commands on the task catalogue: which tasks are asked about, why others are not, and changes of that."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from alertreview.cli.options import list_format, site_options
-from alertreview.cli.tables import as_text
+from alertreview.cli.tables import as_text, write_out
 from core.vocabulary import Decision
 
 
 @click.group()
 def tasks() -> None:
-    """Show the task catalogue: what is asked about."""
+    """Show and change the task catalogue: what is asked about."""
 
 
 @tasks.command(name="list")
@@ -38,13 +38,14 @@ def tasks_list(output_format: str, asked: bool | None, home: Path | None, databa
             "share": round(entry.rate, 4),
             "members": len(entry.members) or None,
             "group": entry.order_group,
+            "muted_until": entry.setting.muted_until and entry.setting.muted_until.isoformat(),
             "why_not": entry.off,
             "task_key": entry.task_key,
         }
         for entry in entries
         if asked is None or asked is not bool(entry.off)
     ]
-    names = ("task", "kind", "asked", "decisions", "share", "members", "group", "why_not", "task_key")
+    names = ("task", "kind", "asked", "decisions", "share", "members", "group", "muted_until", "why_not", "task_key")
     click.echo(as_text(records, names, output_format), nl=False)
 
 
@@ -83,3 +84,41 @@ def tasks_alerts(output_format: str, top: int, order: str, home: Path | None, da
     records.sort(key=lambda record: (-sum(record[f"{one.value}s"] for one in Decision), record["task"]))
     names = ("task", "kind", *(f"{decision.value}s" for decision in Decision), "members", "task_key")
     click.echo(as_text(records, names, output_format), nl=False)
+
+
+@tasks.command(name="export")
+@click.option("--out", type=click.Path(path_type=Path), help="New YAML file (default: standard output).")
+@site_options
+def tasks_export(out: Path | None, home: Path | None, database: str | None) -> None:
+    """Write the task catalogue as YAML, to be edited and given to tasks apply."""
+    from alertreview.operations.upgrade import open_database
+    from alertreview.records.catalogue import catalogue_text, current_catalogue
+    from alertreview.settings import load_settings
+
+    settings = load_settings(home, database)
+    with open_database(settings) as site_database:
+        text = catalogue_text(current_catalogue(settings, site_database))
+    if write_out(out, text.encode()):
+        click.echo(f"Written to {out}.")
+
+
+@tasks.command(name="apply")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--reason", default="", help="Why, for the audit trail.")
+@site_options
+def tasks_apply(file: Path, reason: str, home: Path | None, database: str | None) -> None:
+    """Switch and mute tasks as FILE says; tasks that it does not name stay as they are.
+
+    All changes are made, or none. They hold from the next scoring on, and each is a row of the audit trail.
+    """
+    from alertreview.operations.upgrade import open_database
+    from alertreview.records.catalogue import change_catalogue, current_catalogue, read_catalogue
+    from alertreview.settings import load_settings, now
+
+    settings = load_settings(home, database)
+    with open_database(settings) as site_database:
+        wanted = read_catalogue(file, current_catalogue(settings, site_database))
+        changed = change_catalogue(settings, site_database, wanted, reason, actor="command line", now=now())
+    for name in changed:
+        click.echo(f"changed: {name}")
+    click.echo(f"{len(changed)} tasks changed." + (" Score again to follow (alertreview score)." if changed else ""))

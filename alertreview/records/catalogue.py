@@ -1,16 +1,62 @@
-"""The task catalogue of an import: its tasks and panels, and which of them are asked about."""
+"""The task catalogue of a site: tasks and panels of an import, which are asked about, and what people changed in that.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A change is a row of the audit trail; the last one of a task counts, for this import and for later ones.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
 
 from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.settings import Settings
 from core.cohort.catalogue import members_of
-from core.errors import NotFoundError
+from core.errors import InvalidInputError, NotFoundError
 from core.kinds import Kind
 from db.database import Database
+from db.unit_of_work import UnitOfWork
 
 WHERE = "The task catalogue says what is asked about (alertreview tasks list)."
+CHANGED = "task catalogue changed"
+_PARAMETER = "task_catalogue"
+_AT_MOST = 1_000_000
+_INFORMATION = ("task", "kind", "decisions", "share", "members", "group", "why_not")
+_CHANGEABLE = ("asked", "muted_until", "muted_units")
+
+
+@dataclass(frozen=True)
+class TaskSetting:
+    """What people decided about a task.
+
+    Parameters
+    ----------
+    asked : bool or None
+        Whether it is asked about; None for the default of the import.
+    muted_until : date or None
+        Last day on which no alert of the task is listed.
+    muted_units : tuple of str
+        Care units in which it is muted; empty for all.
+    """
+
+    asked: bool | None = None
+    muted_until: date | None = None
+    muted_units: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values for the audit trail."""
+        return {**asdict(self), "muted_until": self.muted_until and self.muted_until.isoformat()}
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> "TaskSetting":
+        """Return the setting that `as_json` wrote."""
+        until = values["muted_until"]
+        return cls(values["asked"], until and date.fromisoformat(until), tuple(values["muted_units"]))
 
 
 @dataclass(frozen=True)
@@ -32,6 +78,8 @@ class CatalogueEntry:
         Name of what the features are of: for a panel, its commonest member.
     off : str
         Why it is not asked about, as a sentence; empty if it is.
+    setting : TaskSetting
+        What people decided.
     """
 
     column: int
@@ -44,6 +92,7 @@ class CatalogueEntry:
     members: tuple[str, ...]
     item: str
     off: str
+    setting: TaskSetting = TaskSetting()
 
     @property
     def rate(self) -> float:
@@ -55,13 +104,20 @@ class CatalogueEntry:
         """Why a scoring leaves it out; empty if it does not."""
         return f"Task '{self.name}' is not asked about. {self.off} {WHERE}" if self.off else ""
 
+    def muted_units(self, today: date) -> tuple[str, ...] | None:
+        """Return the units in which no alert of it is listed, empty for all; None if it is not muted."""
+        until = self.setting.muted_until
+        return self.setting.muted_units if until is not None and today <= until else None
 
-def task_catalogue(snapshot: Snapshot) -> tuple[CatalogueEntry, ...]:
-    """Return the tasks of an import in column order, as its catalogue has them."""
+
+def task_catalogue(snapshot: Snapshot, settings: Mapping[str, TaskSetting]) -> tuple[CatalogueEntry, ...]:
+    """Return the tasks of an import in column order, with what people decided by task key."""
     rows = snapshot.tasks.to_dict("records")
     names = {str(row["task_key"]): str(row["name"]) for row in rows}
-    return tuple(
-        CatalogueEntry(
+    entries = []
+    for column, row in enumerate(rows):
+        members = members_of(str(row.get("members", "")))
+        entry = CatalogueEntry(
             column=column,
             task_key=str(row["task_key"]),
             name=str(row["name"]),
@@ -69,12 +125,28 @@ def task_catalogue(snapshot: Snapshot) -> tuple[CatalogueEntry, ...]:
             order_group=str(row["order_group"]),
             n_positive=int(row["n_positive"]),
             n_instances=len(snapshot.instances),
-            members=(members := members_of(str(row.get("members", "")))),
+            members=members,
             item=names[members[0]] if members else str(row["name"]),
             off=str(row.get("off", "")),
         )
-        for column, row in enumerate(rows)
-    )
+        entries.append(_as_decided(entry, settings.get(entry.task_key)))
+    return tuple(entries)
+
+
+def _as_decided(entry: CatalogueEntry, setting: TaskSetting | None) -> CatalogueEntry:
+    if setting is None:
+        return entry
+    off = {None: entry.off, True: "", False: "It was switched off."}[setting.asked]
+    return replace(entry, off=off, setting=setting)
+
+
+def stored_settings(uow: UnitOfWork) -> dict[str, TaskSetting]:
+    """Return what people decided, by task key."""
+    settings: dict[str, TaskSetting] = {}
+    for event in reversed(uow.audit.latest(_AT_MOST, action=CHANGED)):
+        details = json.loads(event.details)
+        settings[details["task_key"]] = TaskSetting.of_json(details["after"])
+    return settings
 
 
 def current_catalogue(settings: Settings, database: Database) -> tuple[CatalogueEntry, ...]:
@@ -89,9 +161,164 @@ def current_catalogue(settings: Settings, database: Database) -> tuple[Catalogue
         stored = uow.snapshots.latest()
         if stored is None:
             raise NotFoundError("There are no tasks yet: import health records first (alertreview import SOURCE).")
-        return task_catalogue(open_import(settings, uow, stored.folder))
+        return task_catalogue(open_import(settings, uow, stored.folder), stored_settings(uow))
+
+
+def site_day(timezone: str) -> date:
+    """Return which day it is in the zone of a site."""
+    return datetime.now(ZoneInfo(timezone)).date()
 
 
 def reasons_left_out(entries: Sequence[CatalogueEntry]) -> dict[int, str]:
     """Return why tasks are not asked about, by column."""
     return {entry.column: entry.left_out for entry in entries if entry.off}
+
+
+def run_parameters(entries: Sequence[CatalogueEntry], today: date) -> dict[str, str]:
+    """Return what a run keeps of its catalogue: a digest of what is left out or muted, where anything is."""
+    said = [(entry.task_key, bool(entry.off), entry.muted_units(today)) for entry in entries]
+    said = [each for each in said if each[1] or each[2] is not None]
+    return {_PARAMETER: hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]} if said else {}
+
+
+def other_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a run without what it keeps of its catalogue."""
+    return {name: value for name, value in parameters.items() if name != _PARAMETER}
+
+
+def change_catalogue(
+    settings: Settings,
+    database: Database,
+    changes: Mapping[str, TaskSetting],
+    reason: str,
+    *,
+    actor: str,
+    now: datetime,
+) -> tuple[str, ...]:
+    """Decide about tasks of the last import, all or nothing, with a row of the audit trail for each that changes.
+
+    Parameters
+    ----------
+    settings, database
+        The site.
+    changes : mapping from task key to TaskSetting
+    reason : str
+    actor : str
+        Who: "person 3", "command line".
+    now : datetime
+        Aware.
+
+    Returns
+    -------
+    tuple of str
+        Names of the tasks that changed.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such task.
+    InvalidInputError
+        If there is no reason, a unit does not exist, or units are muted without a last day.
+    """
+    entries = {entry.task_key: entry for entry in current_catalogue(settings, database)}
+    units = _units(settings, database) if any(setting.muted_units for setting in changes.values()) else set()
+    for key, setting in changes.items():
+        if key not in entries:
+            raise NotFoundError(f"The last import has no task {key!r}. alertreview tasks list prints the keys.")
+        if setting.muted_units and setting.muted_until is None:
+            raise InvalidInputError(f"Task {key!r}: muted_units needs muted_until, the last day of the mute.")
+        if unknown := sorted(set(setting.muted_units) - units):
+            known_units = ", ".join(sorted(units)) or "none"
+            raise InvalidInputError(f"Task {key!r}: {unknown[0]!r} is no care unit of the last import ({known_units}).")
+    with database.write() as uow:
+        known = stored_settings(uow)
+        changed = {key: after for key, after in changes.items() if known.get(key, TaskSetting()) != after}
+        if changed and not reason.strip():
+            raise InvalidInputError("To change the task catalogue takes a reason. Give it with --reason.")
+        for key, after in changed.items():
+            before = known.get(key, TaskSetting()).as_json()
+            details = {"task_key": key, "before": before, "after": after.as_json(), "reason": reason.strip()}
+            uow.audit.append(now, actor, CHANGED, f"task {key}", details)
+        uow.commit()
+    return tuple(entries[key].name for key in changed)
+
+
+def _units(settings: Settings, database: Database) -> set[str]:
+    with database.read() as uow:
+        stored = uow.snapshots.latest()
+        folder = stored.folder if stored is not None else ""
+        return set(open_import(settings, uow, folder).instances["unit"].astype(str)) - {""}
+
+
+def catalogue_text(entries: Sequence[CatalogueEntry]) -> str:
+    """Write a catalogue as YAML, for `read_catalogue` to read once it was edited."""
+    head = (
+        "# Task catalogue. Change asked (true, false, default), muted_until (a day) and muted_units, then:\n"
+        "#   alertreview tasks apply FILE --reason WHY\n"
+        "# What is changed holds from the next scoring on. Names and groups are changed in the site mapping\n"
+        "# (names, order_groups).\n"
+    )
+    content = {
+        entry.task_key: {
+            "task": entry.name,
+            "kind": entry.kind.value,
+            "decisions": entry.n_positive,
+            "share": round(entry.rate, 4),
+            "members": list(entry.members),
+            "group": entry.order_group,
+            "why_not": entry.off,
+            "asked": "default" if entry.setting.asked is None else entry.setting.asked,
+            "muted_until": entry.setting.muted_until,
+            "muted_units": list(entry.setting.muted_units),
+        }
+        for entry in entries
+    }
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+
+
+def read_catalogue(path: Path, entries: Sequence[CatalogueEntry]) -> dict[str, TaskSetting]:
+    """Read an edited catalogue; tasks that it does not name stay as they are.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read, or says something that a catalogue cannot: it names file, task, key and value.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InvalidInputError(f"{path}: cannot be read ({error.strerror}). Name a task catalogue.") from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
+        raise InvalidInputError(f"{path}: is no YAML in UTF-8. Correct the file.") from None
+    if not isinstance(content, dict):
+        raise InvalidInputError(f"{path}: names no task. Write one with alertreview tasks export --out {path}.")
+    known = {entry.task_key: entry for entry in entries}
+    exported = yaml.safe_load(catalogue_text(entries)) or {}
+    return {
+        str(key): _setting(f"{path}, task {key!r}", values, known.get(str(key)), exported.get(str(key), {}))
+        for key, values in content.items()
+    }
+
+
+def _setting(where: str, values: object, entry: CatalogueEntry | None, exported: Mapping[str, object]) -> TaskSetting:
+    if entry is None:
+        raise InvalidInputError(f"{where}: the last import has no such task. alertreview tasks list prints the keys.")
+    if not isinstance(values, dict):
+        raise InvalidInputError(f"{where} = {values!r}: expected keys such as asked. Correct the file.")
+    for key, value in values.items():
+        if key not in (*_INFORMATION, *_CHANGEABLE):
+            raise InvalidInputError(f"{where}: {key!r} is no key of a catalogue; {', '.join(_CHANGEABLE)} are changed.")
+        if key in ("task", "group", "members", "kind") and value != exported[key]:
+            raise InvalidInputError(
+                f"{where}: {key} = {value!r} is changed in the site mapping (names, order_groups), not here."
+            )
+    asked = values.get("asked", "default" if entry.setting.asked is None else entry.setting.asked)
+    if asked not in (True, False, "default"):
+        raise InvalidInputError(f"{where}: asked = {asked!r}; expected true, false or default.")
+    until = values.get("muted_until", entry.setting.muted_until)
+    if isinstance(until, datetime) or not isinstance(until, date | None):
+        raise InvalidInputError(f"{where}: muted_until = {until!r}; expected a day such as 2026-12-31, or nothing.")
+    units = values.get("muted_units", entry.setting.muted_units)
+    if not isinstance(units, list | tuple) or not all(isinstance(unit, str) for unit in units):
+        raise InvalidInputError(f"{where}: muted_units = {units!r}; expected a list of care units.")
+    return TaskSetting(None if asked == "default" else bool(asked), until, tuple(units))

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from alertreview import __version__
 from alertreview.files import check_files
+from alertreview.records.catalogue import WHERE, other_parameters
 from alertreview.records.snapshots import Snapshot
 from alertreview.scoring.publish import ScoredImport, last_import, write_run
 from alertreview.scoring.resume import ScoringRequest
@@ -183,7 +184,7 @@ def score_new_instances(
         )
     with database.scoring_job():
         if unless_published is not None:
-            refuse_published(database, unless_published, base.run)
+            refuse_published(settings, database, unless_published, base.run)
         discard_abandoned(database)
         results = _Results(site, base, rows, n_jobs, progress)
         written = write_run(database, site, _new_run(site, base, folds, since), folds, results)
@@ -208,7 +209,7 @@ def _new_run(site: ScoredImport, base: BaseRun, folds: FoldOfRow, since: pd.Time
         snapshot_id=site.stored.id,
         scorer=base.scorers[0],
         scorers={name: {} for name in base.scorers[1:]},
-        parameters=base.run.parameters | {"since": f"{since:%Y-%m-%d}"},
+        parameters=other_parameters(base.run.parameters) | {"since": f"{since:%Y-%m-%d}"} | site.asked,
         seed=base.run.seed,
         code_version=__version__,
         split=base.run.split,
@@ -277,6 +278,8 @@ class _Results:
             return reason
         if summary is None:
             return f"Task '{task.name}' is new since run {self._base.run.id}. Score anew to learn it."
+        if summary.reason.endswith(WHERE):
+            return f"Task '{task.name}' was not asked about in run {self._base.run.id}. Score anew to learn it."
         return summary.reason
 
     def _result(

@@ -2,14 +2,21 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import joblib
 import numpy as np
 import numpy.typing as npt
 
-from alertreview.records.catalogue import CatalogueEntry, reasons_left_out, task_catalogue
+from alertreview.records.catalogue import (
+    CatalogueEntry,
+    reasons_left_out,
+    run_parameters,
+    site_day,
+    stored_settings,
+    task_catalogue,
+)
 from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.scoring.ranking import VALUES, TopDecisions, likelier_than_in_general
 from alertreview.scoring.splits import FoldOfRow
@@ -39,11 +46,26 @@ class ScoredImport:
     """Numbers of the instances in the database, by row."""
     catalogue: tuple[CatalogueEntry, ...]
     """Its tasks in column order, as they are asked about now."""
+    today: date
+    """Day of the site, by which mutes end."""
 
     @property
     def left_out(self) -> dict[int, str]:
         """Why tasks are not asked about, by column."""
         return reasons_left_out(self.catalogue)
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Parameters of a run that say what its catalogue was; empty where everything is asked about."""
+        return run_parameters(self.catalogue, self.today)
+
+    def muted(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Mark the rows in whose care units no alert of a task is listed now."""
+        units = self.catalogue[column].muted_units(self.today)
+        if units is None:
+            return np.zeros(len(rows), dtype=bool)
+        mine: npt.NDArray[np.bool_] = self.snapshot.instances["unit"].isin(units).to_numpy()[rows]
+        return mine if units else np.ones(len(rows), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -72,7 +94,10 @@ def last_import(settings: Settings, database: Database) -> ScoredImport:
         tasks = uow.snapshots.tasks(stored.id)
         instance_ids = uow.snapshots.instance_ids(stored.id)
         snapshot = open_import(settings, uow, stored.folder, whole=True)
-    return ScoredImport(stored, snapshot, tasks, instance_ids, task_catalogue(snapshot))
+        decided = stored_settings(uow)
+    return ScoredImport(
+        stored, snapshot, tasks, instance_ids, task_catalogue(snapshot, decided), site_day(snapshot.site_timezone)
+    )
 
 
 def write_run(
@@ -118,7 +143,8 @@ def write_run(
             if result.scaled_score is not None:
                 vectors = {name: getattr(result, name) for name in VALUES}
                 taken = _taken(scored.snapshot, column)[recent]
-                lists[result.scorer].add(column, taken, vectors, _without_a_place(result, taken))
+                without = _without_a_place(result, taken) | scored.muted(column, recent)
+                lists[result.scorer].add(column, taken, vectors, without)
             elif result.scorer == run.scorer:
                 reasons[column] = result.reason
             yield result
@@ -162,9 +188,9 @@ def _alerts(scored: ScoredImport, recent: npt.NDArray[np.int64], lists: dict[str
             )
 
 
-def _without_a_place(result: TaskResult, taken: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_] | None:
+def _without_a_place(result: TaskResult, taken: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     if result.soft_label is None or not leaves_out_likelier(result.scorer):
-        return None
+        return np.zeros(len(taken), dtype=bool)
     return likelier_than_in_general(result.soft_label, taken, result.n_past_positive / result.n_past)
 
 

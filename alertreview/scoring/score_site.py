@@ -13,6 +13,7 @@ import pandas as pd
 
 from alertreview import __version__
 from alertreview.files import write_checksums
+from alertreview.records.catalogue import current_catalogue, other_parameters, run_parameters, site_day
 from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import ScoredImport, WrittenRun, assemble_tasks, last_import, write_run
 from alertreview.scoring.resume import ScoringCheckpoint, ScoringRequest
@@ -150,13 +151,14 @@ class PublishedRun:
 
 
 def published_already(
-    database: Database, request: ScoringRequest, base: ScoringRun | None = None
+    settings: Settings, database: Database, request: ScoringRequest, base: ScoringRun | None = None
 ) -> PublishedRun | None:
     """Return the last published run if a request would give the same scores again, else None.
 
     Parameters
     ----------
-    database : Database
+    settings, database
+        The site.
     request : ScoringRequest
     base : ScoringRun, optional
         Whose stored past is used; left out, the request learns its own past.
@@ -165,8 +167,10 @@ def published_already(
         stored, run = uow.snapshots.latest(), uow.runs.latest_published()
     if stored is None or run is None or run.snapshot_id != stored.id or run.code_version != __version__:
         return None
+    asked = run_parameters(current_catalogue(settings, database), site_day(stored.site_timezone))
     if base is not None:
-        is_same = run.base_run_id == base.id and run.parameters == base.parameters | {"since": request.since}
+        learned = other_parameters(base.parameters)
+        is_same = run.base_run_id == base.id and run.parameters == learned | {"since": request.since} | asked
     else:
         split = choose_split(request.split, calendar_is_shifted=stored.calendar_is_shifted)
         scorers = dict.fromkeys(request.scorers)
@@ -174,12 +178,14 @@ def published_already(
             run.base_run_id is None
             and (run.split, run.seed, run.scorer) == (split, request.seed, request.scorers[0])
             and set(run.all_scorers) == set(scorers)
-            and run.parameters == asdict(request.parameters()) | {"since": request.since}
+            and run.parameters == asdict(request.parameters()) | {"since": request.since} | asked
         )
     return PublishedRun(run.id) if is_same else None
 
 
-def refuse_published(database: Database, request: ScoringRequest, base: ScoringRun | None = None) -> None:
+def refuse_published(
+    settings: Settings, database: Database, request: ScoringRequest, base: ScoringRun | None = None
+) -> None:
     """Refuse to score what another job has published while this one waited to begin; call it inside the job.
 
     Raises
@@ -187,7 +193,7 @@ def refuse_published(database: Database, request: ScoringRequest, base: ScoringR
     RefusedError
         If the last published run has the scores of the request.
     """
-    if (done := published_already(database, request, base)) is not None:
+    if (done := published_already(settings, database, request, base)) is not None:
         raise RefusedError(
             f"Another job has just published run {done.run_id} from the same records, with the same options; "
             "nothing was scored. --again scores once more."
@@ -244,7 +250,7 @@ def score_site(
     )
     with database.scoring_job():
         if not again:
-            refuse_published(database, request)
+            refuse_published(settings, database, request)
         discard_abandoned(database)
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
         model_folder = _store_model(settings, site, folds, split, cache.name, scored)
@@ -380,7 +386,7 @@ def _new_run(
         snapshot_id=site.stored.id,
         scorer=request.scorers[0],
         scorers={name: {} for name in request.scorers if name != request.scorers[0]},
-        parameters=asdict(parameters) | {"since": request.since},
+        parameters=asdict(parameters) | {"since": request.since} | site.asked,
         seed=request.seed,
         code_version=__version__,
         split=split,

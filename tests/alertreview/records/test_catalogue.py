@@ -1,17 +1,20 @@
 """The catalogue of an import: what a scoring asks about, and what pages show of a panel."""
 
+import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from alertreview.alerts.models import WorklistFilters
+from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.alerts.patient import SnapshotViews
-from alertreview.application import Application
+from alertreview.application import Application, open_application
 from alertreview.cli.main import main
-from alertreview.records.catalogue import CatalogueEntry, current_catalogue
+from alertreview.records.catalogue import CHANGED, CatalogueEntry, current_catalogue
 from alertreview.records.snapshots import read_snapshot
 from alertreview.scoring.resume import ScoringRequest
-from alertreview.scoring.score_site import score_site
+from alertreview.scoring.score_site import published_already, score_site
 from core.kinds import Kind
 from tests.support.panel_site import PANEL, write_ward
 
@@ -19,13 +22,18 @@ REQUEST = ScoringRequest(n_nodes=30, n_graphs=1, n_jobs=1, split="patient")
 PANEL_KEY = "LAB_ORDER/panel:basic-metabolic-panel"
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Application:
-    home = tmp_path / "home"
-    assert main(["import", str(write_ward(tmp_path / "source")), "--format", "csv", "--home", str(home)]) == 0
-    from alertreview.application import open_application
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("ward") / "home"
+    assert main(["import", str(write_ward(home.parent / "source")), "--format", "csv", "--home", str(home)]) == 0
+    return home
 
-    return open_application(home)
+
+@pytest.fixture
+def site(imported: Path, tmp_path: Path) -> Iterator[Application]:
+    home = shutil.copytree(imported, tmp_path / "home")
+    with open_application(home) as application:
+        yield application
 
 
 def by_name(site: Application) -> dict[str, CatalogueEntry]:
@@ -105,3 +113,111 @@ def test_tasks_list_without_an_import_says_what_to_do(tmp_path: Path, capsys: py
 
 def test_the_kinds_of_panels_are_those_of_labs(site: Application) -> None:
     assert {entry.kind for entry in by_name(site).values() if entry.members} == {Kind.LAB_ORDER}
+
+
+def applied(site: Application, text: str, *, reason: str = "not in our house") -> int:
+    file = site.settings.home / "tasks.yaml"
+    file.write_text(text, encoding="utf-8")
+    return main(["tasks", "apply", str(file), "--reason", reason, "--home", str(site.settings.home)])
+
+
+def asked(site: Application) -> set[str]:
+    return {name for name, entry in by_name(site).items() if not entry.off}
+
+
+def test_an_edited_catalogue_is_followed_by_the_next_scoring(site: Application) -> None:
+    first = score_site(site.settings, site.database, REQUEST)
+    assert published_already(site.settings, site.database, REQUEST) is not None
+    assert applied(site, "LAB_ORDER/Lipase: {asked: false}\nLAB_ORDER/Sodium: {asked: true}\n") == 0
+    assert asked(site) == {"Basic metabolic panel", "Heparin", "Sodium"}
+    assert by_name(site)["Lipase"].off == "It was switched off."
+    # What was scored with another catalogue is not what would be scored now.
+    assert published_already(site.settings, site.database, REQUEST) is None
+    second = score_site(site.settings, site.database, REQUEST)
+    assert second.run_id != first.run_id
+    with site.database.read() as uow:
+        tasks = {task.id: task.name for task in uow.snapshots.tasks(uow.snapshots.latest().id)}
+        reasons = {tasks[one.task_id]: one.reason for one in uow.runs.task_results(second.run_id)}
+    assert {name for name, reason in reasons.items() if not reason} == asked(site)
+    assert "switched off" in reasons["Lipase"]
+    assert applied(site, "LAB_ORDER/Lipase: {asked: default}\nLAB_ORDER/Sodium: {asked: default}\n") == 0
+    assert asked(site) == {"Basic metabolic panel", "Heparin", "Lipase"}
+
+
+def test_every_change_is_a_row_of_the_audit_trail_with_its_reason(site: Application) -> None:
+    assert applied(site, "LAB_ORDER/Lipase: {asked: false}", reason="the lab stopped it") == 0
+    with site.database.read() as uow:
+        rows = uow.audit.latest(10, action=CHANGED)
+    assert [row.object for row in rows] == ["task LAB_ORDER/Lipase"]
+    details = json.loads(rows[0].details)
+    assert details["reason"] == "the lab stopped it"
+    assert (details["before"]["asked"], details["after"]["asked"]) == (None, False)
+
+
+def listed(site: Application) -> list[AlertRow]:
+    score_site(site.settings, site.database, REQUEST)
+    return list(site.worklist.page(WorklistFilters(alerts_per_patient_day=1000), limit=1000).rows)
+
+
+def test_a_mute_keeps_alerts_of_a_unit_out_of_the_lists_until_its_day(site: Application) -> None:
+    before = listed(site)
+    name = "Heparin"
+    assert {row.unit for row in before if row.task_name == name} == {"Ward A", "Ward B"}
+    mute = "MEDICATION/heparin: {{muted_until: {}, muted_units: [Ward A]}}"
+    assert applied(site, mute.format("2999-01-01")) == 0
+    muted = listed(site)
+    assert {row.unit for row in muted if row.task_name == name} == {"Ward B"}
+    others = {(row.patient_id, row.snapshot_at) for row in before if row.unit == "Ward B"}
+    assert {(row.patient_id, row.snapshot_at) for row in muted if row.task_name == name} == others
+    assert applied(site, mute.format("2000-01-01")) == 0
+    assert len(listed(site)) == len(before)
+    assert applied(site, "MEDICATION/heparin: {muted_until: 2999-01-01, muted_units: []}") == 0
+    assert name not in {row.task_name for row in listed(site)}
+
+
+def test_what_is_exported_changes_nothing_when_it_is_applied(
+    site: Application, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert applied(site, "MEDICATION/heparin: {muted_until: 2999-01-01, muted_units: [Ward A], asked: true}") == 0
+    capsys.readouterr()
+    assert main(["tasks", "export", "--home", str(site.settings.home)]) == 0
+    text = capsys.readouterr().out
+    assert "LAB_ORDER/panel:basic-metabolic-panel" in text
+    before = by_name(site)
+    assert applied(site, text, reason="") == 0
+    assert "0 tasks changed." in capsys.readouterr().out
+    assert by_name(site) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("LAB_ORDER/Nothing: {asked: false}", "no such task"),
+        ("LAB_ORDER/Lipase: {asked: maybe}", "expected true, false or default"),
+        ("LAB_ORDER/Lipase: {aksed: false}", "'aksed' is no key"),
+        ("LAB_ORDER/Lipase: off", "expected keys"),
+        ("LAB_ORDER/Lipase: {muted_until: tomorrow}", "expected a day"),
+        ("LAB_ORDER/Lipase: {muted_until: 2026-01-01 10:00:00}", "expected a day"),
+        ("LAB_ORDER/Lipase: {muted_units: [Ward A]}", "needs muted_until"),
+        ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: [Ward Z]}", "'Ward Z' is no care unit"),
+        ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: Ward A}", "list of care units"),
+        ("LAB_ORDER/Lipase: {task: Lipase 2}", "site mapping"),
+        ("[1, 2]", "names no task"),
+        ("a: b: c", "no YAML"),
+    ],
+)
+def test_a_wrong_catalogue_is_refused_as_a_whole(
+    site: Application, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    good = "MEDICATION/heparin: {asked: false}\n" if text.startswith("LAB") else ""
+    before = asked(site)
+    assert applied(site, good + text) != 0
+    error = capsys.readouterr().err
+    assert words in error
+    assert "Traceback" not in error
+    assert asked(site) == before
+
+
+def test_a_change_without_a_reason_is_refused(site: Application, capsys: pytest.CaptureFixture[str]) -> None:
+    assert applied(site, "LAB_ORDER/Lipase: {asked: false}", reason=" ") != 0
+    assert "takes a reason" in capsys.readouterr().err
