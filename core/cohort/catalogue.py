@@ -59,7 +59,8 @@ RULES: Final = (
         Kind.LAB_ORDER,
         "a setting or an observation at the bedside",
         r"\bpeep\b|\bcpap\b|ventilat|\btidal volume\b|\brespiratory rate\b|assist/?control|\bintubated\b|\bfio2\b|"
-        r"^(required )?o(2|xygen)$|\bo(2|xygen) flow\b|^(body )?temperature\b|^minute volume|^(heart|pulse) rate$",
+        r"^(required )?o(2|xygen)$|\bo(2|xygen) flow\b|^(body )?temperature\b|^minute volume|^(heart|pulse) rate$|"
+        r"\bspo2\b|blood pressure|^(body )?(weight|height)$",
     ),
     NameRule(
         Kind.LAB_ORDER,

@@ -289,7 +289,7 @@ def test_the_command_takes_the_stored_past_unless_told_how_to_learn(
 ) -> None:
     anew: list[ScoringRequest] = []
 
-    def learns(_settings: object, _database: object, request: ScoringRequest, *_: object) -> None:
+    def learns(_settings: object, _database: object, request: ScoringRequest, *_: object, **__: object) -> None:
         anew.append(request)
         raise RefusedError("It would learn anew.")
 

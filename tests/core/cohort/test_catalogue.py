@@ -46,6 +46,7 @@ def off(kind, name, item="1"):
         (LAB, "PEEP set"),
         (LAB, "Temperature (Blood)"),
         (LAB, "Temperature Celsius"),
+        (LAB, "SpO2 [%]"),
         (LAB, "Intubated|Blood|Blood Gas"),
         (LAB, "Oxygen [Blood]"),
         (LAB, "Ventilation Rate [Blood]"),
