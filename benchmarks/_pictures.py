@@ -101,7 +101,7 @@ def _open_filters(page: Page) -> None:
     folded = page.get_by_text("Filters", exact=True)
     if folded.count():
         folded.first.click()
-        page.get_by_label("Part of a task's name").wait_for(timeout=10_000)
+        page.get_by_role("textbox", name="Search labs, drugs, patients").wait_for(timeout=10_000)
 
 
 def _more(page: Page) -> None:
@@ -111,7 +111,7 @@ def _more(page: Page) -> None:
 
 def _filter_everything_out(page: Page) -> None:
     _open_filters(page)
-    page.get_by_label("Part of a task's name").fill("zzz")
+    page.get_by_role("textbox", name="Search labs, drugs, patients").fill("zzz")
     page.keyboard.press("Enter")
     page.get_by_text("No alert matches these filters").wait_for(timeout=10_000)
     settle(page)

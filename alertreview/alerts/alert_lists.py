@@ -19,7 +19,7 @@ from core.statistics.alert_rate import weighted_share
 from core.statistics.estimate import Estimate
 from core.vocabulary import AlertId, Decision, PersonId, RunId, StudyStatus
 from db.database import Database
-from db.models import AlertFilters, ScoringRun, Study
+from db.models import ScoringRun, Study
 from db.unit_of_work import UnitOfWork
 
 
@@ -75,19 +75,12 @@ def expected_rate(uow: UnitOfWork, run: ScoringRun, study: Study, filters: Workl
 
 def _thresholds(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, float]:
     """Scaled score at which the budget ends in each list."""
-    ranks = ranks_at_budget(uow, run, filters)
-    found = {}
-    for decision in Decision:
-        listed = AlertFilters(
-            scorer=filters.scorer,
-            decision=decision,
-            include_cut_windows=filters.include_cut_windows,
-            max_ranks={one: rank for one, rank in ranks.items() if one is decision},
-        )
-        lowest = uow.alerts.lowest_scaled_score(run.id, **listed)
-        if lowest is not None:
-            found[decision] = lowest
-    return found
+    return uow.alerts.lowest_scaled_scores(
+        run.id,
+        scorer=filters.scorer,
+        include_cut_windows=filters.include_cut_windows,
+        max_ranks=ranks_at_budget(uow, run, filters),
+    )
 
 
 def _inside(case: CaseForReport, run: ScoringRun, filters: WorklistFilters, thresholds: dict[Decision, float]) -> bool:

@@ -113,21 +113,16 @@ def relaxed_one_by_one(filters: WorklistFilters) -> Iterator[tuple[str, Worklist
 
 
 def ranks_at_budget(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, int]:
-    """Rank at which the budget ends in each list; a list that is shorter than the budget is not in it."""
+    """Return the rank at which the budget ends in each list; empty when the lists together are shorter.
+
+    One budget for both lists, which share it by turns.
+    """
     if math.isinf(filters.alerts_per_patient_day):
         return {}
     n_alerts = round(filters.alerts_per_patient_day * run.n_patient_days)
-    ranks = {
-        decision: uow.alerts.rank_at_budget(
-            run,
-            n_alerts,
-            decision,
-            include_cut_windows=filters.include_cut_windows,
-            scorer=filters.scorer,
-        )
-        for decision in Decision
-    }
-    return {decision: rank for decision, rank in ranks.items() if rank is not None}
+    return uow.alerts.ranks_at_budget(
+        run, n_alerts, include_cut_windows=filters.include_cut_windows, scorer=filters.scorer
+    )
 
 
 def _last_ranks(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, int]:

@@ -4,6 +4,7 @@ Times are timezone-aware in the site's zone. Identifiers in links are numbers or
 cases, never of patients.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -29,9 +30,9 @@ class WorklistFilters:
     unit: str = ""
     task_key: str = ""
     text: str = ""
-    """Part of a task's name."""
+    """Part of a task's name, or a patient's whole identifier."""
     alerts_per_patient_day: float = HEADLINE_BUDGET
-    """Alert budget for each of omissions and commissions."""
+    """Alert budget of omissions and commissions together, counted before every other filter."""
     include_cut_windows: bool = False
     """Omission alerts on decision windows cut short by discharge, death or the end of the data."""
     scorer: str = ""
@@ -111,8 +112,8 @@ class WorklistPage:
     n_within_budget: int
     """Alerts that the filters and the budget let through, over all pages."""
     n_patient_days: int
-    lowest_scaled_score: float | None
-    """The scaled score at which the budget ends; None when nothing is shown."""
+    lowest_scores: Mapping[Decision, float]
+    """The scaled score at which the budget ends in each list; without a list that shows nothing."""
     n_hidden_by_filter: dict[str, int] = field(default_factory=dict)
     """When no row is left: how many alerts each single filter hides, by its field name."""
     lines: tuple[WorklistLine, ...] = ()
@@ -121,6 +122,11 @@ class WorklistPage:
     n_to_judge_first: int = 0
     """Decisions that the reader has still to judge without knowing their score. They are in no list of this reader;
     the number is the same whatever the filters, since a number that followed them would tell the score."""
+
+    @property
+    def lowest_scaled_score(self) -> float | None:
+        """The lowest scaled score that the filters and the budget let through; None when nothing is shown."""
+        return min(self.lowest_scores.values(), default=None)
 
 
 @dataclass(frozen=True)
@@ -291,4 +297,4 @@ class AlertDetail:
     surprise: float | None = None
     """Odds of the other decision by the state over its odds in general; None where the score is no chance."""
     lowest_scaled_score: float | None = None
-    """As `WorklistPage.lowest_scaled_score`, of the list that the reader came from."""
+    """The scaled score at which the list of its decision ends; None when that list shows nothing."""

@@ -75,8 +75,8 @@ class TaskView:
     """Alerts within the budget, in the bins of the scaled scores."""
     score_marks: AlertMarks
     thresholds: Mapping[Decision, float]
-    """Scaled score at which the budget ends in each list of the run; a list that is shorter than its budget has
-    none."""
+    """Scaled score at which the budget ends in each list of the run; none where it ends after the lists or before
+    the first alert of one."""
     n_alerts: Mapping[Decision, int]
     """Alerts of this task within the budget."""
     triage: Mapping[TriageState, int]
@@ -340,14 +340,10 @@ def _of_the_task(filters: WorklistFilters, run: ScoringRun) -> WorklistFilters:
 
 def _thresholds(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> dict[Decision, float]:
     """Scaled score at which the budget ends in each list of the run, whatever the task."""
-    found = {}
-    for decision, rank in ranks_at_budget(uow, run, filters).items():
-        last = uow.alerts.lowest_scaled_score(
-            run.id, scorer=filters.scorer, decision=decision, include_cut_windows=True, max_ranks={decision: rank}
-        )
-        if last is not None:
-            found[decision] = last
-    return found
+    ranks = ranks_at_budget(uow, run, filters)
+    if not ranks:
+        return {}
+    return uow.alerts.lowest_scaled_scores(run.id, scorer=filters.scorer, include_cut_windows=True, max_ranks=ranks)
 
 
 def _triage(uow: UnitOfWork, run: ScoringRun, restriction: AlertFilters) -> dict[TriageState, int]:

@@ -1,6 +1,6 @@
 """The ranked alerts of a published run, and what stands behind one of them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -34,7 +34,7 @@ class BudgetEnd:
     """What a run's lists hold of the filters, whatever the ward has done with it; published runs never change."""
 
     n_alerts: int
-    lowest_scaled_score: float | None
+    lowest_scores: Mapping[Decision, float]
 
 
 class Worklist(Service):
@@ -107,7 +107,7 @@ class Worklist(Service):
         with self._database.read() as uow:
             run = find_run(uow, filters.run_id)
             if run is None:
-                return WorklistPage((), None, 0, 0, None)
+                return WorklistPage((), None, 0, 0, {})
             zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
             restriction = restriction_of(uow, run, filters, zone, now)
             found = self._pages.get(uow, run, filters.grouping, filters.order, after, limit, restriction)
@@ -119,7 +119,7 @@ class Worklist(Service):
                 next_cursor=found.next_cursor,
                 n_within_budget=n_alerts,
                 n_patient_days=run.n_patient_days,
-                lowest_scaled_score=end.lowest_scaled_score,
+                lowest_scores=end.lowest_scores,
                 n_hidden_by_filter={} if n_alerts else self._hidden_by(uow, run, filters, zone, now),
                 lines=lines,
                 n_in_lists=end.n_alerts,
@@ -184,7 +184,7 @@ class Worklist(Service):
             next_alert_id=following,
             disagreement=row.score / row.support if times_support(record.scorer) and row.support > 0 else None,
             surprise=_surprise(record.scorer, row.score, row.decision, result.n_past_positive, result.n_past),
-            lowest_scaled_score=end.lowest_scaled_score,
+            lowest_scaled_score=end.lowest_scores.get(row.decision),
         )
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
@@ -212,7 +212,7 @@ class Worklist(Service):
             zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
             restriction: AlertFilters = {**restriction_of(uow, run, filters, zone, now), "without": withheld}
             return BudgetEnd(
-                uow.alerts.count(run_id, **restriction), uow.alerts.lowest_scaled_score(run_id, **restriction)
+                uow.alerts.count(run_id, **restriction), uow.alerts.lowest_scaled_scores(run_id, **restriction)
             )
 
     def _read_choices(self, run_id: RunId, scorer: str) -> FilterChoices:

@@ -31,7 +31,7 @@ DECISIONS = {ALL: None, "Omissions": Decision.OMISSION, "Commissions": Decision.
 KINDS = {ALL: None, **{kind.words.items.capitalize(): kind for kind in Kind}}
 GROUPINGS = {
     Grouping.ORDER_GROUP: "Order group of a patient-day",
-    Grouping.ALERT: "Every alert by itself",
+    Grouping.ALERT: "Alert",
     Grouping.PATIENT_DAY: "Patient-day",
     Grouping.EPISODE: "Episode: same decision, same stay",
 }
@@ -148,16 +148,23 @@ def _draw_unit(key: str, choices: FilterChoices, changed: Changed) -> None:
     def word(unit: str) -> str:
         return shorten(unit, 40) or "All units"
 
-    st.selectbox("Unit", ["", *choices.units], key=key, on_change=changed, width=185, format_func=word)
+    st.selectbox("Unit", ["", *choices.units], key=key, on_change=changed, width=148, format_func=word)
 
 
 def _draw_triage(key: str, _: FilterChoices, changed: Changed) -> None:
     word = TRIAGE_CHOICES.__getitem__
-    st.selectbox("Triage", list(TriageChoice), key=key, on_change=changed, width=160, format_func=word)
+    st.selectbox("Triage", list(TriageChoice), key=key, on_change=changed, width=118, format_func=word)
 
 
 def _draw_find(key: str, _: FilterChoices, changed: Changed) -> None:
-    st.text_input("Search labs and drugs", key=key, on_change=changed, placeholder="for example heparin", max_chars=60)
+    st.text_input(
+        "Search labs, drugs, patients",
+        key=key,
+        on_change=changed,
+        placeholder="Heparin, patient ID",
+        max_chars=60,
+        help="Part of a lab's or drug's name, or a patient's whole identifier, which never enters an address or link.",
+    )
 
 
 def _draw_task(key: str, choices: FilterChoices, changed: Changed) -> None:
@@ -177,6 +184,8 @@ def _draw_days(key: str, choices: FilterChoices, changed: Changed) -> None:
             min_value=choices.days[0],
             max_value=choices.days[1],
             on_change=changed,
+            format="DD.MM.YYYY",
+            width=222,
             help="First and last day of the patient states; empty shows all days.",
         )
 
@@ -224,7 +233,7 @@ def _draw_patient(key: str, _: FilterChoices, changed: Changed) -> None:
 
 
 def _draw_grouping(key: str, _: FilterChoices, changed: Changed) -> None:
-    st.selectbox("One line for", list(GROUPINGS), key=key, on_change=changed, format_func=GROUPINGS.__getitem__)
+    st.selectbox("One line per", list(GROUPINGS), key=key, on_change=changed, format_func=GROUPINGS.__getitem__)
 
 
 def _draw_order(key: str, _: FilterChoices, changed: Changed) -> None:
@@ -278,6 +287,16 @@ FILTERS = (
         _plain("f_triage", "triage", _draw_triage, in_row=True),
     ),
     PageFilter(
+        "first_day",
+        "from",
+        _day,
+        date.isoformat,
+        "the first day",
+        "Show earlier days",
+        Widget("f_days", _draw_days, _days_shown, _days_taken, in_row=True),
+    ),
+    PageFilter("last_day", "to", _day, date.isoformat, "the last day", "Show later days"),
+    PageFilter(
         "text",
         "find",
         lambda text, _: text,
@@ -294,16 +313,6 @@ FILTERS = (
         undo="Show all tasks",
         widget=_plain("f_task", "task_key", _draw_task),
     ),
-    PageFilter(
-        "first_day",
-        "from",
-        _day,
-        date.isoformat,
-        "the first day",
-        "Show earlier days",
-        Widget("f_days", _draw_days, _days_shown, _days_taken),
-    ),
-    PageFilter("last_day", "to", _day, date.isoformat, "the last day", "Show later days"),
     PageFilter(
         "lowest_score",
         "least",

@@ -60,11 +60,11 @@ def params_of(
 ) -> dict[str, str]:
     """Return filters as parameters of an address, leaving out what is as the page shows it by itself.
 
-    The search text is written only when it is part of a task's name: a person's name that somebody typed is not. The
-    patient is never written.
+    The search text is written only when it is part of a task's name, and more than digits: a person's name or number
+    that somebody typed is not. The patient is never written.
     """
     names = [name.lower() for _, name in choices.tasks] if choices else []
-    if not any(filters.text.lower() in name for name in names):
+    if filters.text.isdigit() or not any(filters.text.lower() in name for name in names):
         filters = replace(filters, text="")
     params = {
         "run": str(filters.run_id) if filters.run_id not in {None, latest_run} else "",

@@ -1,4 +1,4 @@
-// What Streamlit leaves out: figures follow the colours of the system, and typed text is kept after a pause.
+// What Streamlit leaves out: figures follow the colours of the system, typed text is kept after a pause, links are copied.
 (() => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => location.reload());
   const KEPT = ["Comment", "Reason", "Reason for the change"];
@@ -13,5 +13,32 @@
       target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
       target.dispatchEvent(new KeyboardEvent("keypress", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
     }, PAUSE);
+  });
+  const copy = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return "Link copied";
+    } catch { /* an address without TLS has no clipboard */ }
+    const field = document.body.appendChild(Object.assign(document.createElement("textarea"), { value: text }));
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done ? "Link copied" : "The browser refused. Copy this: " + text;
+  };
+  const say = (words) => {
+    const note = document.createElement("div");
+    note.setAttribute("role", "status");
+    note.textContent = words;
+    note.style.cssText = "position:fixed;top:4.5rem;right:1.25rem;z-index:1000000;max-width:90vw;overflow-wrap:anywhere;" +
+      "padding:.5rem .8rem;border-radius:4px;background:#0b6b6b;color:#fff;font:15px 'Source Sans',sans-serif";
+    document.body.append(note);
+    setTimeout(() => note.remove(), words.length > 20 ? 15000 : 2500);
+  };
+  document.addEventListener("click", async ({ target }) => {
+    if (!(target instanceof Element) || !target.closest(".st-key-copy-link button")) return;
+    const link = new URL(location.href);
+    // The place in the list is the reader's, the list is everybody's.
+    ["after", "page", "alert"].forEach(name => link.searchParams.delete(name));
+    say(await copy(link.href));
   });
 })();

@@ -147,7 +147,7 @@ def _units_card(filters: WorklistFilters, words: str) -> None:
     named = [(unit or "No unit", omissions, commissions) for unit, omissions, commissions in rows]
     total = sum(omissions + commissions for _, omissions, commissions in named)
     budget = filters.alerts_per_patient_day
-    with cards.card(f"Alerts {words}".rstrip(), f"{total:,}, by unit, at a budget of {budget:g} each"):
+    with cards.card(f"Alerts {words}".rstrip(), f"{total:,}, by unit, at a budget of {budget:g} per patient-day"):
         if named:
             cards.figure(alerts_by_unit(named[:MOST_UNITS], colours()), "alerts-by-unit", colours())
         else:

@@ -181,7 +181,7 @@ def _threshold(task: TaskView, filters: WorklistFilters) -> None:
                 key="task_budget",
                 on_change=changed,
                 format_func=lambda budget: f"{budget:g}",
-                help="Of the whole run, for omissions and for commissions each; scaled scores make tasks comparable.",
+                help="Of the whole run, omissions and commissions together; scaled scores make tasks comparable.",
             )
         words.markdown(_budget_sentence(task))
 
@@ -192,10 +192,10 @@ def _budget_sentence(task: TaskView) -> str:
     parts = []
     for one in Decision:
         n, least = task.n_alerts.get(one, 0), task.thresholds.get(one)
-        reach = (
-            f"scaled score {texts.score(least)} or more" if least is not None else "the list is shorter than its budget"
-        )
-        parts.append(f"**{texts.plural(n, one.value)}** ({reach})")
+        reach = " (the whole list)" if n else ""
+        if least is not None:
+            reach = f" (scaled score {texts.score(least)} or more)"
+        parts.append(f"**{texts.plural(n, one.value)}**{reach}")
     total = sum(task.n_alerts.values())
     rate = f"one in every {round(task.n_patient_days / total):,} patient-days" if total else "none"
     return f"For this task the budget means {' and '.join(parts)}: {rate}."

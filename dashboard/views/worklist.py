@@ -10,6 +10,7 @@ from alertreview.alerts.models import FilterChoices, WorklistFilters, WorklistLi
 from alertreview.alerts.triage_models import Grouping
 from alertreview.scoring.models import RunView
 from core.errors import NotFoundError, RefusedError
+from core.vocabulary import Decision
 from dashboard import texts
 from dashboard.components import cards, links
 from dashboard.components.alerts.triage_bar import draw_bar, draw_said, forget
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
 
 PAGE_SIZE = 13
+# Pixels: with their head and the buttons below them, the rows of a page fit on a screen of 800.
+ROW_HEIGHT = 31
 SHOWN = "worklist_shown"
 # Session key of the first alert of the selected line, by which the grid knows it (a bare text here would be shown).
 SELECTED = "worklist_selected"
@@ -91,7 +94,7 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
             return
         line = _selected(listing, found, at)
         if is_phone():
-            _grid(found, line, at)
+            _grid(found, line, at, listing.filters.decision)
             _pager(listing, found, line, at, me)
             bulk_bar(listing.filters, me)
             _preview(listing, found, line, at, me)
@@ -101,7 +104,7 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
         with right:
             _preview(listing, found, line, at, me)
         with left:
-            _grid(found, line, at)
+            _grid(found, line, at, listing.filters.decision)
             _pager(listing, found, line, at, me)
             bulk_bar(listing.filters, me)
 
@@ -144,7 +147,7 @@ def _withheld_line(found: WorklistPage) -> None:
         st.markdown(f":small[:material/visibility_off: {cards.muted(texts.judge_first(found.n_to_judge_first))}]")
 
 
-def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place) -> None:
+def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place, decision: Decision | None) -> None:
     """Draw the rows; the selected alert is known by its id, never by its position alone."""
     ids = [line.first.alert_id for line in found.lines]
     # Another list is another grid: a kept grid would keep its selected position and mean another alert by it.
@@ -155,23 +158,27 @@ def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place) -> None
         st.markdown(cards.muted("No alert is left in this list."))
         return
     st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": []}}
-    columns = _columns(found.lines)
+    columns = _columns(found.lines, [decision] if decision else list(Decision))
     st.dataframe(
         _frame(found.lines, _first_line(at)),
         key=key,
         hide_index=True,
         height="content",
+        row_height=ROW_HEIGHT,
         column_order=list(columns),
         column_config=columns,
         on_select=_clicked,
-        selection_mode="single-row-required" if rows else "single-row",
+        # A click on any cell selects its row, and one on the mark in front of the row as well.
+        selection_mode=("single-row-required" if rows else "single-row", "single-cell"),
         selection_default={"selection": {"rows": rows}},
         alt=f"Worklist, {texts.plural(len(ids), 'line')} on this page",
     )
 
 
-def _columns(lines: tuple[WorklistLine, ...]) -> "dict[str, ColumnConfig]":
+def _columns(lines: tuple[WorklistLine, ...], decisions: list[Decision]) -> "dict[str, ColumnConfig]":
+    """Return the columns; each decision has its own column of scores, since they take turns and each falls alone."""
     digits = texts.score_digits(line.first.scaled_score for line in lines)
+    highest = max(1.0, *(line.first.scaled_score for line in lines))
     config = st.column_config
     if is_phone():
         return {
@@ -181,22 +188,23 @@ def _columns(lines: tuple[WorklistLine, ...]) -> "dict[str, ColumnConfig]":
         }
     return {
         "place": config.NumberColumn("#", width=36, help="Place in this list; an alert's own page has its rank"),
-        "decision": config.TextColumn("Decision in question", width=204),
-        "type": config.MultiselectColumn(
-            "Type", width=98, options=list(texts.DECISION_TEXTS.values()), color=["blue", "orange"]
-        ),
-        "score": config.ProgressColumn(
-            "Scaled score",
-            width=108,
-            min_value=0.0,
-            max_value=max(1.0, *(line.first.scaled_score for line in lines)),
-            format=f"%.{digits}f",
-            color="gray",
-        ),
-        "patient": config.TextColumn("Patient", width=116),
-        "unit": config.TextColumn("Unit", width=100),
-        "day": config.TextColumn("Snapshot", width=92),
-        "triage": config.TextColumn("Triage", width=80),
+        "decision": config.TextColumn("Decision in question", width=196),
+        **{
+            one.value: config.ProgressColumn(
+                texts.DECISION_TEXTS[one],
+                width=98,
+                min_value=0.0,
+                max_value=highest,
+                format=f"%.{digits}f",
+                color=texts.DECISION_COLOURS[one],
+                help=f"Scaled score of {one.value}s",
+            )
+            for one in decisions
+        },
+        "patient": config.TextColumn("Patient", width=112),
+        "unit": config.TextColumn("Unit", width=118),
+        "day": config.TextColumn("Snapshot", width=90),
+        "triage": config.TextColumn("Triage", width=74),
     }
 
 
@@ -210,10 +218,7 @@ def _frame(lines: tuple[WorklistLine, ...], first: int) -> pd.DataFrame:
         {
             "place": list(range(first, first + len(lines))),
             "decision": [texts.shorten(line.words) for line in lines],
-            "type": [
-                [texts.DECISION_TEXTS[one] for one in dict.fromkeys(member.decision for member in line.members)]
-                for line in lines
-            ],
+            **{one.value: [_highest(line, one) for line in lines] for one in Decision},
             "score": [line.first.scaled_score for line in lines],
             "patient": [texts.patient_cell(line.first) for line in lines],
             "unit": [texts.shorten(line.first.unit, 40) for line in lines],
@@ -221,6 +226,11 @@ def _frame(lines: tuple[WorklistLine, ...], first: int) -> pd.DataFrame:
             "triage": [_standing(line) for line in lines],
         }
     )
+
+
+def _highest(line: WorklistLine, decision: Decision) -> float | None:
+    """Return the score of a line's first alert of a decision."""
+    return next((one.scaled_score for one in line.members if one.decision is decision), None)
 
 
 def _standing(line: WorklistLine) -> str:
@@ -231,7 +241,9 @@ def _standing(line: WorklistLine) -> str:
 def _clicked() -> None:
     """Read which alert was clicked from the very rows that were shown."""
     key, ids, _ = st.session_state[SHOWN]
-    rows = st.session_state[key]["selection"]["rows"]
+    chosen = st.session_state[key]["selection"]
+    # A cell comes with the row that was selected before.
+    rows = [row for row, _ in chosen["cells"]] or chosen["rows"]
     if rows and rows[0] < len(ids):
         forget()
         move(replace(kept_place(), alert=ids[rows[0]]))
@@ -330,7 +342,7 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
         line,
         row,
         detail,
-        found.lowest_scaled_score,
+        found.lowest_scores.get(row.decision),
         lambda alert: listing.address(replace(at, alert=alert)),
         _open,
         lambda: draw_bar(

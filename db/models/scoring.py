@@ -265,7 +265,7 @@ class AlertFilters(TypedDict, total=False):
     unit: str
     task_key: str
     text: str
-    """Part of a task's name, in any case."""
+    """Part of a task's name in any case, or a patient's identifier."""
     patient_id: str
     max_ranks: dict[Decision, int]
     """Lowest rank shown of a decision: the alert budget; a decision that is not named has none."""

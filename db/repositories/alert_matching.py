@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, false, func, not_, or_, select
 from sqlalchemy.engine import Connection
 
-from core.vocabulary import AlertId, Decision, InstanceId, RunId, TriageState
+from core.vocabulary import AlertId, Decision, InstanceId, RunId, TaskId, TriageState
 from db.models import Alert, AlertFilters, Instance, ScoringRun, Task, Triage
 from db.queries.reading import SEEN, in_parts, run
 
@@ -59,7 +59,7 @@ def matching(connection: Connection, run_id: RunId, filters: AlertFilters) -> Se
     if filters.get("since") or filters.get("before"):
         statement = statement.where(_in_days(connection, run_id, filters.get("since"), filters.get("before")))
     if filters.get("task_key") or filters.get("text"):
-        statement = statement.where(_of_tasks(connection, run_id, filters.get("task_key", ""), filters.get("text", "")))
+        statement = statement.where(_searched(connection, run_id, filters.get("task_key", ""), filters.get("text", "")))
     if without := filters.get("without"):
         statement = statement.where(Alert.id.not_in(without))
     states, now = filters.get("triage"), filters.get("now")
@@ -154,8 +154,11 @@ def _in_days(
     return column.in_(within)  # type: ignore[no-any-return]
 
 
-def _of_tasks(connection: Connection, run_id: RunId, task_key: str, text: str) -> ColumnElement[bool]:
-    """Find the tasks first, in all alphabets; many of them are no reason to leave the order of ranks."""
+def _searched(connection: Connection, run_id: RunId, task_key: str, text: str) -> ColumnElement[bool]:
+    """Restrict alerts to a task, and to tasks named like a text or the patient of this identifier.
+
+    Tasks are found first, in all alphabets; many of them are no reason to leave the order of ranks.
+    """
     tasks = run(
         connection,
         select(Task.id, Task.task_key, Task.name)
@@ -163,7 +166,20 @@ def _of_tasks(connection: Connection, run_id: RunId, task_key: str, text: str) -
         .where(ScoringRun.id == run_id),
     )
     wanted = text.casefold()
-    ids = [id_ for id_, key, name in tasks if (not task_key or key == task_key) and wanted in name.casefold()]
+    listed = {id_: name for id_, key, name in tasks if not task_key or key == task_key}
+    named = _of_tasks([id_ for id_, name in listed.items() if wanted in name.casefold()])
+    if not text:
+        return named
+    spellings = {text, text.upper(), text.lower()}
+    days = run(connection, _instances(run_id).where(Instance.patient_id.in_(spellings)).limit(FEW_INSTANCES))
+    ids = days.scalars().all()
+    if not ids:
+        return named
+    of_patient = Alert.instance_id.in_(ids)
+    return or_(named, and_(of_patient, _of_tasks(list(listed))) if task_key else of_patient)
+
+
+def _of_tasks(ids: list[TaskId]) -> ColumnElement[bool]:
     # The plus keeps the database from gathering every alert of many tasks only to sort them.
     column: Any = Alert.task_id if len(ids) == 1 else Alert.task_id + 0
     return column.in_(ids)  # type: ignore[no-any-return]

@@ -177,10 +177,16 @@ class Alerts(Repository):
         statement = self._matching(run_id, everything).where(Alert.id.in_(hidden)).subquery()  # type: ignore[arg-type]
         return int(self._run(select(func.count()).select_from(statement)).scalar_one())
 
-    def lowest_scaled_score(self, run_id: RunId, **filters: Unpack[AlertFilters]) -> float | None:
-        """Return the scaled score of the last alert that the filters let through, None when there is none."""
-        last = self._matching(run_id, filters).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1).subquery()
-        return self._run(select(Alert.scaled_score).join(last, last.c.id == Alert.id)).scalar_one_or_none()
+    def lowest_scaled_scores(self, run_id: RunId, **filters: Unpack[AlertFilters]) -> dict[Decision, float]:
+        """Return the scaled score of the last alert of each list that the filters let through."""
+        found = {}
+        wanted = filters.get("decision")
+        for decision in [wanted] if wanted else Decision:
+            of_list = self._matching(run_id, {**filters, "decision": decision})
+            last = of_list.order_by(Alert.rank.desc()).limit(1).subquery()
+            for score in self._run(select(Alert.scaled_score).join(last, last.c.id == Alert.id)).scalars():
+                found[decision] = score
+        return found
 
     def get(self, alert_id: AlertId) -> ListedAlert:
         """Return an alert of a run that readers may see.
@@ -275,28 +281,29 @@ class Alerts(Repository):
             self._run(after).scalars().one_or_none(),
         )
 
-    def rank_of_nth(
-        self, run_id: RunId, n: int, decision: Decision, *, include_cut_windows: bool = False, scorer: str = ""
-    ) -> int | None:
-        """Return the rank of the n-th alert of a list, 0 for n = 0, None when the list is shorter."""
+    def ranks_of_first(
+        self, run_id: RunId, n: int, *, include_cut_windows: bool = False, scorer: str = ""
+    ) -> dict[Decision, int]:
+        """Return the last rank of each decision among the first n alerts by turns; empty when there are fewer."""
         if n <= 0:
-            return 0
-        matching = self._matching(
-            run_id, {"scorer": scorer, "decision": decision, "include_cut_windows": include_cut_windows}
-        )
-        ranks = matching.with_only_columns(Alert.rank).order_by(Alert.rank).offset(n - 1).limit(1)
-        return self._run(ranks).scalar_one_or_none()
+            return dict.fromkeys(Decision, 0)
+        matching = self._matching(run_id, {"scorer": scorer, "include_cut_windows": include_cut_windows})
+        places = matching.with_only_columns(Alert.rank, Alert.decision).order_by(Alert.rank, Alert.decision)
+        last = self._run(places.offset(n - 1).limit(1)).one_or_none()
+        if last is None:
+            return {}
+        return {one: last.rank if one.value <= last.decision.value else last.rank - 1 for one in Decision}
 
-    def rank_at_budget(
-        self, run: ScoringRun, n: int, decision: Decision, *, include_cut_windows: bool = False, scorer: str = ""
-    ) -> int | None:
-        """Return `rank_of_nth`, cached once the run is published."""
+    def ranks_at_budget(
+        self, run: ScoringRun, n: int, *, include_cut_windows: bool = False, scorer: str = ""
+    ) -> dict[Decision, int]:
+        """Return `ranks_of_first`, cached once the run is published."""
         return cached_of_run(
             self._caches,
             "rank",
             run,
-            (n, decision, include_cut_windows, scorer),
-            lambda: self.rank_of_nth(run.id, n, decision, include_cut_windows=include_cut_windows, scorer=scorer),
+            (n, include_cut_windows, scorer),
+            lambda: self.ranks_of_first(run.id, n, include_cut_windows=include_cut_windows, scorer=scorer),
         )
 
     def rank_at_score(self, run_id: RunId, score: float, decision: Decision, *, scorer: str = "") -> int:

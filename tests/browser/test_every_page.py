@@ -100,7 +100,7 @@ def begin_a_bulk_act(opened: Visit) -> None:
 
 
 def filter_everything_out(opened: Visit) -> None:
-    opened.page.get_by_label("Search labs and drugs").fill("zzz")
+    opened.page.get_by_role("textbox", name="Search labs, drugs, patients").fill("zzz")
     opened.page.keyboard.press("Enter")
     expect(opened.page.get_by_text("No alert matches these filters")).to_be_visible()
 

@@ -9,6 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.visits import OpenVisit
 
 pytestmark = pytest.mark.browser
+ROW = 31
+"""Pixels of a row of the grid, its head included."""
 
 
 def query(page: Page) -> dict[str, str]:
@@ -65,7 +67,7 @@ def test_filters_stand_in_the_address_and_a_link_brings_them_back(visit: OpenVis
 def test_a_typed_name_reaches_neither_address_nor_history(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("worklist")
-    page.get_by_label("Search labs and drugs").fill("Mrs Canary")
+    page.get_by_role("textbox", name="Search labs, drugs, patients").fill("Mrs Canary")
     page.keyboard.press("Enter")
     expect(page.get_by_text("No alert matches these filters")).to_be_visible()
     assert "Canary" not in page.url
@@ -77,11 +79,58 @@ def test_a_row_click_selects_that_row(visit: OpenVisit) -> None:
     opened = visit()
     page = opened.open("worklist")
     grid = page.locator("[data-testid=stDataFrame]").first
-    grid.click(position={"x": 16, "y": 33 + 33 * 4 + 16})
+    grid.click(position={"x": 16, "y": ROW * 5 + ROW // 2})
     preview(page, "Tacrolimus level not ordered")
     assert query(page)["alert"] == "1004"
     opened.key("j")
     preview(page, "Magnesium not ordered")
+
+
+@pytest.mark.parametrize("x", [70, 180, 340, 430, 550, 650, 750, 840])
+def test_a_click_on_any_cell_selects_its_row(visit: OpenVisit, x: int) -> None:
+    opened = visit()
+    page = opened.go("worklist")
+    grid = page.locator("[data-testid=stDataFrame]").first
+    for row, words in ((4, "Tacrolimus level not ordered"), (1, "Vancomycin trough not ordered")):
+        grid.click(position={"x": x, "y": ROW * (row + 1) + ROW // 2})
+        preview(page, words)
+    opened.key("j")
+    preview(page, "Insulin, IV not given")
+
+
+def test_copy_link_copies_the_list_without_the_place_in_it_and_says_so(visit: OpenVisit) -> None:
+    opened = visit()
+    opened.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = opened.open("worklist?unit=Neuro+ICU&alert=1014")
+    page.get_by_role("textbox", name="Search labs, drugs, patients").fill("SIM-0570")
+    page.keyboard.press("Enter")
+    preview(page, "Heparin, IV infusion not given")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("Link copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == f"{opened.url}/worklist?unit=Neuro+ICU"
+    assert "SIM" not in page.url
+
+
+@pytest.mark.parametrize("has_fallback", [True, False])
+def test_a_browser_without_a_clipboard_is_helped_all_the_same(visit: OpenVisit, has_fallback: bool) -> None:
+    opened = visit()
+    page = opened.open("worklist")
+    page.evaluate(
+        "works => { navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => works; }",
+        has_fallback,
+    )
+    page.get_by_role("button", name="Copy link").click()
+    said = page.get_by_text("Link copied" if has_fallback else f"Copy this: {opened.url}/worklist")
+    expect(said).to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_open_and_the_pager_are_above_the_fold(visit: OpenVisit, dark: bool) -> None:
+    page = visit(dark=dark).go("worklist")
+    for key in ("wl_open", "wl_next"):
+        box = page.locator(f".st-key-{key} button").bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800, key
 
 
 def test_home_leads_to_an_alert_in_the_same_window(visit: OpenVisit) -> None:

@@ -14,7 +14,7 @@ from core.errors import InvalidInputError, NotFoundError
 from core.kinds import Kind
 from core.vocabulary import Decision, TriageState
 from db.database import Database
-from db.models import ListedAlert, TriageAct
+from db.models import AlertFilters, ListedAlert, TriageAct
 from db.unit_of_work import UnitOfWork
 from tests.support.stored_site import EPOCH, StoredSite
 
@@ -32,7 +32,7 @@ FILTERS = st.fixed_dictionaries(
         "kind": st.sampled_from([None, *Kind]),
         "unit": st.sampled_from(["", "Ward A", "Ward B", "Ward Z"]),
         "task_key": st.sampled_from(["", "LAB_ORDER/0", "MEDICATION/1", "MEDICATION/99"]),
-        "text": st.sampled_from(["", "na", "NATRIUM (NA⁺)", "%", "in"]),
+        "text": st.sampled_from(["", "na", "NATRIUM (NA⁺)", "%", "in", "canary-1", "CANARY-2", "canary"]),
         "patient_id": st.sampled_from(["", "canary-1"]),
         "max_ranks": st.dictionaries(st.sampled_from(list(Decision)), st.sampled_from([0, 3, 11]), max_size=2),
         "min_ranks": st.dictionaries(st.sampled_from(list(Decision)), st.sampled_from([0, 2, 9, 99]), max_size=2),
@@ -122,7 +122,8 @@ def plainly(alerts: list[ListedAlert], filters: dict[str, Any]) -> list[ListedAl
                 not filters.get("kind") or alert.kind is filters["kind"],
                 not filters.get("unit") or alert.unit == filters["unit"],
                 not filters.get("task_key") or alert.task_key == filters["task_key"],
-                filters.get("text", "").casefold() in alert.task_name.casefold(),
+                filters.get("text", "").casefold() in alert.task_name.casefold()
+                or filters["text"].casefold() == alert.patient_id.casefold(),
                 not filters.get("patient_id") or alert.patient_id == filters["patient_id"],
                 alert.rank <= filters.get("max_ranks", {}).get(alert.decision, 1_000),
                 alert.rank >= filters.get("min_ranks", {}).get(alert.decision, 0),
@@ -163,7 +164,7 @@ def test_pages_put_together_are_the_sorted_list(
     assert shown == [()] or all(shown)
     with site.database.read() as uow:
         assert uow.alerts.count(run_id, **filters) == len(expected)
-        lowest = uow.alerts.lowest_scaled_score(run_id, **filters)
+        lowest = uow.alerts.lowest_scaled_scores(run_id, **filters)
         units = uow.alerts.units(run_id, **filters)
         by_day = uow.alerts.page_by_day(run_id, limit=100, **filters).rows
         if "triage" in filters:
@@ -174,7 +175,10 @@ def test_pages_put_together_are_the_sorted_list(
         (alert.unit, alert.decision) for alert in expected
     )
     assert list(by_day) == sorted(expected, key=lambda alert: alert.snapshot_at, reverse=True)
-    assert lowest == (expected[-1].scaled_score if expected else None)
+    assert lowest == {
+        decision: min(alert.scaled_score for alert in expected if alert.decision is decision)
+        for decision in {alert.decision for alert in expected}
+    }
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -195,19 +199,21 @@ def test_neighbours_are_those_in_the_list_of_the_filters(
 
 
 @pytest.mark.parametrize("include_cut_windows", [True, False])
-@pytest.mark.parametrize("decision", list(Decision))
-def test_the_rank_of_the_nth_alert_is_where_the_budget_ends(
-    listed: tuple[StoredSite, int], decision: Decision, include_cut_windows: bool
+def test_the_ranks_of_the_first_alerts_end_the_budget_in_each_list(
+    listed: tuple[StoredSite, int], include_cut_windows: bool
 ) -> None:
     site, run_id = listed
-    filters = {"decision": decision, "include_cut_windows": include_cut_windows}
-    alerts = plainly(everything(site, run_id), filters)
+    filters: AlertFilters = {"include_cut_windows": include_cut_windows}
+    alerts = plainly(everything(site, run_id), dict(filters))
     with site.database.read() as uow:
-        for n in (0, 1, 5, len(alerts), len(alerts) + 1):
-            rank = uow.alerts.rank_of_nth(run_id, n, decision, include_cut_windows=include_cut_windows)
-            assert rank == (0 if n == 0 else alerts[n - 1].rank if n <= len(alerts) else None)
-            if rank is not None:
-                assert uow.alerts.count(run_id, **filters, max_ranks={decision: rank}) == n  # type: ignore[arg-type]
+        for n in range(len(alerts) + 2):
+            ranks = uow.alerts.ranks_of_first(run_id, n, include_cut_windows=include_cut_windows)
+            inside = [
+                alert.id for alert in alerts if alert.decision not in ranks or alert.rank <= ranks[alert.decision]
+            ]
+            assert inside == [alert.id for alert in alerts[:n]]
+            assert (ranks == {}) is (n > len(alerts))
+            assert uow.alerts.count(run_id, **filters, max_ranks=ranks) == min(n, len(alerts))
 
 
 @pytest.mark.parametrize("decision", list(Decision))

@@ -20,7 +20,7 @@ ASKED: dict[str, Callable[[UnitOfWork, ScoringRun], object]] = {
     "snapshot": lambda uow, run: uow.snapshots.get(run.snapshot_id).content_hash,
     "folds": lambda uow, run: uow.runs.cached_folds(run).tolist(),
     "task": lambda uow, run: uow.runs.past_of_task(run, 1, "softhad").n_past,
-    "rank": lambda uow, run: uow.alerts.rank_at_budget(run, 2, Decision.OMISSION, include_cut_windows=True),
+    "rank": lambda uow, run: uow.alerts.ranks_at_budget(run, 2, include_cut_windows=True),
 }
 
 
@@ -74,11 +74,12 @@ def test_a_second_reader_sends_no_query(site: StoredSite, kind: str) -> None:
 def test_an_unpublished_run_is_not_cached(site: StoredSite) -> None:
     run_id = begun(site, 1)
     with site.database.read() as uow:
-        assert uow.alerts.rank_at_budget(uow.runs.get(run_id), 2, Decision.OMISSION, include_cut_windows=True) is None
+        assert uow.alerts.ranks_at_budget(uow.runs.get(run_id), 2, include_cut_windows=True) == {}
     bulk.store_alerts(site.database, run_id, [site.alert(1, 0, 2, Decision.OMISSION)])
     publish(site, run_id)
     with site.database.read() as uow:
-        assert uow.alerts.rank_at_budget(uow.runs.get(run_id), 2, Decision.OMISSION, include_cut_windows=True) == 2
+        found = uow.alerts.ranks_at_budget(uow.runs.get(run_id), 2, include_cut_windows=True)
+        assert found[Decision.OMISSION] == 2
 
 
 @pytest.mark.parametrize("kind", list(ASKED))
@@ -99,12 +100,9 @@ def test_runs_scorers_and_budgets_have_separate_entries(site: StoredSite) -> Non
         publish(site, run_id)
         with site.database.read() as uow:
             run = uow.runs.get(run_id)
-            ranks = [
-                uow.alerts.rank_at_budget(run, n, Decision.OMISSION, include_cut_windows=True) for n in (0, 1, 2, 3)
-            ]
-            assert ranks == [0, 1, 2, 3 if n_alerts == 3 else None]
-            assert uow.alerts.rank_at_budget(run, 1, Decision.OMISSION, scorer="another") is None
-            assert uow.alerts.rank_at_budget(run, 1, Decision.COMMISSION) is None
+            ranks = [uow.alerts.ranks_at_budget(run, n, include_cut_windows=True) for n in (0, 1, 2, 3)]
+            assert [one.get(Decision.OMISSION) for one in ranks] == [0, 1, 2, 3 if n_alerts == 3 else None]
+            assert uow.alerts.ranks_at_budget(run, 1, scorer="another") == {}
 
 
 @pytest.mark.parametrize("kind", list(SIZES))

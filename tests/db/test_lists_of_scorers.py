@@ -40,8 +40,8 @@ def test_a_question_is_about_the_first_scorer_unless_another_is_named(two_scorer
             found = uow.alerts.page(run_id, **lists).rows  # type: ignore[arg-type]
             assert [record.row_index for record in found] == rows
             assert uow.alerts.count(run_id, **lists) == len(rows)  # type: ignore[arg-type]
-            nth = uow.alerts.rank_of_nth(run_id, 4, Decision.OMISSION, include_cut_windows=True, scorer=scorer)
-            assert nth == (4 if scorer == "day-adjusted" else None)
+            ranks = uow.alerts.ranks_of_first(run_id, 4, include_cut_windows=True, scorer=scorer)
+            assert ranks.get(Decision.OMISSION) == (4 if scorer == "day-adjusted" else None)
             assert uow.alerts.filter_choices(run_id, scorer)[1] == ((("LAB_ORDER/0", "Troponin I"),) if rows else ())
         assert uow.alerts.ids_of_decisions(run_id, [(3, "LAB_ORDER/0")]) == {}
         assert uow.alerts.count(run_id, scorer="\0", include_cut_windows=True) == 0

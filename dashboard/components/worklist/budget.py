@@ -17,7 +17,7 @@ def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: in
         f"**{texts.plural(found.n_in_lists, 'alert')}** for "
         f"{texts.plural(found.n_patient_days, 'patient-day')}{reach}. "
     )
-    with st.container(border=True, key="budget-card"):
+    with st.container(border=is_phone(), key="budget-card"):
         if is_phone():
             draw_budget(filters, choices, latest_run)
             st.markdown(sentence + _rate(filters))
@@ -25,7 +25,7 @@ def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: in
         slider, words = st.columns([4, 8], vertical_alignment="center", gap="large")
         with slider:
             draw_budget(filters, choices, latest_run)
-        about = cards.muted(" The budget holds for omissions and for commissions, each; by rank they take turns.")
+        about = "" if filters.decision else cards.muted(" Omissions and commissions share the budget and take turns.")
         words.markdown(sentence + _rate(filters) + about)
 
 

@@ -1,7 +1,6 @@
 """Tools in the worklist's header: whose lists, saved views, the link to this very list."""
 
 from dataclasses import replace
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -31,10 +30,9 @@ def header_tools(run: RunView, filters: WorklistFilters, choices: FilterChoices,
     address = params_of(filters, choices, latest_run=latest_run)
     with st.popover("Views", icon=":material/bookmark:", key="views", width="content"):
         _views(address)
-    with st.popover("Copy link", icon=":material/link:", key="copy-link", width="content"):
-        st.code(_url(address), language=None, wrap_lines=True)
-        left_out = " The patient and what you typed stay out of it." if filters.patient_id or _typed() else ""
-        st.markdown(f":small[{cards.muted('Opens this list with its filters.' + left_out)}]")
+    # `theme/page.js` copies the address, which no server can, and says so.
+    left_out = " The patient and what you typed stay out of it." if filters.patient_id or _typed() else ""
+    st.button("Copy link", icon=":material/link:", key="copy-link", help=f"A link to this list.{left_out}")
 
 
 def _typed() -> bool:
@@ -122,8 +120,3 @@ def _delete(person_id: PersonId, name: str) -> None:
         st.session_state[_SAID] = str(error)
         return
     st.session_state[_SAID] = "Deleted."
-
-
-def _url(address: dict[str, str]) -> str:
-    base = (st.context.url or "").split("?")[0]
-    return f"{base}?{urlencode(address)}" if address else base

@@ -37,7 +37,7 @@ def preview(
         )
         st.markdown(f"### {texts.plain(row.decision_words)}", anchors=False)
         st.markdown(
-            texts.plain(" ".join(texts.reason(detail.compared, row.kind, row.sex)))
+            texts.plain(" ".join(texts.reason(detail.compared, row.kind, row.sex)), 400)
             + "  \n"
             + cards.muted(
                 texts.joined(
@@ -47,6 +47,15 @@ def preview(
                     f"day {detail.day_of_stay} of stay",
                 )
             )
+        )
+        st.button(
+            "Open alert",
+            key="wl_open",
+            type="primary",
+            shortcut=None if is_phone() else "O",
+            on_click=opening,
+            args=(address(row.alert_id),),
+            width="stretch",
         )
         if len(line.members) > 1:
             _members(line, row, address)
@@ -65,14 +74,6 @@ def preview(
         )
         cards.figure(chart, "preview-histogram", mode)
         task_link(row, detail.run_id)
-        st.button(
-            "Open alert",
-            key="wl_open",
-            type="primary",
-            shortcut=None if is_phone() else "O",
-            on_click=opening,
-            args=(address(row.alert_id),),
-        )
 
 
 def _members(line: WorklistLine, row: AlertRow, address: Address) -> None:
@@ -83,5 +84,6 @@ def _members(line: WorklistLine, row: AlertRow, address: Address) -> None:
             label = f"{texts.score(member.scaled_score)}  {texts.plain(member.decision_words, 40)}"
             st.page_link("views/alert.py", label=f":primary[{label}]", query_params=address(member.alert_id))
         if len(others) > MOST_MEMBERS:
-            st.markdown(cards.muted(f"and {len(others) - MOST_MEMBERS:,} more; the order 'Every alert' lists them."))
+            n_more = len(others) - MOST_MEMBERS
+            st.markdown(cards.muted(f"and {n_more:,} more; choose one line per alert under More to list them."))
     st.markdown(f":small[{cards.muted(f'Triage below holds for all {len(line.members)} of them.')}]")

@@ -12,7 +12,7 @@ from alertreview.application import Application, open_application
 from alertreview.studies.models import CaseForReport
 from core.vocabulary import Answer, Decision
 
-BUDGETS = (0.02, 0.1, 0.5, 1.5)
+BUDGETS = (0.02, 0.1, 0.5, 3.0)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_the_rate_is_that_of_a_count_by_hand_in_both_lists(
 
 def test_enough_cases_lie_inside_for_the_count_to_mean_something(judged: Application) -> None:
     for decision in (None, *Decision):
-        filters = WorklistFilters(alerts_per_patient_day=1.5, decision=decision)
+        filters = WorklistFilters(alerts_per_patient_day=3.0, decision=decision)
         _, n_labelled, n_inside = rate_by_hand(judged, filters, "softhad")
         assert n_inside >= n_labelled >= 4
 

@@ -13,7 +13,7 @@ from alertreview.records.snapshots import read_snapshot
 from core.errors import NotFoundError
 from core.vocabulary import Answer, Decision, TriageState
 
-WIDE = WorklistFilters(alerts_per_patient_day=1.0, include_cut_windows=True)
+WIDE = WorklistFilters(alerts_per_patient_day=2.0, include_cut_windows=True)
 
 
 def rows_of(application: Application, filters: WorklistFilters) -> list[AlertRow]:

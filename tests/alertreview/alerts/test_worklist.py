@@ -45,17 +45,29 @@ def test_pages_hold_every_row_once_whatever_their_size(application: Application)
     assert [row.alert_id for row in small] == [row.alert_id for row in large]
 
 
-def test_a_budget_gives_that_many_alerts_of_each_list(application: Application) -> None:
+@pytest.mark.parametrize("budget", [0.004, 0.05, 0.2, 0.25, 1.0])
+@pytest.mark.parametrize("include_cut_windows", [False, True])
+def test_a_budget_gives_that_many_alerts_of_both_lists_together(
+    application: Application, budget: float, include_cut_windows: bool
+) -> None:
     run = application.worklist.run()
     assert run is not None
-    page = application.worklist.page(WorklistFilters(alerts_per_patient_day=0.2))
-    wanted = round(0.2 * page.n_patient_days)
+    filters = WorklistFilters(alerts_per_patient_day=budget, include_cut_windows=include_cut_windows)
+    page = application.worklist.page(filters)
+    wanted = round(budget * page.n_patient_days)
     assert page.n_patient_days == run.n_recent
-    rows = all_rows(application, WorklistFilters(alerts_per_patient_day=0.2))
-    for decision in Decision:
-        assert sum(row.decision is decision for row in rows) == wanted
-    assert page.n_within_budget == len(rows) == 2 * wanted
-    assert page.lowest_scaled_score in {row.scaled_score for row in rows}
+    rows = all_rows(application, filters)
+    everything = all_rows(application, replace(filters, alerts_per_patient_day=float("inf")))
+    assert [row.alert_id for row in rows] == [row.alert_id for row in everything[:wanted]]
+    assert page.n_within_budget == len(rows) == wanted
+    assert page.lowest_scaled_score == min((row.scaled_score for row in rows), default=None)
+    assert page.lowest_scores == {
+        decision: min(row.scaled_score for row in rows if row.decision is decision)
+        for decision in {row.decision for row in rows}
+    }
+    assert [
+        [row.alert_id for row in all_rows(application, replace(filters, decision=decision))] for decision in Decision
+    ] == [[row.alert_id for row in rows if row.decision is decision] for decision in Decision]
 
 
 def test_a_larger_budget_only_adds_rows(application: Application) -> None:

@@ -135,6 +135,8 @@ class FakeApplication:
             and filters.decision in {None, row.decision}
             and filters.kind in {None, row.kind}
             and filters.unit in {"", row.unit}
+            and (filters.first_day is None or row.snapshot_at.date() >= filters.first_day)
+            and (filters.last_day is None or row.snapshot_at.date() <= filters.last_day)
             and filters.task_key in {"", row.task_key}
-            and filters.text.lower() in row.task_name.lower()
+            and (filters.text.lower() in row.task_name.lower() or filters.text.upper() == row.patient_id)
         ]

@@ -70,8 +70,11 @@ class FakeWorklist(Service):
     def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
         self.run(run_id)
         units = tuple(sorted({row.unit for row in self.app.rows_made}))
+        days = [row.snapshot_at.date() for row in self.app.rows_made]
         return FilterChoices(
-            units, tuple(sorted({(r.task_key, r.task_name) for r in self.app.rows_made}, key=lambda t: t[1]))
+            units,
+            tuple(sorted({(r.task_key, r.task_name) for r in self.app.rows_made}, key=lambda t: t[1])),
+            days=(min(days), max(days)) if days else None,
         )
 
     def page(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
@@ -89,7 +92,10 @@ class FakeWorklist(Service):
             next_cursor=str(start + limit) if more else None,
             n_within_budget=len(kept),
             n_patient_days=612,
-            lowest_scaled_score=kept[-1].scaled_score if kept else None,
+            lowest_scores={
+                decision: min(row.scaled_score for row in kept if row.decision is decision)
+                for decision in {row.decision for row in kept}
+            },
             n_hidden_by_filter=hidden,
             lines=tuple(WorklistLine((row,), row.decision_words) for row in rows),
             n_in_lists=len(self.app.within(replace(filters, triage=TriageChoice.ANY))),
@@ -147,7 +153,7 @@ class FakeWorklist(Service):
             ),
             record_after=(f"{row.task_name} was {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
             surprise=12.4,
-            lowest_scaled_score=self.page(filters, limit=1).lowest_scaled_score if filters else None,
+            lowest_scaled_score=self.page(filters, limit=1).lowest_scores.get(row.decision) if filters else None,
             previous_alert_id=order[place - 1] if place else None,
             next_alert_id=order[place + 1] if place is not None and place + 1 < len(order) else None,
         )

@@ -1,16 +1,19 @@
 """The worklist: rows always match the filters that are shown, and the selected alert is the one that is meant."""
 
+from datetime import date
 from typing import Any
 
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from alertreview.alerts.models import AlertDetail, WorklistFilters, WorklistPage
+from alertreview.alerts.models import AlertDetail, FilterChoices, WorklistFilters, WorklistPage
 from alertreview.alerts.preview_model import AlertPreview
 from alertreview.alerts.worklist import Worklist
 from core.kinds import Kind
 from core.vocabulary import Decision
+from dashboard import texts
+from dashboard.components.links import params_of
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.sign_in import guarded_as
@@ -63,6 +66,37 @@ def test_what_a_widget_does_not_offer_is_neither_shown_nor_filtered_by(open_page
     page = open_page("worklist", FakeApplication(), unit="Nowhere", task="lab:none", decision="x", budget="abc")
     assert page.selectbox(key="f_unit").value == ""
     assert len(rows(page)) == 13
+
+
+def test_the_search_finds_a_patient_who_stays_out_of_the_address(open_page: OpenPage) -> None:
+    page = open_page("worklist", FakeApplication())
+    for typed in ("SIM-0331", " sim-0331 "):
+        page.text_input(key="f_find").input(typed).run()
+        assert set(rows(page)["patient"].str.split(",").str[0]) == {"SIM-0331"}
+        assert address(page) == {}
+
+
+def test_a_search_of_digits_only_stays_out_of_the_address(open_page: OpenPage) -> None:
+    choices = FilterChoices((), (("lab:b12", "Vitamin B12"),))
+    assert params_of(WorklistFilters(text="12"), choices).get("find") is None
+    assert params_of(WorklistFilters(text="B12"), choices)["find"] == "B12"
+
+
+def test_the_reason_beside_the_list_is_whole(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    page = open_page("worklist", double)
+    row = double.rows()[0]
+    whole = " ".join(texts.reason(double.worklist.preview(row.alert_id).compared, row.kind, row.sex))
+    assert len(whole) > 80
+    assert whole in words(page)
+
+
+def test_the_days_are_in_the_row_of_filters(open_page: OpenPage) -> None:
+    page = open_page("worklist", FakeApplication())
+    day = date(2026, 11, 25)
+    page.date_input(key="f_days").set_value((day, day)).run()
+    assert set(rows(page)["day"]) == {"25 Nov 08:00"}
+    assert address(page) == {"from": "2026-11-25", "to": "2026-11-25"}
 
 
 def test_a_search_for_a_task_is_in_the_address(open_page: OpenPage) -> None:
@@ -166,7 +200,24 @@ def test_open_leads_to_the_alert_with_the_filters_in_its_address(open_page: Open
     assert "# Amylase ordered" in words(page)
     assert address(page) == {"decision": "commission", "alert": "1003"}
     page.button(key="al_back").click().run()
-    assert set(rows(page)["type"].map(lambda cell: cell[0])) == {"Commission"}
+    assert rows(page)["omission"].isna().all()
+    assert rows(page)["commission"].notna().all()
+
+
+def test_each_decision_has_its_own_column_of_scores_that_falls(open_page: OpenPage) -> None:
+    frame = rows(open_page("worklist", FakeApplication()))
+    for decision in Decision:
+        scores = frame[decision.value].dropna()
+        assert len(scores) > 1
+        assert list(scores) == sorted(scores, reverse=True)
+    assert (frame["omission"].isna() ^ frame["commission"].isna()).all()
+
+
+def test_only_the_columns_of_the_listed_decisions_are_shown(open_page: OpenPage) -> None:
+    for chosen, expected in (("", ["omission", "commission"]), ("omission", ["omission"])):
+        page = open_page("worklist", FakeApplication(), **({"decision": chosen} if chosen else {}))
+        shown = page.dataframe[0].proto.column_order
+        assert [name for name in shown if name in {"omission", "commission"}] == expected
 
 
 @guarded_as(Worklist)
