@@ -17,7 +17,8 @@ HERE = Path(__file__).resolve().parent
 # strip, and two answers truncated after a few words look the same. On the light accent of the dark mode, white button
 # text is unreadable. Tables are exported on the Export page only: a download from a table's toolbar would be missing
 # from the audit trail and would not say that its patients are simulated. A window too low for case and answer bar, as
-# at 200 % zoom, scrolls both. Print shows the whole page without buttons.
+# at 200 % zoom, scrolls both. On a phone the menu is named, and a line of the worklist reads from the left. Print
+# shows the whole page without buttons.
 CSS = """<style>
 .stMainBlockContainer{padding-inline:1.25rem}
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
@@ -27,6 +28,13 @@ line-height:1.2}
 .ar-who{display:flex;gap:.6rem;font-size:.8rem;line-height:1.3}.ar-who a{color:inherit;white-space:nowrap}
 .ar-who span{max-width:15rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 @media(max-width:1000px){.ar-who span{display:none}}
+[data-testid=stExpandSidebarButton] [data-testid=stIconMaterial]{font-size:0}
+[data-testid=stExpandSidebarButton] [data-testid=stIconMaterial]::before{content:"menu";font-size:1.4rem}
+[data-testid=stExpandSidebarButton]{width:auto!important;padding-inline:.5rem}
+[data-testid=stExpandSidebarButton]::after{content:"Menu";margin-left:.35rem;font-size:.95rem}
+[class*=st-key-wl-card-] button{height:auto}
+[class*=st-key-wl-card-] button>*{justify-content:flex-start;width:100%%}
+[class*=st-key-wl-card-] button :is(.stMarkdownEllipsis,p){white-space:normal;text-align:left}
 @media(max-height:560px){[data-testid=stBottom]{position:static}}
 @media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
 .stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;

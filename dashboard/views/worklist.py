@@ -92,13 +92,13 @@ def _list(listing: Listing, drawn: list[WorklistPage]) -> None:
             draw_said()
             _empty(listing, found)
             return
-        line = _selected(listing, found, at)
         if is_phone():
-            _grid(found, line, at, listing.filters.decision)
-            _pager(listing, found, line, at, me)
+            draw_said()
+            _cards(listing, found, at)
+            _pager(listing, found, None, at, me)
             bulk_bar(listing.filters, me)
-            _preview(listing, found, line, at, me)
             return
+        line = _selected(listing, found, at)
         left, right = st.columns([9, 4])
         # The words of the selected alert are what a press is for: they go out first, the heavy table after them.
         with right:
@@ -175,17 +175,32 @@ def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place, decisio
     )
 
 
+def _cards(listing: Listing, found: WorklistPage, at: Place) -> None:
+    """Draw the lines of a phone: two lines of text each, which a tap opens."""
+    ids = [line.first.alert_id for line in found.lines]
+    st.session_state[SHOWN] = ("", ids, found.next_cursor)
+    digits = texts.score_digits(line.first.scaled_score for line in found.lines)
+    if not ids:
+        st.markdown(cards.muted("No alert is left in this list."))
+    with st.container(gap="xxsmall"):
+        for line in found.lines:
+            row = line.first
+            who = texts.joined(texts.plain(texts.patient_cell(row), 40), texts.plain(row.unit, 40))
+            st.button(
+                f"**{row.scaled_score:.{digits}f} {texts.plain(line.words)}**  \n{who}",
+                key=f"wl-card-{row.alert_id}",
+                icon=texts.DECISION_ICONS[row.decision],
+                width="stretch",
+                on_click=_open,
+                args=(listing.address(replace(at, alert=row.alert_id)),),
+            )
+
+
 def _columns(lines: tuple[WorklistLine, ...], decisions: list[Decision]) -> "dict[str, ColumnConfig]":
     """Return the columns; each decision has its own column of scores, since they take turns and each falls alone."""
     digits = texts.score_digits(line.first.scaled_score for line in lines)
     highest = max(1.0, *(line.first.scaled_score for line in lines))
     config = st.column_config
-    if is_phone():
-        return {
-            "place": config.NumberColumn("#", width=36),
-            "decision": config.TextColumn("Decision in question", width=196),
-            "score": config.NumberColumn("Score", width=58, format=f"%.{digits}f"),
-        }
     return {
         "place": config.NumberColumn("#", width=36, help="Place in this list; an alert's own page has its rank"),
         "decision": config.TextColumn("Decision in question", width=196),
@@ -258,8 +273,9 @@ def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None,
     first = _first_line(at)
     ids = [line.first.alert_id for line in found.lines]
     here = selected.first.alert_id if selected else None
-    start = bool(ids) and here == ids[0] and at.page == 1
-    end = not ids or (here == ids[-1] and found.next_cursor is None)
+    # On a phone nothing is selected, and the buttons turn pages.
+    start = at.page == 1 and (is_phone() or (bool(ids) and here == ids[0]))
+    end = not ids or (found.next_cursor is None and (is_phone() or here == ids[-1]))
     last = first + len(ids) - 1
     words = f"Lines {first:,}–{last:,}, {texts.plural(found.n_within_budget, 'alert')}"
     if listing.filters.grouping is Grouping.ALERT:
@@ -286,7 +302,7 @@ def _next() -> None:
     """Select the next line, on the next page after the last row."""
     forget()
     _, ids, cursor = st.session_state[SHOWN]
-    at, position = kept_place(), _position(ids)
+    at, position = kept_place(), len(ids) - 1 if is_phone() else _position(ids)
     if position + 1 < len(ids):
         move(replace(at, alert=ids[position + 1]))
     elif cursor is not None and cursor != at.after:
@@ -298,7 +314,7 @@ def _previous() -> None:
     """Select the line before, on the page before ahead of the first row."""
     forget()
     _, ids, _ = st.session_state[SHOWN]
-    at, position = kept_place(), _position(ids)
+    at, position = kept_place(), 0 if is_phone() else _position(ids)
     if position > 0:
         move(replace(at, alert=ids[position - 1]))
     elif at.page > 1:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard import frame
-from tests.browser.page_checks import OF_STREAMLIT, faults
+from tests.browser.page_checks import OF_STREAMLIT, SIDEWAYS, faults
 from tests.browser.visits import OpenVisit, Visit, wait_for_case
 
 pytestmark = pytest.mark.browser
@@ -55,6 +55,12 @@ def test_every_page_is_whole_readable_and_accessible_on_a_phone(visit: OpenVisit
         # Buttons beside a title would break its words.
         found += [f"{path or 'home'}: a narrow title" for box in titles(page) if box["width"] < 330]
     assert found == [], "\n".join(found)
+
+
+def test_no_page_scrolls_sideways_at_320_pixels(visit: OpenVisit) -> None:
+    opened = visit(phone=True, width=320)
+    found = {path: opened.go(path).evaluate(SIDEWAYS) for path in PAGES}
+    assert not any(excess > 0 for excess in found.values()), found
 
 
 def titles(page: Page) -> list[dict[str, float]]:

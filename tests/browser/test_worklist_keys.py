@@ -133,6 +133,28 @@ def test_open_and_the_pager_are_above_the_fold(visit: OpenVisit, dark: bool) -> 
         assert box["y"] + box["height"] <= 800, key
 
 
+def test_on_a_phone_a_tap_on_a_line_opens_it_and_the_pager_turns_pages(visit: OpenVisit) -> None:
+    page = visit(phone=True).open("worklist")
+    menu = page.get_by_role("button", name="Expand sidebar")
+    expect(menu).to_be_visible()
+    assert menu.evaluate("button => getComputedStyle(button, '::after').content") == '"Menu"'
+    lines = page.locator("[class*=st-key-wl-card-] button")
+    expect(lines).to_have_count(13)
+    first = lines.first
+    expect(first).to_contain_text("0.97 Troponin I not ordered")
+    expect(first).to_contain_text("SIM-0331, 63 y F · Medical ICU")
+    words = first.locator("p").bounding_box()
+    assert words is not None
+    assert words["x"] < 80, "the words begin at the left"
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text("Lines 14–26, 62 alerts")).to_be_visible()
+    page.get_by_role("button", name="Previous").click()
+    expect(page.get_by_text("Lines 1–13, 62 alerts")).to_be_visible()
+    lines.nth(4).click()
+    expect(page.get_by_role("heading", name=re.compile("Tacrolimus level not ordered"), level=1)).to_be_visible()
+    assert query(page)["alert"] == "1004"
+
+
 def test_home_leads_to_an_alert_in_the_same_window(visit: OpenVisit) -> None:
     page = visit().open("")
     page.get_by_role("link", name="Vancomycin trough not ordered").click()
