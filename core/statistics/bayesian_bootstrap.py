@@ -20,15 +20,14 @@ from core.errors import InvalidInputError
 from core.statistics.estimate import Floats, normal_quantile, t_quantile
 
 N_DRAWS = 600
-PSEUDO_CASES = (0.1, 0.25)
+PSEUDO_CASES = (0.1, 0.5)
 """Pseudo-cases of each class in a stratum: an interval spans the limits that both numbers give.
 
-The larger one guards the lower limit of an AUC where a stratum with many candidates has no positive case; the smaller
-one its upper limit where few cases are positive, because a quarter of a case in each stratum draws the AUC to one half.
+The smaller one holds where hardly any candidate is positive, the larger one where one positive case is seen.
 """
-PSEUDO_CASES_OF_SHARES = (0.1, 0.5)
-"""The same for shares: the smaller one where hardly any candidate is positive, the larger one where one is seen."""
-_NUMBERS = sorted({*PSEUDO_CASES, *PSEUDO_CASES_OF_SHARES})
+PSEUDO_CASES_OF_AUC = (0.1, 0.25)
+"""The same for one AUC, which half a pseudo-case of each class in every stratum draws to one half."""
+_NUMBERS = sorted({*PSEUDO_CASES, *PSEUDO_CASES_OF_AUC})
 Statistic = Callable[[Floats, Floats], Floats]
 """From weights of the positive and the negative class, both of shape (n_draws, n), to draws of a figure."""
 
@@ -99,7 +98,7 @@ class CandidateDraws:
         is_share : bool
             Whether the figure lies in [0, 1] and its interval is taken on the logit scale; else it lies in [-1, 1].
         pseudo_cases : sequence of float
-            `PSEUDO_CASES`, or `PSEUDO_CASES_OF_SHARES`.
+            `PSEUDO_CASES`, or `PSEUDO_CASES_OF_AUC`.
 
         Returns
         -------

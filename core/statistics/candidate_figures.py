@@ -11,7 +11,7 @@ from core.statistics.auc import PairedTest
 from core.statistics.bayesian_bootstrap import (
     N_DRAWS,
     PSEUDO_CASES,
-    PSEUDO_CASES_OF_SHARES,
+    PSEUDO_CASES_OF_AUC,
     CandidateDraws,
     Statistic,
     auc_of,
@@ -22,10 +22,10 @@ from core.statistics.weighted_auc import weighted_auc
 
 Mask = NDArray[np.bool_]
 INTERVAL = (
-    "interval by a stratified Bayesian bootstrap over patients with 0.1 and 0.25 pseudo-cases of each class in every "
+    "interval by a stratified Bayesian bootstrap over patients with 0.1 and 0.5 pseudo-cases of each class in every "
     "stratum"
 )
-INTERVAL_OF_SHARES = INTERVAL.replace("0.1 and 0.25", "0.1 and 0.5")
+INTERVAL_OF_AUC = INTERVAL.replace("0.1 and 0.5", "0.1 and 0.25")
 ONE_PATIENT = "interval not computable: all cases come from one patient"
 
 
@@ -65,14 +65,16 @@ class CandidateFigures:
 
     def auc(self, score: Floats, inside: Mask | None = None) -> Estimate:
         """Return the AUC of a score on the candidates, or on those of a subgroup."""
-        method = f"AUC weighted by inverse inclusion probability; {INTERVAL} (logit, t)"
+        method = f"AUC weighted by inverse inclusion probability; {INTERVAL_OF_AUC} (logit, t)"
         used = np.isfinite(score) if inside is None else inside & np.isfinite(score)
         cases = self._usable(used if inside is None else inside, score)
         if why := cases.why_no_auc() or ("all scores equal" if np.ptp(cases.scores[0]) == 0.0 else ""):
             return not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
         value = weighted_auc(cases.y, cases.scores[0], cases.weight).value
         statistic = auc_of(score[self._labelled[used[self._labelled]]])
-        return self._with_interval(value or 0.0, statistic, used, cases, method, (score,))
+        return self._with_interval(
+            value or 0.0, statistic, used, cases, method, (score,), pseudo_cases=PSEUDO_CASES_OF_AUC
+        )
 
     def difference(self, first: Floats, other: Floats) -> PairedTest:
         """Return the AUC of the first score less that of the other on the cases that have both."""
@@ -96,12 +98,12 @@ class CandidateFigures:
     def share(self, inside: Mask | None = None) -> Estimate:
         """Return the share of positive candidates, of all or of a subgroup."""
         rows = np.ones(self._y.size, dtype=bool) if inside is None else inside
-        method = f"weighted share of positive cases; {INTERVAL_OF_SHARES} (logit, t)"
+        method = f"weighted share of positive cases; {INTERVAL} (logit, t)"
         cases = self._usable(rows)
         if cases.n == 0:
             return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
         value = float(cases.weight @ cases.y / cases.weight.sum())
-        return self._with_interval(value, share_positive, rows, cases, method, pseudo_cases=PSEUDO_CASES_OF_SHARES)
+        return self._with_interval(value, share_positive, rows, cases, method)
 
     def operating_point(self, score: Floats, threshold: float) -> dict[str, Estimate]:
         """Return sensitivity, specificity and both predictive values of showing all candidates from a score on."""

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from core.errors import InvalidInputError
-from core.statistics.bayesian_bootstrap import N_DRAWS, PSEUDO_CASES, limits
+from core.statistics.bayesian_bootstrap import N_DRAWS, PSEUDO_CASES_OF_AUC, limits
 from core.statistics.consensus import FloatArray
 from core.statistics.estimate import Ceiling, Estimate, check_level, not_computable
 
@@ -256,7 +256,7 @@ def _draw_readers(
     counts = own @ np.stack(by_pattern, axis=1)
     found, false = _alike_readers(counts, patterns)
     shares = []
-    for size_of_case, pseudo_cases in ((np.ones(weight.size), 0.0), (weight, PSEUDO_CASES[1])):
+    for size_of_case, pseudo_cases in ((np.ones(weight.size), 0.0), (weight, PSEUDO_CASES_OF_AUC[1])):
         total, hits = 0.0, np.zeros(len(own))
         for size in np.unique(size_of_case[size_of_case > 0.0]):
             rows = size_of_case == size

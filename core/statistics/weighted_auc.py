@@ -61,8 +61,9 @@ class WeightedPairs:
 
     @property
     def value(self) -> float:
-        """The AUC; sums in another order may end a last bit above 1."""
-        return min(self.won / self.all_pairs, 1.0)
+        """The AUC; complete separation is exactly 0 or 1, whatever the order of the sums left in the last bits."""
+        value = self.won / self.all_pairs
+        return float(round(value)) if min(abs(value), abs(1.0 - value)) < 1e-12 else value
 
     @classmethod
     def of(cls, cases: UsableCases, scorer: int) -> "WeightedPairs":

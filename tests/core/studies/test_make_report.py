@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from core.simulation.study import simulate_study
+from core.simulation.study import SimulatedPanel, simulate_study
 from core.statistics.alert_rate import Budget
 from core.statistics.auc import auc
 from core.statistics.consensus import majority_label
 from core.studies.make_report import HIDDEN_IN_PANEL, blinded_report, hidden_count, study_report
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
+from core.studies.selection import SelectionDesign
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
 
 
@@ -185,6 +186,60 @@ class TestThinInput:
         assert found.primary.left_out == {"no vote": found.n_cases}
         assert found.readers == ()
 
+    def test_one_judgment(self, study):
+        found = changed(study, votes=study.votes.iloc[:1])
+        assert found.n_votes == 1
+        assert found.headline == (
+            "How well SoftHAD ranks relevant cases is not computable: no case has both a label and a score.",
+            "The share of relevant alerts at a given budget is not computable: no judged case is inside this budget.",
+            "How far readers agree beyond chance is not computable: one reader only.",
+        )
+        assert found.ceiling.weighted.reason == "not computable: no case has two votes"
+        assert found.primary.prevalence_weighted.reason == "not computable: no labelled case"
+        assert any("222 of 222 cases lack judgments" in w for w in found.warnings)
+
+    def test_one_patient(self, study):
+        found = changed(study, cases=study.cases.assign(patient_id="1"))
+        alone = "interval not computable: all cases come from one patient"
+        weighted = found.primary.scorers[0].auc_weighted
+        assert (weighted.low, weighted.high, weighted.reason) == (None, None, alone)
+        assert found.ceiling.weighted.reason == alone
+        assert all(sentence.endswith(f"cannot be said in one figure: {alone}.") for sentence in found.headline[:2])
+
+    @pytest.mark.parametrize(("sign", "value"), [(1.0, 1.0), (-1.0, 0.0)])
+    def test_complete_separation(self, study, sign, value):
+        label = study.votes.groupby("case_id")["answer"].apply(lambda answers: float((answers == 3).sum() >= 2))
+        score = 0.5 + sign * (study.scores["case_id"].map(label) - 0.5 + study.scores["softhad"] / 10) / 2
+        found = changed(study, scores=study.scores.assign(softhad=score))
+        weighted = found.primary.scorers[0].auc_weighted
+        # Exactly: a last bit below 1 would be a figure that is not there.
+        assert weighted.value == value
+        assert value in (weighted.low, weighted.high)
+        assert 0.0 < weighted.high - weighted.low < 0.2
+
+    def test_one_relevant_candidate_in_a_hundred(self, study):
+        label = study.votes.groupby("case_id")["answer"].apply(lambda answers: (answers == 3).sum() >= 2)
+        two = label[label].index[:2]
+        other = ~study.votes["case_id"].isin(two) & (study.votes["answer"] == 3)
+        found = changed(study, votes=study.votes.assign(answer=study.votes["answer"].mask(other, 2)))
+        assert found.primary.n_positive == 2
+        assert "Only 2 decided cases are relevant; intervals are wide." in found.warnings
+        weighted = found.primary.scorers[0].auc_weighted
+        assert weighted.high - weighted.low > 0.3
+        assert "**" not in found.headline[0]
+        assert found.primary.prevalence_weighted.high < 0.1
+
+    def test_votes_that_are_missing_in_a_pattern(self, study):
+        taken = study.cases.loc[study.cases["decision"] == "commission", "case_id"]
+        missing = study.votes["case_id"].isin(taken) & study.votes["reader"].isin(["reader-1", "reader-2"])
+        found = changed(study, votes=study.votes[~missing])
+        assert any(f"{len(taken)} of 222 cases lack judgments" in w for w in found.warnings)
+        rates = {curve.name: curve for curve in found.primary.alert_rates}
+        assert rates["commission"].positive_share.reason == "not computable: no labelled case"
+        assert rates["omission"].positive_share.has_interval
+        assert found.primary.n_used <= 222 - len(taken)
+        assert sum(found.primary.left_out.values()) == 222 - found.primary.n_used
+
     def test_one_reader(self, study):
         found = changed(study, votes=study.votes[study.votes["reader"] == "reader-1"])
         assert found.agreement.positive.fleiss.reason == "not computable: one reader only"
@@ -332,6 +387,31 @@ class TestHeadline:
         assert found.primary.scorers[0].auc_weighted.value > found.ceiling.weighted.value
         assert found.headline[2].endswith("the AUC lies above it, so that one of the two is off.")
         assert any("lies above the ceiling" in warning for warning in found.warnings)
+
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("error", [0.05, 0.2, 0.38])
+    @pytest.mark.parametrize("follows", [0.0, 1.0])
+    def test_no_auc_stands_above_a_ceiling_in_silence(self, seed, error, follows):
+        """Whatever readers and scorer: either the AUC is at most the ceiling, or headline and warning say so."""
+        made = simulate_study(
+            seed=seed,
+            n_patients=20,
+            n_per_patient=20,
+            design=SelectionDesign(n_cases=60),
+            panel=SimulatedPanel(error_rate=error),
+        )
+        label = made.votes.groupby("case_id")["answer"].apply(lambda answers: float((answers == 3).sum() >= 2))
+        score = made.scores["softhad"] + follows * made.scores["case_id"].map(label)
+        found = changed(made, scores=made.scores.assign(softhad=score / 2.0))
+        ceiling, figure = found.ceiling.weighted, found.primary.scorers[0].auc_weighted
+        if ceiling.value is None:
+            assert ceiling.reason.startswith("not computable: ")
+            assert "no method can be shown to exceed" not in found.headline[2]
+            return
+        assert ceiling.value > 0.5
+        above = figure.value is not None and figure.value > ceiling.value
+        assert above == ("the AUC lies above it" in found.headline[2])
+        assert above == any("lies above the ceiling" in warning for warning in found.warnings)
 
     def test_one_decided_case_is_not_called_cases(self, study):
         first = study.cases["case_id"].iloc[0]
