@@ -43,8 +43,13 @@ class SignIn:
         self._clock = clock
         self.throttle = throttle_of(database, clock)
 
-    def admit(self, address: str) -> None:
+    def admit(self, address: str) -> bool:
         """Count an attempt of an address, before anything else is done for it; a burst writes one audit row.
+
+        Returns
+        -------
+        bool
+            Whether somebody signed in from this address lately.
 
         Raises
         ------
@@ -58,6 +63,7 @@ class SignIn:
                 uow.commit()
         if not may:
             raise RefusedError(TOO_MANY)
+        return self.throttle.knows(address)
 
     def with_password(self, login: str, password: str, browser: str = "", address: str = "") -> str:
         """Sign in with login and password.

@@ -57,6 +57,9 @@ class _Address:
     signed_in_at: datetime | None = None
     refused_at: datetime | None = None
 
+    def signed_in_lately(self, now: datetime) -> bool:
+        return self.signed_in_at is not None and now - self.signed_in_at <= _KNOWN_FOR
+
 
 @dataclass
 class _Failures:
@@ -103,12 +106,19 @@ class Throttle:
         with self._mutex:
             known = self._address(network_of(address), now)
             may = known.bucket.take(OF_ADDRESS, now)
-            if may and (known.signed_in_at is None or now - known.signed_in_at > _KNOWN_FOR):
+            if may and not known.signed_in_lately(now):
                 may = self._all.take(OF_ALL, now)
             begins = not may and (known.refused_at is None or now - known.refused_at > QUIET)
             if not may:
                 known.refused_at = now
         return may, begins
+
+    def knows(self, address: str) -> bool:
+        """Return whether somebody signed in from an address lately."""
+        now = self._clock()
+        with self._mutex:
+            found = self._addresses.get(network_of(address))
+            return found is not None and found.signed_in_lately(now)
 
     def count(self, person_id: PersonId, address: str) -> tuple[bool, bool]:
         """Count an attempt on an account from an address, before its password is looked at.

@@ -56,7 +56,8 @@ class Routes:
     def __init__(self, web: WebSettings, site: "Callable[[], Application]") -> None:
         self.web = web
         self.site = site
-        self._hashing = anyio.CapacityLimiter(CHECKS_AT_ONCE)
+        self._of_strangers = anyio.CapacityLimiter(CHECKS_AT_ONCE)
+        self._of_known = anyio.CapacityLimiter(CHECKS_AT_ONCE)
         self.app = Starlette(
             routes=[
                 self._form("/login", self.login, throttled=True),
@@ -193,22 +194,27 @@ class Routes:
         return JSONResponse({"status": "ready"})
 
     def _form(self, path: str, handler: Handler, *, hashes: bool = True, throttled: bool = False) -> Route:
-        shown = self._shown(handler, self._hashing if hashes else None, throttled=throttled)
+        shown = self._shown(handler, hashes=hashes, throttled=throttled)
         return Route(path, shown, methods=["GET", "POST"])
 
     def _shown(
-        self, handler: Handler, limiter: anyio.CapacityLimiter | None = None, *, throttled: bool = False
+        self, handler: Handler, *, hashes: bool = False, throttled: bool = False
     ) -> Callable[[Request], Awaitable[Response]]:
-        """Return an endpoint that runs a handler and shows its errors as pages."""
+        """Return an endpoint that runs a handler and shows its errors as pages.
+
+        People at addresses from which somebody signed in lately do not queue behind those who try passwords elsewhere.
+        """
 
         async def endpoint(request: Request) -> Response:
             visit = self._visit(request)
             try:
                 form = await form_of(request) if request.method == "POST" else {}
+                is_known = True
                 if form and throttled:
-                    await anyio.to_thread.run_sync(lambda: self.site().sign_in.admit(visit.address))
+                    is_known = await anyio.to_thread.run_sync(lambda: self.site().sign_in.admit(visit.address))
+                lane = self._of_known if is_known else self._of_strangers
                 return await anyio.to_thread.run_sync(
-                    lambda: handler(visit, self.site(), form), limiter=limiter if form else None
+                    lambda: handler(visit, self.site(), form), limiter=lane if form and hashes else None
                 )
             except SignedOutError:
                 return RedirectResponse(f"{visit.base}/login", 303)

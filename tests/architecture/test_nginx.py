@@ -77,3 +77,14 @@ def test_the_websocket_comes_through(nginx: tuple[int, int]) -> None:
 async def _echo(link: object) -> None:
     async for message in link:  # type: ignore[attr-defined]
         await link.send(message)  # type: ignore[attr-defined]
+
+
+@pytest.mark.checklist("B5")
+def test_browsers_are_told_to_ask_with_tls_only_whatever_the_answer(nginx: tuple[int, int]) -> None:
+    port, _ = nginx
+    for path in ("/elsewhere", "/alertreview/worklist"):  # refused by nginx; nothing answers behind it
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10)
+        with refused.value:
+            [rule] = refused.value.headers.get_all("Strict-Transport-Security")
+        assert int(rule.removeprefix("max-age=")) >= 31_536_000, path

@@ -99,3 +99,16 @@ def clock_of_test() -> Clock:
 )
 def test_addresses_of_one_customer_count_as_one(address: str, network: str) -> None:
     assert network_of(address) == network
+
+
+@pytest.mark.checklist("B4")
+def test_an_address_is_known_for_half_a_day_after_a_sign_in(desk: SignInDesk, site: StoredSite) -> None:
+    desk.account("ada")
+    assert not desk.sign_in.admit(HOME)
+    fail(desk, HOME)
+    assert not desk.sign_in.admit(HOME)
+    desk.sign_in.with_password("ada", PASSWORD, address=HOME)
+    assert desk.sign_in.admit(HOME)
+    assert not desk.sign_in.admit(ELSEWHERE)
+    site.clock.pass_hours(13)
+    assert not desk.sign_in.admit(HOME)

@@ -1,16 +1,21 @@
 """Signing in at the gate: cookies, deep links, passwords, the proxy header, forms tied to the browser."""
 
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
+import httpx
 import pytest
 from starlette.testclient import TestClient
 
 from alertreview.configuration import WebSettings
 from core.vocabulary import Role, SignInSource
+from dashboard.gate.gate import Gate
+from dashboard.gate.sign_in import CHECKS_AT_ONCE
 from db.database import Database
-from tests.dashboard.guarded import PROXY, SECRET, MovingClock, form_key, sign_in
+from tests.dashboard.guarded import BEHIND, PROXY, SECRET, MovingClock, form_key, sign_in
 from tests.support.sign_in_desk import PASSWORD, SignInDesk
 
 
@@ -163,3 +168,40 @@ def test_the_proxy_header_counts_from_its_peer_with_its_secret_only(
     refused = unknown.get("/", headers={**named, "x-remote-user": "nobody<b>"})
     assert refused.status_code == 403
     assert "have no account here" in refused.text
+
+
+@pytest.mark.checklist("B4")
+def test_a_known_address_does_not_queue_behind_strangers(desk: SignInDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded = Gate(BEHIND, WebSettings(), lambda: desk)
+    hashing, go_on, real = [], threading.Event(), desk.passwords.matches
+
+    def slow(stored: str | None, password: str) -> bool:
+        if password == "bad":
+            hashing.append(password)
+            assert go_on.wait(60)
+        return real(stored, password)
+
+    monkeypatch.setattr(desk.passwords, "matches", slow)
+
+    async def attempt(address: str, password: str) -> int:
+        transport = httpx.ASGITransport(guarded, client=(address, 5000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8501") as visitor:
+            key = form_key((await visitor.get("/login/code")).text)
+            form = {"form_key": key, "login": "ada", "password": password, "next": "/"}
+            return (await visitor.post("/login", data=form)).status_code
+
+    async def scenario() -> None:
+        assert await attempt("127.0.0.2", PASSWORD) == 303
+        async with anyio.create_task_group() as strangers:
+            for number in range(6):
+                strangers.start_soon(attempt, f"127.0.1.{number}", "bad")
+            try:
+                with anyio.fail_after(30):
+                    while len(hashing) < CHECKS_AT_ONCE:
+                        await anyio.sleep(0.01)
+                    assert await attempt("127.0.0.2", PASSWORD) == 303
+                assert len(hashing) == CHECKS_AT_ONCE
+            finally:
+                go_on.set()
+
+    anyio.run(scenario)
