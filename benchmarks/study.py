@@ -18,10 +18,10 @@ import numpy as np
 from playwright.sync_api import BrowserContext, sync_playwright
 
 from alertreview.application import open_application
-from alertreview.cli.demo import SEED, build_demo, truth_of_cases
+from alertreview.cli.demo import PANEL, SEED, build_demo, truth_of_cases
 from alertreview.settings import load_settings
 from benchmarks._machine import Watch
-from core.simulation.study import SimulatedPanel, simulate_votes
+from core.simulation.study import simulate_votes
 from tests.browser.study_reader import READERS, Answers
 from tests.browser.visits import Visit, open_visit, start_chromium
 from tests.browser.whole_study import OWN_CHOICE, PAPER, Design, Outcome, make_site, whole_study
@@ -92,7 +92,7 @@ def _answers(home: Path, slug: str) -> Answers:
     """Return what three readers with errors of their own answer to decisions whose truth is simulated."""
     with open_application(home) as application:
         cases, relevant, true_score = truth_of_cases(application, home / "simulated-source", slug)
-    votes = simulate_votes(relevant, true_score, SimulatedPanel(), seed=SEED)
+    votes = simulate_votes(relevant, true_score, PANEL, seed=SEED)
     return {
         (case.case_number, name): int(votes.answers[row, place])
         for row, case in enumerate(cases)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alertreview.application import Application
 from alertreview.cli.console import progress_bar
@@ -20,7 +21,7 @@ from alertreview.studies.models import CaseForReport, StudyView
 from core.errors import NotFoundError
 from core.evaluation import rank_auc
 from core.simulation.hospital import load_truth, simulate_cohort, write_meds
-from core.simulation.study import RELEVANT_FROM, SimulatedPanel, SimulatedVotes, simulate_votes
+from core.simulation.study import SimulatedPanel, SimulatedVotes, simulate_relevance, simulate_votes
 from core.statistics.consensus import majority_label
 from core.studies.selection import SelectionDesign
 from core.vocabulary import Answer, Certainty, Role, StudyStatus
@@ -29,7 +30,7 @@ from db.models import Person, ScoringRun
 
 STUDY = "demo"
 TITLE = "Demonstration panel"
-SCORERS = ("softhad", "softhad-paper", "logistic", "pair", "day-adjusted")
+SCORERS = ("shared", "softhad", "softhad-paper", "logistic", "day-adjusted")
 SEED = 7
 GUIDELINES = (
     "Judge the decision from what was known at {snapshot_hour}, not from what came later.\n\n"
@@ -40,8 +41,10 @@ READERS = ("Reader 1 (simulated)", "Reader 2 (simulated)", "Reader 3 (simulated)
 VISITOR = "You (demonstration)"
 RESEARCHER = "Researcher (demonstration)"
 """Judges nothing, so that no result has to be hidden from this person."""
-PANEL_ERROR = 0.33
-PANEL_USUAL_ERROR = 0.03
+PANEL = SimulatedPanel(error_rate=0.33, usual_error=0.15, unusual_error=0.24, relevant_from=0.0)
+"""The simulated readers: they miss a third of what is relevant and agree as published panels do (kappa .3 to .5)."""
+EDGES = (0.5, 0.8, 0.95)
+"""Scaled scores that divide the strata, as in the preset "four strata, finer at the top"."""
 N_LEFT_OPEN = 2
 """Cases that the simulated readers shall at least leave to the adjudicator."""
 MOST_DRAWS = 50
@@ -54,7 +57,8 @@ class DemoSize:
     """How large the demonstration is."""
 
     n_patients: int = 200
-    n_cases: int = 120
+    n_cases: int = 600
+    """About what `alertreview study plan` asks for in this design for an AUC within .1 either way."""
     n_waiting: int = 20
     """Cases with one free slot, for whoever tries the demonstration."""
 
@@ -165,9 +169,8 @@ def _create_study(application: Application, database: Database, size: DemoSize) 
         if run is None:
             raise NotFoundError("The demonstration has no published scoring run; build it again.")
         snapshot = open_import(application.settings, uow, uow.snapshots.get(run.snapshot_id).folder)
-    design = SelectionDesign(n_cases=size.n_cases, balance_decisions=True, seed=SEED)
     cases, selection = choose_study_cases(
-        database, snapshot, run, design, "low, middle and high scores, both decisions"
+        database, snapshot, run, study_design(size.n_cases, SEED), "four strata, half of the cases in the largest"
     )
     guidelines = GUIDELINES.format(snapshot_hour=snapshot.snapshot_hour)
     return application.studies.create_study(
@@ -175,10 +178,36 @@ def _create_study(application: Application, database: Database, size: DemoSize) 
     )
 
 
+def study_design(n_cases: int, seed: int) -> SelectionDesign:
+    """Return how the cases of the demonstration are chosen."""
+    return SelectionDesign(n_cases=n_cases, edges=EDGES, half_in_largest=True, seed=seed)
+
+
+def truth_of_decisions(source: Path, snapshot: Snapshot) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return what a simulation knows of every decision.
+
+    Returns
+    -------
+    relevant : ndarray of shape (n_instances, n_tasks), bool
+        Whether a physician who makes no error finds it relevant.
+    anomaly : ndarray of shape (n_instances, n_tasks)
+        True anomaly score in [0, 1], higher = more unusual.
+    """
+    true_score, planted = load_truth(source, snapshot.cohort)
+    anomaly = np.nan_to_num(true_score)
+    return simulate_relevance(anomaly, planted, seed=SEED), anomaly
+
+
+def judge_all(source: Path, snapshot: Snapshot, seed: int = SEED) -> SimulatedVotes:
+    """Let the simulated readers judge every decision, by instance and then by task."""
+    relevant, anomaly = truth_of_decisions(source, snapshot)
+    return simulate_votes(relevant.ravel(), anomaly.ravel(), PANEL, seed=seed)
+
+
 def truth_of_cases(
     application: Application, source: Path, slug: str
 ) -> tuple[tuple[CaseForReport, ...], list[bool], list[float]]:
-    """Say of the cases of a study on simulated records what their simulation knows.
+    """Return the cases of a study on simulated records, whether each is truly relevant, and its true anomaly score.
 
     Parameters
     ----------
@@ -188,35 +217,40 @@ def truth_of_cases(
         Folder of the simulated records.
     slug : str
         Short name of the study.
-
-    Returns
-    -------
-    tuple
-        The cases; whether each decision is truly relevant; its true anomaly score in [0, 1], higher = more unusual.
     """
     cases = application.studies.case_rows(slug)
+    snapshot = _snapshot(application, slug)
+    relevant, anomaly = (known.ravel()[_cells(cases, snapshot)] for known in truth_of_decisions(source, snapshot))
+    return cases, relevant.tolist(), anomaly.tolist()
+
+
+def _snapshot(application: Application, slug: str) -> Snapshot:
     with application.database.read() as uow:
         snapshot_id = uow.runs.get(uow.studies.by_slug(slug).run_id).snapshot_id
-        snapshot = open_import(application.settings, uow, uow.snapshots.get(snapshot_id).folder)
-    true_score, planted = load_truth(source, snapshot.cohort)
+        folder = uow.snapshots.get(snapshot_id).folder
+    return read_snapshot(application.settings.snapshots / folder)
+
+
+def _cells(cases: tuple[CaseForReport, ...], snapshot: Snapshot) -> NDArray[np.int64]:
+    """Return where the decisions of cases stand among those of `judge_all`."""
     column = {key: place for place, key in enumerate(snapshot.tasks["task_key"])}
-    rows = [(case.row_index, column[case.task_key]) for case in cases]
-    relevant = [bool(planted[place] or true_score[place] >= RELEVANT_FROM) for place in rows]
-    return cases, relevant, [float(true_score[place]) for place in rows]
+    return np.array([case.row_index * len(column) + column[case.task_key] for case in cases], dtype=np.int64)
 
 
 def _vote(application: Application, database: Database, source: Path, people: dict[str, Person], size: DemoSize) -> int:
     """Let the simulated readers judge; building again adds nothing."""
-    cases, relevant, true_score = truth_of_cases(application, source, STUDY)
-    answered = _simulate_votes(relevant, true_score, size)
+    cases = application.studies.case_rows(STUDY)
+    snapshot = _snapshot(application, STUDY)
+    at = _cells(cases, snapshot)
+    answered = _judge(source, snapshot, at, size)
     votes = [
         OutsideVote(
             person_id=people[name].id,
             case_id=case.case_id,
-            answer=(answer := Answer(int(answered.answers[number, reader]))),
-            certainty=Certainty.CERTAIN if answered.is_certain[number, reader] else Certainty.UNCERTAIN,
+            answer=(answer := Answer(int(answered.answers[at[number], reader]))),
+            certainty=Certainty.CERTAIN if answered.is_certain[at[number], reader] else Certainty.UNCERTAIN,
             reason="Simulated: not enough in the record." if answer.needs_reason else "",
-            active_seconds=float(answered.active_seconds[number, reader]),
+            active_seconds=float(answered.active_seconds[at[number], reader]),
         )
         for number, case in enumerate(cases)
         for reader, name in enumerate(READERS)
@@ -227,16 +261,11 @@ def _vote(application: Application, database: Database, source: Path, people: di
     return len(votes)
 
 
-def panel() -> SimulatedPanel:
-    """Return the simulated readers: they agree as published panels on such cases do (kappa .3 to .5)."""
-    return SimulatedPanel(error_rate=PANEL_ERROR, usual_error=PANEL_USUAL_ERROR)
-
-
-def _simulate_votes(relevant: list[bool], true_score: list[float], size: DemoSize) -> SimulatedVotes:
+def _judge(source: Path, snapshot: Snapshot, at: NDArray[np.int64], size: DemoSize) -> SimulatedVotes:
     """Draw the votes from the first seed that leaves something to the adjudicator, which a small study may not."""
-    draws = (simulate_votes(relevant, true_score, panel(), seed=SEED + number) for number in range(MOST_DRAWS))
-    for answered in draws:
-        all_read = answered.answers[size.n_waiting :]
+    for number in range(MOST_DRAWS):
+        answered = judge_all(source, snapshot, SEED + number)
+        all_read = answered.answers[at[size.n_waiting :]]
         if len(all_read) - majority_label(all_read).n >= N_LEFT_OPEN:
             break
     return answered

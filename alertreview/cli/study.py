@@ -65,6 +65,11 @@ def study() -> None:
     "--edges", default="0.333,0.667", show_default=True, help="Scaled scores that divide the strata, rising, by commas."
 )
 @click.option("--quantiles", default="", help="Instead of --edges: shares of the candidates below each division.")
+@click.option(
+    "--half-in-largest",
+    is_flag=True,
+    help="Half of the cases from the stratum with most candidates, which decides most about the AUC.",
+)
 @click.option("--repeats", type=click.IntRange(0), default=0, help="Cases shown twice to the same readers, hidden.")
 @click.option(
     "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the choice and the readers' orders."
@@ -82,6 +87,7 @@ def study_create(
     balance: bool,
     edges: str,
     quantiles: str,
+    half_in_largest: bool,
     repeats: int,
     seed: int,
     open_panel: bool,
@@ -104,6 +110,7 @@ def study_create(
         quantiles=_numbers("--quantiles", quantiles),
         balance_decisions=balance,
         seed=seed,
+        half_in_largest=half_in_largest,
     )
     with open_application(home, database) as application:
         made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)

@@ -178,7 +178,7 @@ def _design_texts(study: Study, run: ScoringRun) -> dict[str, str]:
     }
     if study.is_open_panel:
         texts[READING] = OPEN_PANEL
-    for key in ("preset", "seed", "edges", "quantiles", "balance_decisions"):
+    for key in ("preset", "seed", "edges", "quantiles", "balance_decisions", "half_in_largest"):
         if key in study.selection_design:
             texts[f"selection: {key}"] = str(study.selection_design[key])
     return texts

@@ -26,10 +26,12 @@ class SimulatedPanel:
     ----------
     n_readers : int
     error_rate : float
-        Chance that a reader misses a relevant case, and the same chance to call an unusual but irrelevant one relevant.
+        Chance that a reader misses a relevant case.
         The default gives Fleiss' kappa of about .3 when a fifth of the cases is relevant.
     usual_error : float
         Chance that a usual case is called relevant, as a share of `error_rate`.
+    unusual_error : float
+        Chance that an unusual but irrelevant case is called relevant, as a share of `error_rate`.
     cannot_judge_rate : float
         Chance of "cannot judge".
     leniency_spread : float
@@ -43,6 +45,7 @@ class SimulatedPanel:
     n_readers: int = 3
     error_rate: float = 0.25
     usual_error: float = 0.5
+    unusual_error: float = 1.0
     cannot_judge_rate: float = 0.03
     leniency_spread: float = 0.3
     unusual_from: float = 0.7
@@ -115,7 +118,7 @@ def simulate_votes(
     error = panel.error_rate * (1.0 + panel.leniency_spread * np.linspace(-1.0, 1.0, panel.n_readers))
     if panel.n_readers == 1:
         error = np.array([panel.error_rate])
-    relevant = np.select([truth == 3, truth == 2], [1.0, 1.0], panel.usual_error)[:, None] * error
+    relevant = np.select([truth == 3, truth == 2], [1.0, panel.unusual_error], panel.usual_error)[:, None] * error
     relevant = np.where((truth == 3)[:, None], 1.0 - relevant, relevant)
     # Among the votes that are not "relevant", seven in ten follow the truth on usual or unusual.
     unusual = np.where(truth >= 2, 0.7, 0.3 * (panel.error_rate > 0.0))[:, None]
@@ -127,6 +130,35 @@ def simulate_votes(
     is_certain = rng.random(shape) < np.where(answers == truth[:, None], 0.8, 0.5)
     seconds: NDArray[np.float64] = np.round(np.exp(rng.normal(np.log(90.0), 0.5, shape)), 1).astype(np.float64)
     return SimulatedVotes(answers, truth.astype(np.int64), is_certain, seconds)
+
+
+USUAL_IS_RELEVANT, ODD_IS_RELEVANT, PLANTED_IS_RELEVANT = 0.02, 0.85, 0.9
+"""Share of decisions that a physician finds relevant: wholly usual ones, wholly unusual ones, planted ones."""
+
+
+def simulate_relevance(true_anomaly: ArrayLike, is_planted: ArrayLike, *, seed: int = 0) -> NDArray[np.bool_]:
+    """Draw which decisions of a simulated hospital are truly relevant to a physician.
+
+    Relevance rises steeply with how unusual a decision is, but is not the same: some unusual decisions do not matter,
+    and physicians question a few usual ones, because they judge by more than the habits of their hospital. No detector
+    of unusual decisions can find the latter.
+
+    Parameters
+    ----------
+    true_anomaly : array-like of shape (n,)
+        One minus the decision's probability given the patient's state, in [0, 1].
+    is_planted : array-like of shape (n,), bool
+    seed : int
+
+    Returns
+    -------
+    ndarray of shape (n,), bool
+    """
+    anomaly = np.asarray(true_anomaly, dtype=np.float64)
+    chance = USUAL_IS_RELEVANT + (ODD_IS_RELEVANT - USUAL_IS_RELEVANT) * anomaly**4
+    chance = np.where(np.asarray(is_planted, dtype=bool), PLANTED_IS_RELEVANT, chance)
+    # A stream of its own, beside that of the readers with the same seed.
+    return np.asarray(np.random.default_rng([seed, 3]).random(anomaly.shape) < chance)
 
 
 @dataclass(frozen=True)

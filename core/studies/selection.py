@@ -35,6 +35,9 @@ class SelectionDesign:
     balance_decisions : bool
         Whether omissions and commissions get half of each score stratum each.
     seed : int
+    half_in_largest : bool
+        Whether half of the cases come from the stratum with most candidates, instead of the same number from each: the
+        stratum that decides most about the AUC.
     """
 
     n_cases: int = 222
@@ -43,6 +46,7 @@ class SelectionDesign:
     quantiles: tuple[float, ...] = ()
     balance_decisions: bool = False
     seed: int = 0
+    half_in_largest: bool = False
 
     def __post_init__(self) -> None:
         if self.n_cases < 1 or self.n_readers < 1:
@@ -167,7 +171,7 @@ def choose_cases(
         band = 2 * band + taken
     n_strata = (edges.size + 1) * (2 if design.balance_decisions else 1)
     population = np.bincount(band, minlength=n_strata)
-    wanted = _even_shares(design.n_cases, n_strata)
+    wanted = _shares(design, population)
     chosen = _fill(wanted, population)
     rng = np.random.default_rng(design.seed)
     picks = [_spread(np.flatnonzero(band == h), codes, int(chosen[h]), rng) for h in range(n_strata)]
@@ -216,6 +220,13 @@ def candidate_rows(
         rows = np.sort(np.concatenate([alone, grouped[order[first]]]))
         left_out["shown with another member of its order group"] = int(grouped.size - first.sum())
     return rows.astype(np.int64), {reason: count for reason, count in left_out.items() if count}
+
+
+def _shares(design: SelectionDesign, population: NDArray[np.generic]) -> Integers:
+    if not design.half_in_largest or population.size == 1:
+        return _even_shares(design.n_cases, population.size)
+    largest, in_others = int(np.argmax(population)), design.n_cases // 2
+    return np.insert(_even_shares(in_others, population.size - 1), largest, design.n_cases - in_others)
 
 
 def _even_shares(total: int, parts: int) -> Integers:

@@ -67,7 +67,7 @@ def test_the_rate_is_that_of_a_count_by_hand_in_both_lists(
     filters = WorklistFilters(alerts_per_patient_day=budget, decision=decision)
     found = judged.alert_lists.expected_rate(filters)
     assert found is not None
-    value, n_labelled, _ = rate_by_hand(judged, filters, "softhad")
+    value, n_labelled, _ = rate_by_hand(judged, filters, "shared")
     assert found.rate.value == (None if value is None else pytest.approx(value))
     assert found.n_cases == found.rate.n == n_labelled
     assert found.study == "Demonstration panel"
@@ -81,7 +81,7 @@ def test_the_rate_is_that_of_a_count_by_hand_in_both_lists(
 def test_enough_cases_lie_inside_for_the_count_to_mean_something(judged: Application) -> None:
     for decision in (None, *Decision):
         filters = WorklistFilters(alerts_per_patient_day=3.0, decision=decision)
-        _, n_labelled, n_inside = rate_by_hand(judged, filters, "softhad")
+        _, n_labelled, n_inside = rate_by_hand(judged, filters, "shared")
         assert n_inside >= n_labelled >= 4
 
 

@@ -157,7 +157,7 @@ def test_the_auc_waits_for_a_judged_study_and_then_counts_pairs(own_home: Path) 
         for case in cases:
             answers = [vote.answer is Answer.RELEVANT for vote in votes if vote.case_id == case.case_id]
             if case.task_key == key and len(answers) >= 2 and sum(answers) * 2 != len(answers):
-                pair = (case.scores["softhad"].scaled_score, 1 / case.inclusion_probability)
+                pair = (case.scores["shared"].scaled_score, 1 / case.inclusion_probability)
                 (positives if sum(answers) * 2 > len(answers) else negatives).append(pair)
         if positives and negatives:
             won = sum((p > n) * wp * wn + 0.5 * (p == n) * wp * wn for p, wp in positives for n, wn in negatives)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from alertreview.application import Application, open_application
+from alertreview.cli.demo import SCORERS
 from alertreview.reports.documents import ReportFormat, render_report
 from alertreview.studies.models import PRESETS, Rubric, StudyPlan
 from alertreview.studies.studies import ANSWER_TEXTS
@@ -49,7 +50,7 @@ def test_a_preview_is_what_the_study_then_has_and_stores_nothing(site: Applicati
     chance = {stratum.name: stratum.inclusion_probability for stratum in preview.strata}
     for case in site.studies.case_rows("pilot"):
         assert case.inclusion_probability == pytest.approx(chance[case.stratum])
-        assert set(case.scores) == {"softhad", "softhad-paper", "logistic", "pair", "day-adjusted"}
+        assert set(case.scores) == set(SCORERS)
 
 
 def test_a_plan_before_a_pilot_simulates_the_strata_that_would_be_chosen_from(site: Application) -> None:

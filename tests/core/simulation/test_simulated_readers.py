@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from core.errors import InvalidInputError
-from core.simulation.study import SimulatedPanel, simulate_votes
+from core.simulation.study import SimulatedPanel, simulate_relevance, simulate_votes
 from core.statistics.agreement import fleiss_kappa
 from core.statistics.consensus import majority_label, positive_votes
 from core.vocabulary import Answer
@@ -69,3 +69,25 @@ def test_all_answers_are_answers_and_all_times_positive():
 def test_impossible_panels_are_refused(make, message):
     with pytest.raises(InvalidInputError, match=message):
         make()
+
+
+def test_relevance_rises_with_unusualness_and_leaves_some_usual_decisions_questioned():
+    _, anomaly = cases(100_000)
+    never = np.zeros(anomaly.size, dtype=bool)
+    relevant = simulate_relevance(anomaly, never, seed=1)
+    shares = [relevant[(anomaly >= low) & (anomaly < low + 0.2)].mean() for low in (0.0, 0.2, 0.4, 0.6, 0.8)]
+    assert shares == sorted(shares)
+    assert shares[0] == pytest.approx(0.02, abs=0.005)
+    assert simulate_relevance(anomaly, ~never, seed=1).mean() == pytest.approx(0.9, abs=0.01)
+    assert_array_equal(relevant, simulate_relevance(anomaly, never, seed=1))
+
+
+def test_irrelevant_but_unusual_cases_mislead_by_their_own_share():
+    n = 20_000
+    panel = SimulatedPanel(error_rate=0.3, usual_error=0.1, unusual_error=0.5, cannot_judge_rate=0.0)
+    usual, unusual = (
+        simulate_votes(np.zeros(n, dtype=bool), np.full(n, anomaly), panel).answers == Answer.RELEVANT
+        for anomaly in (0.1, 0.9)
+    )
+    assert usual.mean() == pytest.approx(0.03, abs=0.005)
+    assert unusual.mean() == pytest.approx(0.15, abs=0.01)

@@ -102,6 +102,26 @@ def test_when_every_candidate_is_taken_that_is_said():
     assert "6 cases fewer than wanted" in found.notes[-1]
 
 
+@FEW
+@given(st.integers(2, 400), st.integers(0, 5), st.booleans())
+def test_half_of_the_cases_come_from_the_largest_stratum_on_request(n_cases, seed, balance):
+    rng = np.random.default_rng(seed)
+    score = np.concatenate([rng.uniform(0.0, 0.3, 900), rng.uniform(0.4, 0.6, 300), rng.uniform(0.7, 1.0, 300)])
+    design = SelectionDesign(n_cases=n_cases, balance_decisions=balance, seed=seed, half_in_largest=True)
+    found = choose_cases(score, rng.integers(0, 40, 1500), design, is_commission=rng.random(1500) < 0.2)
+    largest = max(found.strata, key=lambda stratum: stratum.n_population)
+    others = [stratum.n_wanted for stratum in found.strata if stratum is not largest]
+    assert largest.n_wanted == n_cases - n_cases // 2
+    assert sum(others) == n_cases // 2
+    assert max(others) - min(others) <= 1
+    assert found.index.size == n_cases
+
+
+def test_half_in_the_largest_of_one_stratum_is_all() -> None:
+    found = choose_cases(*population()[:2], SelectionDesign(n_cases=9, edges=(), half_in_largest=True))
+    assert [stratum.n_chosen for stratum in found.strata] == [9]
+
+
 def test_omissions_and_commissions_are_balanced_on_request():
     score, patient, rng = population()
     commission = rng.random(score.size) < 0.1
