@@ -44,7 +44,6 @@ def test_from_the_worklist_to_the_auc(visit: OpenVisit, demo_url: str) -> None:
     opened.key("o")
     expect(page.get_by_text("Time line green")).to_be_visible()
     opened.settle()
-    # The scorer's raw score is its scaled score here, so one histogram stands for both.
     for chart in ("timeline-", "histogram-scaled"):
         expect(page.locator(f"[class*='st-key-{chart}'] [data-testid=stPlotlyChart]")).to_have_count(1)
     expect(page.get_by_text(re.compile(r"of the \d+ most similar days of other patients"))).to_be_visible()
