@@ -3,6 +3,7 @@
 from alertreview.scoring.models import Histogram
 from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, layout, line, note
+from dashboard.charts.counts import count_axis, heights
 from dashboard.charts.palette import Palette
 from dashboard.texts import shorten
 
@@ -48,9 +49,7 @@ def histogram(
             height,
             margin={"r": 14},
             xaxis=axis(colours, title, range=[low, high + (high - low) * 0.01], nticks=6, tickformat=".1f"),
-            yaxis=axis(
-                colours, grid=True, nticks=4, rangemode="tozero", range=[0, max(peak, 1) * 1.12], showline=False
-            ),
+            yaxis=count_axis(colours, peak, room=0.12),
             shapes=_budget_line(budget, low, high, colours),
             annotations=[
                 *_budget_words(budget, score, low, high, colours),
@@ -78,19 +77,20 @@ def _bars(data: Histogram, colours: Palette, budget: float | None, title: str) -
     return {
         "type": "bar",
         "x": [round(x, 5) for x in centres],
-        "y": list(data.counts),
+        "y": heights(data.counts),
+        "customdata": list(data.counts),
         "width": [round(w, 5) for w in widths],
         "marker": {"color": [colours.bars_strong if s else colours.bars for s in strong], "line": {"width": 0}},
-        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{y:,}} instances<extra></extra>",
+        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{customdata:,}} instances<extra></extra>",
     }
 
 
 def _arrow(score: float, data: Histogram, low: float, high: float, decision: Decision, colours: Palette) -> Json:
     """Return the arrow, pointing at the top of the bin that holds the score."""
-    top = 0
+    top = 0.0
     for count, start, end in zip(data.counts, data.edges, data.edges[1:], strict=False):
         if start <= score <= end:
-            top = count
+            top = heights([count])[0]
     # Near the right edge the words stand left of the arrow; otherwise they would be cut.
     late = score > low + 0.8 * (high - low)
     early = score < low + 0.2 * (high - low)

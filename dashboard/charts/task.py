@@ -6,6 +6,7 @@ from alertreview.alerts.task_views import AlertMarks
 from alertreview.scoring.models import Histogram
 from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, layout, line, note, safe
+from dashboard.charts.counts import count_axis, heights
 from dashboard.charts.lines import NAME_HEIGHT, marked_line, names_above
 from dashboard.charts.palette import Palette
 from dashboard.texts import DECISION_TEXTS, plural, shorten
@@ -50,9 +51,7 @@ def task_histogram(
             height,
             margin={"r": 14, "t": 6 + 17 * len(shown)},
             xaxis=axis(colours, title, range=[edges[0], edges[-1] + (edges[-1] - edges[0]) * 0.01], nticks=6),
-            yaxis=axis(
-                colours, grid=True, nticks=4, rangemode="tozero", range=[0, max(peak, 1) * 1.22], showline=False
-            ),
+            yaxis=count_axis(colours, peak, room=0.22),
             shapes=[
                 line(score, score, 0, 1, colours.decision_text(one), yref="paper", dash="dot")
                 for one, score in shown.items()
@@ -67,23 +66,24 @@ def _bars(data: Histogram, colours: Palette, title: str) -> Json:
     return {
         "type": "bar",
         "x": [round((a + b) / 2, 5) for a, b in zip(data.edges, data.edges[1:], strict=False)],
-        "y": list(data.counts),
+        "y": heights(data.counts),
+        "customdata": list(data.counts),
         "width": [round((b - a) * 0.9, 5) for a, b in zip(data.edges, data.edges[1:], strict=False)],
         "marker": {"color": colours.bars, "line": {"width": 0}},
-        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{y:,}} instances<extra></extra>",
+        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{customdata:,}} instances<extra></extra>",
     }
 
 
 def _marked(data: Histogram, marks: AlertMarks, decision: Decision, peak: int, colours: Palette) -> Json:
     """Return the marks above the bins that hold alerts of one decision; commissions stand above omissions."""
-    lift = (0.06 if decision is Decision.OMISSION else 0.14) * max(peak, 1)
+    lift = (0.06 if decision is Decision.OMISSION else 0.14) * max(peak, 1) ** 0.5
     held = [place for place, n in enumerate(marks.of(decision)) if n]
     colour = colours.decision_text(decision)
     return {
         "type": "scatter",
         "mode": "markers",
         "x": [round((data.edges[place] + data.edges[place + 1]) / 2, 5) for place in held],
-        "y": [round(data.counts[place] + lift, 3) for place in held],
+        "y": [round(heights([data.counts[place]])[0] + lift, 3) for place in held],
         "text": [plural(marks.of(decision)[place], decision.value) for place in held],
         "marker": {"symbol": SYMBOLS[decision], "size": 9, "color": colour, "line": {"width": 2, "color": colour}},
         "cliponaxis": False,

@@ -210,7 +210,7 @@ def _score_sentence(detail: AlertDetail) -> str:
         score, support = texts.score(detail.row.score), texts.score(detail.row.support)
         how = f"Raw score {score} = disagreement {texts.score(detail.disagreement)} × support {support}. "
     elif detail.surprise is not None:
-        how = f"Of 100 days like this, about {100 * detail.row.score:.0f} had the other decision. "
+        how = f"Of 100 days scored like this one, about {100 * detail.row.score:.0f} had the other decision. "
         if detail.surprise >= MENTIONED_SURPRISE:
             how += f"The state makes its odds {detail.surprise:,.0f} times those in general. "
     usual = f"Expected: {expected}. In all past instances of this task it was {asked} in {share}."
@@ -222,7 +222,9 @@ def _histograms(detail: AlertDetail, budget: float | None) -> None:
     row = detail.row
     total = sum(detail.scaled_histogram.counts)
     with cards.card(
-        f"All {texts.plain(row.task_name, 40)} instances", f"{total:,}, counted by score", height="stretch"
+        f"All {texts.plain(row.task_name, 40)} instances",
+        f"{total:,}, counted by score (square-root scale)",
+        height="stretch",
     ):
         shown = [(detail.scaled_histogram, row.scaled_score, "Scaled score", budget)]
         if detail.score_histogram != detail.scaled_histogram:

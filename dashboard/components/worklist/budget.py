@@ -8,6 +8,9 @@ from dashboard.components import cards
 from dashboard.components.worklist.filters import draw_budget
 from dashboard.context import application, is_phone
 
+_TURNS = "Omissions and commissions share the budget and take turns by rank"
+_PASSED_OVER = "; omissions in windows cut short are passed over"
+
 
 def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: int, found: WorklistPage) -> None:
     """Draw slider and sentence."""
@@ -25,7 +28,9 @@ def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: in
         slider, words = st.columns([4, 8], vertical_alignment="center", gap="large")
         with slider:
             draw_budget(filters, choices, latest_run)
-        about = "" if filters.decision else cards.muted(" Omissions and commissions share the budget and take turns.")
+        about = (
+            "" if filters.decision else cards.muted(f" {_TURNS}{'' if filters.include_cut_windows else _PASSED_OVER}.")
+        )
         words.markdown(sentence + _rate(filters) + about)
 
 

@@ -19,6 +19,7 @@ from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import CaseState, Decision
 from dashboard.charts import bars as charts_bars
 from dashboard.charts.base import Chart
+from dashboard.charts.counts import heights
 from dashboard.charts.histogram import histogram
 from dashboard.charts.palette import DARK, LIGHT, Palette, palette
 from dashboard.charts.plot import chart as plotly_chart
@@ -93,7 +94,7 @@ def test_the_arrow_stands_at_the_score_and_on_top_of_its_bin(detail: AlertDetail
     arrow = next(a for a in annotations(chart) if a["showarrow"])
     assert arrow["x"] == score
     place = min(int(score * 40), 39)
-    assert arrow["y"] in detail.scaled_histogram.counts[max(place - 1, 0) : place + 1]
+    assert arrow["y"] in heights(detail.scaled_histogram.counts[max(place - 1, 0) : place + 1])
     assert f"{score:.2f}" in arrow["text"]
     assert arrow["xanchor"] == ("right" if score > 0.8 else "left" if score < 0.2 else "center")
 
@@ -117,9 +118,24 @@ def test_a_histogram_carries_bins_only(detail: AlertDetail) -> None:
     chart = of_histogram(detail, budget=0.6)
     trace = chart.figure["data"][0]
     assert len(trace["x"]) == len(trace["y"]) == len(detail.scaled_histogram.counts)
-    assert sum(trace["y"]) == sum(detail.scaled_histogram.counts)
+    assert sum(trace["customdata"]) == sum(detail.scaled_histogram.counts)
     strong = [c == LIGHT.bars_strong for c in trace["marker"]["color"]]
     assert strong == [edge >= 0.6 for edge in detail.scaled_histogram.edges[:-1]]
+
+
+@pytest.mark.parametrize("peak", [0, 1, 9, 17, 1_599, 2_000_000])
+def test_a_bar_of_thousands_leaves_a_single_instance_visible(detail: AlertDetail, peak: int) -> None:
+    chart = of_histogram(detail, data=Histogram((0.0, 0.5, 1.0), (peak, min(peak, 1))), score=0.75)
+    tall, small = chart.figure["data"][0]["y"]
+    assert tall**2 == pytest.approx(peak, abs=0.5, rel=1e-6)
+    assert small == min(peak, 1)
+    counts = chart.figure["layout"]["yaxis"]
+    # Each tick stands where a bar of its count ends.
+    assert counts["tickvals"] == pytest.approx(
+        [int(text.replace(",", "")) ** 0.5 for text in counts["ticktext"]], abs=1e-4
+    )
+    assert counts["range"][1] > tall
+    assert peak < 16 or len(counts["tickvals"]) == 4
 
 
 def test_the_sentence_of_a_histogram_counts_what_lies_above() -> None:

@@ -136,7 +136,8 @@ def test_an_alert_explains_itself(open_page: OpenPage) -> None:
     assert "Scaled score 0.97" in shown
     assert "Soft label 0.94" in shown
     assert "Support 0.90" in shown
-    assert "about 92 had the other decision. The state makes its odds 12 times those in general." in shown
+    assert "Of 100 days scored like this one, about 92 had the other decision." in shown
+    assert "The state makes its odds 12 times those in general." in shown
     assert "ordered 41 h later" in shown
     figures = page.get("plotly_chart")
     assert len(figures) == 3

@@ -1,0 +1,31 @@
+"""Counts of a histogram on a square-root axis: one bar of hundreds would hide the few high scores."""
+
+import math
+from collections.abc import Sequence
+
+from dashboard.charts.base import Json, axis
+from dashboard.charts.palette import Palette
+
+
+def heights(counts: Sequence[int]) -> list[float]:
+    """Return the heights at which counts are drawn: their square roots."""
+    return [round(math.sqrt(count), 4) for count in counts]
+
+
+def count_axis(colours: Palette, peak: int, *, room: float) -> Json:
+    """Return the axis of counts up to a peak, with ticks in round counts and room above as a share of the axis."""
+    ticks = sorted({0, *(_round_down(peak / part) for part in (16, 4, 1) if peak >= part)})
+    return axis(
+        colours,
+        grid=True,
+        showline=False,
+        range=[0, math.sqrt(max(peak, 1)) * (1 + room)],
+        tickvals=heights(ticks),
+        ticktext=[f"{tick:,}" for tick in ticks],
+    )
+
+
+def _round_down(value: float) -> int:
+    """Return the largest number of one significant digit that is not above a value of at least 1."""
+    unit = 10 ** int(math.log10(value))
+    return int(value // unit) * unit
