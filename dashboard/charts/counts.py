@@ -27,5 +27,5 @@ def count_axis(colours: Palette, peak: int, *, room: float) -> Json:
 
 def _round_down(value: float) -> int:
     """Return the largest number of one significant digit that is not above a value of at least 1."""
-    unit = 10 ** int(math.log10(value))
+    unit: int = 10 ** int(math.log10(value))
     return int(value // unit) * unit
