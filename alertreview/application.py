@@ -27,6 +27,7 @@ from alertreview.review.panels import PanelService
 from alertreview.review.review import ReviewService
 from alertreview.rights import Caller, guarded
 from alertreview.scoring.run_comparison import RunComparisons
+from alertreview.scoring.task_catalogue import TaskCatalogue
 from alertreview.settings import Settings, load_settings, now
 from alertreview.studies.desk import StudyDesk
 from alertreview.studies.studies import StudyService
@@ -53,6 +54,7 @@ class Services:
         self.worklist = Worklist(database, explanations, now)
         self.alert_lists = AlertLists(database, explanations, now)
         self.tasks = TaskPages(settings, database, now)
+        self.catalogue = TaskCatalogue(settings, database, now)
         self.triage = TriageService(database, now)
         self.saved_views = SavedViewService(database, now)
         self.run_comparisons = RunComparisons(database, now)

@@ -31,6 +31,7 @@ class Action(StrEnum):
     JUDGE = "judge cases"
     ADJUDICATE = "settle disagreements between reviewers"
     MANAGE_STUDIES = "set up, open and lock studies"
+    MANAGE_TASKS = "change what is asked about"
     SEE_RESULTS = "see reports"
     SIGN = "sign reports"
     EXPORT = "export judgments and labels"
@@ -44,7 +45,15 @@ MATRIX: Mapping[Role, frozenset[Action]] = {
     Role.VIEWER: _LOOK,
     Role.REVIEWER: _LOOK | {Action.TRIAGE, Action.JUDGE},
     Role.ADJUDICATOR: _LOOK | {Action.TRIAGE, Action.JUDGE, Action.ADJUDICATE},
-    Role.COORDINATOR: _LOOK | {Action.TRIAGE, Action.JUDGE, Action.MANAGE_STUDIES, Action.SIGN, Action.EXPORT},
+    Role.COORDINATOR: _LOOK
+    | {
+        Action.TRIAGE,
+        Action.JUDGE,
+        Action.MANAGE_STUDIES,
+        Action.MANAGE_TASKS,
+        Action.SIGN,
+        Action.EXPORT,
+    },
     Role.RESEARCHER: _LOOK | {Action.SIGN, Action.EXPORT},
     # Keeps the site running and needs no patient for it; somebody who does both holds two roles.
     Role.ADMINISTRATOR: frozenset(

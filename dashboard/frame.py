@@ -42,7 +42,7 @@ height:auto!important}.stMainBlockContainer{zoom:.58}
 [data-testid=stPlotlyChart],[data-testid=stDataFrame],table{break-inside:avoid}}
 [data-testid=stElementToolbarButton]:has([aria-label^="Download as"]){display:none}
 %s</style>"""
-DARK_CSS = "[data-testid=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}\n"
+DARK_CSS = "[data-testid^=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}\n"
 
 
 OFFERED = (
@@ -53,6 +53,7 @@ OFFERED = (
     ("studies", "Studies", ":material/groups:", Action.SEE_STUDIES),
     ("reports", "Reports", ":material/query_stats:", Action.SEE_RESULTS),
     ("runs", "Runs", ":material/play_circle:", Action.SEE_RUNS),
+    ("tasks", "Tasks", ":material/checklist:", Action.MANAGE_TASKS),
     ("export", "Export", ":material/download:", Action.EXPORT),
     ("admin", "Admin", ":material/admin_panel_settings:", Action.MANAGE_PEOPLE),
 )

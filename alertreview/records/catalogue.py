@@ -129,11 +129,12 @@ def task_catalogue(snapshot: Snapshot, settings: Mapping[str, TaskSetting]) -> t
             item=names[members[0]] if members else str(row["name"]),
             off=str(row.get("off", "")),
         )
-        entries.append(_as_decided(entry, settings.get(entry.task_key)))
+        entries.append(apply_setting(entry, settings.get(entry.task_key)))
     return tuple(entries)
 
 
-def _as_decided(entry: CatalogueEntry, setting: TaskSetting | None) -> CatalogueEntry:
+def apply_setting(entry: CatalogueEntry, setting: TaskSetting | None) -> CatalogueEntry:
+    """Return a task as people decided about it; as it is if nobody did."""
     if setting is None:
         return entry
     off = {None: entry.off, True: "", False: "It was switched off."}[setting.asked]
@@ -147,6 +148,12 @@ def stored_settings(uow: UnitOfWork) -> dict[str, TaskSetting]:
         details = json.loads(event.details)
         settings[details["task_key"]] = TaskSetting.of_json(details["after"])
     return settings
+
+
+def stored_reasons(uow: UnitOfWork) -> dict[str, str]:
+    """Return the reason of the last change, by task key."""
+    events = (json.loads(event.details) for event in reversed(uow.audit.latest(_AT_MOST, action=CHANGED)))
+    return {details["task_key"]: details["reason"] for details in events}
 
 
 def current_catalogue(settings: Settings, database: Database) -> tuple[CatalogueEntry, ...]:

@@ -38,7 +38,8 @@ EXPECTED = {
     Role.VIEWER: "see_alerts see_runs see_studies see_results",
     Role.REVIEWER: "see_alerts see_runs see_studies see_results triage judge",
     Role.ADJUDICATOR: "see_alerts see_runs see_studies see_results triage judge adjudicate",
-    Role.COORDINATOR: "see_alerts see_runs see_studies see_results triage judge manage_studies sign export",
+    Role.COORDINATOR: "see_alerts see_runs see_studies see_results triage judge manage_studies manage_tasks sign "
+    "export",
     Role.RESEARCHER: "see_alerts see_runs see_studies see_results sign export",
     Role.ADMINISTRATOR: "see_runs see_studies manage_people see_audit operate",
 }

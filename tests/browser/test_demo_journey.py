@@ -12,7 +12,7 @@ from tests.browser.visits import OpenVisit, Visit, wait_for_case
 pytestmark = pytest.mark.browser
 
 SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
-PAGES = ("", "worklist", "review", "my-judgments", "studies", "reports", "runs", "export")
+PAGES = ("", "worklist", "review", "my-judgments", "studies", "reports", "runs", "tasks", "export")
 
 
 def case_number(page: Page) -> int:

@@ -26,12 +26,13 @@ PHONE_PAGES = (
     "studies",
     "reports?study=ward-2025",
     "runs",
+    "tasks",
 )
 
 
 def test_the_pages_are_read_from_the_frame() -> None:
     assert len(PAGES) >= 12
-    assert {"", "worklist", "review", "study-setup", "adjudication", "admin"} <= set(PAGES)
+    assert {"", "worklist", "review", "study-setup", "adjudication", "tasks", "admin"} <= set(PAGES)
 
 
 @pytest.mark.checklist("B5")

@@ -11,7 +11,17 @@ from tests.browser.visits import OpenVisit
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("", "worklist", "alert?alert=1003", "review", "my-judgments", "studies", "reports?study=ward-2025", "runs")
+PAGES = (
+    "",
+    "worklist",
+    "alert?alert=1003",
+    "review",
+    "my-judgments",
+    "studies",
+    "reports?study=ward-2025",
+    "runs",
+    "tasks",
+)
 
 
 def test_the_whole_case_and_the_answer_bar_fit_on_a_laptop(visit: OpenVisit) -> None:
@@ -56,7 +66,7 @@ def test_the_rules_of_css_are_in_force(visit: OpenVisit) -> None:
     assert dark.locator(button).first.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(92, 196, 190)"
 
 
-@pytest.mark.parametrize("name", ["worklist", "studies", "runs"])
+@pytest.mark.parametrize("name", ["worklist", "studies", "runs", "tasks"])
 def test_tables_offer_no_file_that_no_trail_would_know_of(visit: OpenVisit, name: str) -> None:
     page = visit().open(name)
     page.locator("[data-testid=stDataFrame]").first.hover()

@@ -15,6 +15,7 @@ from alertreview.reports.signing import Signature
 from alertreview.review.models import DraftView
 from alertreview.rights import Service
 from core.vocabulary import Answer, Role
+from tests.dashboard.doubles.catalogue import FakeCatalogue
 from tests.dashboard.doubles.exports import FakeExports, FakeReports
 from tests.dashboard.doubles.panels import FakePanels
 from tests.dashboard.doubles.records import HOSTILE, PEOPLE, ZONE, alert_rows
@@ -90,6 +91,7 @@ class FakeApplication:
         self.worklist = FakeWorklist(self)
         self.alert_lists = FakeLists(self)
         self.tasks = FakeTasks(self)
+        self.catalogue = FakeCatalogue(self)
         self.triage, self.saved_views = FakeTriage(self.clock), FakeViews()
         self.run_comparisons = FakeRunComparisons()
         self.sensitivity = FakeSensitivity(self)

@@ -13,7 +13,7 @@ from tests.dashboard.doubles.exports import FakeReports
 from tests.dashboard.doubles.records import HOSTILE
 
 VIEWS = ROOT / "dashboard" / "views"
-PAGES = ("home", "worklist", "alert", "task", "review", "my_judgments", "studies", "reports", "runs", "export")
+PAGES = ("home", "worklist", "alert", "task", "review", "my_judgments", "studies", "reports", "runs", "tasks", "export")
 EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
 ADDRESS = {"alert": {"alert": "1003"}}
 

@@ -12,6 +12,7 @@ from alertreview.reports.service import ReportService
 from alertreview.review.adjudication import AdjudicationService
 from alertreview.review.review import ReviewService
 from alertreview.rights import Actor, roles_that_may, rule_of
+from alertreview.scoring.task_catalogue import TaskCatalogue
 from alertreview.studies.desk import StudyDesk
 from alertreview.studies.studies import StudyService
 from core.vocabulary import Role
@@ -29,12 +30,14 @@ BEHIND = {
     "studies": StudyService.all,
     "reports": ReportService.report,
     "runs": Worklist.runs,
+    "tasks": TaskCatalogue.view,
     "export": Exports.labels_download,
     "admin": AccountService.all,
 }
 """Page in the navigation -> the use case it is for."""
 HIDDEN = {
     "task": TaskPages.view,
+    "tasks": TaskCatalogue.view,
     "alert": Worklist.alert,
     "study-setup": StudyDesk.set_up,
     "adjudication": AdjudicationService.disagreements,

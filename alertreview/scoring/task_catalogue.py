@@ -1,0 +1,145 @@
+"""The task catalogue as its page shows and changes it; the commands `alertreview tasks` work on the same rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from alertreview.records.catalogue import (
+    CatalogueEntry,
+    TaskSetting,
+    change_catalogue,
+    site_day,
+    stored_reasons,
+    stored_settings,
+    task_catalogue,
+)
+from alertreview.records.snapshots import open_import
+from alertreview.rights import Action, Service, requires
+from alertreview.settings import Settings
+from core.errors import InvalidInputError
+from db.database import Database
+
+
+@dataclass(frozen=True)
+class CatalogueView:
+    """The task catalogue of the last import.
+
+    Parameters
+    ----------
+    entries : tuple of CatalogueEntry
+        In column order.
+    reasons : dict of str
+        Reason of the last change, by task key.
+    units : tuple of str
+        Care units of the import.
+    today : date
+        In the zone of the site.
+    """
+
+    entries: tuple[CatalogueEntry, ...]
+    reasons: dict[str, str]
+    units: tuple[str, ...]
+    today: date
+
+
+class TaskCatalogue(Service):
+    """What the next scoring asks about.
+
+    Parameters
+    ----------
+    settings : Settings
+    database : Database
+    clock : callable
+        Returns the time now, aware.
+    """
+
+    def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime]) -> None:
+        super().__init__(database, clock)
+        self._settings = settings
+
+    @requires(Action.MANAGE_TASKS)
+    def view(self) -> CatalogueView | None:
+        """Return the catalogue; None if nothing was imported yet."""
+        with self._database.read() as uow:
+            stored = uow.snapshots.latest()
+            if stored is None:
+                return None
+            snapshot = open_import(self._settings, uow, stored.folder)
+            return CatalogueView(
+                task_catalogue(snapshot, stored_settings(uow)),
+                stored_reasons(uow),
+                tuple(sorted(set(snapshot.instances["unit"].astype(str)) - {""})),
+                site_day(snapshot.site_timezone),
+            )
+
+    @requires(Action.MANAGE_TASKS, all_units=True)
+    def switch(self, task_key: str, asked: bool | None, reason: str, *, actor: str = "command line") -> bool:
+        """Switch a task on or off; its mute stays.
+
+        Parameters
+        ----------
+        task_key : str
+        asked : bool or None
+            None for what the import says.
+        reason : str
+        actor : str
+            Who, for the audit trail.
+
+        Returns
+        -------
+        bool
+            Whether anything changed.
+
+        Raises
+        ------
+        NotFoundError
+            If the last import has no such task.
+        InvalidInputError
+            If there is no reason.
+        """
+        return self._change(task_key, replace(self._setting(task_key), asked=asked), reason, actor)
+
+    @requires(Action.MANAGE_TASKS, all_units=True)
+    def mute(
+        self, task_key: str, until: date | None, units: Sequence[str], reason: str, *, actor: str = "command line"
+    ) -> bool:
+        """Mute a task, or end its mute; whether it is asked about stays.
+
+        Parameters
+        ----------
+        task_key : str
+        until : date or None
+            Last day on which no alert of it is listed; None ends the mute.
+        units : sequence of str
+            Care units in which it is muted; empty for all.
+        reason : str
+        actor : str
+            Who, for the audit trail.
+
+        Returns
+        -------
+        bool
+            Whether anything changed.
+
+        Raises
+        ------
+        NotFoundError
+            If the last import has no such task.
+        InvalidInputError
+            If there is no reason, a unit does not exist, or the last day has passed.
+        """
+        view = self.view()
+        if until is not None and view is not None and until < view.today:
+            raise InvalidInputError(f"Nothing was changed: {until} has passed. Choose a last day from today on.")
+        setting = replace(self._setting(task_key), muted_until=until, muted_units=tuple(sorted(units)))
+        return self._change(task_key, setting, reason, actor)
+
+    def _setting(self, task_key: str) -> TaskSetting:
+        with self._database.read() as uow:
+            return stored_settings(uow).get(task_key, TaskSetting())
+
+    def _change(self, task_key: str, setting: TaskSetting, reason: str, actor: str) -> bool:
+        if not reason.strip():
+            raise InvalidInputError("Nothing was changed: a change takes a reason. Write one, for the audit trail.")
+        changes = {task_key: setting}
+        return bool(change_catalogue(self._settings, self._database, changes, reason, actor=actor, now=self._clock()))

@@ -1,0 +1,86 @@
+"""The form that switches a task of the catalogue on or off, or mutes it."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from alertreview.records.catalogue import CatalogueEntry
+from alertreview.scoring.task_catalogue import CatalogueView
+from dashboard import texts
+from dashboard.components.runs.task_table import mute_words
+from dashboard.context import attempt
+
+if TYPE_CHECKING:
+    from alertreview.application import Services
+
+COMMAND = "alertreview score --home PATH"
+ON, OFF, DEFAULT, MUTE, UNMUTE = (
+    "Ask about it",
+    "Do not ask about it",
+    "Follow the import",
+    "Mute it",
+    "End the mute",
+)
+SWITCHES = {ON: True, OFF: False, DEFAULT: None}
+_SAID = "tasks_said"
+
+
+def said() -> None:
+    """Draw what became of the last change, once."""
+    done, text = st.session_state.pop(_SAID, (False, ""))
+    if text:
+        (st.success if done else st.error)(texts.plain(text, 400))
+
+
+def draw(entries: list[CatalogueEntry], view: CatalogueView) -> None:
+    """Draw the form for one of the tasks."""
+    by_key = {entry.task_key: entry for entry in entries}
+    key = st.selectbox(
+        "Task", list(by_key), key="tasks_which", format_func=lambda one: texts.shorten(by_key[one].name, 60)
+    )
+    entry = by_key[key]
+    now = f"Not asked about. {entry.off}" if entry.off else "Asked about."
+    muted = mute_words(entry, view.today)
+    st.markdown(texts.plain(f"Now: {now} {f'Muted: {muted}.' if muted else 'Not muted.'}", 400))
+    what = st.radio("Change", [ON, OFF, DEFAULT, MUTE, UNMUTE], key="tasks_what", horizontal=True)
+    with st.form(f"tasks_form_{key}_{what}", border=False):
+        if what == MUTE:
+            _mute_fields(entry, view)
+        st.text_input("Reason, for the audit trail (required)", key=f"tasks_reason_{key}", max_chars=200)
+        st.form_submit_button("Save the change", type="primary", on_click=_save, args=(key, what))
+
+
+def _mute_fields(entry: CatalogueEntry, view: CatalogueView) -> None:
+    until, mine = entry.setting.muted_until, entry.setting.muted_units
+    still = until if until is not None and until >= view.today else view.today + timedelta(days=30)
+    st.date_input(
+        "Last day of the mute", still, min_value=view.today, format="YYYY-MM-DD", key=f"tasks_until_{entry.task_key}"
+    )
+    st.multiselect(
+        "Units; none chosen means all",
+        sorted({*view.units, *mine}),
+        list(mine),
+        key=f"tasks_units_{entry.task_key}",
+        placeholder="all units",
+        format_func=lambda unit: texts.shorten(unit, 60),
+    )
+
+
+def _save(key: str, what: str) -> None:
+    state = st.session_state
+    reason = state[f"tasks_reason_{key}"]
+
+    def act(app: "Services") -> bool:
+        if what == MUTE:
+            return app.catalogue.mute(key, state[f"tasks_until_{key}"], state[f"tasks_units_{key}"], reason)
+        if what == UNMUTE:
+            return app.catalogue.mute(key, None, (), reason)
+        return app.catalogue.switch(key, SWITCHES[what], reason)
+
+    changed, error = attempt(act)
+    if changed:
+        state[f"tasks_reason_{key}"] = ""
+        state[_SAID] = True, f"Saved. It takes effect with the next scoring: {COMMAND}"
+    else:
+        state[_SAID] = not error, error or "Nothing was changed: the task is already so."

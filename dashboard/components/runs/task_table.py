@@ -1,0 +1,92 @@
+"""The table of the task catalogue with its filters."""
+
+from dataclasses import dataclass
+from datetime import date
+
+import pandas as pd
+import streamlit as st
+
+from alertreview.records.catalogue import CatalogueEntry
+from alertreview.scoring.task_catalogue import CatalogueView
+from dashboard import texts
+from dashboard.components import cards
+
+ALL, ASKED, OFF = "All", "Asked about", "Off"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A task as words: what it is, whether it is asked about and why not, and where it is muted."""
+
+    entry: CatalogueEntry
+    kind: str
+    members: str
+    why_not: str
+    muted: str
+
+
+def filtered(view: CatalogueView) -> list[Row]:
+    """Draw the filters and return the rows that pass them."""
+    with st.container(horizontal=True, vertical_alignment="top"):
+        state = st.segmented_control("Show", [ALL, ASKED, OFF], default=ALL, required=True, key="tasks_state")
+        find = st.text_input("Search tasks", key="tasks_find", placeholder="for example troponin").strip().lower()
+    names = {entry.task_key: entry.name for entry in view.entries}
+    rows = [_row(entry, names, view) for entry in view.entries]
+    return [
+        row
+        for row in rows
+        if state == ALL or (state == OFF) is bool(row.entry.off)
+        if find in f"{row.entry.name} {row.kind} {row.members} {row.why_not}".lower()
+    ]
+
+
+def clear() -> None:
+    """Show every task again."""
+    st.session_state["tasks_state"], st.session_state["tasks_find"] = ALL, ""
+
+
+def draw(rows: list[Row], view: CatalogueView) -> None:
+    """Draw the rows, with how many of all they are."""
+    n_asked = sum(not entry.off for entry in view.entries)
+    shown = texts.plural(len(view.entries), "task")
+    words = f"{len(rows)} of {shown} shown; {n_asked} of all are asked about, {len(view.entries) - n_asked} are off."
+    st.markdown(cards.muted(words))
+    frame = pd.DataFrame(
+        {
+            "Task": [texts.shorten(row.entry.name) for row in rows],
+            "Kind": [row.kind for row in rows],
+            "Asked about": ["no" if row.entry.off else "yes" for row in rows],
+            "Why not": [texts.shorten(row.why_not, 200) for row in rows],
+            "Muted": [texts.shorten(row.muted, 200) for row in rows],
+            "Decisions": [row.entry.n_positive for row in rows],
+            "Share": [texts.percent(row.entry.rate, 1) for row in rows],
+            "Brings": [texts.shorten(row.members, 200) for row in rows],
+            "Last reason": [texts.shorten(view.reasons.get(row.entry.task_key, ""), 200) for row in rows],
+        }
+    )
+    alt = f"{texts.plural(len(rows), 'task')} of the last import: {words}"
+    cards.table(frame, key=f"tasks_{abs(hash(tuple(row.entry.task_key for row in rows)))}", alt=alt)
+    n_instances = view.entries[0].n_instances
+    st.markdown(
+        cards.muted(
+            f"Decisions: of the {n_instances:,} instances of the import, past and recent, those with the decision; "
+            "share: their part."
+        )
+    )
+
+
+def _row(entry: CatalogueEntry, names: dict[str, str], view: CatalogueView) -> Row:
+    members = ", ".join(names[member] for member in entry.members)
+    kind = "panel" if entry.members else entry.kind.words.item
+    return Row(entry, kind, members, entry.off, mute_words(entry, view.today))
+
+
+def mute_words(entry: CatalogueEntry, today: date) -> str:
+    """Return where and until when a task is muted; empty if it is not, and the day on which a mute has ended."""
+    until = entry.setting.muted_until
+    if until is None:
+        return ""
+    day = f"{until.day} {until:%b %Y}"
+    if entry.muted_units(today) is None:
+        return f"ended on {day}"
+    return f"{', '.join(entry.setting.muted_units) or 'all units'}, to the end of {day}"
