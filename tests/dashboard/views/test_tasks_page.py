@@ -244,3 +244,23 @@ def test_a_site_without_an_import_has_no_catalogue(tmp_path: Path) -> None:
     assert main(["init", "--home", str(tmp_path / "new")]) == 0
     with open_application(tmp_path / "new") as application:
         assert as_coordinator(application).view() is None
+
+
+def test_the_form_of_a_real_site_writes_the_row_in_the_name_of_who_is_signed_in(
+    open_page: OpenPage, ward: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ward, "sessions", FakeSessions(COORDINATOR))
+    page = open_page("tasks", ward)
+    assert nothing_failed(page)
+    assert "Simulated data" not in words(page)
+    page = save(page, "MEDICATION/heparin", "Do not ask about it", "given to all")
+    assert table(page).loc["Heparin", "Last reason"] == "given to all"
+    ((actor, _, thing, details),) = audit_rows(ward)
+    assert (actor, thing, details["reason"]) == ("person 6", "task MEDICATION/heparin", "given to all")
+    page.radio(key="tasks_what").set_value("Mute it").run()
+    page.multiselect(key="tasks_units_MEDICATION/heparin").set_value(["Ward B"])
+    page.text_input(key="tasks_reason_MEDICATION/heparin").input("recall")
+    press(page)
+    muted = table(page).loc["Heparin"]
+    assert muted["Muted"].startswith("Ward B, to the end of ")
+    assert muted["Asked about"] == "no", "a mute leaves the switch as it is"
