@@ -96,7 +96,7 @@ class Actor:
     is_demo : bool
         The visitor of a demonstration: simulated patients, this machine only, no password.
     further_roles : frozenset of Role
-        Held besides; rights add up.
+        Also held; rights combine.
     """
 
     person_id: PersonId
@@ -161,7 +161,7 @@ def require_unit(actor: Actor, unit: str, thing: str) -> None:
         It does not say whether the thing exists.
     """
     if not actor.sees(unit):
-        raise NotFoundError(f"{thing} is not here, or belongs to a unit that is not yours.")
+        raise NotFoundError(f"{thing} does not exist, or belongs to a unit that is not yours.")
 
 
 def require_all_units(actor: Actor, units: Collection[str], thing: str) -> None:

@@ -105,7 +105,7 @@ def load_settings(
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise SettingsError(
-                f"The home {folder} cannot be made ({error.strerror}). Name a folder you may write to with --home DIR."
+                f"The home {folder} cannot be created ({error.strerror}). Name a writable folder with --home DIR."
             ) from error
     elif must_exist and not folder.is_dir():
         raise SettingsError(

@@ -89,7 +89,7 @@ def pages(me: Actor) -> dict[str, list[st.Page]]:
 
 
 def draw() -> None:
-    """Draw the frame and run the page that the address names."""
+    """Draw the frame and run the page named in the address."""
     st.set_page_config(page_title="alertreview", page_icon=str(HERE / "theme" / "favicon.svg"), layout="wide")
     st.logo(str(HERE / "theme" / "logo.svg"), size="medium")
     st.html(CSS % (DARK_CSS if colours().mode == "dark" else ""))

@@ -83,9 +83,7 @@ def show_first_page(port: int, path: str, *, open_browser: bool) -> None:
     """Print the link of the first page where it is more than the start page, and open it when the server answers."""
     address = f"http://127.0.0.1:{port}{path}"
     if path != "/":
-        click.echo(
-            f"Nobody has an account here. This link signs you in as the owner, once, within 24 hours:\n{address}"
-        )
+        click.echo(f"No accounts yet. This link signs you in as the owner, once, within 24 hours:\n{address}")
     if open_browser:
         threading.Thread(target=_open_when_ready, args=(port, address), daemon=True).start()
 

@@ -39,7 +39,7 @@ class AccountView:
     locked_until: datetime | None
     n_sessions: int
     further_roles: frozenset[Role] = frozenset()
-    """Held besides; rights add up."""
+    """Also held; rights combine."""
 
     @property
     def roles(self) -> frozenset[Role]:
@@ -214,7 +214,7 @@ class AccountService(Service):
         with self._database.write() as uow:
             account = uow.accounts.get(whom_id)
             if account is None or account.source is not SignInSource.LOCAL:
-                raise RefusedError(f"Person {whom_id} has no password here that could be reset.")
+                raise RefusedError(f"Person {whom_id} has no password here to reset.")
             uow.accounts.set_code(whom_id, code_hash(code), now + CODE_LASTS)
             n_ended = uow.sessions.end_all(whom_id, now, "account reset")
             uow.audit.append(now, actor, "one-time code given", f"person {whom_id}", {"sessions ended": n_ended})
@@ -334,7 +334,7 @@ class AccountService(Service):
         if (person.role, person.roles, person.active) == (role, roles, active):
             return
         if actor == f"person {person.id}":
-            raise RefusedError("Your own role and account are for another administrator to change.")
+            raise RefusedError("You cannot change your own role or account. Ask another administrator.")
         uow.people.change(person.id, role=role, active=active, further_roles=further_roles)
         leaves = Role.ADMINISTRATOR in person.roles and person.active and not (Role.ADMINISTRATOR in roles and active)
         if leaves and uow.accounts.get(person.id) is not None and uow.accounts.n_active_administrators() == 0:

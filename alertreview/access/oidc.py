@@ -117,7 +117,7 @@ class Provider:
         claims = self._claims(query["code"], callback, flow.code_verifier, flow.nonce)
         login = claims.get(self._settings.claim)
         if not isinstance(login, str) or not login:
-            raise RefusedError(f"The identity provider gave no claim '{self._settings.claim}', which names the login.")
+            raise RefusedError(f"The identity provider sent no claim '{self._settings.claim}', which names the login.")
         if flow.confirms_session_id is None:
             return flow.target, self._sign_in.vouched(SignInSource.OIDC, login, browser)
         if time.time() - (claims.get("auth_time") or 0) > FRESH_SECONDS:
@@ -145,7 +145,7 @@ class Provider:
         """Return a client of the provider's endpoints, which must be its own and over TLS; authlib does not check."""
         found = self._metadata()
         if str(found.get("issuer", "")).rstrip("/") != self._settings.issuer:
-            raise RefusedError("The identity provider has another name than ALERTREVIEW_OIDC_ISSUER says.")
+            raise RefusedError("The identity provider's issuer does not match ALERTREVIEW_OIDC_ISSUER.")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             address = httpx.URL(str(found.get(name, "")))
             if address.scheme != "https" and not is_loopback(address.host):

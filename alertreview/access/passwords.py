@@ -83,19 +83,21 @@ def check_password(password: str, *known: str) -> None:
     (NIST SP 800-63B, 3.1.1.2).
     """
     if not SHORTEST <= len(password) <= LONGEST:
-        raise InvalidInputError(f"A password has {SHORTEST} to {LONGEST} characters; a sentence of some words is best.")
+        raise InvalidInputError(
+            f"A password has {SHORTEST} to {LONGEST} characters; a sentence of a few words is best."
+        )
     if len(set(password)) < FEWEST_DIFFERENT:
-        raise InvalidInputError(f"A password has at least {FEWEST_DIFFERENT} different characters.")
+        raise InvalidInputError(f"A password needs at least {FEWEST_DIFFERENT} different characters.")
     folded = password.casefold()
     if any(name and name.casefold() in folded for name in known):
-        raise InvalidInputError("A password does not hold the login or the name. Choose another.")
+        raise InvalidInputError("A password must not contain the login or the name. Choose another.")
     if (
         min(_unguessed(folded), _unguessed(_without_runs(_YEAR.sub(" ", folded)).translate(_AS_LETTERS)))
         < FEWEST_UNGUESSED
     ):
         raise InvalidInputError(
-            "This password is made of common words, keys in a row or repetitions, which are guessed first. "
-            "A sentence of some words is best."
+            "This password is made of common words, keyboard sequences or repetitions, which are guessed first. "
+            "A sentence of a few words is best."
         )
 
 

@@ -65,7 +65,7 @@ class SessionService:
             return actor
         if demo:
             return DEMONSTRATION
-        raise SignedOutError("You are signed out. Sign in again; what was not saved before is not kept.")
+        raise SignedOutError("You are signed out. Sign in again; unsaved changes are lost.")
 
     def is_demonstration(self) -> bool:
         """Return whether this site is a demonstration: simulated patients, and nobody has an account."""
@@ -112,7 +112,7 @@ class SessionService:
         with self._database.write() as uow:
             if not uow.sessions.use_confirmation(actor.session_id, since=self._clock() - FRESH):
                 raise RefusedError(
-                    "A signature takes fresh credentials. Confirm who you are (link 'Confirm it is you'), "
+                    "Signing requires fresh credentials. Confirm who you are (link 'Confirm your identity'), "
                     f"then sign within {FRESH.seconds // 60} minutes."
                 )
             uow.commit()

@@ -16,11 +16,11 @@ from db.unit_of_work import UnitOfWork
 
 MOST_FAILURES = 100
 """Failures in a row from any addresses that close an account everywhere (NIST SP 800-63B, 3.2.2)."""
-TOO_MANY = "Too many attempts to sign in were made. Wait a minute and try again."
+TOO_MANY = "Too many sign-in attempts. Wait a minute and try again."
 FLOW_LASTS = timedelta(minutes=10)
 """Time within which a browser must come back from the identity provider."""
 WRONG = (
-    "Login or password is wrong, or the account is locked: after five failures it stays closed for 15 minutes. "
+    "Login or password is wrong, or the account is locked: after five failures it stays locked for 15 minutes. "
     "An administrator can give a new one-time code."
 )
 """One answer for every failure, so that nobody learns which logins exist."""
@@ -155,7 +155,7 @@ class SignIn:
                 _note_failure(uow, now, account, source.value)
                 uow.commit()
                 raise RefusedError(
-                    "You are known where you signed in, but have no account here. Ask an administrator of this site."
+                    "Your sign-in was accepted, but you have no account here. Ask an administrator of this site."
                 )
             token = begin(uow, person, source, browser, now)
             uow.commit()
@@ -259,9 +259,7 @@ class SignIn:
             if account is None and not uow.accounts.exist():
                 return
         if account is None or account.source is not SignInSource.LOCAL:
-            raise RefusedError(
-                f"Person {person_id} has no password here that could be asked for. Sign on the Reports page."
-            )
+            raise RefusedError(f"Person {person_id} has no password here. Sign on the Reports page.")
         person = self._checked(account.login, ask())
         with self._database.write() as uow:
             uow.accounts.forgive(person.id)

@@ -130,7 +130,7 @@ class AlertLists(Service):
             page = uow.alerts.page(run.id, limit=MOST_AT_ONCE, **restriction)
             if page.next_cursor is not None:
                 raise RefusedError(
-                    f"These filters leave more than {MOST_AT_ONCE:,} alerts. Narrow them for a common act."
+                    f"These filters leave more than {MOST_AT_ONCE:,} alerts. Narrow them to triage them together."
                 )
             keys = {row.id: decision_of(row) for row in page.rows}
             status = uow.triage.status(list(keys.values()))

@@ -319,7 +319,7 @@ def _task(uow: UnitOfWork, run: ScoringRun, task_key: str) -> Task:
     task = uow.snapshots.task(run.snapshot_id, task_key)
     if task is None:
         raise NotFoundError(
-            f"Scoring run {run.id} knows no such task. The link may come from another site or import; choose a task."
+            f"Scoring run {run.id} has no such task. The link may come from another site or import; choose a task."
         )
     return task
 

@@ -112,11 +112,11 @@ class TriageService(Service):
         with self._database.write() as uow:
             done = [act for act in uow.triage.of_form(form_key) if act.person_id == person_id]
             if not done:
-                raise RefusedError("There is nothing of yours to take back. Open the alert to see what happened to it.")
+                raise RefusedError("You have nothing to undo. Open the alert to see what happened to it.")
             if not uow.triage.of_form(undo_key):
                 acts = _undoing(uow, done, undo_key, now)
                 if not acts:
-                    raise RefusedError("Everything was moved on by others meanwhile, so nothing was taken back.")
+                    raise RefusedError("Others have changed all of it meanwhile, so nothing was undone.")
                 uow.triage.append(acts)
                 details = {"n_alerts": len(acts), "after": "as before"}
                 uow.audit.append(now, f"person {person_id}", "triage undone", f"triage act {done[0].id}", details)
@@ -216,7 +216,7 @@ def _check(state: TriageState, reason: str, snooze_hours: float | None, now: dat
 
 def _check_text(text: str, what: str, longest: int) -> None:
     if "\0" in text:
-        raise InvalidInputError(f"The {what} holds a character that no text has (code 0). Type it anew.")
+        raise InvalidInputError(f"The {what} contains a null character. Type it again.")
     if len(text) > longest:
         raise InvalidInputError(f"The {what} has {len(text):,} characters; at most {longest:,} are kept. Shorten it.")
 

@@ -75,7 +75,7 @@ class TriageDone:
     """Where it led; None for an undo."""
     n_done: int
     n_already: int
-    """Alerts that stood there already and were left alone."""
+    """Alerts that were in this state already and were left alone."""
     n_changed_meanwhile: int
     """Of an undo: alerts that somebody has moved on since and that were left alone."""
     done_at: datetime

@@ -82,7 +82,7 @@ def reset(login: str, home: Path | None, database: str | None) -> None:
 
 @account.command()
 @click.argument("login")
-@click.option("--enable", is_flag=True, help="Let the person in again.")
+@click.option("--enable", is_flag=True, help="Allow the person to sign in again.")
 @click.option("--reason", default="", help="For the audit trail.")
 @site_options
 def disable(login: str, enable: bool, reason: str, home: Path | None, database: str | None) -> None:
@@ -99,7 +99,7 @@ def disable(login: str, enable: bool, reason: str, home: Path | None, database: 
 @click.argument("login")
 @click.argument("roles", nargs=-1, type=ROLES, metavar="[ROLE]...")
 @click.option("--unit", "units", multiple=True, help=UNIT_HELP)
-@click.option("--all-units", is_flag=True, help="Lift a limit to units.")
+@click.option("--all-units", is_flag=True, help="Remove the limit to units.")
 @click.option("--reason", default="", help="For the audit trail.")
 @site_options
 def role(
@@ -117,7 +117,7 @@ def role(
     if not roles and not units and not all_units:
         raise click.UsageError("Name a role, or units with --unit or --all-units.")
     if units and all_units:
-        raise click.UsageError("--unit and --all-units exclude each other.")
+        raise click.UsageError("--unit and --all-units are mutually exclusive.")
     with open_application(home, database) as application:
         person_id = application.accounts.find(login).person_id
         if roles:
@@ -139,10 +139,12 @@ def list_(home: Path | None, database: str | None) -> None:
     with open_application(home, database) as application:
         people = application.accounts.all()
     if not people:
-        click.echo("Nobody yet. Create the first administrator: alertreview account create NAME --role administrator")
+        click.echo(
+            "No accounts yet. Create the first administrator: alertreview account create NAME --role administrator"
+        )
     for person in people:
         units = ALL_UNITS if person.units is None else ", ".join(person.units) or "none"
-        state = "deactivated" if not person.active else "waiting for the first code" if person.awaits_code else "active"
+        state = "deactivated" if not person.active else "one-time code not used yet" if person.awaits_code else "active"
         login = person.login or "no account"
         click.echo(
             f"{person.person_id:>4}  {login:20}  {role_words(person.roles):14}  {state:15}  {units:20}  {person.name}"
@@ -151,10 +153,10 @@ def list_(home: Path | None, database: str | None) -> None:
 
 def _say_code(code: str) -> None:
     if code:
-        click.echo(f"One-time code, good for 24 hours and shown only now: {code}")
+        click.echo(f"One-time code, valid for 24 hours and shown only now: {code}")
         click.echo("The person opens the dashboard, chooses 'I have a one-time code' and sets a password.")
     else:
-        click.echo("Nothing to hand over: the person signs in where this site trusts the sign-in.")
+        click.echo("No code needed: the person uses the external sign-in that this site trusts.")
 
 
 def ask_password() -> str:
@@ -177,7 +179,7 @@ def ask_password() -> str:
             return getpass.getpass("Password: ")
         except getpass.GetPassWarning:
             raise RefusedError(
-                "The password is asked for at a terminal, and here is none. Run the command in a terminal "
+                "The password is asked for at a terminal, and there is none. Run the command in a terminal "
                 "(ssh -t over SSH), or sign on the Reports page."
             ) from None
         except EOFError:
@@ -192,7 +194,7 @@ def token() -> None:
 @token.command(name="create")
 @click.argument("login")
 @click.option("--purpose", required=True, help="What it is for, to tell it from others later.")
-@click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="How long it is good.")
+@click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="Days until it expires.")
 @site_options
 def create_token(login: str, purpose: str, days: int, home: Path | None, database: str | None) -> None:
     """Create a token of the person with LOGIN and print it, once.
@@ -204,14 +206,14 @@ def create_token(login: str, purpose: str, days: int, home: Path | None, databas
     with open_application(home, database) as application:
         made = application.api_tokens.create(application.accounts.find(login).person_id, purpose, days)
     click.echo(made)
-    click.echo(f"Good for {days} days; it is not shown again.", err=True)
+    click.echo(f"Valid for {days} days; it is not shown again.", err=True)
 
 
 @token.command(name="list")
 @list_format
 @site_options
 def list_tokens(output_format: str, home: Path | None, database: str | None) -> None:
-    """List every token that was given, the newest first."""
+    """List all tokens, newest first."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:

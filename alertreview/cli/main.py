@@ -35,7 +35,7 @@ def cli() -> None:
 
 @cli.command()
 @site_options
-@click.option("--no-serve", is_flag=True, help="Build the demonstration and end, without opening the dashboard.")
+@click.option("--no-serve", is_flag=True, help="Build the demonstration and exit, without opening the dashboard.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="Port of the dashboard.")
 @click.option("--browser/--no-browser", default=None, help="Open a browser window (default: when there is a display).")
 def demo(home: Path | None, database: str | None, no_serve: bool, port: int, browser: bool | None) -> None:
@@ -57,7 +57,7 @@ def demo(home: Path | None, database: str | None, no_serve: bool, port: int, bro
 @cli.command()
 @site_options
 def init(home: Path | None, database: str | None) -> None:
-    """Make the home folder and the tables of the database; an existing site is left as it is."""
+    """Create the home folder and the database tables; an existing site is left as it is."""
     from alertreview.operations.upgrade import open_database
 
     settings = load_settings(home, database, create=True)
@@ -70,7 +70,7 @@ def init(home: Path | None, database: str | None) -> None:
 @click.option(
     "--mapping", metavar="NAME|FILE", help="Site mapping: a preset's name or a YAML file (default: the best fit)."
 )
-@click.option("--add", is_flag=True, help="Add the records, of another day say, to those of the last import.")
+@click.option("--add", is_flag=True, help="Add the records, such as those of another day, to the last import.")
 @click.option(
     "--report",
     "report_file",

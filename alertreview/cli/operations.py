@@ -62,7 +62,7 @@ def verify(
 @click.argument("folder", type=_FOLDER)
 @site_options
 def restore(folder: Path, home: Path | None, database: str | None) -> None:
-    """Make a site anew from a backup, in a home and a database that hold nothing yet."""
+    """Restore a site from a backup into an empty home and an empty database."""
     from alertreview.operations.backup import Backups
 
     settings = _settings_anywhere(home, database)
@@ -90,9 +90,7 @@ def doctor(home: Path | None, database: str | None) -> None:
 
 
 @click.command()
-@click.option(
-    "--out", type=_FOLDER, metavar="FILE", help="Write to FILE, at once and whole (default: standard output)."
-)
+@click.option("--out", type=_FOLDER, metavar="FILE", help="Write to FILE, atomically (default: standard output).")
 @site_options
 def metrics(out: Path | None, home: Path | None, database: str | None) -> None:
     """Print figures of the site for Prometheus; with --out for the text file folder of its node exporter.
@@ -110,7 +108,7 @@ def metrics(out: Path | None, home: Path | None, database: str | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Show whose work waits, and send nothing.")
 @site_options
 def digest(dry_run: bool, home: Path | None, database: str | None) -> None:
-    """Mail everybody whose work waits how much it is and where; nobody gets two messages on one day.
+    """Mail everybody with open work how much there is and where, at most once a day.
 
     Numbers and links only, nothing of a patient. Made for cron: after a failure the same command sends the rest.
     """
@@ -153,7 +151,7 @@ def status(home: Path | None, database: str | None) -> None:
 
 
 @db.command()
-@click.option("--no-backup", is_flag=True, help="Make no copy first, because there is one already.")
+@click.option("--no-backup", is_flag=True, help="Skip the copy, because there is one already.")
 @site_options
 def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
     """Upgrade the database to this version's schema; an older one is copied first."""
@@ -170,7 +168,7 @@ def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
 
 @db.command()
 @click.argument("revision")
-@click.option("--discard", is_flag=True, help="Go back although rows or values get lost.")
+@click.option("--discard", is_flag=True, help="Downgrade even if rows or values are lost.")
 @site_options
 def downgrade(revision: str, discard: bool, home: Path | None, database: str | None) -> None:
     """Downgrade the schema to REVISION, for an earlier version; refused if anything would be lost."""
@@ -206,7 +204,7 @@ def audit() -> None:
 
 
 @audit.command(name="verify")
-@click.option("--head", metavar="HASH", help="A head printed earlier; with it a cut tail is found too.")
+@click.option("--head", metavar="HASH", help="A head printed earlier; also detects a truncated tail.")
 @site_options
 def verify_trail(head: str | None, home: Path | None, database: str | None) -> None:
     """Check every row against the one before and every sealed record against its seal, with the heads of backups."""
@@ -219,7 +217,7 @@ def verify_trail(head: str | None, home: Path | None, database: str | None) -> N
         site.check()
         with site.read() as uow:
             report = uow.audit.require_whole(head, known_heads(settings, list_backups(settings.backups)))
-    click.echo("The audit trail is whole.")
+    click.echo("The audit trail is intact.")
     _tell(report.n_events, report.head)
 
 
@@ -227,7 +225,7 @@ def verify_trail(head: str | None, home: Path | None, database: str | None) -> N
 @click.argument("file", type=_FOLDER)
 @site_options
 def export_trail(file: Path, home: Path | None, database: str | None) -> None:
-    """Write the audit trail to FILE (.jsonl or .csv), once it is found to be whole."""
+    """Write the audit trail to FILE (.jsonl or .csv), after verifying it."""
     from alertreview.access.audit_trail import AuditTrailService
     from db.database import Database
 

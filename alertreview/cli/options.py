@@ -78,7 +78,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--format",
             "source_format",
             type=_FormatName(),
-            help="What SOURCE is (default: told from its files).",
+            help="Format of SOURCE (default: detected from its files).",
         ),
         click.argument("source"),
     ):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def reproduce() -> None:
-    """Repeat the paper's tables and figures, with today's methods beside its own.
+    """Reproduce the paper's tables and figures, alongside today's methods.
 
     Tables are printed and written to --out, with every run and the figures. An interrupted experiment is continued by
     the same command; more --runs add to those that are done.
@@ -32,9 +32,7 @@ def experiment_options(runs: int) -> Callable[[Callable[..., Any]], Callable[...
             click.option(
                 "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything drawn."
             ),
-            click.option(
-                "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Runs done side by side."
-            ),
+            click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Runs in parallel."),
             click.option(
                 "--out",
                 type=click.Path(path_type=Path, file_okay=False),
@@ -109,10 +107,10 @@ def scaling(runs: int, out: Path, jobs: int, seed: int) -> None:
 
 @click.command("sensitivity")
 @click.option("--run", "run_id", type=click.IntRange(1), help="Number of a published run (default: the newest).")
-@click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
+@click.option("--jobs", type=click.IntRange(1), help="Tasks scored in parallel (default: one per processor).")
 @site_options
 def sensitivity_of_run(run_id: RunId | None, jobs: int | None, home: Path | None, database: str | None) -> None:
-    """Score a run's import anew at other graph sizes and regularisers, and keep the curves for the Runs page.
+    """Score a run's import again at other graph sizes and regularisers, and keep the curves for the Runs page.
 
     At each setting: the share of the run's first 50 omissions and 50 commissions that are found again, and the AUC on
     the judged study of the run, if there is one. Takes about nine times as long as scoring; the run stays as it is.

@@ -30,7 +30,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
     help="Named scorer; repeat for several, each with lists of its own, the first one's shown first (default: "
     "shared). See --list-scorers.",
 )
-@click.option("--list-scorers", is_flag=True, help="List the named scorers and end.")
+@click.option("--list-scorers", is_flag=True, help="List the named scorers and exit.")
 @click.option(
     "--split",
     type=click.Choice(["auto", "time", "patient", "folds", "source"]),
@@ -64,7 +64,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
     "--accept", multiple=True, metavar="CHECK", help="Score although this check of the import is red; repeat."
 )
 @click.option("--reason", default="", help="Why a check is accepted, for the audit trail.")
-@click.option("--jobs", type=click.IntRange(1), help="Tasks scored side by side (default: one a processor).")
+@click.option("--jobs", type=click.IntRange(1), help="Tasks scored in parallel (default: one per processor).")
 @click.option("--cluster", metavar="ADDRESS", help="Run the tasks on the Dask scheduler at tcp://HOST:PORT.")
 @site_options
 @click.pass_context
@@ -195,7 +195,7 @@ def _score_anew(
 
 @click.group()
 def run() -> None:
-    """Look at the scoring runs that are published, for scripts and for --from-run."""
+    """Show published scoring runs, for scripts and for --from-run."""
 
 
 @run.command(name="list")

@@ -49,7 +49,7 @@ def sign_report(slug: str, person: str, meaning: str, home: Path | None, databas
 
 @click.group()
 def study() -> None:
-    """Set studies up, and lock them when all is judged."""
+    """Set up studies, and lock them when all is judged."""
 
 
 @study.command(name="create")
@@ -166,7 +166,7 @@ def study_plan(
     home: Path | None,
     database: str | None,
 ) -> None:
-    """Say how many cases a next study needs, by simulating it: the best allocation to the strata first.
+    """Simulate how many cases a study needs; the best allocation to the strata comes first.
 
     With --study, from what its report shows of each stratum. Before a pilot, with --auc and --relevant, from the scores
     of the last run and what you expect; the first line is then the study as planned.
@@ -387,7 +387,7 @@ def export_study(
 @click.option("--out", type=click.Path(path_type=Path), help="File to write (default, and -: standard output).")
 @click.option("--no-verify", is_flag=True, help="Do not compare hashes of files, manifest and report.")
 def recompute(folder: Path, out: Path | None, no_verify: bool) -> None:
-    """Compute a study's report again from the files in FOLDER alone, as JSON; needs no site and no database.
+    """Recompute a study's report from the files in FOLDER alone, as JSON; needs no site and no database.
 
     Files, manifest and report must have the hashes of the manifest.
     """

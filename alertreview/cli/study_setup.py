@@ -1,4 +1,4 @@
-"""Set a study up from a published run in one go: choose cases over the score range, make people readers, open it."""
+"""Set up a study from a published run in one go: choose cases over the score range, make people readers, open it."""
 
 from collections.abc import Sequence
 

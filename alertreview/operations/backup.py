@@ -128,7 +128,7 @@ class Backups:
         Raises
         ------
         InvalidInputError
-            If the folder is no backup, is damaged, or the home is not empty.
+            If the folder is not a backup, is damaged, or the home is not empty.
         StoreError
             If the database exists already or cannot be written.
         """
@@ -197,7 +197,7 @@ def verify_backup(
     Raises
     ------
     InvalidInputError
-        If the folder is no backup, or a file of it is damaged.
+        If the folder is not a backup, or a file of it is damaged.
     StoreError
         If the restored database differs from the manifest, or a report cannot be computed.
     """

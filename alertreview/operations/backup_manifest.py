@@ -71,7 +71,7 @@ def read_manifest(folder: Path) -> BackupManifest:
     Raises
     ------
     InvalidInputError
-        If the folder is no backup, or this program does not read its version.
+        If the folder is not a backup, or this program does not read its version.
     """
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -80,7 +80,7 @@ def read_manifest(folder: Path) -> BackupManifest:
             return _MANIFESTS.validate_python(content)
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidInputError(
-            f"{folder} is no backup: it has no readable {MANIFEST}. "
+            f"{folder} is not a backup: it has no readable {MANIFEST}. "
             "Name a folder that 'alertreview backup create' made."
         ) from None
     raise InvalidInputError(

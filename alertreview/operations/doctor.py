@@ -206,7 +206,7 @@ def _clocks(home: Path, database: Database, now: datetime) -> Iterator[Finding]:
     limit = CLOCKS_MAY_DIFFER.total_seconds()
     wrong = [f"{name} {seconds:+.1f} s" for name, seconds in offsets.items() if abs(seconds) > limit]
     if wrong:
-        text = f"Clocks differ from this machine's: {', '.join(wrong)}. Let both keep time."
+        text = f"Clocks differ from this machine's: {', '.join(wrong)}. Synchronise the clocks."
         yield Finding(Level.WARNING, "clock", text)
     else:
         yield Finding(Level.GOOD, "clock", f"{now:%Y-%m-%d %H:%M:%S} UTC")

@@ -236,12 +236,14 @@ def change_catalogue(
             raise InvalidInputError(f"Task {key!r}: muted_units needs muted_until, the last day of the mute.")
         if unknown := sorted(set(setting.muted_units) - units):
             known_units = ", ".join(sorted(units)) or "none"
-            raise InvalidInputError(f"Task {key!r}: {unknown[0]!r} is no care unit of the last import ({known_units}).")
+            raise InvalidInputError(
+                f"Task {key!r}: {unknown[0]!r} is not a care unit of the last import ({known_units})."
+            )
     with database.write() as uow:
         known = stored_settings(uow)
         changed = {key: after for key, after in changes.items() if known.get(key, TaskSetting()) != after}
         if changed and not reason.strip():
-            raise InvalidInputError("To change the task catalogue takes a reason. Give it with --reason.")
+            raise InvalidInputError("Changing the task catalogue needs a reason. Give it with --reason.")
         for key, after in changed.items():
             before = known.get(key, TaskSetting()).as_json()
             details = {"task_key": key, "before": before, "after": after.as_json(), "reason": reason.strip()}
@@ -296,7 +298,7 @@ def read_catalogue(path: Path, entries: Sequence[CatalogueEntry]) -> dict[str, T
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be read ({error.strerror}). Name a task catalogue.") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-        raise InvalidInputError(f"{path}: is no YAML in UTF-8. Correct the file.") from None
+        raise InvalidInputError(f"{path}: is not YAML in UTF-8. Correct the file.") from None
     if not isinstance(content, dict):
         raise InvalidInputError(f"{path}: names no task. Write one with alertreview tasks export --out {path}.")
     known = {entry.task_key: entry for entry in entries}
@@ -314,7 +316,9 @@ def _setting(where: str, values: object, entry: CatalogueEntry | None, exported:
         raise InvalidInputError(f"{where} = {values!r}: expected keys such as asked. Correct the file.")
     for key, value in values.items():
         if key not in (*_INFORMATION, *_CHANGEABLE):
-            raise InvalidInputError(f"{where}: {key!r} is no key of a catalogue; {', '.join(_CHANGEABLE)} are changed.")
+            raise InvalidInputError(
+                f"{where}: {key!r} is not a key of a catalogue; {', '.join(_CHANGEABLE)} are changed."
+            )
         if key in ("task", "group", "members", "kind") and value != exported[key]:
             raise InvalidInputError(
                 f"{where}: {key} = {value!r} is changed in the site mapping (names, order_groups), not here."

@@ -49,7 +49,7 @@ def require_trusted(database: Database, accept: Collection[str] = (), reason: st
         If a check to accept is not raised, or there is no reason.
     """
     if accept and not reason.strip():
-        raise InvalidInputError("To accept a check takes a reason. Give it with --reason.")
+        raise InvalidInputError("Accepting a check needs a reason. Give it with --reason.")
     with database.write() if accept else database.read() as uow:
         stored = uow.snapshots.latest()
         if stored is None:
@@ -72,9 +72,9 @@ def require_trusted(database: Database, accept: Collection[str] = (), reason: st
         lines = [f"  {check['name']}: {check['sentence']} {check['effect']}" for check in doubts]
         names = " ".join(f"--accept {check['name']}" for check in doubts)
         raise ImportDoubtError(
-            "The last import doubts itself, so nothing was scored:\n"
+            "Checks of the last import failed, so nothing was scored:\n"
             + "\n".join(lines)
-            + f'\nMend the source or the mapping and import again, or accept: {names} --reason "WHY".'
+            + f'\nCorrect the source or the mapping and import again, or accept: {names} --reason "WHY".'
         )
 
 

@@ -48,7 +48,7 @@ def read_snapshot(folder: Path, checksum: str | None = None) -> "Snapshot":
     Raises
     ------
     SourceError
-        When the folder is no snapshot of this version, or a file is not as it was written.
+        When the folder is not a snapshot of this version, or a file is not as it was written.
     """
     files = CheckedFiles(Path(folder), checksum)
     try:
@@ -57,7 +57,7 @@ def read_snapshot(folder: Path, checksum: str | None = None) -> "Snapshot":
         version = manifest["format_version"]
     except (OSError, ValueError, KeyError, TypeError):
         raise SourceError(
-            f"{folder} is no snapshot: it has no readable manifest.json. Import the data again."
+            f"{folder} is not a snapshot: it has no readable manifest.json. Import the data again."
         ) from None
     if version not in FORMAT_VERSIONS:
         raise SourceError(

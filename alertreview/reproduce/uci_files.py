@@ -145,7 +145,7 @@ def _download(file: UciFile, data: Path | None) -> bytes:
             content: bytes = answer.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        where = f"is not in {data} and" if data else "is not here and"
+        where = f"is not in {data} and" if data else "is not on this machine and"
         raise SourceError(
             f"{file.name} {where} could not be downloaded from {file.address} ({reason}). "
             f"Fetch {_names()} on a machine that can, put them into one folder and pass --data FOLDER."

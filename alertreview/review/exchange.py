@@ -126,7 +126,7 @@ def _person(name: str, readers: Mapping[str, str], people: Mapping[str, PersonId
     person_id = people.get(readers.get(name, name))
     if person_id is None:
         raise NotFoundError(
-            "Somebody of the tool is no reader of the study. Say who it is: "
+            "A person in the tool is not a reader of the study. Say who it is: "
             '--reader "IN THE TOOL=READER". '
             f"The study has {len(people)} readers. Nothing was recorded."
         )

@@ -178,7 +178,9 @@ def _from_label_studio(text: str, study: str) -> list[ToolVote]:
     except (ValueError, RecursionError):
         raise SourceError("The file is not JSON. Export the project from Label Studio as JSON.") from None
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise SourceError("The file is no list of tasks. Export the project from Label Studio as JSON, not JSON-MIN.")
+        raise SourceError(
+            "The file is not a list of tasks. Export the project from Label Studio as JSON, not JSON-MIN."
+        )
     votes, seen = [], set()
     for at, task in enumerate(tasks, start=1):
         where = f"Task {at} of the file"
@@ -290,7 +292,7 @@ def _from_redcap(text: str, study: str) -> list[ToolVote]:
             code = row["certainty"].strip()
             sure = next((one for one, known in _CERTAINTIES.items() if known == code), None)
             if code and sure is None:
-                raise SourceError(f"{where}: '{code[:40]}' is no certainty. Export raw data, not labels.")
+                raise SourceError(f"{where}: '{code[:40]}' is not a certainty. Export raw data, not labels.")
             case_id, answer = _case_id(row["case_id"], where), _answer(row["answer"], where)
             votes.append(ToolVote(case_id, row["reader"], answer, sure, row["comment"], row["reason"]))
     return votes
@@ -299,7 +301,7 @@ def _from_redcap(text: str, study: str) -> list[ToolVote]:
 def _case_id(value: object, where: str) -> CaseId:
     text = str(value).strip()
     if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
-        raise SourceError(f"{where}: '{text[:40]}' is no number of a case. Leave the column as it was written.")
+        raise SourceError(f"{where}: '{text[:40]}' is not a case number. Leave the column as it was written.")
     return CaseId(int(text))
 
 
@@ -307,7 +309,7 @@ def _answer(text: str, where: str) -> Answer:
     found = next((answer for answer in Answer if text.strip() == answer.key), None)
     if found is None:
         known = ", ".join(answer.key for answer in Answer)
-        raise SourceError(f"{where}: '{text.strip()[:40]}' is no answer; answers are {known}. Export raw values.")
+        raise SourceError(f"{where}: '{text.strip()[:40]}' is not an answer; answers are {known}. Export raw values.")
     return found
 
 
@@ -315,7 +317,7 @@ def _certainty(text: str, where: str) -> Certainty | None:
     if not text:
         return None
     if text not in set(Certainty):
-        raise SourceError(f"{where}: '{text[:40]}' is no certainty; these are {', '.join(Certainty)}.")
+        raise SourceError(f"{where}: '{text[:40]}' is not a certainty; these are {', '.join(Certainty)}.")
     return Certainty(text)
 
 

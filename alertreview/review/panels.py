@@ -99,7 +99,7 @@ class PanelService(Service):
         NotFoundError
             If there is no such study.
         RefusedError
-            If the study is no open panel or not open, or the person is no reader of it.
+            If the study is no open panel or not open, or the person is not a reader of it.
         """
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)

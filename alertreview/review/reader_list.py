@@ -121,7 +121,7 @@ class ReaderList:
 
 
 def nothing_assigned() -> QueueView:
-    """Count the cases of somebody who is no reader of the study."""
+    """Count the cases of somebody who is not a reader of the study."""
     return QueueView(0, 0, 0, 0, dict.fromkeys(SlotState, 0), is_reader=False)
 
 

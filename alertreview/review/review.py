@@ -76,7 +76,7 @@ class ReviewService(Service):
         Raises
         ------
         RefusedError
-            If the person is no reader of the study, or the study takes no judgment.
+            If the person is not a reader of the study, or the study takes no judgment.
         """
         with self._database.read() as uow:
             reading = self._read(uow, require_reader(uow, slug, person_id))
@@ -99,7 +99,7 @@ class ReviewService(Service):
         NotFoundError
             If the study has no such case.
         RefusedError
-            If all its slots are taken by others, or the person is no reader of the study.
+            If all its slots are taken by others, or the person is not a reader of the study.
         """
         with self._database.read() as uow:
             reading = self._read(uow, require_reader(uow, slug, person_id))
@@ -281,7 +281,7 @@ class ReviewService(Service):
             terms = require_reader(uow, slug, person_id)
             require_case(uow, terms, case_id)
             if not terms.is_calibration:
-                raise RefusedError(f"Study '{slug}' is no calibration study; its readers get no feedback.")
+                raise RefusedError(f"Study '{slug}' is not a calibration study; its readers get no feedback.")
             if not _is_judged(uow, case_id, person_id):
                 raise RefusedError(f"Feedback on case {case_id} comes after saving: first your own judgment.")
             return uow.cases.reference(case_id)

@@ -45,7 +45,7 @@ def require_open(study: ReadingTerms) -> None:
     if study.status is StudyStatus.DRAFT:
         raise RefusedError(f"Study '{study.slug}' is not open yet. Its coordinator opens it.")
     if study.status is StudyStatus.LOCKED:
-        raise RefusedError(f"Study '{study.slug}' is locked and takes no judgment. Its coordinator can reopen it.")
+        raise RefusedError(f"Study '{study.slug}' is locked and accepts no judgments. Its coordinator can reopen it.")
 
 
 def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: CaseId) -> None:
@@ -131,7 +131,7 @@ def was_saved(state: FormState, case_id: CaseId, person_id: PersonId) -> bool:
 def check_comment(comment: str) -> None:
     """Refuse a comment that is too long to be one, or that no database keeps as it is."""
     if "\0" in comment:
-        raise InvalidInputError("The comment holds a character that no text has (code 0). Type it anew.")
+        raise InvalidInputError("The comment contains a null character. Type it again.")
     if len(comment) > LONGEST_COMMENT:
         raise InvalidInputError(
             f"The comment has {len(comment)} characters; at most {LONGEST_COMMENT} can be kept. Shorten it."
@@ -145,13 +145,13 @@ def no_case(slug: str, case_id: CaseId) -> NotFoundError:
 
 def taken(case_id: CaseId) -> str:
     """Return the words for a case of which others have every slot."""
-    return f"Case {case_id} has no free place: other readers hold or have judged it. Go on with another case."
+    return f"Case {case_id} has no free slot: other readers hold or have judged it. Go on with another case."
 
 
 def no_place(case_id: CaseId) -> RefusedError:
     """Return the error for a reader without a slot of a case."""
     return RefusedError(
-        f"You hold no place in case {case_id} any more, so nothing was saved. Open the case again, or go on."
+        f"You no longer hold a slot in case {case_id}, so nothing was saved. Open the case again, or go on."
     )
 
 

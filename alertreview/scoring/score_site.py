@@ -90,7 +90,7 @@ class ScoringOutcome:
         if self.against is not None:
             yield from self.against.lines()
         if self.other_scorers:
-            yield f"Lists of their own: {', '.join(map(_marked, self.other_scorers))}."
+            yield f"Separate lists: {', '.join(map(_marked, self.other_scorers))}."
         yield (
             f"{self.n_recent} instances scored, {self.n_past} learned from; {self.n_tasks_scored} tasks scored "
             f"({', '.join(f'{self.n_tasks_of_kind.get(kind, 0)} {kind.words.nouns}' for kind in Kind)}), "
@@ -103,7 +103,7 @@ class ScoringOutcome:
         if len(self.left_out) > 5:
             yield f"  and {len(self.left_out) - 5} more; the Runs page lists them all."
         yield f"Alerts stored: {', '.join(f'{count} {decision.value}s' for decision, count in self.n_alerts.items())}."
-        yield f"It took {self.seconds:.1f} s and {self.peak_memory_mib:.0f} MiB at the peak."
+        yield f"Took {self.seconds:.1f} s and {self.peak_memory_mib:.0f} MiB peak memory."
 
 
 def outcome_of(
@@ -417,7 +417,7 @@ def parse_day(text: str | None) -> pd.Timestamp | None:
     try:
         return pd.Timestamp(datetime.strptime(text, "%Y-%m-%d"))  # noqa: DTZ007 - a site's day, without a zone
     except ValueError:
-        raise InvalidInputError(f"--since {text!r} is no day; write it as 2026-01-31.") from None
+        raise InvalidInputError(f"--since {text!r} is not a day; write it as 2026-01-31.") from None
 
 
 def peak_memory_mib() -> float:

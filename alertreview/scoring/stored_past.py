@@ -101,7 +101,7 @@ def store_model(
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".writing-", dir=parent))
     except OSError as error:
-        raise SourceError(f"{parent}: cannot be written ({error.strerror}). Make room, or mend its owner.") from None
+        raise SourceError(f"{parent}: cannot be written ({error.strerror}). Make room, or correct its owner.") from None
     try:
         for task in scored:
             evidence = scored.evidence[task]

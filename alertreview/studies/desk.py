@@ -56,7 +56,7 @@ def training_cases(uow: UnitOfWork, source: Study, n_cases: int, seed: int) -> l
         If no case of the study is decided.
     """
     if n_cases < 1:
-        raise InvalidInputError(f"A training study of {n_cases} cases is none; at least 1 is needed.")
+        raise InvalidInputError(f"A training study needs at least 1 case, not {n_cases}.")
     references = _references(uow, source)
     if not references:
         raise RefusedError(f"No case of study '{source.slug}' is decided, so there is nothing to train on.")

@@ -480,7 +480,7 @@ def load_mapping(path: Path) -> SiteMapping:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f", line {line + 1}" if line is not None else ""
-        raise MappingError(f"{path}{at}: is no YAML in UTF-8; correct the file.") from None
+        raise MappingError(f"{path}{at}: is not YAML in UTF-8; correct the file.") from None
     if not isinstance(content, dict):
         raise MappingError(f"{path}: holds no keys; a site mapping starts with name, title, format and rules.")
     return parse_mapping(content, str(path))

@@ -40,7 +40,7 @@ def _choose(people: tuple[PersonView, ...], person: PersonView | None) -> Person
         label_visibility="collapsed",
         width=230,
         on_change=_changed,
-        help="Reading as: in the demonstration you may be anybody; a site of your own asks who you are.",
+        help="Reading as: in the demonstration you can be anybody; your own site asks you to sign in.",
     )
     return person
 
@@ -50,4 +50,4 @@ def confirm_link(target: str) -> None:
     if not signed_in().is_demo:
         base = str(st.get_option("server.baseUrlPath") or "").strip("/")
         address = escape(f"{'/' + base if base else ''}/confirm?next={quote(target, safe='')}")
-        st.html(f'1. <a href="{address}" target="_self">Confirm it is you</a> 2. sign within five minutes.')
+        st.html(f'1. <a href="{address}" target="_self">Confirm your identity</a> 2. sign within five minutes.')

@@ -163,7 +163,7 @@ def _draw_find(key: str, _: FilterChoices, changed: Changed) -> None:
         on_change=changed,
         placeholder="Heparin, patient ID",
         max_chars=60,
-        help="Part of a lab's or drug's name, or a patient's whole identifier, which never enters an address or link.",
+        help="Part of a lab or drug name, or a full patient identifier. Identifiers never enter addresses or links.",
     )
 
 
@@ -242,10 +242,10 @@ def _draw_order(key: str, _: FilterChoices, changed: Changed) -> None:
 
 def _draw_cut(key: str, _: FilterChoices, changed: Changed) -> None:
     st.toggle(
-        "Include windows cut short",
+        "Include incomplete windows",
         key=key,
         on_change=changed,
-        help="Decision windows that ended early because of discharge, death or the end of the data.",
+        help="Decision windows that discharge, death or the end of the data cut short.",
     )
 
 
@@ -338,8 +338,8 @@ FILTERS = (
         "cut",
         lambda text, _: text == "1",
         lambda _: "1",
-        "the switch for cut windows",
-        "Show cut windows",
+        "the filter on incomplete windows",
+        "Show incomplete windows",
         _plain("f_cut", "include_cut_windows", _draw_cut),
     ),
 )

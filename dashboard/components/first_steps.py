@@ -25,7 +25,7 @@ class Step:
 STEPS: Mapping[str, tuple[Step, ...]] = {
     "Panel reader": (
         Step("review", "Review", "Judge a case", "Press the number of an answer, then S to save it and go on."),
-        Step("review", "Review", "Change your mind", "Z takes the last answer back; L puts a case aside for later."),
+        Step("review", "Review", "Change your mind", "Z undoes the last answer; L puts a case aside for later."),
         Step(
             "my_judgments",
             "My judgments",
@@ -37,25 +37,25 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
         Step(
             "worklist",
             "Worklist",
-            "See what is odd today",
+            "See today's unusual decisions",
             "The most unusual decisions come first. Move the alert budget.",
         ),
         Step("worklist", "Worklist", "Ask why", "Select a line for its reason; O opens the alert with all of them."),
         Step(
             "worklist",
             "Worklist",
-            "Say what was done",
+            "Record what was done",
             "On an alert: A actioned, D dismiss, S snooze, Z undo. Never a label.",
         ),
     ),
     "Coordinator": (
-        Step("studies", "Studies", "See how far readers are", "Counts of each reader and case; nobody's votes."),
-        Step("study_setup", "New study", "Set a study up", "See what would be chosen before anything is made."),
+        Step("studies", "Studies", "Follow the readers' progress", "Counts of each reader and case; nobody's votes."),
+        Step("study_setup", "New study", "Set up a study", "Preview the cases before anything is created."),
         Step(
             "studies",
             "Studies",
-            "Settle what the votes leave open",
-            "Somebody who was no reader sees votes as letters.",
+            "Resolve disagreements",
+            "An adjudicator sees the votes under letters.",
         ),
     ),
     "Researcher": (
@@ -66,7 +66,7 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
             "Look as the researcher: readers of an open study see counts.",
         ),
         Step("task", "Task", "Compare two tasks", "One score means the same for both only after scaling."),
-        Step("export", "Export", "Take the labels home", "CSV, Excel, Parquet, JSON lines or MEDS, with a dictionary."),
+        Step("export", "Export", "Export the labels", "CSV, Excel, Parquet, JSON lines or MEDS, with a dictionary."),
     ),
     "Data manager": (
         Step("runs", "Runs", "See what was imported and scored", "What was read, what was left out, and why."),
@@ -82,7 +82,7 @@ def draw() -> None:
     """Draw the card on a demonstration site; nowhere else, and not again once it was put away."""
     if not signed_in().is_demo or st.session_state.get(_HIDDEN):
         return
-    with cards.card("First steps", "what would you come here for?", key="first-steps"):
+    with cards.card("First steps", "what brings you here?", key="first-steps"):
         with st.container(horizontal=not is_phone(), vertical_alignment="center"):
             role = st.pills(
                 "Role", list(STEPS), default=next(iter(STEPS)), required=True, key=_ROLE, label_visibility="collapsed"

@@ -18,7 +18,7 @@ PAGE = """<!DOCTYPE html>
 NO_ACCOUNTS = """<p>Nobody can sign in here yet. Whoever runs this site creates the first administrator
 on its machine:</p>
 <pre>alertreview account create "Your Name" --role administrator --login yourname</pre>
-<p>The command prints a one-time code, good for 24 hours. <a href="{base}/login/code">Use the code here</a>
+<p>The command prints a one-time code, valid for 24 hours. <a href="{base}/login/code">Use the code here</a>
 to choose a password. People who read alerts or judge cases then get accounts of their own, on the Admin page or by the
 same command.</p>
 <p>Only for yourself, on this machine: <code>alertreview dashboard</code> prints a link that signs you in as the owner
@@ -75,22 +75,22 @@ def code_body(key: str, target: str, *, base: str, login: str = "") -> str:
     fields = field("Login", "login", complete="username", value=login, focus=True)
     fields += field("One-time code", "code", complete="one-time-code")
     fields += field("New password, at least 12 characters", "password", kind="password", complete="new-password")
-    fields += field("New password once more", "again", kind="password", complete="new-password")
+    fields += field("Repeat the new password", "again", kind="password", complete="new-password")
     return form(f"{base}/login/code", key, fields, "Set password and sign in", target=target)
 
 
 def password_body(key: str, *, base: str) -> str:
     """Return the form to change the password."""
-    fields = field("Password now", "old", kind="password", complete="current-password", focus=True)
+    fields = field("Current password", "old", kind="password", complete="current-password", focus=True)
     fields += field("New password, at least 12 characters", "password", kind="password", complete="new-password")
-    fields += field("New password once more", "again", kind="password", complete="new-password")
+    fields += field("Repeat the new password", "again", kind="password", complete="new-password")
     return form(f"{base}/password", key, fields, "Change password") + f'<p class="more"><a href="{base}/">Back</a></p>'
 
 
 def confirm_body(key: str, target: str, name: str, *, base: str) -> str:
     """Return the form to confirm credentials."""
     fields = field("Password", "password", kind="password", complete="current-password", focus=True)
-    words = f"<p>A signature takes fresh credentials. Is it you, {escape(name)}?</p>"
+    words = f"<p>Enter your password again to sign as {escape(name)}.</p>"
     return words + form(f"{base}/confirm", key, fields, "Confirm", target=target)
 
 
@@ -100,11 +100,11 @@ def logout_body(key: str, name: str, *, base: str) -> str:
         f"<p>You are signed in as {escape(name)}.</p>"
         + form(f"{base}/logout", key, "", "Sign out")
         + form(f"{base}/logout?everywhere=1", key, "", "Sign out on every device", quiet=True)
-        + f'<p class="more"><a href="{base}/">Stay</a> · <a href="{base}/password">Change password</a></p>'
+        + f'<p class="more"><a href="{base}/">Stay signed in</a> · <a href="{base}/password">Change password</a></p>'
     )
 
 
 def go_on(target: str, title: str, *, base: str) -> HTMLResponse:
     """Return a page that opens another one from this site, so that the browser sends the session's cookie."""
     head = f'<meta http-equiv="refresh" content="0;url={escape(target)}">'
-    return page(title, f'<p><a href="{escape(target)}">Go on</a></p>', base=base, head=head)
+    return page(title, f'<p><a href="{escape(target)}">Continue</a></p>', base=base, head=head)

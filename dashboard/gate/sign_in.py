@@ -144,7 +144,7 @@ class Routes:
             except RefusedError as refused:
                 error = str(refused)
         body = pages.confirm_body(visit.form_key, target, actor.name, base=visit.base)
-        return _keyed(visit, "Confirm it is you", body, error=error)
+        return _keyed(visit, "Confirm your identity", body, error=error)
 
     def to_provider(self, visit: Visit, site: "Application", form: Form) -> Response:
         """Send the browser to the identity provider."""
@@ -219,7 +219,7 @@ class Routes:
             except SignedOutError:
                 return RedirectResponse(f"{visit.base}/login", 303)
             except RefusedError as error:
-                back = f'<p class="more"><a href="{visit.base}/login">To the sign-in page</a></p>'
+                back = f'<p class="more"><a href="{visit.base}/login">Back to sign-in</a></p>'
                 return pages.page("Not possible", back, base=visit.base, error=str(error), status=403)
             except AlertReviewError as error:
                 return unavailable(str(error), visit.base)

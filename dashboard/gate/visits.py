@@ -128,7 +128,7 @@ class Visit:
         if actor.is_demo and not is_at_this_machine(self.connection, self.web):
             raise SignedOutError("The demonstration is open on its own machine only.")
         if actor.source is SignInSource.PROXY and actor.login != self.proxy_identity:
-            raise SignedOutError("The proxy names somebody else now.")
+            raise SignedOutError("The proxy now names a different person.")
         return actor
 
     def set_cookie(self, response: Response, name: str, value: str) -> None:

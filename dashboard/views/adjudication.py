@@ -30,15 +30,13 @@ def page() -> None:
     study = study_asked(slug, "Disagreements")
     if study is None:
         return
-    line = texts.joined(texts.plain(study.title, 60), "you see the votes as letters, which change from case to case")
+    line = texts.joined(texts.plain(study.title, 60), "votes appear under letters, which change from case to case")
     with cards.header("Disagreements", line, simulated=app.site.simulated):
         person = _acting()
         if st.button("Study", key="adj_back", icon=":material/arrow_back:"):
             st.switch_page("views/studies.py", query_params={"study": slug})
     if person is None:
-        _nothing(
-            "Nobody may settle disagreements yet", "An administrator names an adjudicator.", app.site.simulated, ""
-        )
+        _nothing("No adjudicator yet", "An administrator appoints an adjudicator.", app.site.simulated, "")
         return
     waiting = app.adjudication.disagreements(slug, person.person_id)
     if notice := st.session_state.pop("adj_notice", ""):
@@ -102,7 +100,7 @@ def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting:
 
 
 def _votes(study: StudyView, case: AdjudicationCase) -> None:
-    with cards.card("Votes", "whose they are is not shown"):
+    with cards.card("Votes", "readers are not shown"):
         for vote in case.votes:
             certainty = texts.CERTAINTY_TEXTS[vote.certainty].lower() if vote.certainty else ""
             answer = texts.plain(texts.answer_text(vote.answer, study.answer_texts, 80))
@@ -130,7 +128,7 @@ def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> No
         st.text_input(
             "Reason",
             key=f"adj_reason_{case.case_id}",
-            placeholder="Reason, kept with the answer (needed)",
+            placeholder="Reason, stored with the answer (required)",
             label_visibility="collapsed",
         )
         st.button(
@@ -164,7 +162,7 @@ def _settle(case: AdjudicationCase, person_id: PersonId) -> None:
     except AlertReviewError as error:
         st.session_state["adj_error"] = str(error)
         return
-    st.session_state["adj_notice"] = f"Settled and read back: answer {int(stored.answer)}."
+    st.session_state["adj_notice"] = f"Saved: answer {int(stored.answer)}."
     st.query_params.pop("case", None)
 
 

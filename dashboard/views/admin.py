@@ -15,9 +15,9 @@ from dashboard.components import cards
 from dashboard.context import application, signed_in
 
 ALL = "All units"
-SOME = "These units only"
+SOME = "Only these units"
 SAID = "admin_said"
-CODE_LINE = "shown only now, good for 24 hours; the person opens the dashboard and chooses “I have a one-time code”"
+CODE_LINE = "shown only now, valid for 24 hours; the person opens the dashboard and chooses “I have a one-time code”"
 
 
 def page() -> None:
@@ -25,7 +25,7 @@ def page() -> None:
     app = application()
     if not signed_in().may(Action.MANAGE_PEOPLE) and not signed_in().is_demo:
         app.accounts.all()  # refused, with the sentence that says why
-    with cards.header("Admin", "who may do what, and what was done", simulated=app.site.simulated):
+    with cards.header("Admin", "accounts, roles and the audit trail", simulated=app.site.simulated):
         pass
     if signed_in().is_demo:
         st.info(
@@ -80,7 +80,7 @@ def _state(person: AccountView) -> str:
         return "deactivated"
     if person.locked_until is not None:
         return f"locked until {person.locked_until:%H:%M} UTC"
-    return "waiting for the first code" if person.awaits_code else "active"
+    return "one-time code not used yet" if person.awaits_code else "active"
 
 
 def _change(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
@@ -91,7 +91,7 @@ def _change(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
     person = by_id[chosen]
     with st.form(f"admin_change_{chosen}", border=False):
         held = [person.role, *sorted(person.further_roles)]
-        st.multiselect("Roles; rights add up", list(Role), held, key=f"admin_role_{chosen}", format_func=str)
+        st.multiselect("Roles; rights combine", list(Role), held, key=f"admin_role_{chosen}", format_func=str)
         _units_fields(f"admin_{chosen}", person.units, units)
         st.text_input("Reason, for the audit trail", key=f"admin_reason_{chosen}", max_chars=200)
         st.form_submit_button("Save roles and units", type="primary", on_click=_save, args=(chosen,))
@@ -106,7 +106,7 @@ def _change(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
 def _units_fields(key: str, mine: tuple[str, ...] | None, units: tuple[str, ...]) -> None:
     st.radio("Patients of", [ALL, SOME], 0 if mine is None else 1, key=f"{key}_scope", horizontal=True)
     offered = sorted({*units, *(mine or ())})
-    st.multiselect("Units", offered, list(mine or ()), key=f"{key}_units", placeholder="none chosen: no patient at all")
+    st.multiselect("Units", offered, list(mine or ()), key=f"{key}_units", placeholder="none selected: sees no patient")
 
 
 def _chosen_units(key: str) -> tuple[str, ...] | None:
@@ -117,7 +117,7 @@ def _create(units: tuple[str, ...]) -> None:
     with st.form("admin_new", border=False):
         st.text_input("Name, as printed under signatures", key="admin_new_name", max_chars=120)
         st.text_input("Login", key="admin_new_login", max_chars=120)
-        st.multiselect("Roles; rights add up", list(Role), [Role.REVIEWER], key="admin_new_role", format_func=str)
+        st.multiselect("Roles; rights combine", list(Role), [Role.REVIEWER], key="admin_new_role", format_func=str)
         st.selectbox("Signs in by", list(SignInSource), key="admin_new_source", format_func=_source_text)
         _units_fields("admin_new", None, units)
         st.form_submit_button("Create account", type="primary", on_click=_create_clicked)
@@ -144,7 +144,7 @@ def _create_clicked() -> None:
             source=state["admin_new_source"],
             units=_chosen_units("admin_new"),
         )
-        return f"{state['admin_new_name']} has an account.", code
+        return f"{state['admin_new_name']} now has an account.", code
 
     _say(act)
 
@@ -152,7 +152,7 @@ def _create_clicked() -> None:
 def _roles(key: str) -> tuple[Role, list[Role]]:
     chosen = st.session_state[key]
     if not chosen:
-        raise InvalidInputError("Nothing was saved: a person has at least one role. Choose one.")
+        raise InvalidInputError("Nothing was saved: a person needs at least one role. Choose one.")
     return chosen[0], chosen[1:]
 
 
@@ -163,7 +163,7 @@ def _save(whom_id: PersonId) -> None:
         accounts, (first, further) = application().accounts, _roles(f"admin_role_{whom_id}")
         accounts.set_role(whom_id, first, further_roles=further, reason=state[f"admin_reason_{whom_id}"])
         accounts.set_units(whom_id, _chosen_units(f"admin_{whom_id}"))
-        return "Roles and units are saved; they hold from the person's next action on.", ""
+        return "Roles and units are saved; they apply from the person's next action.", ""
 
     _say(act)
 
@@ -195,7 +195,7 @@ def _say(act: Callable[[], tuple[str, str]]) -> None:
 
 def _sessions() -> None:
     sessions = application().accounts.sessions()
-    st.caption("Sessions end after 15 minutes without an act, and after 12 hours in any case. Times in UTC.")
+    st.caption("Sessions end after 15 idle minutes, and after 12 hours at the latest. Times in UTC.")
     table = pd.DataFrame(
         {
             "Person": [row.name for row in sessions],
@@ -211,7 +211,7 @@ def _sessions() -> None:
 def _failures() -> None:
     failures = application().accounts.failures()
     if not failures:
-        st.caption("No sign-in has failed.")
+        st.caption("No failed sign-ins.")
         return
     table = pd.DataFrame(
         {
@@ -227,7 +227,7 @@ def _failures() -> None:
 def _audit() -> None:
     trail = application().audit_trail
     kinds = ["", *trail.actions()]
-    action = st.selectbox("Kind of act", kinds, key="admin_action", format_func=lambda one: one or "all")
+    action = st.selectbox("Action", kinds, key="admin_action", format_func=lambda one: one or "all")
     before = st.session_state.get("admin_before") if st.session_state.get("admin_before_of") == action else None
     found = trail.page(before=before, action=action)
     table = pd.DataFrame(
@@ -256,7 +256,7 @@ def _audit() -> None:
     with st.container(horizontal=True):
         st.button("Older", key="admin_older", disabled=found.before is None, on_click=older)
         st.button("Newest", key="admin_newest", disabled=before is None, on_click=newest)
-        st.button("Check the chain", key="admin_check", on_click=check)
+        st.button("Verify the chain", key="admin_check", on_click=check)
     if "admin_chain" in st.session_state:
         st.caption(texts.plain(st.session_state["admin_chain"], 200))
 

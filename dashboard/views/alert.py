@@ -35,12 +35,12 @@ def page() -> None:
     filters = filters_now(shown.run, app.worklist.filter_choices(shown.run.run_id, shown.scorer), me)
     alert_id = links.whole_number(st.query_params.get("alert"), AlertId)
     if alert_id is None:
-        _no_alert("No alert is named in this address", "Open one from the worklist.")
+        _no_alert("No alert selected", "Open one from the worklist.")
         return
     try:
         detail = app.worklist.alert(alert_id, filters, me.person_id)
     except NotFoundError as error:
-        _no_alert("This alert is not here", texts.plain(str(error), 400))
+        _no_alert("Alert not found", texts.plain(str(error), 400))
         return
     except RefusedError as error:
         _no_alert("Judge it first", texts.plain(str(error), 400))
@@ -51,7 +51,7 @@ def page() -> None:
         if st.query_params.get("run") not in {None, str(detail.run.run_id)}:
             asked = texts.plain(st.query_params["run"], 20)
             st.info(
-                f"This alert is of run {detail.run.run_id}, not of run {asked} that the address names.",
+                f"This alert belongs to run {detail.run.run_id}, not to run {asked} named in the address.",
                 icon=":material/info:",
             )
         _title(detail)
@@ -81,7 +81,7 @@ def _no_alert(title: str, sentence: str) -> None:
     with cards.header("Alert", "", simulated=application().site.simulated):
         pass
     with cards.empty_state(title, sentence, ":material/search_off:"):
-        st.button("To the worklist", key="to_worklist", type="primary", on_click=go, args=(_WORKLIST, {}))
+        st.button("Back to worklist", key="to_worklist", type="primary", on_click=go, args=(_WORKLIST, {}))
 
 
 def _bar(detail: AlertDetail, simulated: bool) -> None:
@@ -174,7 +174,7 @@ def _scores(detail: AlertDetail) -> None:
             st.metric(
                 "Scaled score",
                 texts.score(row.scaled_score),
-                help="The score made comparable between tasks by what the past instances of this task scored.",
+                help="The score made comparable between tasks, using the scores of this task's past instances.",
                 width="content",
             )
             st.metric(
@@ -212,7 +212,7 @@ def _score_sentence(detail: AlertDetail) -> str:
     elif detail.surprise is not None:
         how = f"Of 100 days scored like this one, about {100 * detail.row.score:.0f} had the other decision. "
         if detail.surprise >= MENTIONED_SURPRISE:
-            how += f"The state makes its odds {detail.surprise:,.0f} times those in general. "
+            how += f"Its odds are {detail.surprise:,.0f} times those among all patients. "
     usual = f"Expected: {expected}. In all past instances of this task it was {asked} in {share}."
     cut = " The decision window was cut short." if detail.row.window_cut else ""
     return texts.plain(how + usual + cut, 300)

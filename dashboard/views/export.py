@@ -97,12 +97,12 @@ def _blinded(study: StudyView, person: PersonView) -> None:
     still = "is a reader of this panel" if study.is_open_panel else "still judges cases of this study"
     until = "" if study.is_open_panel else "the last case is judged, or "
     with cards.empty_state(
-        "Not for you yet",
+        "Not available to you yet",
         f"{texts.plain(person.name, 40)} {still}, and a file would show the others' answers. "
         f"It opens when {until}the study is locked.",
         ":material/visibility_off:",
     ):
-        if st.button("Go on judging", key="ex_review", icon=":material/rate_review:"):
+        if st.button("Continue judging", key="ex_review", icon=":material/rate_review:"):
             st.switch_page("views/review.py", query_params={"study": study.slug})
 
 
@@ -146,11 +146,11 @@ def _counts(preview: ExportPreview, states: list[CaseState]) -> int:
         st.markdown(f"**{texts.plural(n_rows, 'row')}** of {n_all:,}. {cards.muted(f'By state of the case: {found}.')}")
     elif n_all:
         st.warning(
-            f"This choice leaves no row. Rows by state of their case: {found}. Choose other states.",
+            f"No row matches. Rows by case state: {found}. Choose other states.",
             icon=":material/filter_alt_off:",
         )
     else:
-        st.markdown(cards.muted("This study has no such row yet: 0 of 0."))
+        st.markdown(cards.muted("This study has no such rows yet."))
     return n_rows
 
 
@@ -159,11 +159,11 @@ def _everything(app: "Services", study: StudyView, person: PersonView | None) ->
     st.markdown(
         cards.muted(
             "Judgments, cases, labels, scores, strata, agreement, rows for multi-reader software, the data dictionary, "
-            "the report as HTML, PDF and JSON, a manifest and checksums. The report can be computed again from it."
+            "the report as HTML, PDF and JSON, a manifest and checksums. The report can be recomputed from it."
         )
     )
     formats = st.multiselect(
-        "Formats of the tables",
+        "Table formats",
         [one for one in FORMATS if one != MEDS],
         default=["csv"],
         key="ex_formats",

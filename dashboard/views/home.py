@@ -66,7 +66,7 @@ def _continue_card(person: PersonView | None, studies: tuple[StudyView, ...]) ->
     study = study_to_read(studies, person)
     if person is None or study is None:
         with cards.card("Reading list"):
-            why = "No study is open." if study is None else "Nobody may judge yet."
+            why = "No study is open." if study is None else "No reviewers yet."
             st.markdown(cards.muted(f"{why} A coordinator opens studies and adds readers."))
         return
     queue = application().review.queue(study.slug, person.person_id)
@@ -98,7 +98,7 @@ def _queue_sentence(queue: QueueView) -> str:
 def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
     with cards.card("Studies"):
         if not studies:
-            st.markdown(cards.muted("There is no study yet. The command line's demonstration makes one."))
+            st.markdown(cards.muted("There is no study yet. `alertreview demo` creates an example."))
             return
         for study in studies:
             _study_line(study, person)
@@ -164,7 +164,7 @@ def _shown(run: RunView, now: datetime) -> tuple[WorklistFilters, str]:
 
 
 def _highest_card(found: WorklistPage, address: dict[str, str], words: str) -> None:
-    with cards.card("Highest ranked", texts.joined(words, "open, omissions and commissions in turn")):
+    with cards.card("Highest ranked", texts.joined(words, "open, omissions and commissions alternating")):
         for line in found.lines:
             row = line.first
             with _line([2, 7, 4]) as cells:

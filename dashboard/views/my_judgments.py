@@ -22,7 +22,7 @@ def page() -> None:
     ):
         person = reading_as()
     if person is None:
-        with cards.empty_state("Nobody may judge yet", "An administrator adds reviewers with the command line."):
+        with cards.empty_state("No reviewers yet", "An administrator adds reviewers."):
             pass
         return
     studies = {study.slug: study for study in app.studies.all()}
@@ -119,7 +119,7 @@ def _table(rows: list[JudgmentRow], studies: dict[str, StudyView]) -> None:
         study = studies.get(row.study_slug)
         if study is None or study.status is not StudyStatus.OPEN:
             st.markdown(
-                cards.muted(f"Case {texts.plain(row.case_label)}: its study is locked, the answer stays as it is.")
+                cards.muted(f"Case {texts.plain(row.case_label)}: its study is locked, so the answer cannot change.")
             )
         elif st.button(f"Open case {texts.plain(row.case_label, 12)}", key="mj_open", type="primary"):
             st.switch_page("views/review.py", query_params={"study": row.study_slug, "case": str(row.case_id)})

@@ -84,7 +84,7 @@ def _blinded(report: StudyReport, person: PersonView, n_left: int) -> None:
         why = "who is a reader of this panel: its results are hidden from all its readers until it is"
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="rp_blinded"):
         st.markdown(f":material/visibility_off: Reading as **{texts.plain(person.name, 40)}**, {why} locked.")
-        if n_left and st.button("Go on judging", key="rp_review", icon=":material/rate_review:"):
+        if n_left and st.button("Continue judging", key="rp_review", icon=":material/rate_review:"):
             st.switch_page("views/review.py", query_params={"study": report.slug})
 
 

@@ -40,7 +40,7 @@ def page() -> None:
         return
     if study.status is not StudyStatus.OPEN:
         word = texts.STATUS_TEXTS[study.status].lower()
-        _message(texts.plain(study.title), f"This study is {word} and takes no judgment.", app.site.simulated)
+        _message(texts.plain(study.title), f"This study is {word} and accepts no judgments.", app.site.simulated)
         return
     head = st.container(gap="xsmall", key="review-head")
     bar = head.container(
@@ -51,7 +51,7 @@ def page() -> None:
         # On a phone the first screen belongs to the case; who is reading stands at the end of the page.
         person = acting_person() if is_phone() else reading_as()
     if person is None:
-        _message("Nobody may judge yet", "An administrator adds reviewers with the command line.", app.site.simulated)
+        _message("No reviewers yet", "An administrator adds reviewers.", app.site.simulated)
         return
     queue = app.review.queue(slug, person.person_id)
     if not queue.is_reader:
@@ -138,7 +138,7 @@ def _error(showing: Showing) -> None:
     st.error(texts.plain(showing.error, 600) + " Your choice and comment are kept here.", icon=":material/error:")
     if showing.case is not None and "meanwhile" in showing.error:
         st.button(
-            "Load what is stored now",
+            "Load the saved version",
             key=f"rv_reload_{showing.case.case_id}",
             on_click=session.reload,
             args=(showing.case.case_id,),
@@ -226,7 +226,7 @@ def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
             "Reason for the change",
             value=showing.reason,
             key=reason_key,
-            placeholder="Why does the saved answer change? (needed)",
+            placeholder="Why are you changing the saved answer? (required)",
             label_visibility="collapsed",
         )
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="save-bar"):
@@ -262,7 +262,7 @@ def _comment(case: BlindedCase, key: str) -> None:
     st.text_input(
         "Comment",
         key=key,
-        placeholder="Why can this case not be judged? (needed)" if needs_reason else "Comment, optional",
+        placeholder="Why can this case not be judged? (required)" if needs_reason else "Comment, optional",
         label_visibility="collapsed",
         on_change=session.set_comment,
         args=(case.case_id, key),

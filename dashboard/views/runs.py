@@ -72,11 +72,11 @@ def page() -> None:
 def _checks(import_summary: Mapping[str, object]) -> None:
     """List the checks that are not as they should be, with what they would do to the alerts."""
     if "checks" not in import_summary:
-        st.caption("This import was made before there were checks.")
+        st.caption("This import predates the checks.")
         return
     raised = raised_checks(import_summary)
     if not raised:
-        st.caption("Every check is as it should be.")
+        st.caption("All checks passed.")
     for check in raised:
         colour = "red" if check["severity"] == "red" else "orange"
         words = texts.plain(f"{check['sentence']} {check['effect']}", 400)

@@ -24,7 +24,7 @@ def page() -> None:
             pass
         with cards.empty_state(
             "No study yet",
-            "A study is a set of cases that readers judge blinded. `alertreview demo` makes one to look at.",
+            "A study is a set of cases that readers judge blinded. `alertreview demo` creates an example.",
             ":material/groups:",
         ):
             _new_study()
@@ -42,7 +42,7 @@ def page() -> None:
             if study.n_cases:
                 cards.figure(case_states(study.case_states, colours()), "case-states", colours())
             else:
-                st.markdown(cards.muted("0 of 0: this study has no cases yet."))
+                st.markdown(cards.muted("This study has no cases yet."))
         _readers(study, queues)
     with right:
         if study.is_open_panel:
@@ -100,7 +100,10 @@ def _to_alerts(slug: str, person_id: PersonId) -> None:
         alert_id = application().panels.next_alert(slug, person_id)
         if alert_id is not None:
             st.switch_page("views/alert.py", query_params={"alert": str(alert_id)})
-        st.info("No case that has an alert waits for you. Those without one wait on Review.", icon=":material/info:")
+        st.info(
+            "No case with an alert is waiting for you. Cases without an alert are on the Review page.",
+            icon=":material/info:",
+        )
 
 
 def _tiles(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
@@ -133,7 +136,7 @@ def _readers(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
         frame = pd.DataFrame(
             {
                 "Reader": [texts.shorten(name, 40) for name, _ in queues],
-                "Read of opened": [f"{queue.n_submitted:,} of {queue.n_mine:,}" for _, queue in queues],
+                "Read / opened": [f"{queue.n_submitted:,} of {queue.n_mine:,}" for _, queue in queues],
                 "Done": [queue.n_submitted / max(queue.n_mine, 1) for _, queue in queues],
                 "Later": [queue.n_later for _, queue in queues],
                 "Draft": [queue.states.get(SlotState.DRAFT, 0) for _, queue in queues],

@@ -20,19 +20,19 @@ from dashboard.context import application, colours, may, shown_errors
 
 OWN = "own choice"
 QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
-NEVER_CHANGED = "How a study is read never changes afterwards."
+NEVER_CHANGED = "How a study is read cannot be changed later."
 MAY_READ = frozenset({Role.REVIEWER, Role.ADJUDICATOR, Role.COORDINATOR})
 
 
 def page() -> None:
     """Draw the page."""
     app = application()
-    line = "Creates a draft; nothing is frozen before you start it."
+    line = "Creates a draft; nothing is frozen until you start it."
     with cards.header("New study", line, simulated=app.site.simulated):
         if st.button("All studies", key="su_back", icon=":material/arrow_back:"):
             st.switch_page("views/studies.py")
     if not may(Action.MANAGE_STUDIES):
-        with cards.empty_state("Coordinators set studies up", "Ask one of them, or an administrator for the role."):
+        with cards.empty_state("Coordinators set up studies", "Ask one of them, or an administrator for the role."):
             pass
         return
     run = app.worklist.run()
@@ -75,7 +75,7 @@ def _training(locked: list[StudyView], people: list[PersonView]) -> None:
     if not locked:
         with cards.empty_state(
             "No study to train on",
-            "Training uses the decided cases of a locked study: its answers may be told. Lock one first.",
+            "Training uses the decided cases of a locked study, because it reveals their answers. Lock a study first.",
             ":material/school:",
         ):
             pass
@@ -85,7 +85,7 @@ def _training(locked: list[StudyView], people: list[PersonView]) -> None:
     with left:
         title, slug = _names("Training")
     with right:
-        with cards.card("Cases", "the panel's answer is shown after the reader's own; no report takes the votes"):
+        with cards.card("Cases", "the panel's answer is shown after the reader's own; votes never enter a report"):
             source = st.selectbox(
                 "Decided cases of", list(titles), key="su_source", format_func=lambda s: texts.shorten(titles[s], 60)
             )
@@ -108,7 +108,7 @@ def _names(title: str = "") -> tuple[str, str]:
 
 
 def _rubric(snapshot_hour: str) -> Rubric:
-    with cards.card("Question", "frozen when the study starts; each change before is a version"):
+    with cards.card("Question", "frozen when the study starts; each earlier change is a version"):
         question = st.text_input("Question", QUESTION, key="su_question", max_chars=400)
         answer_texts = {
             answer: st.text_input(f"Answer {answer:d}", answer.text, key=f"su_answer_{answer:d}", max_chars=80)
@@ -156,11 +156,11 @@ def _plan(run: RunView, *, is_open_panel: bool) -> StudyPlan:
                 key="su_repeats",
                 disabled=is_open_panel,
                 width=140,
-                help="Cases that the same readers get twice: how they agree with themselves. Never a vote of its own.",
+                help="Cases shown twice to the same readers, to measure intra-reader agreement. Never a vote.",
             )
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        written = st.text_input("Borders of the strata", "0.33, 0.67", key="su_edges", help="Rising numbers.")
+        written = st.text_input("Strata boundaries", "0.33, 0.67", key="su_edges", help="Rising numbers.")
         by_share = st.toggle(
             "as shares of the candidates",
             key="su_quantiles",
@@ -213,7 +213,7 @@ def _readers(people: list[PersonView], n_slots: int) -> list[PersonId]:
         "Readers", f"each case goes to {texts.plural(n_slots, 'different reader')}, whoever opens it first"
     ):
         if not names:
-            st.markdown(cards.muted("Nobody may judge yet. An administrator adds reviewers."))
+            st.markdown(cards.muted("No reviewers yet. An administrator adds reviewers."))
             return []
         chosen = st.multiselect(
             "Readers", list(names), key="su_readers", format_func=lambda i: names.get(i, "–"), placeholder="Choose"

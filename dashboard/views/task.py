@@ -36,7 +36,7 @@ def page() -> None:
     if not choices:
         with cards.header("Task", "", simulated=app.site.simulated):
             pass
-        with cards.empty_state("This run has no task", "Nothing was scored that could be shown here."):
+        with cards.empty_state("This run has no task", "There is no scored task to show."):
             pass
         return
     asked = st.query_params.get("task", "")
@@ -78,8 +78,8 @@ def _unknown(run: RunView, simulated: bool) -> None:
     with cards.header("Task", f"run {run.run_id}", simulated=simulated):
         pass
     with cards.empty_state(
-        "This task is not here",
-        f"Run {run.run_id} knows no such task. The link may come from another site or import.",
+        "Task not found",
+        f"Run {run.run_id} has no such task. The link may come from another site or import.",
         ":material/search_off:",
     ):
         if st.button("First task of this run", key="task_first", type="primary"):
@@ -224,7 +224,7 @@ def _other(other: str, filters: WorklistFilters) -> None:
         _histograms(application().tasks.view(replace(filters, task_key=other)), "other")
         return
     with cards.card("Compare with", height="stretch"):
-        st.markdown(cards.muted("This is the only task of the run; with another one they would stand side by side."))
+        st.markdown(cards.muted("This is the only task of the run; two or more tasks are compared here."))
 
 
 page()

@@ -155,7 +155,7 @@ def _grid(found: WorklistPage, selected: WorklistLine | None, at: Place, decisio
     rows = [ids.index(selected.first.alert_id)] if selected and selected.first.alert_id in ids else []
     st.session_state[SHOWN] = (key, ids, found.next_cursor)
     if not ids:
-        st.markdown(cards.muted("No alert is left in this list."))
+        st.markdown(cards.muted("No alerts left in this list."))
         return
     st.session_state[key] = {"selection": {"rows": rows, "columns": [], "cells": []}}
     columns = _columns(found.lines, [decision] if decision else list(Decision))
@@ -181,7 +181,7 @@ def _cards(listing: Listing, found: WorklistPage, at: Place) -> None:
     st.session_state[SHOWN] = ("", ids, found.next_cursor)
     digits = texts.score_digits(line.first.scaled_score for line in found.lines)
     if not ids:
-        st.markdown(cards.muted("No alert is left in this list."))
+        st.markdown(cards.muted("No alerts left in this list."))
     with st.container(gap="xxsmall"):
         for line in found.lines:
             row = line.first
@@ -202,7 +202,7 @@ def _columns(lines: tuple[WorklistLine, ...], decisions: list[Decision]) -> "dic
     highest = max(1.0, *(line.first.scaled_score for line in lines))
     config = st.column_config
     return {
-        "place": config.NumberColumn("#", width=36, help="Place in this list; an alert's own page has its rank"),
+        "place": config.NumberColumn("#", width=36, help="Position in this list; the alert page shows its rank"),
         "decision": config.TextColumn("Decision in question", width=196),
         **{
             one.value: config.ProgressColumn(
@@ -339,7 +339,7 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
     """Draw the card of the selected alert."""
     draw_said()
     if line is None:
-        st.info("This alert is not here. Choose another one.", icon=":material/search_off:")
+        st.info("Alert not found. Choose another one.", icon=":material/search_off:")
         return
     st.session_state[SELECTED] = line.first.alert_id
     row = next((one for one in line.members if one.alert_id == at.alert), line.first)
@@ -353,7 +353,7 @@ def _preview(listing: Listing, found: WorklistPage, line: WorklistLine | None, a
         and at.page == 1
         and not found.next_cursor
     ):
-        st.info("Not in this list: its filters hide this alert.", icon=":material/filter_alt:")
+        st.info("Not in this list: the filters hide this alert.", icon=":material/filter_alt:")
     preview(
         line,
         row,

@@ -321,7 +321,7 @@ def test_units_narrow_lists_and_close_alerts_cases_and_whole_studies() -> None:
         lambda: limited.act({1: 0, 2: 0}),
     )
     for call in closed:
-        with pytest.raises(NotFoundError, match="is not here, or belongs to a unit that is not yours"):
+        with pytest.raises(NotFoundError, match="does not exist, or belongs to a unit that is not yours"):
             call()
     assert limited.report("a") == ("a", 7)
     with pytest.raises(RefusedError, match="a part of it would look like the whole"):

@@ -50,5 +50,5 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_home_below_a_file_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(SettingsError, match="cannot be made"):
+    with pytest.raises(SettingsError, match="cannot be created"):
         load_settings(tmp_path / "file" / "home", create=True)

@@ -101,3 +101,33 @@ def _names_in(node: ast.AST) -> list[str]:
         case ast.Constant(value=str(text)) if " " not in text:
             return re.findall(r"\w+", text)
     return []
+
+
+TRANSLATED = re.compile(
+    r"(?<!here )\bis no (?!longer|more|such)\w|\bstands? (in|at|on) no\b|\b[Oo]ne (row|graph|type|line) a\b"
+    r"|\b[Pp]ut away\b|awaits its|\bhere is none\b|\bmay be anybody|\b[Nn]obody may\b|\b[Bb]eside it\b"
+    r"|\b[Ii]ts alerts\b|is not here\b|[Tt]aken back:|\btakes? no (more )?judgment|\bdoubts itself"
+    r"|\b[Mm]end (the|its)\b|\bstood there\b|\(needed\)|\bset\w* \w+ up\b|\bgood for \d+ (h|days)"
+)
+"""Phrases of other languages in English words, which readers of pages, commands and exports stumble over."""
+
+
+def test_shown_words_read_like_english() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno}: {node.value.strip()[:80]}"
+        for path in MODULES
+        if path.parts[len(ROOT.parts)] in {"dashboard", "alertreview"}
+        for node in _strings(parsed(path))
+        if TRANSLATED.search(node.value)
+    ]
+    assert found == []
+
+
+def _strings(module: ast.Module) -> list[ast.Constant]:
+    """Texts of a module that are used, without docstrings."""
+    unused = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    return [
+        node
+        for node in ast.walk(module)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in unused
+    ]

@@ -91,5 +91,5 @@ def test_every_page_of_the_demonstration_draws_without_an_error(visit: OpenVisit
 
 def test_a_link_to_an_alert_that_is_not_there_says_so(visit: OpenVisit, demo_url: str) -> None:
     page = visit(demo_url).open("alert?alert=999999999")
-    expect(page.get_by_text("This alert is not here")).to_be_visible()
+    expect(page.get_by_text("Alert not found")).to_be_visible()
     assert "Traceback" not in page.content()

@@ -115,11 +115,11 @@ def filter_everything_out(opened: Visit) -> None:
 def design_by_oneself(opened: Visit) -> None:
     opened.page.get_by_label("Design", exact=True).click()
     opened.page.get_by_role("option", name="Own choice").click()
-    expect(opened.page.get_by_role("textbox", name="Borders of the strata")).to_be_visible()
+    expect(opened.page.get_by_role("textbox", name="Strata boundaries")).to_be_visible()
 
 
 def open_the_planner(opened: Visit) -> None:
-    opened.page.get_by_text("How many cases would a next study need?").click()
+    opened.page.get_by_text("How many cases would another study need?").click()
     expect(
         opened.page.get_by_role("spinbutton", name="Expected AUC")
         .or_(opened.page.get_by_label("Expected AUC", exact=True))

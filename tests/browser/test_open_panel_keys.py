@@ -26,9 +26,9 @@ def test_keys_judge_take_back_and_lead_on(visit: OpenVisit) -> None:
     expect(page.get_by_role("button", name="Usual").first).to_have_attribute("kind", "primary")
     expect(page.get_by_text("Say why it changes, then save.")).to_be_hidden()
     opened.key("u")
-    expect(page.get_by_text("Taken back.")).to_be_visible()
+    expect(page.get_by_text("Undone.")).to_be_visible()
     opened.key("p")
-    expect(page.get_by_text("Taken back.")).to_be_hidden()
+    expect(page.get_by_text("Undone.")).to_be_hidden()
     expect(page.get_by_text("open: you see the score")).to_be_visible()
     assert "alert=1005" not in page.url
 

@@ -216,7 +216,7 @@ def test_the_second_of_two_windows_hears_of_the_first(visit: OpenVisit) -> None:
     two.key("s")
     expect(second.get_by_text("changed meanwhile")).to_be_visible()
     expect_case(second, 1)
-    second.get_by_role("button", name="Load what is stored now").click()
+    second.get_by_role("button", name="Load the saved version").click()
     expect_chosen(second, "Usual")
 
 

@@ -189,4 +189,4 @@ def test_two_keys_dismiss_an_alert_and_one_takes_it_back(visit: OpenVisit) -> No
     expect(page.get_by_text("Lines 1–13, 61 alerts")).to_be_visible()
     opened.key("z")
     expect(page.get_by_text("Lines 1–13, 62 alerts")).to_be_visible()
-    expect(page.get_by_text("Taken back: 1 alert")).to_be_visible()
+    expect(page.get_by_text("Undone: 1 alert")).to_be_visible()

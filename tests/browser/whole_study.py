@@ -142,12 +142,12 @@ def settle_all(opened: Visit, slug: str, answer: int, n_waiting: int, secrets: S
         assert re.search(r"^A\s", before, re.MULTILINE), before
         opened.key(str(answer))
         expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]")).to_have_count(2)
-        reason = page.get_by_placeholder("Reason, kept with the answer")
+        reason = page.get_by_placeholder("Reason, stored with the answer")
         reason.fill("settled after reading the record")
         reason.blur()
         opened.settle()
         opened.key("s")
-        expect(page.get_by_text("Settled and read back")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("Saved: answer")).to_be_visible(timeout=60_000)
         page.wait_for_function(
             "before => document.querySelector('[data-testid=stMain]').innerText !== before", arg=before
         )

@@ -46,7 +46,7 @@ def whole_numbers(column: pa.Array, where: str, name: str, first_row: int) -> np
     except pa.ArrowException:
         row = first_row + _first_bad(column, lambda cell: cell.cast(pa.int64()))
         raise SourceError(
-            f"{where}: row {row:,}, column {name!r}: is no whole number of 64 bits. Correct the cell."
+            f"{where}: row {row:,}, column {name!r}: is not a whole number of 64 bits. Correct the cell."
         ) from None
 
 
@@ -97,14 +97,14 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
         at = int(np.flatnonzero(np.isin(codes, bad))[0])
         raise SourceError(
             f"{where}: row {first_row + at:,}, column {name!r}: {shape_of(texts[codes[at]])!r} (each 9 is a digit) is "
-            f"no time in ISO 8601, such as {TIME_SPELLINGS}. Correct the cell."
+            f"not a time in ISO 8601, such as {TIME_SPELLINGS}. Correct the cell."
         )
     values = np.append(parsed.to_numpy(dtype="datetime64[us]"), np.datetime64("NaT", "us"))
     return pd.Series(values[codes])
 
 
 def _parse(texts: Sequence[str], mapping: SiteMapping) -> pd.Series:
-    """Return site times, missing where a text is no time."""
+    """Return site times, missing where a text is not a time."""
     read = [time_in_text(text) or ("", None) for text in texts]
     local = pd.to_datetime(pd.Series([iso for iso, _ in read], dtype="str"), format="ISO8601", errors="coerce")
     local = local.astype("datetime64[us]")

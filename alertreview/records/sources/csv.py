@@ -18,7 +18,7 @@ _ADVICE = (
     "Name the columns in the site mapping under csv, or rename them in the file. If each kind of event has a table of "
     "its own, describe the tables in a mapping of the format tables (see data/README.md)."
 )
-_LATIN_1 = "is no UTF-8; it was read as Latin-1. Check names with accents."
+_LATIN_1 = "is not UTF-8; it was read as Latin-1. Check names with accents."
 
 
 def read(source: Path, mapping: SiteMapping) -> Source:

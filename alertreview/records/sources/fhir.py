@@ -173,7 +173,7 @@ class _Reader:
             if kind == "Bundle":
                 raise SourceError(f"{file.name}: line 1 is a Bundle. Export the resources as ndjson, one on each line.")
             if not isinstance(kind, str):
-                raise SourceError(f"{file.name}: line 1 has no resourceType, so it is no FHIR resource. {_ADVICE}")
+                raise SourceError(f"{file.name}: line 1 has no resourceType, so it is not a FHIR resource. {_ADVICE}")
             if kind in used:
                 out.setdefault(kind, []).append(file)
             else:
@@ -191,7 +191,7 @@ class _Reader:
                 where = f"{file.name}: line {line:,}"
                 if resource.get("resourceType") != kind:
                     raise SourceError(
-                        f"{where}: is no {kind}, as the lines before it. A bulk export has one type a file. {_ADVICE}"
+                        f"{where}: is no {kind}, as the lines before it. A bulk export has one type per file. {_ADVICE}"
                     )
                 yield resource, where
 

@@ -211,7 +211,7 @@ def moment(said: str, zone: ZoneInfo, naive_zone: ZoneInfo) -> datetime | None:
     """
     match = _TIME.fullmatch(said)
     if match is None:
-        raise WrongElementError("is no time such as 2026-02-28T06:15:00+01:00")
+        raise WrongElementError("is not a time such as 2026-02-28T06:15:00+01:00")
     year, month, day, hour, minute, second, offset = match.groups()
     if day is None:
         return None
@@ -227,7 +227,7 @@ def moment(said: str, zone: ZoneInfo, naive_zone: ZoneInfo) -> datetime | None:
             found = found.replace(tzinfo=naive_zone)
         return found.astimezone(zone).replace(tzinfo=None)
     except (ValueError, OverflowError):
-        raise WrongElementError("is no time of the calendar") from None
+        raise WrongElementError("is not a time of the calendar") from None
 
 
 def offset_of(said: str) -> str:

@@ -43,5 +43,5 @@ def checked_format(name: str) -> Format:
         When there is no such format.
     """
     if name not in FORMATS:
-        raise SourceError(f"{name!r} is no format of health records; choose one of {', '.join(FORMATS)}.")
+        raise SourceError(f"{name!r} is not a format of health records; choose one of {', '.join(FORMATS)}.")
     return FORMATS[name]

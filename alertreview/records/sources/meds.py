@@ -44,13 +44,15 @@ def shards(folder: Path) -> list[Path]:
         When the folder is missing or holds none.
     """
     if not folder.is_dir():
-        raise SourceError(f"{folder} is no folder. {_ADVICE}")
+        raise SourceError(f"{folder} is not a folder. {_ADVICE}")
     data = folder / "data"
     found = sorted(
         path for path in data.rglob("*.parquet") if path.is_file() and not is_ignored(path.relative_to(data))
     )
     if not found:
-        raise SourceError(f"{folder} is no MEDS data set: there is no parquet file below {folder / 'data'}. {_ADVICE}")
+        raise SourceError(
+            f"{folder} is not a MEDS data set: there is no parquet file below {folder / 'data'}. {_ADVICE}"
+        )
     return found
 
 
@@ -131,7 +133,9 @@ def _refusing_damage(path: Path) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         reason = str(error).splitlines()[0][:120] if isinstance(error, OSError | pa.ArrowException) else "no UTF-8"
-        raise SourceError(f"{path}: is no complete parquet file ({reason}). Copy it again from its origin.") from None
+        raise SourceError(
+            f"{path}: is not a complete parquet file ({reason}). Copy it again from its origin."
+        ) from None
 
 
 def _open(path: Path) -> pq.ParquetFile:
@@ -169,7 +173,7 @@ def _check_columns(path: Path) -> None:
 def _refuse_doubled(path: Path, names: list[str]) -> None:
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
-        raise SourceError(f"{path}: the column {doubled!r} comes twice. Rename or drop one of them.")
+        raise SourceError(f"{path}: the column {doubled!r} appears twice. Rename or drop one of them.")
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -327,7 +331,7 @@ def _says_simulated(path: Path) -> bool:
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, OSError):
-        raise SourceError(f"{path}: is no JSON. Correct or remove the file.") from None
+        raise SourceError(f"{path}: is not JSON. Correct or remove the file.") from None
     return isinstance(content, dict) and content.get("simulated") is True
 
 

@@ -61,7 +61,7 @@ def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
     Raises
     ------
     SourceError
-        Naming file, line and column, when a line is no JSON object, is nested too deeply or too long, or the file is
+        Naming file, line and column, when a line is not a JSON object, is nested too deeply or too long, or the file is
         damaged.
     """
     number = n_empty = 0
@@ -96,15 +96,15 @@ def _parsed(line: bytes, name: str, number: int) -> JsonObject:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         content = json.loads(text, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise SourceError(f"{where}, byte {error.start + 1:,}: is no UTF-8. {_ADVICE}") from None
+        raise SourceError(f"{where}, byte {error.start + 1:,}: is not UTF-8. {_ADVICE}") from None
     except json.JSONDecodeError as error:
-        raise SourceError(f"{where}, column {error.colno:,}: is no JSON ({error.msg}). {_ADVICE}") from None
+        raise SourceError(f"{where}, column {error.colno:,}: is not JSON ({error.msg}). {_ADVICE}") from None
     except RecursionError:
         raise SourceError(f"{where}: is nested too deeply for a FHIR resource. {_ADVICE}") from None
     except ValueError:
         raise SourceError(f"{where}: holds a number that JSON does not allow. {_ADVICE}") from None
     if not isinstance(content, dict):
-        raise SourceError(f"{where}: is no JSON object. Each line is one resource. {_ADVICE}")
+        raise SourceError(f"{where}: is not a JSON object. Each line is one resource. {_ADVICE}")
     return content
 
 

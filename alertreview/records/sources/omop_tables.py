@@ -87,7 +87,7 @@ class CsvTables:
         if table not in self._layouts:
             layout = look_at(self._files[table])
             if layout.encoding == "latin-1":
-                self.remarks.append(f"{self._files[table].name} is no UTF-8; it was read as Latin-1.")
+                self.remarks.append(f"{self._files[table].name} is not UTF-8; it was read as Latin-1.")
             self._layouts[table] = layout
         return self._layouts[table]
 

@@ -203,7 +203,7 @@ class _Reader:
         unknown = next((i for i, each in enumerate(known) if each is None), None)
         if unknown is not None:
             raise SourceError(
-                f"{rows.where}: row {rows.first_row + unknown:,}, column {origins.key!r}: stands in no row of the "
+                f"{rows.where}: row {rows.first_row + unknown:,}, column {origins.key!r}: is in no row of the "
                 f"table {origins.table}. Export the tables together."
             )
         found = [each for each in known if each is not None]
@@ -291,7 +291,7 @@ class _Rows:
     def events(self) -> TableEvents:
         """What the rows are."""
         if self._events is None:
-            raise MappingError("These rows are no events.")
+            raise MappingError("These rows are not events.")
         return self._events
 
     def column(self, name: str) -> pa.Array:

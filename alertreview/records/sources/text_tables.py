@@ -151,7 +151,7 @@ def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> l
     if zipfile.is_zipfile(source):
         return _members(source, wanted)
     if source.suffix.lower() == ".zip":
-        raise SourceError(f"{source}: is no complete zip archive. Copy it again from its origin.")
+        raise SourceError(f"{source}: is not a complete zip archive. Copy it again from its origin.")
     return [_plain(source)]
 
 
@@ -228,7 +228,7 @@ def _members(archive: Path, wanted: Callable[[str], bool]) -> list[TextFile]:
         with zipfile.ZipFile(archive) as opened:
             infos = opened.infolist()
     except (zipfile.BadZipFile, OSError):
-        raise SourceError(f"{archive}: is no complete zip archive. Copy it again from its origin.") from None
+        raise SourceError(f"{archive}: is not a complete zip archive. Copy it again from its origin.") from None
     out, others = [], []
     for info in infos:
         _check_member(archive, info)
@@ -305,7 +305,7 @@ def look_at(file: TextFile) -> Layout:
     lower = [name.lower() for name in columns]
     for name in lower:
         if name and lower.count(name) > 1:
-            raise SourceError(f"{file.name}: the column {name!r} comes twice. Rename one of them.")
+            raise SourceError(f"{file.name}: the column {name!r} appears twice. Rename one of them.")
     # Columns without a name are never asked for; the reader wants every name to be different.
     return Layout(tuple(name or f"\0{i}" for i, name in enumerate(columns)), encoding, delimiter)
 
@@ -320,7 +320,7 @@ def _encoding(file: TextFile) -> tuple[str, bytes]:
                 return "utf-16", head
             if b"\0" in block:
                 raise SourceError(
-                    f"{file.name}: holds NUL bytes and is no text. Export the table again as CSV in UTF-8."
+                    f"{file.name}: holds NUL bytes and is not text. Export the table again as CSV in UTF-8."
                 )
             if encoding == "utf-8":
                 try:
@@ -360,7 +360,7 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
                 row += batch.num_rows
     except UnicodeError:
         raise SourceError(
-            f"{file.name}: after row {row:,} comes what is no {layout.encoding.upper()}; the file is cut short or "
+            f"{file.name}: after row {row:,} comes what is not {layout.encoding.upper()}; the file is cut short or "
             "damaged. Export it again, best in UTF-8."
         ) from None
     except (pa.ArrowException, OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:

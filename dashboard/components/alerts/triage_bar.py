@@ -228,7 +228,7 @@ def _sentence(done: TriageDone) -> str:
     what = plural(done.n_done, "alert")
     at = f"{done.done_at:%H:%M}"
     if done.state is None:
-        left = f", {done.n_changed_meanwhile:,} changed meanwhile and left" if done.n_changed_meanwhile else ""
-        return f"Taken back: {what}{left}."
-    already = f", {done.n_already:,} stood there already" if done.n_already else ""
+        left = f", {done.n_changed_meanwhile:,} changed meanwhile and skipped" if done.n_changed_meanwhile else ""
+        return f"Undone: {what}{left}."
+    already = f", {done.n_already:,} already in this state" if done.n_already else ""
     return f"{TRIAGE_TEXTS[done.state]} {at}: {what}{already}."

@@ -124,9 +124,9 @@ def _line(case: PanelCase, person_id: PersonId, key: str, certainty_key: str) ->
         "Comment or reason",
         key=key,
         placeholder=(
-            f"Comment; needed for “{answers.WITH_REASON}”"
+            f"Comment; required for “{answers.WITH_REASON}”"
             if case.answer is None
-            else "Why does the saved answer change? (needed), then the answer"
+            else "Why are you changing the saved answer? (required), then the answer"
         ),
         label_visibility="collapsed",
         max_chars=2000,
@@ -138,7 +138,7 @@ def _line(case: PanelCase, person_id: PersonId, key: str, certainty_key: str) ->
 def _acts(case: PanelCase, person_id: PersonId, form: str, *, keys: bool, go_to: Callable[[AlertId], None]) -> None:
     if case.answer is not None:
         st.button(
-            "Take back",
+            "Undo",
             key=f"pn_undo_{form}",
             type="tertiary",
             shortcut="U" if keys else None,
@@ -218,7 +218,7 @@ def _undo(case: PanelCase, person_id: PersonId) -> None:
             form_key=f"undo-{case.case_id}-{person_id}-{case.version_seen}",
         )
     )
-    _say(case, error or "Taken back.", is_error=bool(error))
+    _say(case, error or "Undone.", is_error=bool(error))
 
 
 def _next(case: PanelCase, person_id: PersonId, go_to: Callable[[AlertId], None]) -> None:
@@ -228,5 +228,7 @@ def _next(case: PanelCase, person_id: PersonId, go_to: Callable[[AlertId], None]
         st.session_state.pop(_SAID, None)
         go_to(alert_id)
         return
-    none_left = "No other case of this panel that has an alert waits for you. Those without one wait on Review."
+    none_left = (
+        "No other case of this panel with an alert is waiting for you. Cases without an alert are on the Review page."
+    )
     _say(case, error or none_left, is_error=bool(error))

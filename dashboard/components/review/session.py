@@ -260,7 +260,7 @@ def _take_up(showing: Showing, case_id: CaseId) -> None:
     if error:
         _put(replace(showing, error=error))
     else:
-        notice = "Taken up again. The case waits for your answer."
+        notice = "Back in your list. The case waits for your answer."
         _show(Showing(showing.slug, showing.person_id, back, saved=showing.saved, notice=notice))
 
 
@@ -279,7 +279,7 @@ def _take_back(showing: Showing, saved: SavedJudgment) -> None:
     if error:
         _put(replace(showing, error=error))
     else:
-        _show(Showing(showing.slug, showing.person_id, back, notice="Taken back. The case waits for your answer."))
+        _show(Showing(showing.slug, showing.person_id, back, notice="Undone. The case waits for your answer."))
 
 
 def reload(case_id: CaseId) -> None:

@@ -18,7 +18,7 @@ def comparison(runs: tuple[RunView, ...], run: RunView) -> None:
     others = {other.run_id: other for other in runs if other.run_id != run.run_id}
     with cards.card("Compared with another run", "the same decision: patient, time and task"):
         if not others:
-            st.markdown(cards.muted("This is the only run. Score again, and the lists can be laid side by side."))
+            st.markdown(cards.muted("This is the only run. Score again to compare two runs."))
             return
         with st.container(horizontal=True, vertical_alignment="bottom"):
             other_id = st.selectbox(
@@ -28,7 +28,7 @@ def comparison(runs: tuple[RunView, ...], run: RunView) -> None:
                 width=330,
                 format_func=lambda i: f"Run {i}, {texts.day_time(others[i].published_at)}" if i in others else "–",
             )
-            n_first = st.segmented_control("First alerts of each list", LENGTHS, default=100, required=True, key="rc_n")
+            n_first = st.segmented_control("Top alerts of each list", LENGTHS, default=100, required=True, key="rc_n")
         for one in application().run_comparisons.compare(other_id, run.run_id, n_first or LENGTHS[-2], acting_id()):
             _list(one)
 

@@ -28,9 +28,7 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
     second = f"the newest {len(points)} stored runs" if len(points) > 1 else "one stored run so far"
     with cards.card("Drift over runs", second, key=f"drift-{name}"):
         if not points:
-            st.markdown(
-                cards.muted("No stored run of this scorer knows it. Score again, and the runs stand side by side.")
-            )
+            st.markdown(cards.muted("No stored run of this scorer has this task. Score again to compare runs."))
             return
         runs = [f"Run {point.run_id}, {texts.day(point.published_at)}" for point in points]
         with st.grid(3, min_column_width=280):

@@ -20,7 +20,7 @@ def sensitivity_card(run: RunView) -> None:
             number = run.run_id if run.base_run_id is None else run.base_run_id
             why = "No curves are stored for this run."
             if run.base_run_id is not None:
-                why = f"This run scored against what run {number} had learned; its curves are those of run {number}."
+                why = f"This run uses the stored past of run {number}; the curves shown are those of run {number}."
             st.markdown(cards.muted(f"{why} This command computes and stores them:"))
             st.code(f"alertreview sensitivity --run {number}", language=None)
             return

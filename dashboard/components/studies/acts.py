@@ -34,7 +34,7 @@ def acts(study: StudyView) -> None:
             st.markdown(f":small[{cards.muted('Starting freezes run, cases, answers, guidelines and seed.')}]")
         elif study.status is StudyStatus.OPEN:
             _add_readers(study, paper.reader_ids)
-            _with_reason(study, "Lock the study", "sa_lock", "takes no more judgments; the report can be signed")
+            _with_reason(study, "Lock the study", "sa_lock", "accepts no more judgments; the report can be signed")
         else:
             _with_reason(study, "Reopen the study", "sa_reopen", "signatures under its report no longer hold")
         if paper.history:
@@ -59,16 +59,14 @@ def _add_readers(study: StudyView, reader_ids: tuple[PersonId, ...]) -> None:
         if st.form_submit_button("Add readers", icon=":material/person_add:"):
             with shown_errors():
                 if not chosen:
-                    raise RefusedError("Nobody is chosen. Choose readers, then add them.")
+                    raise RefusedError("No readers are selected. Select readers, then add them.")
                 application().studies.add_readers(study.slug, chosen)
                 st.rerun()
 
 
 def _with_reason(study: StudyView, label: str, key: str, effect: str) -> None:
     n_open = study.n_cases - study.n_complete if study.status is StudyStatus.OPEN else 0
-    lost = (
-        f"{n_open:,} of {texts.plural(study.n_cases, 'case')} have not all their answers; the report leaves them out."
-    )
+    lost = f"{n_open:,} of {texts.plural(study.n_cases, 'case')} lack answers; the report leaves them out."
     with st.form(f"{key}_{study.slug}", border=False):
         if n_open:
             st.markdown(f":orange[:material/warning: {lost}]")
@@ -87,7 +85,7 @@ def _with_reason(study: StudyView, label: str, key: str, effect: str) -> None:
 
 def _self_agreement(study: StudyView, n_repeats: int) -> None:
     person = looking_person()
-    with cards.card("Readers with themselves", f"{n_repeats} cases are shown twice, hidden; never a vote"):
+    with cards.card("Intra-reader agreement", f"{n_repeats} hidden repeats; a repeat is never a vote"):
         try:
             rows = application().study_desk.self_agreement(study.slug, person.person_id if person else None)
         except RefusedError as error:
@@ -117,6 +115,6 @@ def disagreements(study: StudyView) -> None:
     if not waiting or study.status is not StudyStatus.OPEN or study.is_calibration or not may(Action.ADJUDICATE):
         return
     with cards.card("Disagreements", "complete, and not decided by the votes"):
-        st.markdown(f"{texts.plural(waiting, 'case')} wait for somebody who was no reader of them.")
+        st.markdown(f"{texts.plural(waiting, 'case')} wait for someone who was not their reader.")
         if st.button("Settle disagreements", key="sa_adjudicate", icon=":material/balance:"):
             st.switch_page("views/adjudication.py", query_params={"study": study.slug})

@@ -21,8 +21,8 @@ def study_asked(slug: str, head: str) -> StudyView | None:
     except NotFoundError as error:
         with cards.header(head, "", simulated=app.site.simulated):
             pass
-        with cards.empty_state("This study is not here", texts.plain(str(error), 400), ":material/search_off:"):
-            if st.button("To the studies", key="to_studies", type="primary"):
+        with cards.empty_state("Study not found", texts.plain(str(error), 400), ":material/search_off:"):
+            if st.button("Back to studies", key="to_studies", type="primary"):
                 st.query_params.clear()
                 st.switch_page("views/studies.py")
         return None

@@ -27,7 +27,7 @@ def expander(report: StudyReport) -> None:
     report : StudyReport
         Whole or hidden; a hidden one gives no starting values.
     """
-    with st.expander("How many cases would a next study need?"):
+    with st.expander("How many cases would another study need?"):
         auc, relevant, undecided, effect = _expectations(report)
         key = f"pl_{report.slug}_{'hidden' if report.hidden else 'whole'}"
         with st.grid(6, min_column_width=150):

@@ -38,7 +38,7 @@ def _rate(filters: WorklistFilters) -> str:
     """Draw the expected share of relevant alerts within the budget, from a judged study of the run."""
     found = application().alert_lists.expected_rate(filters)
     if found is None:
-        return cards.muted("The expected true-alert rate stands here once a study of this run is judged.")
+        return cards.muted("The expected true-alert rate appears here once a study of this run is judged.")
     rate = found.rate
     study = f"from the {texts.plural(found.n_cases, 'judged case')} inside it of _{texts.plain(found.study, 60)}_"
     if rate.value is None:

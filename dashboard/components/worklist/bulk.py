@@ -35,7 +35,7 @@ def bulk_bar(filters: WorklistFilters, me: Acting) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
                 f"**{texts.plural(len(targets), 'alert')}** of this list, all pages. "
-                + cards.muted("All or none; undo takes it back."),
+                + cards.muted("All or none; can be undone."),
                 width="stretch",
             )
             st.button("Not now", key="wl_bulk_not", type="tertiary", on_click=_end)

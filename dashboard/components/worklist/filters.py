@@ -57,5 +57,5 @@ def draw_budget(filters: WorklistFilters, choices: FilterChoices, latest_run: in
         key="f_budget",
         on_change=changed,
         format_func=lambda budget: f"{budget:g}",
-        help="Of omissions and commissions together. They take turns: by score alone, few omissions come first.",
+        help="Of omissions and commissions together. They alternate: by score alone, few omissions come first.",
     )

@@ -17,7 +17,7 @@ from dashboard.context import acting_person, application
 
 LENSES = {
     "shared": "Independent (live)",
-    "softhad": "One graph a task (live)",
+    "softhad": "One graph per task (live)",
     "shared-looking-back": "With the window (looks back)",
     "day-adjusted": "Day-adjusted (looks back)",
 }
@@ -62,22 +62,22 @@ def _lens(run: RunView, filters: WorklistFilters, choices: FilterChoices, latest
         on_change=changed,
         label_visibility="collapsed",
         width=215,
-        help="Whose scores rank the list. Day-adjusted also knows how busy the day was, so it can only look back.",
+        help="The scorer that ranks the list. Day-adjusted also knows how busy the day was, so it can only look back.",
     )
 
 
 def _views(address: dict[str, str]) -> None:
     person = acting_person()
     if person is None:
-        st.markdown(cards.muted("Nobody is chosen who could keep a view."))
+        st.markdown(cards.muted("Choose a reviewer to save views."))
         return
     views = application().saved_views.offered_to(person.person_id)
     if not views:
-        st.markdown(cards.muted("No view is saved yet. Choose filters, then give them a name."))
+        st.markdown(cards.muted("No saved views yet. Choose filters, then name them."))
     for number, view in enumerate(views):
         _view(view, number, person.person_id)
     st.text_input("Name for these filters", key="view_name", max_chars=60)
-    st.toggle("Everybody is offered it", key="view_shared")
+    st.toggle("Share with everyone", key="view_shared")
     st.button("Save view", key="view_save", on_click=_save, args=(person.person_id, address))
     said = st.session_state.pop(_SAID, None)
     if said is not None:

@@ -86,4 +86,4 @@ def _members(line: WorklistLine, row: AlertRow, address: Address) -> None:
         if len(others) > MOST_MEMBERS:
             n_more = len(others) - MOST_MEMBERS
             st.markdown(cards.muted(f"and {n_more:,} more; choose one line per alert under More to list them."))
-    st.markdown(f":small[{cards.muted(f'Triage below holds for all {len(line.members)} of them.')}]")
+    st.markdown(f":small[{cards.muted(f'Triage below applies to all {len(line.members)} of them.')}]")

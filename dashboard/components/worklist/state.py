@@ -35,7 +35,7 @@ class Place:
 
 
 def place() -> Place:
-    """Return the place in the list that the address names."""
+    """Return the place in the list named in the address."""
     after = st.query_params.get("after", "")
     page = links.whole_number(st.query_params.get("page"), int) or 1
     read = Place(after, page if after else 1, links.whole_number(st.query_params.get("alert"), AlertId))

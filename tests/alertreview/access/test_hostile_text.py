@@ -147,4 +147,4 @@ def test_no_error_and_no_log_line_repeats_a_patient(
     ]
     assert all("Ward A" not in text for text in said)
     assert CANARY not in "\n".join([*said, caplog.text])
-    assert len({text for text in said if "is not here, or belongs to a unit that is not yours" in text}) >= 2
+    assert len({text for text in said if "does not exist, or belongs to a unit that is not yours" in text}) >= 2

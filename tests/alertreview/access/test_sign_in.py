@@ -130,7 +130,7 @@ def test_changing_the_password_takes_the_old_one_and_ends_the_other_sessions(des
     actor = desk.sessions.who(here)
     with pytest.raises(RefusedError):
         desk.sign_in.change_password(actor, "wrong", "a new one of five words")
-    with pytest.raises(InvalidInputError, match="does not hold the login"):
+    with pytest.raises(InvalidInputError, match="must not contain the login"):
         desk.sign_in.change_password(actor, PASSWORD, "I am ada and nobody else")
     desk.sign_in.change_password(actor, PASSWORD, "a new one of five words")
     assert desk.sessions.who(here) == actor

@@ -113,7 +113,7 @@ def test_undo_takes_an_act_on_many_back_but_leaves_what_others_moved_on(ward: Wa
 def test_nobody_takes_back_what_somebody_else_did(ward: Ward) -> None:
     alert = ward.ids()[0]
     ward.triage.act(ward.anna, {alert: 0}, TriageState.ACTIONED, form_key="a")
-    with pytest.raises(RefusedError, match="nothing of yours"):
+    with pytest.raises(RefusedError, match="nothing to undo"):
         ward.triage.undo(ward.bert, "a")
 
 

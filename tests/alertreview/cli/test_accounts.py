@@ -48,7 +48,7 @@ def test_roles_units_resets_and_deactivation_are_one_command_each(
     assert re.search(r"rita +coordinator +deactivated", said(capsys, home, "list"))
     assert "Rita may sign in again." in said(capsys, home, "disable", "rita", "--enable")
     outside = said(capsys, home, "create", "Vera", "--role", "viewer", "--login", "vera@clinic", "--source", "oidc")
-    assert "Nothing to hand over" in outside
+    assert "No code needed" in outside
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_roles_units_resets_and_deactivation_are_one_command_each(
         (("disable", "ada"), "last administrator"),
         (("role", "ada", "viewer"), "last administrator"),
         (("role", "ada"), "Name a role, or units"),
-        (("role", "ada", "--unit", "x", "--all-units"), "exclude each other"),
+        (("role", "ada", "--unit", "x", "--all-units"), "are mutually exclusive"),
     ],
 )
 def test_what_is_refused_is_one_line(

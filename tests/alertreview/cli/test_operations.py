@@ -59,7 +59,7 @@ def test_the_trail_is_checked_against_a_head_and_written(
     assert rows[-1]["hash"] == head
     code, out, _ = run(capsys, "audit", "verify", "--head", head, "--home", own_home)
     assert code == 0
-    assert "The audit trail is whole." in out
+    assert "The audit trail is intact." in out
     code, _, err = run(capsys, "audit", "verify", "--head", "f" * 64, "--home", own_home)
     assert code == 2
     assert "was cut" in err

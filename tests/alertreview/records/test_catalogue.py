@@ -194,16 +194,16 @@ def test_what_is_exported_changes_nothing_when_it_is_applied(
     [
         ("LAB_ORDER/Nothing: {asked: false}", "no such task"),
         ("LAB_ORDER/Lipase: {asked: maybe}", "expected true, false or default"),
-        ("LAB_ORDER/Lipase: {aksed: false}", "'aksed' is no key"),
+        ("LAB_ORDER/Lipase: {aksed: false}", "'aksed' is not a key"),
         ("LAB_ORDER/Lipase: off", "expected keys"),
         ("LAB_ORDER/Lipase: {muted_until: tomorrow}", "expected a day"),
         ("LAB_ORDER/Lipase: {muted_until: 2026-01-01 10:00:00}", "expected a day"),
         ("LAB_ORDER/Lipase: {muted_units: [Ward A]}", "needs muted_until"),
-        ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: [Ward Z]}", "'Ward Z' is no care unit"),
+        ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: [Ward Z]}", "'Ward Z' is not a care unit"),
         ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: Ward A}", "list of care units"),
         ("LAB_ORDER/Lipase: {task: Lipase 2}", "site mapping"),
         ("[1, 2]", "names no task"),
-        ("a: b: c", "no YAML"),
+        ("a: b: c", "is not YAML"),
     ],
 )
 def test_a_wrong_catalogue_is_refused_as_a_whole(
@@ -220,4 +220,4 @@ def test_a_wrong_catalogue_is_refused_as_a_whole(
 
 def test_a_change_without_a_reason_is_refused(site: Application, capsys: pytest.CaptureFixture[str]) -> None:
     assert applied(site, "LAB_ORDER/Lipase: {asked: false}", reason=" ") != 0
-    assert "takes a reason" in capsys.readouterr().err
+    assert "needs a reason" in capsys.readouterr().err

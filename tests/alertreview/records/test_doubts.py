@@ -43,7 +43,7 @@ def test_a_red_check_stops_scoring_and_is_told_with_what_to_do(
 
 
 def test_accepting_needs_a_reason_and_a_check_that_is_raised(doubted: Database) -> None:
-    with pytest.raises(InvalidInputError, match="takes a reason"):
+    with pytest.raises(InvalidInputError, match="needs a reason"):
         require_trusted(doubted, names(doubted), " ")
     with pytest.raises(InvalidInputError, match="no raised check 'nothing'"):
         require_trusted(doubted, [*names(doubted), "nothing"], "known")

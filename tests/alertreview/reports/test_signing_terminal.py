@@ -22,7 +22,7 @@ from tests.support.sign_in_desk import PASSWORD
 
 MEANING = "I approve this report"
 PATIENCE_SECONDS = 120
-NO_TERMINAL = "alertreview: The password is asked for at a terminal, and here is none."
+NO_TERMINAL = "alertreview: The password is asked for at a terminal, and there is none."
 WRONG = "alertreview: Login or password is wrong"
 
 

@@ -151,7 +151,7 @@ def test_looking_takes_no_place_and_judging_takes_one(site: StoredSite, run_id: 
     vote(site, first, seen)
     assert panels(site).cases(ALERT, second) == (), "the only place is taken"
     assert only(site, first).answer is Answer.USUAL
-    with pytest.raises(RefusedError, match="no free place"):
+    with pytest.raises(RefusedError, match="no free slot"):
         vote(site, second, late)
     assert rows(site, "judgment") == 1
 

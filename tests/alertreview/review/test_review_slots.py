@@ -49,13 +49,13 @@ def test_a_hold_lapses_and_the_draft_stays_with_its_owner(site: StoredSite) -> N
     assert (waiting.n_mine, waiting.n_held_by_others) == (0, 1)
     assert waiting.next_release_at is not None
     assert site.review.next_case("demo", second) is None
-    with pytest.raises(RefusedError, match="no free place"):
+    with pytest.raises(RefusedError, match="no free slot"):
         site.review.case("demo", second, case.case_id)
 
     site.clock.pass_hours(25)
     taken = next_case(site, second)
     assert (taken.case_id, taken.draft) == (case.case_id, DraftView(None, None, ""))
-    with pytest.raises(RefusedError, match="hold no place"):
+    with pytest.raises(RefusedError, match="no longer hold a slot"):
         save(site, first, case)
     with pytest.raises(RefusedError, match="What you typed is kept"):
         site.review.save_draft("demo", first, case.case_id, DraftView(Answer.USUAL, None, "still mine"))

@@ -259,7 +259,7 @@ def test_baselines_are_scorers_of_a_run_like_any_other(settings: Settings, own_d
             assert result.score_histogram is not None
             assert sum(result.score_histogram["counts"]) == outcome.n_past + outcome.n_recent
             assert result.score_histogram["edges"][0] <= scores.min()
-    assert "Lists of their own: svm, weighted-knn." in list(outcome.lines())
+    assert "Separate lists: svm, weighted-knn." in list(outcome.lines())
 
 
 def test_memory_holds_one_task_of_evidence_at_a_time(
@@ -279,7 +279,7 @@ def test_memory_holds_one_task_of_evidence_at_a_time(
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "01.02.2026"])
 def test_a_day_that_is_none_is_named(settings: Settings, own_database: Database, since: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"is no day; write it as 2026-01-31"):
+    with pytest.raises(InvalidInputError, match=r"is not a day; write it as 2026-01-31"):
         score_site(settings, own_database, ScoringRequest(split="time", since=since))
 
 

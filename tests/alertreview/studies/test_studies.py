@@ -283,7 +283,7 @@ def test_a_hidden_repeat_goes_to_its_own_readers_and_is_no_vote(site: StoredSite
     site.studies.add_readers("demo", readers)
     site.studies.open_study("demo")
     original, repeat = case_ids(site)[2], case_ids(site)[5]
-    with pytest.raises(RefusedError, match="no free place"):
+    with pytest.raises(RefusedError, match="no free slot"):
         site.review.case("demo", readers[0], repeat)
     for reader in readers:
         order: list[int] = []
@@ -329,5 +329,5 @@ def test_calibration_gives_feedback_after_the_own_judgment_and_never_enters_a_re
 def test_a_study_that_counts_gives_no_feedback(site: StoredSite) -> None:
     readers = site.study(1, 3)
     judge(site, readers[0], case_ids(site)[0], Answer.USUAL)
-    with pytest.raises(RefusedError, match="no calibration study"):
+    with pytest.raises(RefusedError, match="not a calibration study"):
         site.review.feedback("demo", readers[0], case_ids(site)[0])

@@ -153,7 +153,7 @@ class FakeReview(Service):
     ) -> SavedJudgment:
         self._note("submit_judgment", slug, person_id, case_id, answer, form_key, reason, active_seconds)
         if self.app.studies.view(slug).status is StudyStatus.LOCKED:
-            raise RefusedError(f"Study {slug!r} is locked and takes no judgment.")
+            raise RefusedError(f"Study {slug!r} is locked and accepts no judgments.")
         if answer is None:
             raise RefusedError("No answer is chosen. Choose one, then save.")
         key = (slug, person_id, case_id)

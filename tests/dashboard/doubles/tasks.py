@@ -39,7 +39,7 @@ class FakeTasks(Service):
     def view(self, filters: WorklistFilters) -> TaskView:
         choice = next((one for one in self.choices(filters.run_id or 2) if one.task_key == filters.task_key), None)
         if choice is None:
-            raise NotFoundError("The run knows no such task.")
+            raise NotFoundError("The run has no such task.")
         rows = self.app.within(replace(filters, triage=TriageChoice.ANY)) if choice.is_scored else []
         n_alerts = {one: sum(row.decision is one for row in rows) for one in Decision}
         marks = AlertMarks(*((0, 0, 0, n_alerts[one]) for one in Decision))

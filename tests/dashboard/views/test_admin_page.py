@@ -77,7 +77,7 @@ def test_an_administrator_creates_limits_and_deactivates_people(open_page: OpenP
     assert len(page.code) == 0, "the code is shown once"
     page.selectbox(key="admin_whom").set_value(vera.person_id).run()
     page.multiselect(key=f"admin_role_{vera.person_id}").set_value([Role.VIEWER])
-    page.radio(key=f"admin_{vera.person_id}_scope").set_value("These units only")
+    page.radio(key=f"admin_{vera.person_id}_scope").set_value("Only these units")
     page.multiselect(key=f"admin_{vera.person_id}_units").set_value(["Ward A"])
     press(page, "Save roles and units")
     assert (desk.accounts.find("vera").role, desk.accounts.find("vera").units) == (Role.VIEWER, ("Ward A",))
@@ -94,7 +94,7 @@ def test_what_is_refused_is_said_and_changes_nothing(open_page: OpenPage, desk: 
     root = desk.accounts.find("root").person_id
     page.selectbox(key="admin_whom").set_value(root).run()
     press(page, "Deactivate")
-    assert "for another administrator to change" in words(page)
+    assert "Ask another administrator" in words(page)
     assert desk.accounts.find("root").active
 
 
@@ -105,7 +105,7 @@ def test_failed_sign_ins_and_the_trail_are_shown(open_page: OpenPage, desk: Sign
     shown = "\n".join(frame.value.to_string() for frame in page.dataframe)
     assert "sign-in failed" in shown
     assert "account created" in shown
-    press(page, "Check the chain")
+    press(page, "Verify the chain")
     assert "Whole:" in words(page)
 
 

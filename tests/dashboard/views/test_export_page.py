@@ -58,7 +58,7 @@ def test_a_filter_that_leaves_nothing_warns_with_counts_by_state_and_writes_noth
     page = open_page("export", double, **LOCKED)
     page.multiselect(key="ex_states").select("adjudicated").run()
     (warning,) = page.warning
-    assert "leaves no row" in warning.value
+    assert "No row matches" in warning.value
     assert "majority" in warning.value
     assert page.button(key="ex_prepare_table").disabled
     page.multiselect(key="ex_states").select("majority").run()
@@ -100,7 +100,7 @@ def test_a_failed_export_says_so_and_offers_nothing(open_page: OpenPage, monkeyp
     assert not page.get("download_button")
 
 
-def test_a_study_without_cases_says_0_of_0(open_page: OpenPage) -> None:
+def test_a_study_without_rows_says_so(open_page: OpenPage) -> None:
     page = open_page("export", FakeApplication(n_cases=0), **LOCKED)
     assert nothing_failed(page)
-    assert "0 of 0" in words(page)
+    assert "This study has no such rows yet." in words(page)

@@ -131,7 +131,7 @@ def test_the_saved_answer_pressed_again_is_no_change(open_page: OpenPage) -> Non
 def test_the_last_own_answer_is_taken_back_once(open_page: OpenPage) -> None:
     double = FakeApplication(with_panel=True)
     page = press(press(open_card(open_page, double), "answer_1"), "undo")
-    assert "Taken back" in words(page)
+    assert "Undone" in words(page)
     assert "Not saved: **Usual**" in words(page)
     assert not [one for one in page.button if str(one.key).startswith("pn_undo")]
     assert not [one for one in page.button if one.proto.type == "primary" and str(one.key).startswith("pn_answer")]
@@ -228,7 +228,7 @@ def test_a_panel_is_set_up_with_the_sentence_in_sight_and_without_repeats(open_p
     assert not page.warning
     page.segmented_control(key="su_kind").set_value("Open panel").run()
     assert OPEN_PANEL_LIMIT in page.warning[0].value.replace("\\", "")
-    assert "never changes afterwards" in page.warning[0].value
+    assert "cannot be changed later" in page.warning[0].value
     page.selectbox(key="su_preset").set_value("four strata, finer at the top").run()
     page.text_input(key="su_title").set_value("Ward round").run()
     page.button(key="su_make").click().run()
@@ -299,5 +299,5 @@ def test_a_reader_of_both_kinds_judges_one_beside_its_score_and_gets_nothing_of_
     vote = next(vote for vote in own.studies.votes("panel") if vote.reviewer_id == me)
     assert (vote.answer, vote.saw_score_before) == (Answer.USUAL, True)
     page = press(page, "next")
-    assert "No other case of this panel that has an alert waits for you" in words(page)
+    assert "No other case of this panel with an alert is waiting for you" in words(page)
     own.close()

@@ -91,8 +91,8 @@ def test_any_other_error_is_one_neutral_sentence_and_the_log_does_not_repeat_it(
         ("alert", {}, "Open one from the worklist"),
         ("alert", {"alert": "<script>"}, "Open one from the worklist"),
         ("task", {"run": "99"}, "no run 99"),
-        ("task", {"task": "lab:none"}, "knows no such task"),
-        ("task", {"task": "<script>"}, "knows no such task"),
+        ("task", {"task": "lab:none"}, "has no such task"),
+        ("task", {"task": "<script>"}, "has no such task"),
         ("review", {"study": "nowhere"}, "no study 'nowhere'"),
         ("review", {"study": "demo", "case": "9999"}, "no case 9999"),
         ("studies", {"study": "nowhere"}, "no study 'nowhere'"),
@@ -110,7 +110,7 @@ def test_a_link_to_what_is_not_there_says_so(
     if address.get("study") == "nowhere":
         assert nothing_failed(page), "a page with a title and a way on, no bare error"
         assert words(page).startswith("# ")
-        assert page.button(key="to_studies").label == "To the studies"
+        assert page.button(key="to_studies").label == "Back to studies"
 
 
 def test_home_goes_on_with_the_open_study(open_page: OpenPage) -> None:
@@ -137,7 +137,7 @@ def test_an_alert_explains_itself(open_page: OpenPage) -> None:
     assert "Soft label 0.94" in shown
     assert "Support 0.90" in shown
     assert "Of 100 days scored like this one, about 92 had the other decision." in shown
-    assert "The state makes its odds 12 times those in general." in shown
+    assert "Its odds are 12 times those among all patients." in shown
     assert "ordered 41 h later" in shown
     figures = page.get("plotly_chart")
     assert len(figures) == 3
@@ -172,7 +172,7 @@ def test_a_study_without_cases_says_none_of_none(open_page: OpenPage) -> None:
     page = open_page("studies", FakeApplication(n_cases=0))
     assert nothing_failed(page)
     assert "Judgments 0 of 0" in words(page)
-    assert "0 of 0: this study has no cases yet" in words(page)
+    assert "This study has no cases yet" in words(page)
     assert nothing_failed(open_page("review", FakeApplication(n_cases=0)))
     assert nothing_failed(open_page("reports", FakeApplication(n_cases=0)))
 
@@ -249,6 +249,6 @@ def test_an_alert_of_another_run_than_the_address_names_says_so(open_page: OpenP
     double = FakeApplication()
     run = double.worklist.run()
     assert run is not None
-    assert "not of run" not in words(open_page("alert", double, alert="1000", run=str(run.run_id)))
+    assert "not to run" not in words(open_page("alert", double, alert="1000", run=str(run.run_id)))
     other = next(one.run_id for one in double.worklist.runs() if one.run_id != run.run_id)
-    assert f"not of run {other}" in words(open_page("alert", double, alert="1000", run=str(other)))
+    assert f"not to run {other}" in words(open_page("alert", double, alert="1000", run=str(other)))

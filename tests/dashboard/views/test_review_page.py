@@ -188,7 +188,7 @@ def test_cannot_judge_needs_a_reason(open_page: OpenPage) -> None:
     page = open_page("review", double)
     here = case_id(page)
     press(page, "answer_0")
-    assert "needed" in comment(page).placeholder
+    assert "required" in comment(page).placeholder
     press(page, "save")
     assert "needs a reason" in words(page)
     assert mine(double) == {}
@@ -330,7 +330,7 @@ def test_a_reader_without_cases_hears_whom_to_ask(open_page: OpenPage) -> None:
 
 def test_a_locked_study_takes_no_judgment(open_page: OpenPage) -> None:
     page = open_page("review", FakeApplication(), study="ward-2025")
-    assert "locked and takes no judgment" in words(page)
+    assert "locked and accepts no judgments" in words(page)
     assert not [b for b in page.button if b.key and b.key.startswith("rv_answer")]
 
 

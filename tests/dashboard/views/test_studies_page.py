@@ -61,7 +61,7 @@ def test_locking_says_what_is_lost_and_asks_why(open_page: OpenPage) -> None:
     study = double.studies.view("demo")
     n_open = study.n_cases - study.n_complete
     assert n_open
-    assert f"{n_open} of {study.n_cases} cases have not all their answers" in words(page)
+    assert f"{n_open} of {study.n_cases} cases lack answers" in words(page)
     next(one for one in page.button if one.label == "Lock the study").click().run()
     assert "Say why you lock the study now" in words(page)
     assert double.studies.done == []

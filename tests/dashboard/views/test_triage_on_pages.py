@@ -52,7 +52,7 @@ def test_undo_brings_the_alert_back(open_page: OpenPage) -> None:
     page = dismiss(open_page("worklist", double))
     page.button(key="triage_undo").click().run()
     assert state(double, 1000) is TriageState.NEW
-    assert "Taken back: 1 alert" in words(page)
+    assert "Undone: 1 alert" in words(page)
 
 
 def test_the_slower_of_two_tabs_reads_that_it_changed_meanwhile(open_page: OpenPage) -> None:

@@ -165,7 +165,7 @@ def test_an_alert_that_is_not_on_the_page_is_shown_all_the_same_and_no_row_is_se
 def test_an_alert_that_does_not_exist_selects_nothing(open_page: OpenPage) -> None:
     page = open_page("worklist", FakeApplication(), alert="9999")
     assert nothing_failed(page)
-    assert "This alert is not here" in words(page)
+    assert "Alert not found" in words(page)
     assert "### " not in words(page)
 
 

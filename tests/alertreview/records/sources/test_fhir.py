@@ -244,9 +244,9 @@ WRONG = [
     ({"subject": "p1"}, "subject is a text; FHIR R4 has an object"),
     ({"subject": {"reference": 7}}, "reference is a number; FHIR R4 has a text"),
     ({"effectiveDateTime": 20260101}, "effectiveDateTime is a number; FHIR R4 has a text"),
-    ({"effectiveDateTime": "01.02.2026"}, "effectiveDateTime is no time such as"),
-    ({"effectiveDateTime": "2026-02-30T10:00:00Z"}, "effectiveDateTime is no time of the calendar"),
-    ({"effectiveDateTime": "9999-12-31T23:00:00-10:00"}, "effectiveDateTime is no time of the calendar"),
+    ({"effectiveDateTime": "01.02.2026"}, "effectiveDateTime is not a time such as"),
+    ({"effectiveDateTime": "2026-02-30T10:00:00Z"}, "effectiveDateTime is not a time of the calendar"),
+    ({"effectiveDateTime": "9999-12-31T23:00:00-10:00"}, "effectiveDateTime is not a time of the calendar"),
     ({"valueQuantity": {"value": "4,1"}}, "value is a text; FHIR R4 has a number"),
     ({"valueQuantity": {"value": True}}, "value is true or false; FHIR R4 has a number"),
     ({"valueQuantity": [4.1]}, "valueQuantity is a list; FHIR R4 has an object"),
@@ -267,8 +267,8 @@ def test_a_wrong_element_is_refused_with_file_line_and_rule(tmp_path, change, ru
 
 
 LINES = [
-    ('{"resourceType": "Observation", ', "line 2, column 33: is no JSON"),
-    ("[1, 2]", "line 2: is no JSON object"),
+    ('{"resourceType": "Observation", ', "line 2, column 33: is not JSON"),
+    ("[1, 2]", "line 2: is not a JSON object"),
     ("[" * 5_000 + "]" * 5_000, "line 2: is"),
     ('{"resourceType": "Observation", "x": ' + "[" * 5_000 + "]" * 5_000 + "}", "line 2: "),
     ('{"resourceType": "Observation", "value": NaN}', "line 2: holds a number that JSON does not allow"),
@@ -277,7 +277,7 @@ LINES = [
         "line 2: holds a number that JSON does not allow",
     ),
     ('{"resourceType": "Patient", "id": "p2"}', "line 2: is no Observation, as the lines before it"),
-    (b'{"resourceType": "Observation", "note": "\xff"}', "line 2, byte 42: is no UTF-8"),
+    (b'{"resourceType": "Observation", "note": "\xff"}', "line 2, byte 42: is not UTF-8"),
 ]
 
 

@@ -134,7 +134,7 @@ def test_an_event_without_a_patient_is_refused_by_row(tmp_path):
 
 
 def test_what_is_no_meds_data_set_is_refused(tmp_path):
-    with pytest.raises(SourceError, match="is no folder"):
+    with pytest.raises(SourceError, match="is not a folder"):
         meds.read(tmp_path / "gone", site())
     with pytest.raises(SourceError, match="no parquet file"):
         meds.read(tmp_path, site())

@@ -170,7 +170,7 @@ def test_a_zip_archive_is_the_same_as_the_folder(tmp_path):
         (
             EICU,
             {"allergy": "patientunitstayid,allergyoffset,allergyname\n99,15,Penicillins\n"},
-            "stands in no row of the table",
+            "is in no row of the table",
         ),
     ],
 )
