@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+import streamlit
 from starlette.responses import HTMLResponse
 
 THEME = Path(__file__).resolve().parents[1] / "theme"
@@ -23,6 +24,11 @@ to choose a password. People who read alerts or judge cases then get accounts of
 same command.</p>
 <p>Only for yourself, on this machine: <code>alertreview dashboard</code> prints a link that signs you in as the owner
 of the site, who has every role.</p>"""
+
+
+def typeface() -> Path:
+    """Return the file of the pages' typeface, which Streamlit brings with it."""
+    return next((Path(streamlit.__file__).parent / "static" / "static" / "media").glob("SourceSansVF-Upright*.woff2"))
 
 
 def page(

@@ -30,6 +30,7 @@ THEME_FILES = {
     "login.css": "text/css",
     "page.js": "text/javascript",
     "watch.js": "text/javascript",
+    "source-sans.woff2": "font/woff2",
 }
 
 Form: TypeAlias = dict[str, str]
@@ -276,7 +277,9 @@ def theme_file(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in THEME_FILES:
         return PlainTextResponse("There is no such page.", 404)
-    return FileResponse(pages.THEME / name, media_type=THEME_FILES[name])
+    return FileResponse(
+        pages.typeface() if name.endswith(".woff2") else pages.THEME / name, media_type=THEME_FILES[name]
+    )
 
 
 def _keyed(visit: Visit, title: str, body: str, *, error: str = "", notice: str = "", status: int = 200) -> Response:

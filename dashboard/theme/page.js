@@ -1,4 +1,4 @@
-// What Streamlit leaves out: figures follow the colours of the system, typed text is kept after a pause, links are copied.
+// What Streamlit leaves out: figures follow the colours of the system, typed text is kept after a pause, links are copied, `?` lists the keys.
 (() => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => location.reload());
   const KEPT = ["Comment", "Reason", "Reason for the change"];
@@ -34,6 +34,13 @@
     document.body.append(note);
     setTimeout(() => note.remove(), words.length > 20 ? 15000 : 2500);
   };
+  document.addEventListener("keydown", (event) => {
+    // Streamlit's shortcuts take letters and digits only.
+    const { key, target } = event;
+    const types = target instanceof Element && target.closest("input, textarea, [contenteditable=true]");
+    const list = document.querySelector(".st-key-page-keys button");
+    if (key === "?" && !types && list) list.click();
+  });
   document.addEventListener("click", async ({ target }) => {
     if (!(target instanceof Element) || !target.closest(".st-key-copy-link button")) return;
     const link = new URL(location.href);

@@ -13,6 +13,7 @@ from core.vocabulary import Answer, CaseId, PersonId
 from dashboard import texts
 from dashboard.charts.timeline import REVIEW
 from dashboard.components import cards, case_view, links
+from dashboard.components.keys import keys_of
 from dashboard.components.studies.choice import study_asked
 from dashboard.context import application, is_phone, signed_in
 
@@ -85,7 +86,9 @@ def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting:
     was = f"was {'' if case.decision == 'commission' else 'not '}{case.kind.words.done}"
     place = waiting.index(case.case_id) + 1
     st.markdown(f"# {texts.plain(case.task_name)} {was}", anchors=False)
-    st.markdown(cards.muted(f"{place} of {texts.plural(len(waiting), 'case')} that wait for you"))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(cards.muted(f"{place} of {texts.plural(len(waiting), 'case')} waiting for you"), width="content")
+        keys_of("adjudication")
     case_view.background(case.patient)
     left, right = st.columns([8, 5])
     name = f"adj-{case.case_id}"

@@ -12,6 +12,7 @@ from dashboard.components.alerts.neighbours import neighbours
 from dashboard.components.alerts.reasons import reasons
 from dashboard.components.alerts.story import story_card
 from dashboard.components.alerts.triage_bar import draw_bar, draw_said, forget, is_asking
+from dashboard.components.keys import keys_of
 from dashboard.components.review.panel_card import draw_panels
 from dashboard.components.runs.shown_run import shown_run
 from dashboard.components.runs.task_link import task_link
@@ -117,6 +118,7 @@ def _bar(detail: AlertDetail, simulated: bool) -> None:
             on_click=_only_patient,
             args=(row.patient_id,),
         )
+        keys_of("alert")
         if simulated:
             cards.simulated_badge()
 

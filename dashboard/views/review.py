@@ -5,25 +5,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from alertreview.review.models import BlindedCase, QueueView
 from alertreview.studies.models import StudyView
-from core.vocabulary import Answer, CaseId, StudyStatus
+from core.vocabulary import CaseId, StudyStatus
 from dashboard import texts
 from dashboard.charts.timeline import REVIEW
 from dashboard.components import cards, case_view, links
 from dashboard.components.acting import reading_as
+from dashboard.components.keys import keys_of
 from dashboard.components.review import answers, session
 from dashboard.components.review.session import Showing
 from dashboard.components.studies.choice import study_asked, study_to_read
 from dashboard.context import acting_person, application, has_arrived, is_phone
-
-KEYS = (
-    *((one.key, f"{one.words}; say why in the comment" if one.needs_reason else one.words) for one in Answer),
-    ("S, or Ctrl + Enter", "save and go on; Ctrl + Enter also from the comment"),
-    ("E", "certain, not certain, or neither"),
-    ("Z", "undo: take back the choice, the case put aside last, or the answer saved last"),
-    ("L", "put aside for later"),
-    ("T", "range of the time line: 24 h, 72 h, 7 days, the stay"),
-    ("← →", "previous and next case, without saving"),
-)
 
 
 def page() -> None:
@@ -118,9 +109,7 @@ def _bar(bar: DeltaGenerator, place: DeltaGenerator, study: StudyView, showing: 
                     args=(case.case_id,),
                     kwargs={"backwards": backwards},
                 )
-        if not phone:
-            with st.popover("Keys", type="tertiary"):
-                st.markdown("\n".join(f"- **{key}** {meaning}" for key, meaning in KEYS))
+        keys_of("review")
         with st.popover("Guidelines", type="tertiary"):
             st.markdown(f"**{texts.plain(study.question, 300)}**")
             st.markdown(_guidelines(study.guidelines))

@@ -15,6 +15,7 @@ from dashboard import texts
 from dashboard.components import cards, links
 from dashboard.components.alerts.triage_bar import draw_bar, draw_said, forget
 from dashboard.components.filters import FILTERS
+from dashboard.components.keys import keys_of
 from dashboard.components.runs.shown_run import shown_run
 from dashboard.components.worklist.budget import budget_card
 from dashboard.components.worklist.bulk import bulk_bar, bulk_button
@@ -65,6 +66,7 @@ def page() -> None:
     line = f"Run of {texts.day_time(run.published_at)} · triage is never used as a study label"
     with cards.header("Worklist", line, simulated=app.site.simulated):
         header_tools(run, filters, choices, shown.latest_id)
+        keys_of("worklist")
     if is_phone():
         with st.expander("Filters"):
             draw_filters(filters, choices, shown.latest_id)

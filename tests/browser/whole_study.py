@@ -134,7 +134,7 @@ def settle_all(opened: Visit, slug: str, answer: int, n_waiting: int, secrets: S
         opened.go(f"adjudication?study={slug}")
     n_settled = 0
     while True:
-        expect(page.get_by_text(re.compile(r"that wait for you|Nothing to settle")).first).to_be_visible(timeout=60_000)
+        expect(page.get_by_text(re.compile(r"waiting for you|Nothing to settle")).first).to_be_visible(timeout=60_000)
         opened.settle()
         if page.get_by_text("Nothing to settle").count():
             break

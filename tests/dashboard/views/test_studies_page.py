@@ -90,7 +90,7 @@ def test_an_adjudicator_sees_letters_and_settles_one_case_after_the_other(open_p
     page = open_page("adjudication", double, study="demo")
     assert nothing_failed(page)
     text = words(page)
-    assert "1 of 2 cases that wait for you" in text
+    assert "1 of 2 cases waiting for you" in text
     assert "**A** Usual" in text
     assert "**C** Cannot judge" in text
     assert not any(name in text for name in ("Reader 1", "Reader 2", "Reader 3"))

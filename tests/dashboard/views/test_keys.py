@@ -1,0 +1,53 @@
+"""The list of keys on each page names every key that a button of the page has, and no other."""
+
+import pytest
+from streamlit.elements.lib.shortcut_utils import normalize_shortcut
+from streamlit.testing.v1 import AppTest
+
+from core.vocabulary import TriageState
+from dashboard.components.keys import KEYS
+from tests.dashboard.conftest import OpenPage, nothing_failed
+from tests.dashboard.doubles.application import FakeApplication
+
+
+def bound(page: AppTest) -> set[str]:
+    assert nothing_failed(page)
+    return {one.proto.shortcut for one in page.button if one.proto.shortcut}
+
+
+def press(page: AppTest, key: str) -> AppTest:
+    (button,) = [one for one in page.button if one.proto.shortcut == key]
+    return button.click().run()
+
+
+def through_triage(page: AppTest) -> set[str]:
+    """Keys of every state of a triage bar: open, either question asked, done, and closed."""
+    found = bound(page)
+    for question in ("d", "s"):
+        found |= bound(press(page, question))
+        press(page, "escape")
+    return found | bound(press(page, "d")) | bound(press(page, "1"))
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_each_key_bound_is_listed_and_each_listed_is_bound(open_page: OpenPage, name: str) -> None:
+    double = FakeApplication()
+    page = open_page(name, double, **{"alert": {"alert": "1000"}, "adjudication": {"study": "demo"}}.get(name, {}))
+    found = through_triage(page) if name in {"alert", "worklist"} else bound(page)
+    if name == "worklist":
+        found |= bound(open_page(name, double, triage=TriageState.DISMISSED))
+    if name == "alert":
+        panel = open_page(name, FakeApplication(with_panel=True), alert="1005")
+        found |= bound(panel)
+        found |= bound(press(panel, "3"))
+    assert found == {normalize_shortcut(one) for shortcuts, _ in KEYS[name] for one in shortcuts}
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_the_list_shows_every_key_with_its_meaning(open_page: OpenPage, name: str) -> None:
+    page = open_page(
+        name, FakeApplication(), **{"alert": {"alert": "1000"}, "adjudication": {"study": "demo"}}.get(name, {})
+    )
+    (listed,) = [one.value for one in page.markdown if "**?** this list" in one.value]
+    for _, words in KEYS[name]:
+        assert words in listed
