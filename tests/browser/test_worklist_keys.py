@@ -190,3 +190,17 @@ def test_two_keys_dismiss_an_alert_and_one_takes_it_back(visit: OpenVisit) -> No
     opened.key("z")
     expect(page.get_by_text("Lines 1–13, 62 alerts")).to_be_visible()
     expect(page.get_by_text("Undone: 1 alert")).to_be_visible()
+
+
+@pytest.mark.parametrize("address", ["worklist", "alert?alert=1001", "review", "adjudication?study=demo"])
+def test_a_question_mark_lists_the_keys_but_is_a_letter_where_text_is_typed(visit: OpenVisit, address: str) -> None:
+    page = visit().open(address)
+    listed = page.get_by_text("this list")
+    expect(page.get_by_role("button", name="Keys", exact=True)).to_be_visible()
+    if address == "worklist":
+        page.get_by_placeholder("Heparin, patient ID").press("?")
+        expect(listed).to_be_hidden()
+        page.get_by_placeholder("Heparin, patient ID").fill("")
+        page.get_by_placeholder("Heparin, patient ID").blur()
+    page.keyboard.press("?")
+    expect(listed).to_be_visible()
