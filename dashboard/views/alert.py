@@ -176,7 +176,7 @@ def _scores(detail: AlertDetail) -> None:
             st.metric(
                 "Scaled score",
                 texts.score(row.scaled_score),
-                help="The score made comparable between tasks, using the scores of this task's past instances.",
+                help="The score made comparable between tasks by the task's past. Lists are ranked by it.",
                 width="content",
             )
             st.metric(
@@ -184,7 +184,7 @@ def _scores(detail: AlertDetail) -> None:
                 texts.score(row.score),
                 help="Distance between what was done and what was expected, from 0 to about 2."
                 if detail.surprise is None
-                else "Chance of the other decision on days like this.",
+                else "Chance of the other decision, by days scored like this one.",
                 width="content",
             )
             st.metric(
