@@ -213,7 +213,7 @@ def create_token(login: str, purpose: str, days: int, home: Path | None, databas
 @list_format
 @site_options
 def list_tokens(output_format: str, home: Path | None, database: str | None) -> None:
-    """List all tokens, newest first."""
+    """List all tokens with person, purpose, end and state, newest first."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:

@@ -138,7 +138,7 @@ def test_an_unreachable_or_misnamed_provider_is_reported(desk: SignInDesk, provi
     gone = Provider(provider.settings().model_copy(update={"issuer": "http://127.0.0.1:9"}), desk.sign_in)
     with pytest.raises(ProviderUnavailableError, match="does not answer"):
         gone.begin("/", CALLBACK)
-    with pytest.raises(RefusedError, match="another name"):
+    with pytest.raises(RefusedError, match="does not match ALERTREVIEW_OIDC_ISSUER"):
         Provider(provider.settings("/realm"), desk.sign_in).begin("/", CALLBACK)
     with pytest.raises(RefusedError, match="no identity provider"):
         Provider(None, desk.sign_in)

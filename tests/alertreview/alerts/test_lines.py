@@ -131,9 +131,14 @@ def test_a_similar_day_that_is_not_listed_is_not_opened(application: Application
 
 
 def test_support_times_disagreement_is_the_score(application: Application) -> None:
-    detail = application.worklist.alert(application.worklist.page(ALL, limit=1).rows[0].alert_id)
+    softhad = replace(ALL, scorer="softhad")
+    detail = application.worklist.alert(application.worklist.page(softhad, limit=1).rows[0].alert_id)
     assert detail.disagreement is not None
     assert detail.disagreement * detail.row.support == pytest.approx(detail.row.score)
+    # The default scorer's score is a chance, and no such product is shown beside it.
+    default = application.worklist.alert(application.worklist.page(ALL, limit=1).rows[0].alert_id)
+    assert default.disagreement is None
+    assert 0 <= default.row.score <= 1
 
 
 def test_a_line_says_what_its_members_have_in_common(application: Application) -> None:

@@ -179,7 +179,7 @@ def test_triage_and_notes_follow_the_decision_into_a_new_run_and_a_new_import(wa
         (TriageState.DISMISSED, {}, RefusedError, "Dismissing needs a reason"),
         (TriageState.DISMISSED, {"reason": "  "}, RefusedError, "Dismissing needs a reason"),
         (TriageState.DISMISSED, {"reason": "x" * 501}, InvalidInputError, "501 characters; at most 500"),
-        (TriageState.DISMISSED, {"reason": "a\0b"}, InvalidInputError, "code 0"),
+        (TriageState.DISMISSED, {"reason": "a\0b"}, InvalidInputError, "null character"),
         (TriageState.SNOOZED, {}, RefusedError, "at most 90 days"),
         (TriageState.SNOOZED, {"snooze_hours": -1.0}, RefusedError, "at most 90 days"),
         (TriageState.SNOOZED, {"snooze_hours": float("nan")}, RefusedError, "at most 90 days"),

@@ -51,8 +51,8 @@ def test_a_missing_key_is_refused_by_name():
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (b"a: [1", "no YAML"),
-        (b"\xff\xfe\x00", "no YAML"),
+        (b"a: [1", "not YAML"),
+        (b"\xff\xfe\x00", "not YAML"),
         (b"- 1\n- 2\n", "holds no keys"),
         (b"", "holds no keys"),
         (b"a: " + 5_000 * b"[" + 5_000 * b"]", "nested too deeply"),
@@ -74,7 +74,7 @@ def test_a_missing_file_is_refused_with_its_path(tmp_path: Path):
 def test_python_objects_in_yaml_are_refused(tmp_path: Path):
     path = tmp_path / "m.yaml"
     path.write_text("name: !!python/object/apply:os.system ['true']")
-    with pytest.raises(MappingError, match="no YAML"):
+    with pytest.raises(MappingError, match="not YAML"):
         load_mapping(path)
 
 

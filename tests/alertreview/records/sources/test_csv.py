@@ -96,14 +96,14 @@ def test_times_with_offsets_become_site_time(tmp_path):
     [
         ("", ["is empty", "name the columns"]),
         ("patient,time\nP1,2026-01-01\n", ["'code'", "found: patient, time", "csv"]),
-        ("patient,time,code,Code\n", ["'code' comes twice"]),
+        ("patient,time,code,Code\n", ["'code' appears twice"]),
         (HEADER + "P1,2026-01-01,IN,,\nP1,soon,OUT,,\n", ["row 3", "'time'", "ISO 8601"]),
         (HEADER + "P1,2026-01-01,IN,,\nP1,2026-01-01\n", ["row 3", "has 2 cells", "header 5"]),
         (HEADER + "P1,2026-01-01,IN,,\n,2026-01-02,OUT,,\n", ["row 3", "no patient"]),
         (HEADER + "P1,2026-01-01,IN,,a\0b\n", ["NUL"]),
-        ((HEADER + BODY).encode("utf-16")[:-1], ["no UTF-16", "cut short or damaged", "Export it again"]),
-        ((HEADER + BODY).encode("utf-16") + b"\0\xd8a\0", ["no UTF-16", "cut short or damaged"]),
-        (HEADER.encode("utf-16") + b"\0", ["no UTF-16", "after row 2"]),
+        ((HEADER + BODY).encode("utf-16")[:-1], ["not UTF-16", "cut short or damaged", "Export it again"]),
+        ((HEADER + BODY).encode("utf-16") + b"\0\xd8a\0", ["not UTF-16", "cut short or damaged"]),
+        (HEADER.encode("utf-16") + b"\0", ["not UTF-16", "after row 2"]),
     ],
 )
 @pytest.mark.checklist("D1")
