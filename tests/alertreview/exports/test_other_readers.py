@@ -94,7 +94,7 @@ def test_r_reads_identifiers_of_a_csv_file_as_text(tmp_path: Path) -> None:
     (written,) = write_table(tmp_path, ROWS, SCHEMA, [ExportFormat.CSV])
     code = f'cat(read.csv("{written.path}", colClasses = c(id = "character"), na.strings = "")$id, sep = "\\n")'
     ended = subprocess.run([str(rscript), "-e", code], capture_output=True, text=True, check=True)
-    assert ended.stdout.split("\n") == IDS
+    assert ended.stdout.splitlines() == IDS
 
 
 @pytest.fixture
