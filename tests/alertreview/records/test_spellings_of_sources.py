@@ -119,7 +119,7 @@ def test_a_time_that_leaves_doubt_is_refused_with_file_row_and_column(tmp_path, 
     file.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(SourceError) as caught:
         imported(path, source_format)
-    for part in (file.name, "row 8", "no time"):
+    for part in (file.name, "row 8", "not a time"):
         assert part in str(caught.value)
 
 

@@ -217,7 +217,7 @@ def test_a_refused_change_leaves_no_row(ward: Application) -> None:
         page.switch("MEDICATION/heparin", False, " ")
     with pytest.raises(InvalidInputError, match="has passed"):
         page.mute("MEDICATION/heparin", yesterday, [], "why")
-    with pytest.raises(InvalidInputError, match="no care unit"):
+    with pytest.raises(InvalidInputError, match="not a care unit"):
         page.mute("MEDICATION/heparin", view.today, ["Ward Z"], "why")
     with pytest.raises(NotFoundError, match="no task"):
         page.switch("MEDICATION/none", False, "why")
