@@ -16,6 +16,7 @@ from dashboard.gate.gate import Gate
 from dashboard.gate.sign_in import CHECKS_AT_ONCE
 from db.database import Database
 from tests.dashboard.guarded import BEHIND, PROXY, SECRET, MovingClock, form_key, sign_in
+from tests.support.isolated import run_apart
 from tests.support.sign_in_desk import PASSWORD, SignInDesk
 
 
@@ -204,4 +205,4 @@ def test_a_known_address_does_not_queue_behind_strangers(desk: SignInDesk, monke
             finally:
                 go_on.set()
 
-    anyio.run(scenario)
+    run_apart(scenario())
