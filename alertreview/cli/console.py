@@ -22,8 +22,12 @@ EXIT_TERMINATED = 143
 """Exit code of a shell for SIGTERM."""
 
 
-class Terminated(BaseException):
-    """SIGTERM arrived; like KeyboardInterrupt, it is not an error to be handled on the way."""
+class Terminated(SystemExit):
+    """SIGTERM arrived; not an error to be handled on the way.
+
+    It is a SystemExit because psycopg cancels its query at SystemExit and KeyboardInterrupt alone: at any other
+    exception the connection stays busy, and the rollback fails in place of the order to stop.
+    """
 
 
 @contextmanager
@@ -97,4 +101,4 @@ def stop_in_order() -> None:
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends the program at once
-    raise Terminated
+    raise Terminated(EXIT_TERMINATED)

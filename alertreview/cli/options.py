@@ -92,7 +92,7 @@ def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def guarded(*args: Any, **options: Any) -> Any:
         try:
-            return command(*args, **options)
+            return _stopping_when_told(command, *args, **options)
         except (AlertReviewError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
             raise
         except ModuleNotFoundError as error:
@@ -109,3 +109,19 @@ def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
             raise UnexpectedError(f"{sentence}. Where it happened: {log_file}") from error
 
     return guarded
+
+
+def _stopping_when_told(command: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Run a command; an order to stop is raised as such, whatever error compiled code or a clean-up made of it.
+
+    A signal that arrives while numba unpacks the arguments of a compiled function comes out as a SystemError.
+    """
+    try:
+        return command(*args, **options)
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, (KeyboardInterrupt, SystemExit)):
+                raise cause from None
+            cause = cause.__cause__ or cause.__context__
+        raise

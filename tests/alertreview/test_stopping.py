@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from alertreview.cli.console import Terminated
 from alertreview.cli.main import main
+from alertreview.cli.options import log_the_unforeseen
 from alertreview.settings import Settings, load_settings
+from core.errors import StoreError
 from core.vocabulary import RunStatus
 from db.database import Database
 from tests.conftest import ROOT
@@ -95,6 +98,20 @@ def test_scoring_that_is_told_to_stop_ends_in_order_and_goes_on_later(settings: 
 def test_scoring_into_a_server_that_is_told_to_stop_gives_back_the_right_to_score(on_a_server: Settings) -> None:
     with Database(on_a_server.database_url) as database:
         stop(on_a_server, database, signal.SIGTERM, 143, "stopped")
+
+
+@pytest.mark.parametrize("order", [Terminated(143), KeyboardInterrupt()])
+@pytest.mark.parametrize("raised", [SystemError("a result with an exception set"), StoreError("clean-up failed")])
+def test_an_order_to_stop_is_obeyed_whatever_error_comes_of_it(order: BaseException, raised: Exception) -> None:
+    @log_the_unforeseen
+    def command() -> None:
+        try:
+            raise order
+        finally:
+            raise raised
+
+    with pytest.raises(type(order)):
+        command()
 
 
 def test_a_second_order_to_stop_ends_it_at_once() -> None:
