@@ -9,7 +9,7 @@ from alertreview.alerts.models import AlertRow, Comparison
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.kinds import Kind
-from core.statistics.estimate import Estimate
+from core.statistics.estimate import Estimate, percent_places, percent_text
 from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
 
 CERTAINTY_TEXTS = {Certainty.CERTAIN: "Certain", Certainty.UNCERTAIN: "Not certain"}
@@ -103,13 +103,13 @@ def score_digits(values: Iterable[float]) -> int:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Write a share in [0, 1] as a percentage."""
-    return f"{100 * share:.{digits}f}%"
+    """Write a share in [0, 1] as a percentage; only none reads as 0% and only all as 100%."""
+    return percent_text(share, digits)
 
 
-def interval_percent(low: float, high: float) -> str:
+def interval_percent(low: float, high: float, digits: int = 0) -> str:
     """Write an interval of shares: 51–72%."""
-    return f"{100 * low:.0f}–{100 * high:.0f}%"
+    return f"{100 * low:.{digits}f}–{100 * high:.{digits}f}%"
 
 
 def day(when: datetime) -> str:
@@ -229,5 +229,6 @@ def estimate_tile(
     if not estimate.has_interval:
         return label, value, plain(joined(estimate.reason, about), 120)
     low, high = estimate.low or 0.0, estimate.high or 0.0
-    interval = interval_percent(low, high) if percentage else f"{low:.2f}–{high:.2f}"
+    shares = interval_percent(low, high, percent_places(estimate.value))
+    interval = shares if percentage else f"{low:.2f}–{high:.2f}"
     return label, value, f"{interval}, {plain(about, 80)}"

@@ -6,21 +6,13 @@ from alertreview.reports.blocks import Block, Bullets, Cards, Document, Figure, 
 from alertreview.reports.checklists import checklist_blocks
 from alertreview.reports.figures import agreement_of_readers, alert_rate, flow, roc
 from alertreview.reports.plot import Plot
-from alertreview.reports.reviewer import p_text, reviewer_blocks
+from alertreview.reports.reviewer import KIND_WORDS, p_text, reviewer_blocks
 from alertreview.reports.signing import Signature, content_hash
-from core.kinds import Kind
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
 from core.studies.texts import headline_point
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT
-
-KIND_WORDS = {
-    **{kind.value: kind.words.nouns.capitalize() for kind in Kind},
-    "omission": "Omissions",
-    "commission": "Commissions",
-    "both": "Omissions and commissions",
-}
 
 
 def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> Document:

@@ -2,8 +2,16 @@
 
 from alertreview.reports.blocks import Block, Figure, Heading, Paragraph, Table
 from alertreview.reports.figures import calibration
+from core.kinds import Kind
 from core.statistics.estimate import Estimate
 from core.studies.report import OperatingPoint, StudyReport
+
+KIND_WORDS = {
+    **{kind.value: kind.words.nouns.capitalize() for kind in Kind},
+    "omission": "Omissions",
+    "commission": "Commissions",
+    "both": "Omissions and commissions",
+}
 
 
 def p_text(value: float | None) -> str:
@@ -77,7 +85,7 @@ def _calibration(report: StudyReport) -> list[Block]:
 
 def _differences(report: StudyReport) -> list[Block]:
     rows = tuple(
-        (d.grouping, d.group, d.difference.text(3), p_text(d.p_value), p_text(d.p_holm))
+        (d.grouping, KIND_WORDS.get(d.group, d.group), d.difference.text(3), p_text(d.p_value), p_text(d.p_holm))
         for d in report.primary.subgroup_differences
     )
     if not rows:

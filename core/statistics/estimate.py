@@ -60,17 +60,43 @@ class Estimate:
         '0.78 (0.71–0.84)'
         >>> Estimate(0.62, 0.51, 0.72).text(percent=True)
         '62% (51–72%)'
+        >>> Estimate(0.9967, 0.9951, 0.9981).text(percent=True)
+        '99.7% (99.5–99.8%)'
+        >>> Estimate(-0.02, -0.05, 0.01).text()
+        '-0.02 (-0.05 to 0.01)'
         >>> not_computable("one reader only").text()
         'not computable: one reader only'
         """
         if self.value is None:
             return self.reason
-        scale, mark = (100.0, "%") if percent else (1.0, "")
-        places = 0 if percent else digits
-        value = f"{scale * self.value:.{places}f}{mark}"
+        value = percent_text(self.value) if percent else f"{self.value:.{digits}f}"
         if self.low is None or self.high is None:
             return value
-        return f"{value} ({scale * self.low:.{places}f}–{scale * self.high:.{places}f}{mark})"
+        scale, mark = (100.0, "%") if percent else (1.0, "")
+        places = percent_places(self.value) if percent else digits
+        dash = "–" if self.low >= 0.0 else " to "
+        return f"{value} ({scale * self.low:.{places}f}{dash}{scale * self.high:.{places}f}{mark})"
+
+
+def percent_places(share: float) -> int:
+    """Return the decimals a share needs as a percentage: one if without it the share would read as none or all."""
+    return int(f"{100.0 * share:.0f}" in {"0", "100"} and share not in {0.0, 1.0})
+
+
+def percent_text(share: float, places: int = 0) -> str:
+    """Write a share as a percentage; 0% and 100% say none and all, so that one in a thousand is not lost.
+
+    Examples
+    --------
+    >>> [percent_text(share) for share in (0.0, 0.00004, 0.004, 0.62, 0.9967, 0.99999, 1.0)]
+    ['0%', '<0.1%', '0.4%', '62%', '99.7%', '>99.9%', '100%']
+    """
+    places = max(places, percent_places(share))
+    text = f"{100.0 * share:.{places}f}"
+    if 0.0 < share < 1.0 and float(text) in {0.0, 100.0}:
+        unit = 10.0**-places
+        return f"<{unit:.{places}f}%" if share < 0.5 else f">{100.0 - unit:.{places}f}%"
+    return f"{text}%"
 
 
 def not_computable(

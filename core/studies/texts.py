@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from core.statistics.consensus import votes_of
-from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
+from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable, percent_text
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
 from core.studies.report_input import StudyArrays
 from core.studies.results import nearest_point
@@ -41,7 +41,7 @@ def _ranking(study: StudyArrays, primary: ResultSet) -> str:
         return f"How well {scorer.label} ranks relevant cases is {figure.reason}."
     if why := _why_withheld(study, primary, figure):
         return f"How well {scorer.label} ranks relevant cases cannot be said in one figure: {why}."
-    times = f"**{100 * figure.value:.0f} times in 100**"
+    times = f"**{percent_text(figure.value).rstrip('%')} times in 100**"
     return f"{scorer.label} ranks a relevant case above another one{what} {times}{_interval(figure)}."
 
 
@@ -119,9 +119,9 @@ def _curve_reason(curves: tuple[AlertRateCurve, ...]) -> str:
 
 
 def _in_ten(share: float) -> str:
-    if share < 0.05:
-        return f"{100 * share:.0f} in 100"
-    return f"{10 * share:.0f} in 10"
+    if 0.05 <= share < 0.95:
+        return f"{10 * share:.0f} in 10"
+    return f"{percent_text(share).rstrip('%')} in 100"
 
 
 def _agreement(primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling) -> str:

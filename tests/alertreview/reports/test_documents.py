@@ -14,6 +14,7 @@ from alertreview.reports.content import report_document
 from alertreview.reports.documents import ReportFormat, html_document, json_document, pdf_document, write_report
 from alertreview.reports.signing import Signature, content_hash
 from core.errors import InvalidInputError
+from core.kinds import Kind
 from core.simulation.study import simulate_study
 from core.studies.make_report import blinded_report, study_report
 from core.studies.report import StudyReport
@@ -62,6 +63,12 @@ class Tags(HTMLParser):
 
 
 class TestHtml:
+    def test_it_writes_words_where_the_program_has_keys(self, report):
+        words = " ".join(Tags(html_document(report)).words)
+        keys = {*(kind.value for kind in Kind), *(d.group for d in report.primary.subgroup_differences)}
+        assert {"LAB_ORDER", "commission"} <= keys
+        assert not re.findall(r"\bLAB_ORDER|\bMEDICATION\b|\bcommission\b|\bomission\b", words)
+
     def test_it_stands_alone(self, report):
         page = Tags(html_document(report))
         assert not {"script", "link", "iframe", "img", "object"} & set(page.tags)

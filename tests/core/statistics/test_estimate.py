@@ -6,7 +6,15 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import InvalidInputError
-from core.statistics.estimate import Estimate, check_level, logit_interval, not_computable, t_quantile, wilson_interval
+from core.statistics.estimate import (
+    Estimate,
+    check_level,
+    logit_interval,
+    not_computable,
+    percent_text,
+    t_quantile,
+    wilson_interval,
+)
 
 
 def test_not_computable_is_a_value_with_a_reason():
@@ -22,11 +30,25 @@ def test_not_computable_is_a_value_with_a_reason():
     [
         (Estimate(0.781, 0.712, 0.843), "0.78 (0.71–0.84)"),
         (Estimate(0.5), "0.50"),
-        (Estimate(-0.017, -0.03, 0.0), "-0.02 (-0.03–0.00)"),
+        (Estimate(-0.017, -0.03, 0.0), "-0.02 (-0.03 to 0.00)"),
     ],
 )
 def test_a_figure_is_written_with_its_interval(figure, words):
     assert figure.text() == words
+
+
+@pytest.mark.parametrize("share", [1e-9, 0.0004, 0.0049, 0.0051, 0.5, 0.9949, 0.9951, 0.9996, 1 - 1e-9])
+def test_only_none_reads_as_0_and_only_all_as_100_percent(share):
+    assert percent_text(0.0) == "0%"
+    assert percent_text(1.0) == "100%"
+    for places in (0, 1):
+        words = percent_text(share, places)
+        shown = float(words.strip("<>%"))
+        assert 0 < shown < 100
+        assert abs(shown - 100 * share) <= 0.5
+        assert words.startswith("<") is (share < 0.0005)
+        assert words.startswith(">") is (share > 0.9995)
+    assert Estimate(share, 0.0, 1.0).text(percent=True).split(" ")[0] == percent_text(share)
 
 
 def test_wilson_equals_that_of_statsmodels_for_whole_numbers():
