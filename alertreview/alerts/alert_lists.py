@@ -12,12 +12,12 @@ from alertreview.alerts.models import Timeline, WorklistFilters, WorklistLine
 from alertreview.alerts.triage import MOST_AT_ONCE
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
-from alertreview.studies.models import CaseForReport
-from alertreview.studies.results import case_rows, majority_labels, progress
+from alertreview.studies.models import CaseForReport, states_of_cases
+from alertreview.studies.results import case_rows, majority_labels
 from core.errors import NotFoundError, RefusedError
 from core.statistics.alert_rate import weighted_share
 from core.statistics.estimate import Estimate
-from core.vocabulary import AlertId, Decision, PersonId, RunId, StudyStatus
+from core.vocabulary import AlertId, CaseState, Decision, PersonId, RunId, StudyStatus
 from db.database import Database
 from db.models import ScoringRun, Study
 from db.unit_of_work import UnitOfWork
@@ -44,8 +44,8 @@ def judged_study(uow: UnitOfWork, run_id: RunId) -> Study | None:
     for study in uow.studies.all():
         if study.run_id != run_id or study.is_calibration or study.status is StudyStatus.DRAFT or study.is_open_panel:
             continue
-        done = progress(uow, study.slug)
-        if done.n_cases and (study.status is StudyStatus.LOCKED or done.n_complete == done.n_cases):
+        states = states_of_cases(uow, study).values()
+        if states and (study.status is StudyStatus.LOCKED or CaseState.OPEN not in states):
             return study
     return None
 

@@ -1,6 +1,7 @@
 """Counts of a study for pages and reports, all from one query of its slots."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ class StudyView:
     n_cases: int
     n_complete: int
     case_states: dict[CaseState, int]
+    n_judged: int = 0
+    """Slots with an answer, of all readers together."""
     is_calibration: bool = False
     """For training with feedback; it never enters a report."""
     is_open_panel: bool = False
@@ -55,7 +58,8 @@ class ExportPreview:
 def study_view(uow: UnitOfWork, study: Study) -> StudyView:
     """Return a study with the states of its cases, which add up to their number; hidden repeats do not count."""
     rubric = uow.studies.rubric(study.id)
-    states = states_of_cases(uow, study)
+    slots = counted_slots(uow, study)
+    states = states_of_cases(uow, study, slots)
     counted = Counter(states.values())
     return StudyView(
         study_id=study.id,
@@ -70,15 +74,21 @@ def study_view(uow: UnitOfWork, study: Study) -> StudyView:
         n_cases=len(states),
         n_complete=len(states) - counted[CaseState.OPEN],
         case_states={state: counted[state] for state in CaseState},
+        n_judged=sum(slot.answer is not None for slot in slots),
         is_calibration=study.is_calibration,
         is_open_panel=study.is_open_panel,
     )
 
 
-def states_of_cases(uow: UnitOfWork, study: Study) -> dict[CaseId, CaseState]:
-    """Say for each case of a study where it stands; hidden repeats are left out."""
+def counted_slots(uow: UnitOfWork, study: Study) -> list[Slot]:
+    """Return the slots of a study without those of hidden repeats."""
+    return [slot for slot in uow.slots.of_study(study.id) if not slot.repeat_number]
+
+
+def states_of_cases(uow: UnitOfWork, study: Study, slots: Sequence[Slot] | None = None) -> dict[CaseId, CaseState]:
+    """Return the state of each case of a study, from its counted slots, which are read unless given."""
+    slots = counted_slots(uow, study) if slots is None else slots
     adjudicated = {adjudication.case_id for adjudication in uow.adjudications.in_study(study.id)}
-    slots = [slot for slot in uow.slots.of_study(study.id) if not slot.repeat_number]
     return {
         case_id: state_of_case(list(group), adjudicated=case_id in adjudicated)
         for case_id, group in groupby(slots, key=lambda slot: slot.case_id)
@@ -287,13 +297,31 @@ class CaseForReport:
 
 @dataclass(frozen=True)
 class ReaderProgress:
-    """How far a reader has come; names and answers stay out of it."""
+    """How far a reader has come; answers stay out of it."""
 
     person_id: PersonId
     reader_code: str
     name: str
     states: dict[SlotState, int]
     """Of the slots the reader holds."""
+    n_mine: int
+    """Cases that are or may become the reader's, as `QueueView.n_mine` counts them."""
+    last_judged_at: datetime | None = None
+    """When the reader last saved, changed or took back an answer, in the site's zone."""
+    per_day: float | None = None
+    """Cases judged per calendar day from the reader's first answer to today; None before a second day of work."""
+
+    @property
+    def n_judged(self) -> int:
+        """Return the number of cases with an answer."""
+        return self.states[SlotState.SUBMITTED] + self.states[SlotState.CANNOT_JUDGE]
+
+    @property
+    def days_to_go(self) -> int | None:
+        """Return the days that the rest takes at this pace; None without a pace."""
+        if not self.per_day:
+            return None
+        return math.ceil((self.n_mine - self.n_judged) / self.per_day)
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,26 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
-from alertreview.studies.models import CaseForReport, ReaderProgress, ScorerSays, StudyProgress, states_of_cases
+from alertreview.studies.models import (
+    CaseForReport,
+    ReaderProgress,
+    ScorerSays,
+    StudyProgress,
+    counted_slots,
+    states_of_cases,
+)
 from core.errors import RefusedError
 from core.statistics import design_weighted_auc
 from core.statistics.consensus import majority_label
 from core.statistics.estimate import Estimate
-from core.vocabulary import CaseId, CaseState, SlotState
-from db.models import CaseScore, CastVote, Slot, Study
+from core.vocabulary import CaseId, CaseState, PersonId, SlotState, StudyStatus
+from db.models import CaseScore, CastVote, NamedReader, Slot, Study
 from db.unit_of_work import UnitOfWork
 
 
@@ -98,11 +106,15 @@ def majority_labels(uow: UnitOfWork, slug: str, cases: Sequence[CaseForReport]) 
     return majority_label(matrix).label
 
 
-def progress(uow: UnitOfWork, slug: str) -> StudyProgress:
+def progress(uow: UnitOfWork, slug: str, now: datetime) -> StudyProgress:
     """Count how far a study and its readers have come; hidden repeats do not count."""
     study = uow.studies.by_slug(slug)
-    case_states = Counter(states_of_cases(uow, study).values())
-    slots = [slot for slot in uow.slots.of_study(study.id) if not slot.repeat_number]
+    slots = counted_slots(uow, study)
+    case_states = Counter(states_of_cases(uow, study, slots).values())
+    zone = _zone(uow, study)
+    saved: dict[PersonId, list[datetime]] = {}
+    for reader_id, moment in uow.judgments.moments(study.id):
+        saved.setdefault(reader_id, []).append(moment.astimezone(zone))
     return StudyProgress(
         n_cases=case_states.total(),
         n_complete=case_states.total() - case_states[CaseState.OPEN],
@@ -110,14 +122,31 @@ def progress(uow: UnitOfWork, slug: str) -> StudyProgress:
         n_slots=len(slots),
         slot_states=_count(slots),
         readers=tuple(
-            ReaderProgress(
-                reader.person_id,
-                reader.code,
-                reader.name,
-                _count(slot for slot in slots if slot.reviewer_id == reader.person_id),
-            )
+            _reader_progress(reader, study, slots, saved.get(reader.person_id, []), now.astimezone(zone))
             for reader in uow.studies.readers(study.id)
         ),
+    )
+
+
+def _reader_progress(
+    reader: NamedReader, study: Study, slots: Sequence[Slot], saved: Sequence[datetime], now: datetime
+) -> ReaderProgress:
+    own = [slot for slot in slots if slot.reviewer_id == reader.person_id]
+    mine = {slot.case_id for slot in own}
+    if study.status is StudyStatus.OPEN:
+        mine |= {slot.case_id for slot in slots if slot.is_claimable(now)}
+    states = _count(own)
+    days = {moment.date() for moment in saved}
+    n_judged = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
+    n_days = (now.date() - min(days)).days + 1 if len(days) > 1 else 0
+    return ReaderProgress(
+        reader.person_id,
+        reader.code,
+        reader.name,
+        states,
+        n_mine=len(mine),
+        last_judged_at=max(saved, default=None),
+        per_day=n_judged / n_days if n_days > 0 else None,
     )
 
 

@@ -227,7 +227,7 @@ class StudyService(Service):
     def progress(self, slug: str) -> StudyProgress:
         """Count how far a study and its readers have come; hidden repeats do not count."""
         with self._database.read() as uow:
-            return results.progress(uow, slug)
+            return results.progress(uow, slug, self._clock())
 
     def _set_status(
         self, uow: UnitOfWork, study: Study, status: StudyStatus, actor: str, action: str, reason: str

@@ -3,9 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from alertreview.review.models import QueueView
 from alertreview.rights import Action
-from alertreview.studies.models import StudyView
+from alertreview.studies.models import ReaderProgress, StudyView
 from core.vocabulary import OPEN_PANEL, CaseState, PersonId, SlotState, StudyStatus
 from dashboard import texts
 from dashboard.charts.bars import case_states
@@ -13,6 +12,11 @@ from dashboard.components import cards
 from dashboard.components.studies import acts
 from dashboard.components.studies.choice import choose_study, study_asked
 from dashboard.context import acting_person, application, colours, may, people_who_read, shown_errors
+
+LINKS = (
+    (Action.SEE_RESULTS, "Report", "reports", ":material/query_stats:"),
+    (Action.EXPORT, "Export", "export", ":material/download:"),
+)
 
 
 def page() -> None:
@@ -34,8 +38,7 @@ def page() -> None:
     if study is None:
         return
     _head(study, studies, app.site.simulated)
-    queues = _queues(slug)
-    _tiles(study, queues)
+    _tiles(study)
     left, right = st.columns([7, 5])
     with left:
         with cards.card("Cases by state", f"adds up to {study.n_cases:,}"):
@@ -43,7 +46,7 @@ def page() -> None:
                 cards.figure(case_states(study.case_states, colours()), "case-states", colours())
             else:
                 st.markdown(cards.muted("This study has no cases yet."))
-        _readers(study, queues)
+        _readers(study)
     with right:
         if study.is_open_panel:
             cards.open_panel_limit()
@@ -52,21 +55,17 @@ def page() -> None:
         _question(study)
 
 
-def _queues(slug: str) -> list[tuple[str, QueueView]]:
+def _readers_shown(study: StudyView) -> list[ReaderProgress]:
     """Return how far readers are: all of them to whoever manages studies, else only the one who looks."""
     app = application()
     if may(Action.MANAGE_STUDIES):
-        progress = app.studies.progress(slug)
-        return [(reader.name, _as_queue(reader.states, progress.n_cases)) for reader in progress.readers]
-    queues = [(person.name, app.review.queue(slug, person.person_id)) for person in people_who_read()]
-    return [(name, queue) for name, queue in queues if queue.n_mine]
-
-
-def _as_queue(states: dict[SlotState, int], n_cases: int) -> QueueView:
-    """Count a reader's own places as the reader's page does; free ones are nobody's yet."""
-    n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
-    n_mine = sum(states.values())
-    return QueueView(min(n_mine, n_cases), n_submitted, states[SlotState.LATER], n_mine - n_submitted, states)
+        return list(app.studies.progress(study.slug).readers)
+    mine = ((person, app.review.queue(study.slug, person.person_id)) for person in people_who_read())
+    return [
+        ReaderProgress(person.person_id, "", person.name, queue.states, n_mine=queue.n_mine)
+        for person, queue in mine
+        if queue.n_mine
+    ]
 
 
 def _new_study() -> None:
@@ -90,8 +89,9 @@ def _head(study: StudyView, studies: tuple[StudyView, ...], simulated: bool) -> 
                 _to_alerts(study.slug, person.person_id)
             if st.button("Review", key="st_review", type="primary", icon=":material/rate_review:"):
                 st.switch_page("views/review.py", query_params={"study": study.slug})
-        elif st.button("Report", key="st_report", icon=":material/query_stats:"):
-            st.switch_page("views/reports.py", query_params={"study": study.slug})
+        for action, label, page_name, icon in LINKS:
+            if may(action) and st.button(label, key=f"st_{page_name}", icon=icon):
+                st.switch_page(f"views/{page_name}.py", query_params={"study": study.slug})
 
 
 def _to_alerts(slug: str, person_id: PersonId) -> None:
@@ -106,15 +106,14 @@ def _to_alerts(slug: str, person_id: PersonId) -> None:
         )
 
 
-def _tiles(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
+def _tiles(study: StudyView) -> None:
     wanted = study.n_cases * study.n_slots
-    judged = sum(queue.n_submitted for _, queue in queues)
     states = study.case_states
     tiles = (
         (
             "Judgments",
-            f"{judged:,} of {wanted:,}",
-            f"{texts.percent(judged / wanted)} done" if wanted else "no case yet",
+            f"{study.n_judged:,} of {wanted:,}",
+            f"{texts.percent(study.n_judged / wanted)} done" if wanted else "no case yet",
         ),
         (
             "Cases with a majority",
@@ -127,38 +126,45 @@ def _tiles(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
     cards.tiles(tiles)
 
 
-def _readers(study: StudyView, queues: list[tuple[str, QueueView]]) -> None:
+def _readers(study: StudyView) -> None:
+    readers = _readers_shown(study)
     until = "before a panel is locked" if study.is_open_panel else "while a study is blinded"
     with cards.card("Readers", f"counts only; no answer is shown {until}"):
-        if not queues:
+        if not readers:
             st.markdown(cards.muted("No reader has a case yet. The coordinator assigns them."))
             return
-        frame = pd.DataFrame(
-            {
-                "Reader": [texts.shorten(name, 40) for name, _ in queues],
-                "Read / opened": [f"{queue.n_submitted:,} of {queue.n_mine:,}" for _, queue in queues],
-                "Done": [queue.n_submitted / max(queue.n_mine, 1) for _, queue in queues],
-                "Later": [queue.n_later for _, queue in queues],
-                "Draft": [queue.states.get(SlotState.DRAFT, 0) for _, queue in queues],
-                "Cannot judge": [queue.states.get(SlotState.CANNOT_JUDGE, 0) for _, queue in queues],
-            }
-        )
-        st.dataframe(
-            frame,
+        columns: dict[str, list[str | int | float | None]] = {
+            "Reader": [texts.shorten(reader.name, 40) for reader in readers],
+            "Done": [reader.n_judged / max(reader.n_mine, 1) for reader in readers],
+            "Cases": [f"{reader.n_judged:,} of {reader.n_mine:,}" for reader in readers],
+        }
+        if any(reader.last_judged_at for reader in readers):
+            columns["Last answer"] = [
+                texts.short_time(reader.last_judged_at) if reader.last_judged_at else "none yet" for reader in readers
+            ]
+        if study.status is StudyStatus.OPEN and any(reader.per_day for reader in readers):
+            columns["Per day"] = [reader.per_day for reader in readers]
+            columns["Days to go"] = [reader.days_to_go for reader in readers]
+        columns |= {
+            "Later": [reader.states[SlotState.LATER] for reader in readers],
+            "Drafts": [reader.states[SlotState.DRAFT] for reader in readers],
+            "Cannot judge": [reader.states[SlotState.CANNOT_JUDGE] for reader in readers],
+        }
+        cards.table(
+            pd.DataFrame(columns),
             key="st_readers",
-            hide_index=True,
-            height="content",
-            column_config={
-                "Reader": st.column_config.TextColumn(width=180),
+            columns={
                 "Done": st.column_config.ProgressColumn(
-                    min_value=0.0, max_value=1.0, format="percent", color="primary", width=130
+                    min_value=0.0, max_value=1.0, format="percent", color="primary", width=110
                 ),
-                "Later": st.column_config.NumberColumn(width=60),
-                "Draft": st.column_config.NumberColumn(width=60),
-                "Cannot judge": st.column_config.NumberColumn(width=100),
+                "Per day": st.column_config.NumberColumn(format="%.1f"),
+                "Days to go": st.column_config.NumberColumn(format="%d"),
             },
-            alt="Readers with how many of their cases are read, put aside, drafted and not judged",
+            alt="Readers with how many of their cases are done, their last answer and pace, and cases put aside",
         )
+        if "Per day" in columns:
+            pace = "Per day: cases a day from the first answer to today, weekends included. Days to go: at this pace."
+            st.markdown(f":small[{cards.muted(pace)}]")
 
 
 def _question(study: StudyView) -> None:

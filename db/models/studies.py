@@ -251,6 +251,10 @@ class Slot(Record):
     state: SlotState
     answer: Answer | None
 
+    def is_claimable(self, now: datetime) -> bool:
+        """Return whether nobody holds the slot, or the hold has lapsed; a judged slot has no end of hold."""
+        return self.reviewer_id is None or (self.held_until is not None and self.held_until < now)
+
 
 class ReaderSlot(NamedTuple):
     """One reader's slot in one case, from that reader's own rows and whether a slot is to be had.

@@ -1,5 +1,7 @@
 """Judgments: versions that are only ever appended."""
 
+from datetime import datetime
+
 from sqlalchemy import func, select
 
 from core.vocabulary import CaseId, PersonId, StudyId
@@ -84,6 +86,15 @@ class Judgments(Repository):
     def versions(self, study_id: StudyId) -> list[Judgment]:
         """Return every version of every judgment of a study in the order of saving, for the long export."""
         return self._all(Judgment, _IN_STUDY.order_by(Judgment.id), study_id_=study_id)
+
+    def moments(self, study_id: StudyId) -> list[tuple[PersonId, datetime]]:
+        """Return reader and moment of every version of every judgment of a study, in no order."""
+        statement = (
+            select(Judgment.reviewer_id, Judgment.judged_at)
+            .join(StudyCase, StudyCase.id == Judgment.case_id)
+            .where(StudyCase.study_id == study_id)
+        )
+        return [(reader_id, moment) for reader_id, moment in self._run(statement)]
 
     def stamp(self, study_id: StudyId) -> tuple[int, int]:
         """Return what changes with every judgment of a study: the newest number and how many there are."""

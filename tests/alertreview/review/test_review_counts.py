@@ -36,9 +36,10 @@ def test_counts_add_up_whatever_readers_do(site: StoredSite, acts: list[tuple[in
         assert sum(progress.slot_states.values()) == progress.n_slots == 8
         n_judged = progress.slot_states[SlotState.SUBMITTED] + progress.slot_states[SlotState.CANNOT_JUDGE]
         queues = [site.review.queue(slug, reader) for reader in readers]
-        assert n_judged == len(votes) == sum(queue.n_submitted for queue in queues)
+        assert n_judged == view.n_judged == len(votes) == sum(queue.n_submitted for queue in queues)
         for queue, counted in zip(queues, progress.readers, strict=True):
             assert sum(queue.states.values()) == queue.n_mine == queue.n_submitted + queue.n_left
+            assert (counted.n_mine, counted.n_judged) == (queue.n_mine, queue.n_submitted)
             assert {s: n for s, n in queue.states.items() if s is not SlotState.FREE} == {
                 s: n for s, n in counted.states.items() if s is not SlotState.FREE
             }

@@ -176,6 +176,27 @@ def test_lock_and_reopening_follow_each_other_and_keep_the_reason(site: StoredSi
     assert events[1].actor == "person 1"
 
 
+def test_pace_and_forecast_come_from_the_second_day_of_work_on(site: StoredSite) -> None:
+    readers = site.study(4, 3)
+    cases = case_ids(site)
+    began = site.clock.now.astimezone(ZoneInfo("Europe/Berlin")).date()
+    judge(site, readers[0], cases[0], Answer.USUAL)
+    first, other, _ = site.studies.progress("demo").readers
+    assert (first.n_judged, first.n_mine, first.per_day, first.days_to_go) == (1, 4, None, None)
+    assert first.last_judged_at is not None
+    assert first.last_judged_at.date() == began
+    assert (other.n_judged, other.n_mine, other.last_judged_at, other.per_day) == (0, 4, None, None)
+    site.clock.pass_hours(72)
+    judge(site, readers[0], cases[1], Answer.USUAL)
+    first, *_ = site.studies.progress("demo").readers
+    assert (first.per_day, first.days_to_go) == (0.5, 4), "2 cases in 4 calendar days, 2 cases left"
+    site.clock.pass_hours(24 * 4)
+    first, *_ = site.studies.progress("demo").readers
+    assert (first.per_day, first.days_to_go) == (0.25, 8), "who rests gets slower"
+    assert first.last_judged_at is not None
+    assert (first.last_judged_at.date() - began).days == 3
+
+
 def test_readers_are_added_once_and_keep_their_codes(site: StoredSite) -> None:
     readers = site.study(1, 3)
     late = site.person("Late")

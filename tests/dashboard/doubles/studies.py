@@ -25,7 +25,7 @@ from core.kinds import Kind
 from core.statistics.design_planning import Forecast
 from core.vocabulary import Answer, CaseState, Certainty, Decision, SlotState, StudyStatus
 from db.models import Adjudication
-from tests.dashboard.doubles.records import HOSTILE, case_view
+from tests.dashboard.doubles.records import HOSTILE, ZONE, case_view
 from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
@@ -112,9 +112,16 @@ class FakeStudies(Service):
         study = self.view(slug)
         readers = tuple(
             ReaderProgress(
-                person.person_id, f"R{n}", person.name, dict(self.app.review.queue(slug, person.person_id).states)
+                person.person_id,
+                f"R{n}",
+                person.name,
+                {**queue.states, SlotState.FREE: 0},
+                n_mine=queue.n_mine,
+                last_judged_at=datetime(2026, 11, 20, 9, 0, tzinfo=ZONE) if queue.n_submitted else None,
+                per_day=queue.n_submitted / 4 if queue.n_submitted else None,
             )
             for n, person in enumerate(self.app.site.people(), start=1)
+            for queue in [self.app.review.queue(slug, person.person_id)]
             if person.person_id != 5
         )
         return StudyProgress(
@@ -150,6 +157,7 @@ class FakeStudies(Service):
             n_cases=self.app.n_cases,
             n_complete=sum(len(self._case_votes(slug, c)) >= 3 for c in self.app.case_ids()),
             case_states=states,
+            n_judged=sum(len(self._case_votes(slug, c)) for c in self.app.case_ids()),
             is_calibration=self.app.training,
             is_open_panel=slug == "panel",
         )

@@ -67,6 +67,28 @@ def test_locking_says_what_is_lost_and_asks_why(open_page: OpenPage) -> None:
     assert double.studies.done == []
 
 
+def test_coordinators_see_done_of_assigned_with_pace_and_the_way_on(open_page: OpenPage) -> None:
+    page = open_page("studies", double := FakeApplication(), study="demo")
+    assert nothing_failed(page)
+    shown = page.dataframe[0].value.set_index("Reader")
+    for reader in double.studies.progress("demo").readers:
+        queue = double.review.queue("demo", reader.person_id)
+        line = shown.loc[reader.name]
+        assert line["Cases"] == f"{queue.n_submitted} of {queue.n_mine}"
+        assert line["Last answer"] == ("20 Nov 09:00" if queue.n_submitted else "none yet")
+    assert {"Per day", "Days to go"} <= set(shown.columns)
+    ways = {"demo": {"Review", "Report", "Export"}, "ward-2025": {"Report", "Export"}}
+    for slug, wanted in ways.items():
+        labels = {one.label for one in open_page("studies", double, study=slug).button}
+        assert labels & {"Review", "Report", "Export"} == wanted
+
+
+def test_a_study_that_takes_no_answers_forecasts_nothing(open_page: OpenPage) -> None:
+    shown = open_page("studies", FakeApplication(), study="ward-2025").dataframe[0].value
+    assert "Last answer" in shown
+    assert "Days to go" not in shown
+
+
 def test_runs_are_laid_side_by_side(open_page: OpenPage) -> None:
     page = open_page("runs", FakeApplication())
     assert nothing_failed(page)
