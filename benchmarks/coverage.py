@@ -9,14 +9,14 @@ not count there.
 
     python -m benchmarks.coverage [--studies 400] [--cases 30 60 120 222] [--relevant 0.01 0.05 0.2] [--seed 1]
 
-With --rows FILE, finished rows are stored there and not measured again.
+With --rows FILE, finished rows are stored there and not measured again; --figures measures only some of the figures.
 """
 
 import argparse
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -141,24 +141,27 @@ def draw_study(
     )
 
 
-def intervals(cases: Judged, truth: Truth, rng: np.random.Generator) -> Iterator[tuple[str, float, float, float]]:
-    """Yield each figure's name, its interval, and the truth."""
+def intervals(
+    cases: Judged, truth: Truth, rng: np.random.Generator, wanted: Sequence[str] = (*OURS, *OTHERS)
+) -> Iterator[tuple[str, float, float, float]]:
+    """Yield the name of each wanted figure that the study has, its interval, and the truth."""
     figures = CandidateFigures(
         cases.y.astype(np.float64), cases.weight, cases.patient, cases.stratum, cases.size, LEVEL
     )
     inside = cases.score >= truth.threshold
-    found: dict[str, tuple[Estimate, float]] = {
-        "AUC": (figures.auc(cases.score), truth.auc),
-        "share": (figures.share(), truth.share),
-        "difference": (figures.difference(cases.score, cases.other_score).difference, truth.difference),
-        "subgroup": (figures.auc(cases.score, cases.patient % 2 == 0), truth.subgroup),
+    made: dict[str, tuple[Callable[[], Estimate], float]] = {
+        "AUC": (lambda: figures.auc(cases.score), truth.auc),
+        "share": (figures.share, truth.share),
+        "difference": (lambda: figures.difference(cases.score, cases.other_score).difference, truth.difference),
+        "subgroup": (lambda: figures.auc(cases.score, cases.patient % 2 == 0), truth.subgroup),
     }
     if inside.sum() >= 10:
-        found["rate"] = figures.share(inside), truth.rate
-    for name, (figure, true) in found.items():
-        if figure.low is not None and figure.high is not None:
+        made["rate"] = lambda: figures.share(inside), truth.rate
+    for name, (make, true) in made.items():
+        figure = make() if name in wanted else None
+        if figure is not None and figure.low is not None and figure.high is not None:
             yield name, figure.low, figure.high, true
-    if cases.y.any() and not cases.y.all():
+    if cases.y.any() and not cases.y.all() and set(OTHERS) & set(wanted):
         for name, (low, high) in _others(cases, rng).items():
             yield name, low, high, truth.auc
 
@@ -227,6 +230,8 @@ class Row:
     n_studies: int
     seed: int
     found: dict[str, tuple[float, float, int]]
+    figures: Sequence[str] = (*OURS, *OTHERS)
+    """What was measured; a figure that no study had is not among those found."""
 
     def line(self) -> str:
         """Return the row of the printed table."""
@@ -234,7 +239,8 @@ class Row:
             f"{100 * self.found[n][0]:5.1f} ({self.found[n][1]:.2f})" if n in self.found else "-"
             for n in (*OURS, *OTHERS)
         ]
-        start = f"{self.title:45} {self.n_cases:5} {100 * self.relevant:7.1f}% {self.found['AUC'][2]:4} "
+        n_aucs = max((self.found[n][2] for n in ("AUC", "difference") if n in self.found), default=0)
+        start = f"{self.title:45} {self.n_cases:5} {100 * self.relevant:7.1f}% {n_aucs:4} "
         return start + " ".join(f"{cell:>12}" for cell in cells)
 
     def misses(self) -> list[str]:
@@ -247,15 +253,19 @@ class Row:
 
 
 def measure(
-    everyone: SimulatedCandidates, design: SelectionDesign, setting: Setting, n_studies: int, seed: int
+    everyone: SimulatedCandidates,
+    design: SelectionDesign,
+    setting: Setting,
+    n_studies: int,
+    seed: int,
+    wanted: Sequence[str] = (*OURS, *OTHERS),
 ) -> dict[str, tuple[float, float, int]]:
     """Return coverage, mean width and number of studies of each figure."""
     truth, rng = truth_of(everyone), np.random.default_rng(seed)
     seen: dict[str, list[tuple[bool, float]]] = defaultdict(list)
     for number in range(n_studies):
-        for name, low, high, true in intervals(
-            draw_study(everyone, replace(design, seed=number), setting, rng), truth, rng
-        ):
+        cases = draw_study(everyone, replace(design, seed=number), setting, rng)
+        for name, low, high, true in intervals(cases, truth, rng, wanted):
             seen[name].append((low <= true <= high, high - low))
     means = {name: np.mean(values, axis=0).tolist() for name, values in seen.items()}
     return {name: (held, width, len(seen[name])) for name, (held, width) in means.items()}
@@ -268,6 +278,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, nargs="+", default=[30, 60, 120, 222])
     parser.add_argument("--relevant", type=float, nargs="+", default=[0.01, 0.026, 0.05, 0.1, 0.2])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--figures", nargs="+", choices=(*OURS, *OTHERS), default=[*OURS, *OTHERS])
     parser.add_argument("--rows", type=Path, help="file of finished rows; they are not measured again")
     options = parser.parse_args(arguments)
     print(
@@ -278,11 +289,10 @@ def main(arguments: list[str] | None = None) -> int:
     missed: list[str] = []
     for title, design, setting, relevant in _designs(options.relevant, options.cases):
         row = _stored(options.rows).get((title, design.n_cases, relevant, options.studies, options.seed))
-        if row is None:
-            found = measure(
-                candidates_of(setting, relevant, options.seed), design, setting, options.studies, options.seed
-            )
-            row = Row(title, design.n_cases, relevant, options.studies, options.seed, found)
+        if row is None or not set(options.figures) <= set(row.figures):
+            everyone = candidates_of(setting, relevant, options.seed)
+            found = measure(everyone, design, setting, options.studies, options.seed, options.figures)
+            row = Row(title, design.n_cases, relevant, options.studies, options.seed, found, options.figures)
             if options.rows is not None:
                 with options.rows.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(row)) + "\n")

@@ -1,64 +1,53 @@
 """How often the intervals hold the truth on the candidates of a demonstration, over new selections and votes.
 
 In each study the simulated readers judge every candidate of the run, which no study could: the figures of their
-majority are the truth. The cases of the study are chosen by a seed of its own, and their votes alone give AUC, share,
-true-alert rate and ceiling. The ceiling's truth is the AUC of a detector that knows what is truly relevant.
+majority are the truth. The cases of the study are chosen as the demonstration's are, by a seed of its own, and their
+votes alone give AUC, share, true-alert rate at the headline budget and ceiling. The ceiling's truth is the AUC of a
+detector that knows what is truly relevant.
 
-    python -m benchmarks.demonstration HOME [--studies 200] [--cases 120]
+    python -m benchmarks.demonstration HOME [--studies 200] [--cases 600]
 """
 
 import argparse
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from alertreview.cli.demo import panel
-from benchmarks.story import Candidates, candidates
+from alertreview.cli.demo import PANEL, DemoSize, study_design
+from benchmarks.story import Judged, judged
 from core.evaluation import rank_auc
 from core.simulation.study import simulate_votes
+from core.statistics.alert_rate import HEADLINE_BUDGET
 from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.ceiling import agreement_ceiling
 from core.statistics.consensus import majority_label, positive_votes
 from core.statistics.estimate import Estimate
-from core.studies.selection import SelectionDesign, choose_cases
 
 WANTED = {"AUC": 0.92, "share": 0.92, "rate": 0.92, "ceiling": 0.90}
-TOP = 0.95
-"""Scores from this quantile on are inside the budget of the true-alert rate."""
 
 
-def votes_of_everyone(all_of: Candidates, seed: int) -> NDArray[np.float64]:
-    """Return new answers of the demonstration's readers to every candidate, of shape (n, n_readers)."""
-    truth = all_of.votes.truth
-    # What the readers go by: relevant, unusual only, or usual.
-    anomaly = np.select([truth == 3, truth == 2], [1.0, 0.8], 0.0)
-    return simulate_votes(truth == 3, anomaly, panel(), seed=seed).answers.astype(np.float64)
-
-
-def studied(all_of: Candidates, n_cases: int, seed: int) -> Iterator[tuple[str, Estimate, float]]:
+def studied(all_of: Judged, threshold: float, n_cases: int, seed: int) -> Iterator[tuple[str, Estimate, float]]:
     """Yield name, figure and truth of a study with cases and votes of its own."""
-    answers = votes_of_everyone(all_of, 1000 + seed)
-    label, is_relevant = majority_label(answers).label, all_of.votes.truth == 3
-    known, threshold = np.isfinite(label), float(np.quantile(all_of.score, TOP))
-    inside = known & (all_of.score >= threshold)
-    found_relevant, found_other = label == 1.0, label == 0.0
-    design = SelectionDesign(n_cases=n_cases, balance_decisions=True, seed=seed)
-    chosen = choose_cases(all_of.score, all_of.patient, design, is_commission=all_of.is_commission)
-    rows, weight = chosen.index, 1.0 / chosen.inclusion_probability
+    answers = simulate_votes(all_of.relevant, all_of.anomaly, PANEL, seed=1000 + seed).answers.astype(np.float64)
+    label = majority_label(answers).label
+    chosen = all_of.candidates.choose(study_design(n_cases, seed))
+    cases, weight = chosen.index, 1.0 / chosen.inclusion_probability
+    score, patient = all_of.candidates.scaled.astype(np.float64), all_of.candidates.patient
     size = np.array([stratum.n_population for stratum in chosen.strata], dtype=np.float64)
-    figures = CandidateFigures(label[rows], weight, all_of.patient[rows], chosen.stratum, size, 0.95)
-    shown = all_of.score[rows] >= threshold
-    yield "AUC", figures.auc(all_of.score[rows]), rank_auc(found_relevant[known], all_of.score[known])
-    yield "share", figures.share(), float(found_relevant[known].mean())
-    yield "rate", figures.share(shown), float(found_relevant[inside].mean())
+    figures = CandidateFigures(label[cases], weight, patient[cases], chosen.stratum, size, 0.95)
+    everyone = all_of.rows[np.isfinite(label[all_of.rows])]
+    positive, shown = label[everyone] == 1.0, score[everyone] >= threshold
+    yield "AUC", figures.auc(score[cases]), rank_auc(positive, score[everyone])
+    yield "share", figures.share(), float(positive.mean())
+    yield "rate", figures.share(score[cases] >= threshold), float(positive[shown].mean())
     ceiling = agreement_ceiling(
-        positive_votes(answers[rows]), weight=weight, patient=all_of.patient[rows], n_readers=answers.shape[1]
+        positive_votes(answers[cases]), weight=weight, patient=patient[cases], n_readers=answers.shape[1]
     )
-    perfect = 0.5 * (is_relevant[found_relevant].mean() + (~is_relevant[found_other]).mean())
+    relevant = all_of.relevant[everyone]
+    perfect = 0.5 * (relevant[positive].mean() + (~relevant[~positive]).mean())
     yield "ceiling", ceiling.weighted, float(perfect)
 
 
@@ -67,23 +56,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path, help="home of a demonstration that ./dev demo built")
     parser.add_argument("--studies", type=int, default=200)
-    parser.add_argument("--cases", type=int, default=120)
+    parser.add_argument("--cases", type=int, default=DemoSize.n_cases)
     options = parser.parse_args(arguments)
-    all_of = candidates(options.home)
+    all_of = judged(options.home)
+    budgets = all_of.candidates.budgets(all_of.n_instances)["both"]
+    headline = min(budgets, key=lambda budget: abs(budget.alerts_per_patient_day - HEADLINE_BUDGET))
     seen: dict[str, list[tuple[bool, float, float]]] = defaultdict(list)
-    without: dict[str, int] = defaultdict(int)
+    without: dict[str, Counter[str]] = defaultdict(Counter)
     for seed in range(options.studies):
-        for name, figure, truth in studied(all_of, options.cases, seed):
+        for name, figure, truth in studied(all_of, headline.threshold or 0.0, options.cases, seed):
             if figure.low is None or figure.high is None:
-                without[name] += 1
+                without[name][figure.reason] += 1
             else:
                 seen[name].append((figure.low <= truth <= figure.high, figure.high - figure.low, truth))
-    print(f"{all_of.score.size} candidates, {options.studies} studies of {options.cases} cases, balanced by decision")
-    print(f"{'figure':10} {'holds':>7} {'width':>6} {'truth':>6} {'studies with it':>16} {'without':>8}")
+    print(f"{all_of.rows.size} candidates, {options.studies} studies of {options.cases} cases")
+    print(f"{'figure':10} {'holds':>7} {'width':>6} {'truth':>6} {'studies with it':>16}  without")
     too_seldom = []
     for name, wanted in WANTED.items():
         held, width, truth = np.mean(seen[name], axis=0) if seen[name] else (0.0, 0.0, 0.0)
-        print(f"{name:10} {100 * held:6.1f}% {width:6.2f} {truth:6.3f} {len(seen[name]):16} {without[name]:8}")
+        reasons = "; ".join(f"{n} {why}" for why, n in without[name].most_common()) or "0"
+        print(f"{name:10} {100 * held:6.1f}% {width:6.2f} {truth:6.3f} {len(seen[name]):16}  {reasons}")
         too_seldom += [f"{name}: {100 * held:.1f} % instead of {100 * wanted:.0f} %"] if held < wanted else []
     print(*too_seldom, sep="\n")
     return 1 if too_seldom else 0

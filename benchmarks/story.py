@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from alertreview.cli.demo import SEED, DemoSize, judge_all, study_design
+from alertreview.cli.demo import SEED, DemoSize, judge_all, study_design, truth_of_decisions
 from alertreview.operations.upgrade import open_database
 from alertreview.records.snapshots import read_snapshot
 from alertreview.settings import load_settings
@@ -42,6 +42,10 @@ class Judged:
     scorer: str
     answers: NDArray[np.int64]
     """Of shape (n, n_readers), for each entry of the candidates."""
+    relevant: NDArray[np.bool_]
+    """Whether a physician who makes no error finds it relevant, for each entry."""
+    anomaly: NDArray[np.float64]
+    """True anomaly score in [0, 1] of each entry, higher = more unusual."""
     n_instances: int
 
     @property
@@ -72,8 +76,10 @@ def judged(home: Path) -> Judged:
         candidates = read_candidates(database, snapshot, run)
     column = np.array([task.column_index for task in candidates.tasks])[candidates.task]
     at = candidates.row * len(snapshot.tasks) + column
-    votes = judge_all(home / "simulated-source", snapshot)
-    return Judged(candidates, run.scorer, votes.answers[at], len(np.unique(candidates.row)))
+    source = home / "simulated-source"
+    relevant, anomaly = (known.ravel()[at] for known in truth_of_decisions(source, snapshot))
+    answers = judge_all(source, snapshot).answers[at]
+    return Judged(candidates, run.scorer, answers, relevant, anomaly, len(np.unique(candidates.row)))
 
 
 def study(all_of: Judged, seed: int, n_cases: int = DemoSize.n_cases) -> StudyInput:

@@ -78,6 +78,35 @@ def _named(module: ast.Module) -> list[str]:
     return names
 
 
+def test_every_name_that_a_measurement_imports_exists() -> None:
+    """Measurements are typed and run by hand only, so that nothing else notices a name that has moved."""
+    missing = []
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        every = list(ast.walk(parsed(path)))
+        # Older versions, which are compared, had some names elsewhere.
+        older = {inner for node in every if isinstance(node, ast.ExceptHandler) for inner in ast.walk(node)}
+        for node in every:
+            if not isinstance(node, ast.ImportFrom) or node in older:
+                continue
+            if str(node.module).split(".")[0] in {*PACKAGES, "tests"}:
+                known = _importable(str(node.module))
+                missing += [f"{name_of(path)}: {node.module}.{a.name}" for a in node.names if a.name not in known]
+    assert missing == []
+
+
+@cache
+def _importable(module: str) -> frozenset[str]:
+    """Names that a module of the repository defines or imports at its top, and the modules of a package."""
+    folder = ROOT.joinpath(*module.split("."))
+    path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    names = {inner.stem for inner in folder.glob("*")} if folder.is_dir() else set()
+    if path.exists():
+        for node in ast.walk(parsed(path)):
+            names.update(_names_in(node))
+            names.update(alias.asname for alias in getattr(node, "names", []) if getattr(alias, "asname", None))
+    return frozenset(names)
+
+
 @cache
 def _words() -> Counter[str]:
     """How often each name stands in the code of the whole repository; words of comments and sentences do not count."""
