@@ -120,24 +120,20 @@ PHI_THRESHOLD = 0.5
 _TASKS_AT_ONCE = 256
 
 
-def phi_coefficients(decisions: sparse.csc_matrix) -> npt.NDArray[np.float64]:
-    """Correlate the decisions of every pair of tasks.
+def phi_coefficients(counts: sparse.csc_array, first: int, end: int) -> npt.NDArray[np.float64]:
+    """Correlate the past decisions of the tasks `first` to `end` - 1 with those of all tasks.
 
     Parameters
     ----------
-    decisions : csc_matrix of shape (n_instances, n_tasks), bool
-        Past decisions.
+    counts : csc_array of shape (n_instances, n_tasks), integer
+        1 where a decision was made.
+    first, end : int
 
     Returns
     -------
-    array of shape (n_tasks, n_tasks)
+    array of shape (end - first, n_tasks)
         Phi coefficients in [-1, 1]; 0 where a task has only one kind of decision.
     """
-    return _phi_rows(sparse.csc_array(decisions, dtype=np.int32), 0, decisions.shape[1])
-
-
-def _phi_rows(counts: sparse.csc_array, first: int, end: int) -> npt.NDArray[np.float64]:
-    """Correlate the tasks `first` to `end` - 1 with all."""
     n = counts.shape[0]
     both = (counts[:, first:end].T @ counts).toarray().astype(np.float64)
     single = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
@@ -152,7 +148,7 @@ def _linked(decisions: sparse.csc_matrix, threshold: float) -> sparse.csr_array:
     counts = sparse.csc_array(decisions, dtype=np.int32)
     n_tasks = decisions.shape[1]
     rows = [
-        sparse.csr_array(np.abs(_phi_rows(counts, first, min(first + _TASKS_AT_ONCE, n_tasks))) > threshold)
+        sparse.csr_array(np.abs(phi_coefficients(counts, first, min(first + _TASKS_AT_ONCE, n_tasks))) > threshold)
         for first in range(0, n_tasks, _TASKS_AT_ONCE)
     ]
     return sparse.csr_array(sparse.vstack(rows, format="csr"))

@@ -49,22 +49,6 @@ def seconds(times: pd.Series | pd.DatetimeIndex | npt.NDArray[np.datetime64]) ->
     return np.asarray(times, dtype="datetime64[s]").astype(np.int64)
 
 
-def empty_events() -> pd.DataFrame:
-    """Make an event stream without events, with the right types."""
-    return finish_events(
-        pd.DataFrame(
-            {
-                "patient_id": pd.Series([], dtype="str"),
-                "time": pd.Series([], dtype="datetime64[us]"),
-                "known_at": pd.Series([], dtype="datetime64[us]"),
-                **{name: pd.Series([], dtype="str") for name in ("kind", "item", "name", "text", "unit")},
-                "value": pd.Series([], dtype="float64"),
-                "is_decision": pd.Series([], dtype="bool"),
-            }
-        )
-    )
-
-
 def finish_events(frame: pd.DataFrame, keep: tuple[str, ...] = ()) -> pd.DataFrame:
     """Return a frame the columns, types and order of an event stream.
 

@@ -81,17 +81,6 @@ def ceiling_at(error: float, positive_share: float, n_readers: int = 3) -> float
     return float(_ceiling(np.array(error), np.array(positive_share), n_readers))
 
 
-def apparent_auc(true_auc: float, ceiling: float) -> float:
-    """Return a detector's AUC against the majority, from its AUC against the truth and the ceiling.
-
-    Examples
-    --------
-    >>> round(apparent_auc(0.90, 0.84), 2)
-    0.77
-    """
-    return 0.5 + (true_auc - 0.5) * (2.0 * ceiling - 1.0)
-
-
 def _error(kappa: NDArray[np.float64], share: FloatArray) -> FloatArray:
     product = 4.0 * np.maximum(kappa, 0.0) * share * (1.0 - share) + (2.0 * share - 1.0) ** 2
     error: FloatArray = 0.5 * (1.0 - np.sqrt(np.minimum(product, 1.0)))

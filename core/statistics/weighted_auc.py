@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
-from core.statistics.auc import PairedTest
 from core.statistics.estimate import (
     SEPARATED,
     Estimate,
@@ -162,47 +160,3 @@ def jackknife_error(without: Floats) -> tuple[float, int, str]:
         return 0.0, 0, "interval not computable: all cases of one class come from one patient"
     n = without.size
     return float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))), n - 1, ""
-
-
-def patient_jackknife_paired(
-    y: ArrayLike,
-    score_a: ArrayLike,
-    score_b: ArrayLike,
-    patient: ArrayLike,
-    weight: ArrayLike | None = None,
-    *,
-    level: float = 0.95,
-) -> PairedTest:
-    """Compare two scorers on the same cases: difference of weighted AUCs, leaving out one patient at a time.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-    score_a, score_b : array-like of shape (n,)
-        Higher = more unusual.
-    patient, weight
-        As in `patient_jackknife`.
-    level : float
-
-    Returns
-    -------
-    PairedTest
-        `z` is compared with Student's t, patients - 1 degrees of freedom.
-    """
-    method = "difference of weighted AUCs on the same cases; interval by leaving out one patient at a time (t)"
-    check_level(level)
-    cases = usable_cases(y, [score_a, score_b], patient=patient, weight=weight)
-    if why := cases.why_no_auc():
-        missing = not_computable(why, n=cases.n, left_out=cases.left_out, level=level, method=method)
-        return PairedTest(missing, None, None)
-    a, b = WeightedPairs.of(cases, 0), WeightedPairs.of(cases, 1)
-    difference = a.value - b.value
-    error, degrees, reason = jackknife_error(a.value_without - b.value_without)
-    if not reason and error <= 1e-12:
-        reason = "interval not computable: both scorers rank these cases alike, or separate them completely"
-    if reason:
-        return PairedTest(Estimate(difference, None, None, level, cases.n, cases.left_out, reason, method), None, None)
-    reach, z = t_quantile(level, degrees) * error, difference / error
-    low, high = max(-1.0, difference - reach), min(1.0, difference + reach)
-    estimate = Estimate(difference, low, high, level, cases.n, cases.left_out, "", method)
-    return PairedTest(estimate, z, float(2.0 * special.stdtr(degrees, -abs(z))))

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from sqlalchemy import update
 
-from core.vocabulary import PersonId
 from db.models import Account, ApiToken, HeldApiToken, Person
 from db.queries.reading import Repository, given, select_records
 
@@ -37,10 +36,6 @@ class ApiTokens(Repository):
     def revoke(self, token_id: int, at: datetime) -> bool:
         """Revoke a token; False when there is none, or it was revoked before."""
         return self._change(update(ApiToken).where(ApiToken.id == token_id, _STANDING).values(revoked_at=at)) == 1
-
-    def revoke_of(self, person_id: PersonId, at: datetime) -> int:
-        """Revoke every token of a person and return how many there were."""
-        return self._change(update(ApiToken).where(ApiToken.person_id == person_id, _STANDING).values(revoked_at=at))
 
     def revoke_everybodys(self, at: datetime) -> int:
         """Revoke every token, after a restore, and return how many there were."""

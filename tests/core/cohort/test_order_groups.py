@@ -17,7 +17,8 @@ def groups(columns, names):
 @settings(deadline=None)
 @given(arrays(bool, st.tuples(st.integers(2, 12), st.integers(1, 4))))
 def test_phi_is_the_correlation_of_the_decisions(decisions):
-    phi = phi_coefficients(sparse.csc_matrix(decisions))
+    counts = sparse.csc_array(decisions, dtype=np.int32)
+    phi = phi_coefficients(counts, 0, decisions.shape[1])
     for a in range(decisions.shape[1]):
         for b in range(decisions.shape[1]):
             x, y = decisions[:, a].astype(float), decisions[:, b].astype(float)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from core.events.stream import EVENT_COLUMNS, decision_events, empty_events, finish_events, of_kind, seconds
+from core.events.stream import EVENT_COLUMNS, decision_events, of_kind, seconds
 from core.kinds import EventKind, Kind, task_key
 from tests.support.frames import assert_same_frame
 from tests.support.records import stream
@@ -54,8 +54,3 @@ def test_seconds_round_down_also_before_1970():
     times = pd.Series(pd.to_datetime(["1969-12-31 23:59:58.5", "2026-01-01 00:00:00.9"]))
     assert seconds(times)[0] == -2
     assert seconds(times)[1] == pd.Timestamp("2026-01-01").timestamp()
-
-
-def test_an_empty_stream_has_all_columns():
-    assert list(empty_events().columns) == list(EVENT_COLUMNS)
-    assert len(finish_events(empty_events())) == 0

@@ -1,4 +1,4 @@
-"""Balanced nodes with the prior set back, and centroids."""
+"""Balanced nodes with the prior set back."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InvalidInputError
-from core.graph.backbone import centroid_nodes, sample_balanced_nodes
+from core.graph.backbone import sample_balanced_nodes
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(2, 50), st.integers(0, 1000))
@@ -37,20 +37,3 @@ def test_the_same_seed_draws_the_same_nodes():
 def test_an_impossible_backbone_is_refused_by_name(y, n_nodes, words):
     with pytest.raises(InvalidInputError, match=words):
         sample_balanced_nodes(np.array(y), n_nodes, np.random.default_rng(0))
-
-
-def test_centroids_carry_their_members_mean_point_mean_label_and_number():
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=(80, 3)), random.choice([-1.0, 1.0], size=80)
-    nodes = centroid_nodes(X, y, 7, random_state=0)
-    assert nodes.multiplicities.sum() == 80
-    for node in range(len(nodes.labels)):
-        members = nodes.members == node
-        assert members.sum() == nodes.multiplicities[node]
-        assert nodes.labels[node] == pytest.approx(y[members].mean())
-        np.testing.assert_allclose(nodes.points[node], X[members].mean(axis=0), atol=1e-9)
-
-
-def test_duplicates_need_no_more_centroids_than_there_are_points():
-    X = np.repeat([[0.0], [1.0]], 5, axis=0)
-    assert len(centroid_nodes(X, np.ones(10), 5, random_state=0).labels) == 2

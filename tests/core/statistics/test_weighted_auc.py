@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from core.statistics.auc import auc
 from core.statistics.estimate import logit_interval, t_quantile
-from core.statistics.weighted_auc import patient_jackknife, patient_jackknife_paired, weighted_auc
+from core.statistics.weighted_auc import patient_jackknife, weighted_auc
 
 
 def plain_weighted(y, score, weight):
@@ -82,20 +82,6 @@ class TestJackknife:
         found = patient_jackknife(y, score, patient, weight)
         assert_allclose([found.value, found.low, found.high], [value, low, high])
 
-    def test_the_paired_one_equals_the_loop_too(self):
-        y, first, patient, weight = clustered(1)
-        second = clustered(2)[1]
-        without = []
-        for p in range(12):
-            keep = patient != p
-            a, b = (plain_weighted(y[keep], s[keep], weight[keep]) for s in (first, second))
-            without.append(a - b)
-        found = patient_jackknife_paired(y, first, second, patient, weight)
-        difference = plain_weighted(y, first, weight) - plain_weighted(y, second, weight)
-        assert_allclose(found.difference.value, difference)
-        assert_allclose(found.z, difference / plain_jackknife(without))
-        assert found.difference.low < found.difference.value < found.difference.high
-
     def test_neither_the_order_of_cases_nor_the_names_of_patients_matter(self):
         y, score, patient, weight = clustered(3)
         order = np.random.default_rng(0).permutation(y.size)
@@ -131,15 +117,6 @@ class TestNotComputable:
 
     def test_one_class_has_no_value(self):
         assert "one class only" in patient_jackknife([1, 1], [1, 2], ["a", "b"]).reason
-        paired = patient_jackknife_paired([1, 1], [1, 2], [2, 1], ["a", "b"])
-        assert paired.z is None
-        assert "one class only" in paired.difference.reason
-
-    def test_scorers_that_rank_alike_have_no_test(self):
-        y, score, patient, weight = clustered()
-        found = patient_jackknife_paired(y, score, score, patient, weight)
-        assert found.difference.value == 0
-        assert found.p_value is None
 
     def test_exploding_weights_leave_a_finite_figure(self):
         y, score, patient, weight = clustered()
