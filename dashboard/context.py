@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ def opened_site(home: str, database: str) -> "Application":
 def site_of_process() -> "Application":
     """Return the application of this process."""
     return opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
+
+
+def command(words: str) -> str:
+    """Return a command of `alertreview` for this site, as somebody types it on the server."""
+    return f"alertreview {words} --home {shlex.quote(str(site_of_process().settings.home))}"
 
 
 def _token() -> str | None:

@@ -28,10 +28,20 @@ def raised_checks(import_summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     return sorted(checks, key=lambda check: check["severity"] != Severity.RED)
 
 
-def require_trusted(database: Database, accept: Collection[str] = (), reason: str = "") -> None:
-    """Refuse to go on while a red check of the last import is not accepted.
+def open_checks(uow: UnitOfWork) -> list[dict[str, Any]]:
+    """Return the raised checks of the last import that nobody has accepted, red ones first.
 
     An acceptance holds for later imports as long as they do not count more.
+    """
+    stored = uow.snapshots.latest()
+    if stored is None:
+        return []
+    accepted = dict(_accepted(uow))
+    return [check for check in raised_checks(stored.import_summary) if check["count"] > accepted.get(check["name"], -1)]
+
+
+def require_trusted(database: Database, accept: Collection[str] = (), reason: str = "") -> None:
+    """Refuse to go on while a red check of the last import is not accepted.
 
     Parameters
     ----------
@@ -62,12 +72,7 @@ def require_trusted(database: Database, accept: Collection[str] = (), reason: st
             _accept(uow, stored, raised[name], reason)
         if accept:
             uow.commit()
-        known_counts = dict(_accepted(uow))
-    doubts = [
-        check
-        for name, check in raised.items()
-        if check["severity"] == Severity.RED and check["count"] > known_counts.get(name, -1)
-    ]
+        doubts = [check for check in open_checks(uow) if check["severity"] == Severity.RED]
     if doubts:
         lines = [f"  {check['name']}: {check['sentence']} {check['effect']}" for check in doubts]
         names = " ".join(f"--accept {check['name']}" for check in doubts)

@@ -13,10 +13,12 @@ from alertreview.records.catalogue import (
     stored_settings,
     task_catalogue,
 )
+from alertreview.records.doubts import open_checks
 from alertreview.records.snapshots import open_import
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Settings
 from core.errors import InvalidInputError
+from core.events.plausibility import Severity
 from db.database import Database
 
 
@@ -40,6 +42,18 @@ class CatalogueView:
     reasons: dict[str, str]
     units: tuple[str, ...]
     today: date
+
+
+@dataclass(frozen=True)
+class OpenCheck:
+    """A raised check of the last import that nobody has accepted."""
+
+    name: str
+    is_red: bool
+    """Nothing is scored until somebody accepts it."""
+    sentence: str
+    effect: str
+    """What it would do to the alerts."""
 
 
 class TaskCatalogue(Service):
@@ -70,6 +84,15 @@ class TaskCatalogue(Service):
                 stored_reasons(uow),
                 tuple(sorted(set(snapshot.instances["unit"].astype(str)) - {""})),
                 site_day(snapshot.site_timezone),
+            )
+
+    @requires(Action.MANAGE_TASKS)
+    def open_checks(self) -> tuple[OpenCheck, ...]:
+        """Return the checks of the last import that are not as they should be and not accepted, red ones first."""
+        with self._database.read() as uow:
+            return tuple(
+                OpenCheck(check["name"], check["severity"] == Severity.RED, check["sentence"], check["effect"])
+                for check in open_checks(uow)
             )
 
     @requires(Action.MANAGE_TASKS, all_units=True)

@@ -12,7 +12,7 @@ from core.vocabulary import OPEN_PANEL_LIMIT, Decision
 from dashboard.charts.base import CONFIG, Chart
 from dashboard.charts.palette import Palette
 from dashboard.charts.raw_figure import RawFigure
-from dashboard.context import is_phone
+from dashboard.context import command, is_phone
 from dashboard.texts import DECISION_COLOURS, DECISION_ICONS, DECISION_TEXTS, plain
 
 if TYPE_CHECKING:
@@ -97,6 +97,12 @@ def decision_badge_text(decision: Decision) -> str:
 def open_panel_limit(more: str = "") -> None:
     """Draw the limits of an open panel's figures, and one more sentence."""
     st.warning(f"{plain(OPEN_PANEL_LIMIT, 400)} {plain(more)}".strip(), icon=":material/visibility:")
+
+
+def check_line(name: str, sentence: str, effect: str, *, is_red: bool) -> None:
+    """Draw a check of an import that is not as it should be, and what it would do to the alerts."""
+    colour, word = ("red", "red") if is_red else ("orange", "yellow")
+    st.markdown(f":{colour}-badge[{word}] **{plain(name, 40)}** {plain(f'{sentence} {effect}', 400)}")
 
 
 def words_first() -> None:
@@ -185,4 +191,4 @@ def nothing_published(simulated: bool = False) -> None:
         "Import records and score them; the pages fill by themselves.",
         ":material/inbox:",
     ):
-        st.code("alertreview import FOLDER\nalertreview score", language=None, wrap_lines=True)
+        st.code(f"{command('import FOLDER')}\n{command('score')}", language=None, wrap_lines=True)

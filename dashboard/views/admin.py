@@ -12,7 +12,7 @@ from core.errors import AlertReviewError, InvalidInputError
 from core.vocabulary import PersonId, Role, SignInSource
 from dashboard import texts
 from dashboard.components import cards
-from dashboard.context import application, signed_in
+from dashboard.context import application, command, signed_in
 
 ALL = "All units"
 SOME = "Only these units"
@@ -29,8 +29,11 @@ def page() -> None:
         pass
     if signed_in().is_demo:
         st.info(
-            "The demonstration asks for no password, so nobody is managed here. On its own machine, "
-            "`alertreview account create NAME --role administrator` ends it: from then on everybody signs in."
+            "The demonstration asks for no password, so nobody is managed here. This command ends it; from then on "
+            "everybody signs in:"
+        )
+        st.code(
+            command('account create "Your Name" --role administrator --login yourname'), language=None, wrap_lines=True
         )
         return
     names = ["People", "Sessions", "Failed sign-ins"] + (["Audit"] if hasattr(app, "audit_trail") else [])

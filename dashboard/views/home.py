@@ -13,14 +13,15 @@ from streamlit.delta_generator import DeltaGenerator
 from alertreview.access.site import PersonView
 from alertreview.alerts.models import WorklistFilters, WorklistPage
 from alertreview.review.models import QueueView
+from alertreview.rights import Action
 from alertreview.scoring.models import RunView
 from alertreview.studies.models import StudyView
 from dashboard import texts
 from dashboard.charts.bars import alerts_by_unit
 from dashboard.components import cards, first_steps, links
 from dashboard.components.filters import PAGE_DEFAULTS
-from dashboard.components.studies.choice import study_to_read
-from dashboard.context import acting_id, acting_person, application, colours, is_phone
+from dashboard.components.studies.choice import studies_to_read
+from dashboard.context import acting_id, acting_person, application, colours, command, is_phone, may
 
 MOST_UNITS = 8
 TOP = 5
@@ -33,16 +34,18 @@ def page() -> None:
     person = acting_person()
     if run is None:
         cards.nothing_published(app.site.simulated)
+        _checks_card()
         return
     now = datetime.now(ZoneInfo(run.site_timezone))
     line = texts.joined(f"{now:%A} {texts.day(now)}", f"scoring run finished {texts.day_time(run.published_at)}")
     with cards.header(_greeting(now, person), line, simulated=app.site.simulated):
         pass
     first_steps.draw()
+    _checks_card()
     studies = app.studies.all()
     left, right = st.columns([7, 5])
     with left:
-        _continue_card(person, studies)
+        _continue_cards(person, studies)
         _studies_card(person, studies)
         _run_card(run)
     with right:
@@ -56,29 +59,48 @@ def page() -> None:
         )
 
 
+def _checks_card() -> None:
+    """Draw what is wrong with the last import, for whoever may act on it, until it is right or accepted."""
+    checks = application().catalogue.open_checks() if may(Action.MANAGE_TASKS) else ()
+    if not checks:
+        return
+    red = any(check.is_red for check in checks)
+    second = "nothing is scored until the red ones are right or accepted" if red else "not accepted yet"
+    with cards.card("Checks of the last import", second, key="import-checks"):
+        for check in checks:
+            cards.check_line(check.name, check.sentence, check.effect, is_red=check.is_red)
+        names = " ".join(f"--accept {check.name}" for check in checks)
+        st.markdown(cards.muted("Correct the source or the mapping and import again, or accept them with the reason:"))
+        st.code(command(f'score {names} --reason "WHY"'), language=None, wrap_lines=True)
+
+
 def _greeting(now: datetime, person: PersonView | None) -> str:
     part = "Good morning" if now.hour < 12 else "Good afternoon" if now.hour < 18 else "Good evening"
     return f"{part}, {texts.plain(person.name, 60)}" if person is not None else part
 
 
-def _continue_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
-    """Draw the one button that goes on reading."""
-    study = study_to_read(studies, person)
-    if person is None or study is None:
+def _continue_cards(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
+    """Draw a card for each study in which cases wait for the reader, the one to go on with first."""
+    lists = studies_to_read(studies, person)
+    mine = [(study, queue) for study, queue in lists if queue is not None and queue.is_reader]
+    if not mine:
         with cards.card("Reading list"):
-            why = "No study is open." if study is None else "No reviewers yet."
+            why = "No study is open." if not lists else "You are not a reader of an open study."
             st.markdown(cards.muted(f"{why} A coordinator opens studies and adds readers."))
-        return
-    queue = application().review.queue(study.slug, person.person_id)
-    with cards.card(key="continue"):
+    for number, (study, queue) in enumerate([one for one in mine if one[1].n_left] or mine[:1]):
+        _continue_card(study, queue, is_first=number == 0)
+
+
+def _continue_card(study: StudyView, queue: QueueView, *, is_first: bool) -> None:
+    with cards.card(key="continue" if is_first else f"continue-{study.slug}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             with st.container(gap="xsmall", width="stretch"):
                 st.markdown(f"**{texts.plain(texts.study_name(study), 60)}** {cards.muted('your reading list')}")
                 st.markdown(f"**{_queue_sentence(queue)}**")
             if queue.n_left and st.button(
                 "Continue reviewing" if queue.n_submitted else "Start reviewing",
-                key="home_continue",
-                type="primary",
+                key="home_continue" if is_first else f"home_continue_{study.slug}",
+                type="primary" if is_first else "secondary",
                 icon=":material/play_arrow:",
             ):
                 st.switch_page("views/review.py", query_params={"study": study.slug})
@@ -98,7 +120,7 @@ def _queue_sentence(queue: QueueView) -> str:
 def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
     with cards.card("Studies"):
         if not studies:
-            st.markdown(cards.muted("There is no study yet. `alertreview demo` creates an example."))
+            st.markdown(cards.muted("There is no study yet. A coordinator sets one up on the Studies page."))
             return
         for study in studies:
             _study_line(study, person)

@@ -78,9 +78,7 @@ def _checks(import_summary: Mapping[str, object]) -> None:
     if not raised:
         st.caption("All checks passed.")
     for check in raised:
-        colour = "red" if check["severity"] == "red" else "orange"
-        words = texts.plain(f"{check['sentence']} {check['effect']}", 400)
-        st.markdown(f":{colour}-badge[{check['severity']}] **{texts.plain(check['name'], 40)}** {words}")
+        cards.check_line(check["name"], check["sentence"], check["effect"], is_red=check["severity"] == "red")
 
 
 def _table(runs: tuple[RunView, ...], shown: RunView) -> None:

@@ -16,7 +16,7 @@ from dashboard import texts
 from dashboard.charts.strata import strata
 from dashboard.components import cards
 from dashboard.components.studies import planner
-from dashboard.context import application, colours, may, shown_errors
+from dashboard.context import application, colours, command, may, shown_errors
 
 OWN = "own choice"
 QUESTION = "Is this decision unusual for this patient, and is it clinically relevant?"
@@ -38,7 +38,7 @@ def page() -> None:
     run = app.worklist.run()
     if run is None:
         with cards.empty_state("Nothing is scored yet", "Cases are chosen from scores. Score the site first."):
-            st.code("alertreview score", language=None)
+            st.code(command("score"), language=None, wrap_lines=True)
         return
     locked = [study for study in app.studies.all() if study.status is StudyStatus.LOCKED and not study.is_calibration]
     kinds = ["Study", "Open panel", "Training with feedback"]

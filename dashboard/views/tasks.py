@@ -5,7 +5,7 @@ import streamlit as st
 from alertreview.scoring.task_catalogue import CatalogueView
 from dashboard.components import cards
 from dashboard.components.runs import task_form, task_table
-from dashboard.context import application, signed_in
+from dashboard.context import application, command, signed_in
 
 
 def page() -> None:
@@ -17,13 +17,13 @@ def page() -> None:
         pass
     if view is None:
         with cards.empty_state("No tasks yet", "Import records first; an import says what its tasks are."):
-            st.code("alertreview import FOLDER --home PATH", language=None, wrap_lines=True)
+            st.code(command("import FOLDER"), language=None, wrap_lines=True)
         return
     st.markdown(
-        "This is the catalogue of the last import. A change takes effect with the next scoring "
-        f"(`{task_form.COMMAND}`, where `PATH` is the home of this site); lists that are already published stay as "
-        "they are."
+        "This is the catalogue of the last import. A change takes effect with the next scoring; lists that are already "
+        "published stay as they are."
     )
+    st.code(command("score"), language=None, wrap_lines=True)
     task_form.said()
     shown = task_table.filtered(view)
     if not shown:

@@ -8,7 +8,7 @@ from core.scoring.sensitivity import Varied
 from dashboard import texts
 from dashboard.charts.plot import chart
 from dashboard.components import cards
-from dashboard.context import application, colours
+from dashboard.context import application, colours, command
 
 
 def sensitivity_card(run: RunView) -> None:
@@ -22,7 +22,7 @@ def sensitivity_card(run: RunView) -> None:
             if run.base_run_id is not None:
                 why = f"This run uses the stored past of run {number}; the curves shown are those of run {number}."
             st.markdown(cards.muted(f"{why} This command computes and stores them:"))
-            st.code(f"alertreview sensitivity --run {number}", language=None)
+            st.code(command(f"sensitivity --run {number}"), language=None, wrap_lines=True)
             return
         curves = found.curves
         own = {Varied.GRAPH_SIZE: curves.n_nodes, Varied.REGULARIZATION: curves.regularization}

@@ -9,12 +9,11 @@ from alertreview.records.catalogue import CatalogueEntry
 from alertreview.scoring.task_catalogue import CatalogueView
 from dashboard import texts
 from dashboard.components.runs.task_table import mute_words
-from dashboard.context import attempt
+from dashboard.context import attempt, command
 
 if TYPE_CHECKING:
     from alertreview.application import Services
 
-COMMAND = "alertreview score --home PATH"
 ON, OFF, DEFAULT, MUTE, UNMUTE = (
     "Ask about it",
     "Do not ask about it",
@@ -81,6 +80,6 @@ def _save(key: str, what: str) -> None:
     changed, error = attempt(act)
     if changed:
         state[f"tasks_reason_{key}"] = ""
-        state[_SAID] = True, f"Saved. It takes effect with the next scoring: {COMMAND}"
+        state[_SAID] = True, f"Saved. It takes effect with the next scoring: {command('score')}"
     else:
         state[_SAID] = not error, error or "Nothing was changed: the task is already so."

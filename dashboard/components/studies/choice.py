@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 from alertreview.access.site import PersonView
+from alertreview.review.models import QueueView
 from alertreview.studies.models import StudyView
 from core.errors import NotFoundError
 from core.vocabulary import StudyStatus
@@ -29,19 +30,32 @@ def study_asked(slug: str, head: str) -> StudyView | None:
 
 
 def study_to_read(studies: Iterable[StudyView], person: PersonView | None) -> StudyView | None:
-    """Return the open study that somebody goes on with when no address names one.
+    """Return the open study that somebody goes on with when no address names one; None when none is open."""
+    return next((study for study, _ in studies_to_read(studies, person)), None)
 
-    The newest in which cases wait for the person, else the newest the person reads, else the newest: an open study
-    of others must not hide a list that is not finished. Blinded ones come before open panels.
+
+def studies_to_read(
+    studies: Iterable[StudyView], person: PersonView | None
+) -> list[tuple[StudyView, QueueView | None]]:
+    """Return the open studies with the person's list, in the order in which somebody goes on with them.
+
+    Those in which cases wait for the person come first, then those the person reads: an open study of others must not
+    hide a list that is not finished. Blinded ones come before open panels, begun ones before others, newer ones before
+    older ones.
     """
-    found = [study for study in studies if study.status is StudyStatus.OPEN]
-    if person is not None and len(found) > 1:
-        queues = {study.slug: application().review.queue(study.slug, person.person_id) for study in found}
-        # Sorting keeps the order of those that are alike: newest first.
-        found.sort(
-            key=lambda study: (queues[study.slug].n_left == 0, not queues[study.slug].is_reader, study.is_open_panel)
-        )
-    return found[0] if found else None
+    found: list[tuple[StudyView, QueueView | None]] = [
+        (study, application().review.queue(study.slug, person.person_id) if person is not None else None)
+        for study in studies
+        if study.status is StudyStatus.OPEN
+    ]
+
+    def order(entry: tuple[StudyView, QueueView | None]) -> tuple[bool, ...]:
+        study, queue = entry
+        if queue is None:
+            return (study.is_open_panel,)
+        return queue.n_left == 0, not queue.is_reader, study.is_open_panel, not queue.n_submitted
+
+    return sorted(found, key=order)
 
 
 def choose_study(shown: str, titles: Mapping[str, str], *, key: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from alertreview.cli.main import main
-from alertreview.records.doubts import EXIT_DOUBT, ImportDoubtError, raised_checks, require_trusted
+from alertreview.records.doubts import EXIT_DOUBT, ImportDoubtError, open_checks, raised_checks, require_trusted
 from alertreview.settings import load_settings
 from core.errors import InvalidInputError
 from db.database import Database
@@ -27,6 +27,11 @@ def names(database: Database) -> list[str]:
         stored = uow.snapshots.latest()
         assert stored is not None
         return [check["name"] for check in raised_checks(stored.import_summary) if check["severity"] == "red"]
+
+
+def open_names(database: Database) -> set[str]:
+    with database.read() as uow:
+        return {check["name"] for check in open_checks(uow)}
 
 
 def test_a_red_check_stops_scoring_and_is_told_with_what_to_do(
@@ -53,12 +58,14 @@ def test_accepting_needs_a_reason_and_a_check_that_is_raised(doubted: Database) 
 
 def test_what_is_accepted_stands_in_the_trail_and_holds(doubted: Database) -> None:
     first, *others = names(doubted)
+    assert {first, *others} <= open_names(doubted)
     if others:
         with pytest.raises(ImportDoubtError, match=others[0]) as still:
             require_trusted(doubted, [first], "the old system writes it")
         assert first not in str(still.value)
     require_trusted(doubted, [first, *others], "the old system writes it")
     require_trusted(doubted)
+    assert not {first, *others} & open_names(doubted)
     with doubted.read() as uow:
         rows = uow.audit.latest(20, action="check accepted")
         assert {json.loads(row.details)["check"] for row in rows} == {first, *others}
@@ -72,6 +79,7 @@ def test_an_acceptance_does_not_cover_more_of_the_same(doubted: Database, tmp_pa
         acts = at_time(acts, patient, "discharge", "9999-12-31 23:59:59")
     source = write(acts, "csv", tmp_path / "worse")
     assert main(["import", str(source), "--format", "csv", "--home", str(tmp_path / "home")]) == 0
+    assert "sentinel_dates" in open_names(doubted)
     with pytest.raises(ImportDoubtError, match="sentinel_dates"):
         require_trusted(doubted)
 

@@ -54,6 +54,22 @@ def test_a_newer_study_without_work_for_me_does_not_hide_my_list(
     assert review.session_state["review"].case is not None
 
 
+def test_every_list_with_cases_left_has_its_button_and_the_begun_one_comes_first(open_page: OpenPage) -> None:
+    for n_submitted, first in ((3, "Newer study"), (0, "Newer study"), (12, "ICU pilot 2026")):
+        double = with_newer(12, n_submitted, is_reader=True)
+        home = open_page("home", double)
+        assert nothing_failed(home)
+        assert first in words(home).split("your reading list")[0]
+        keys = {str(button.key) for button in home.button if str(button.key).startswith("home_continue")}
+        others = {"home_continue_demo"} if n_submitted < 12 else set()
+        assert keys == {"home_continue", *others}
+    begun = with_newer(12, 0, is_reader=True)
+    begun.votes["demo", 1, begun.case_ids()[0]] = begun.votes.pop(next(key for key in begun.votes if key[0] == "demo"))
+    home = open_page("home", begun)
+    assert "ICU pilot 2026" in words(home).split("your reading list")[0]
+    assert home.button(key="home_continue_newer").label == "Start reviewing"
+
+
 def test_the_newest_study_that_waits_for_me_comes_first(open_page: OpenPage) -> None:
     home = open_page("home", with_newer(12, 3, is_reader=True))
     assert "Newer study" in words(home).split("your reading list")[0]

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from alertreview.access.site import PersonView, SiteService
@@ -14,6 +15,7 @@ from alertreview.exports.exports import PastExport
 from alertreview.reports.signing import Signature
 from alertreview.review.models import DraftView
 from alertreview.rights import Service
+from alertreview.settings import Settings
 from core.vocabulary import Answer, Role
 from tests.dashboard.doubles.catalogue import FakeCatalogue
 from tests.dashboard.doubles.exports import FakeExports, FakeReports
@@ -86,6 +88,7 @@ class FakeApplication:
         self.rows_made = alert_rows(self.n_alerts, hostile=self.hostile)
         if self.with_studies:
             self._add_simulated_votes()
+        self.settings = Settings(Path("/srv/a ward's site"), "sqlite://")
         self.sessions = FakeSessions()
         self.site = FakeSite(self)
         self.worklist = FakeWorklist(self)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from alertreview.records.catalogue import CatalogueEntry, TaskSetting, apply_setting
 from alertreview.rights import Service
-from alertreview.scoring.task_catalogue import CatalogueView, TaskCatalogue
+from alertreview.scoring.task_catalogue import CatalogueView, OpenCheck, TaskCatalogue
 from core.errors import InvalidInputError
 from core.kinds import Kind
 from tests.dashboard.doubles.records import HOSTILE, UNITS
@@ -34,6 +34,10 @@ class FakeCatalogue(Service):
     settings: dict[str, TaskSetting] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     changes: list[tuple[str, TaskSetting, str, str]] = field(default_factory=list)
+    checks: tuple[OpenCheck, ...] = ()
+
+    def open_checks(self) -> tuple[OpenCheck, ...]:
+        return self.checks
 
     def view(self) -> CatalogueView | None:
         if not self.app.published:

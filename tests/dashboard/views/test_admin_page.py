@@ -119,7 +119,7 @@ def test_nobody_else_sees_people(open_page: OpenPage, desk: SignInDesk, role: Ro
 
 def test_the_demonstration_says_how_it_ends_and_manages_nobody(open_page: OpenPage) -> None:
     page = open_page("admin", FakeApplication())
-    assert "alertreview account create NAME --role administrator" in words(page)
+    assert 'account create "Your Name" --role administrator' in page.code[0].value
     assert len(page.dataframe) == 0
 
 

@@ -5,7 +5,10 @@ import logging
 
 import pytest
 
+from alertreview.rights import Actor
+from alertreview.scoring.task_catalogue import OpenCheck
 from core.errors import DatabaseUnavailableError, NotFoundError
+from core.vocabulary import Role
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import ROOT, OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -120,6 +123,27 @@ def test_home_goes_on_with_the_open_study(open_page: OpenPage) -> None:
     assert page.button(key="home_continue").label == "Start reviewing"
     page.button(key="home_continue").click().run()
     assert "Case 1 of 24" in words(page)
+
+
+@pytest.mark.parametrize("role", [Role.COORDINATOR, Role.REVIEWER], ids=str)
+@pytest.mark.parametrize("published", [True, False])
+def test_home_says_what_is_wrong_with_the_import_to_whom_it_concerns(
+    open_page: OpenPage, role: Role, published: bool
+) -> None:
+    double = FakeApplication(published=published)
+    double.sessions.actor = Actor(3, "Ada", role, session_id=1)
+    double.catalogue.checks = (
+        OpenCheck(
+            "sentinel_dates", is_red=True, sentence="3 of 90 discharges stand for none.", effect="Stays end late."
+        ),
+        OpenCheck("future_events", is_red=False, sentence="1 event lies ahead.", effect="It is left out."),
+    )
+    page = open_page("home", double)
+    assert nothing_failed(page)
+    concerned = role is Role.COORDINATOR
+    assert ("3 of 90 discharges stand for none. Stays end late." in words(page)) is concerned
+    accept = any("--accept sentinel_dates --accept future_events" in code.value for code in page.code)
+    assert accept is concerned
 
 
 def test_home_lists_the_highest_ranked_alerts_as_links(open_page: OpenPage) -> None:

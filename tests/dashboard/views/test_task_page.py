@@ -110,4 +110,4 @@ def test_the_runs_page_draws_stored_curves_or_names_the_command(open_page: OpenP
     assert sum("Found again" in alt for alt in alts(page)) == 2
     page = open_page("runs", FakeApplication(), run="1")
     assert "No curves are stored for this run" in words(page)
-    assert any(code.value == "alertreview sensitivity --run 1" for code in page.code)
+    assert any(code.value.startswith("alertreview sensitivity --run 1 --home ") for code in page.code)

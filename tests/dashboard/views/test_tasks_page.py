@@ -68,7 +68,7 @@ def test_every_task_is_listed_with_why_it_is_not_asked_about(open_page: OpenPage
     assert rows.loc["Heparin", "Share"] == "20.0%"
     assert "5 of 5 tasks shown; 3 of all are asked about, 2 are off." in page.dataframe[0].proto.alt
     assert "next scoring" in words(page)
-    assert "alertreview score --home PATH" in words(page)
+    assert page.code[0].value == "alertreview score --home '/srv/a ward'\"'\"'s site'"
 
 
 @pytest.mark.parametrize(
