@@ -13,7 +13,7 @@ from core.events.mapping import SiteMapping
 from core.events.orders import settle_orders
 from core.events.parts import Spill, StoredStream, Vocabulary
 from core.events.series import SeriesSet, distinct
-from core.events.spelling import COMMA, DOUBTFUL, numbers_in_texts
+from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
 from core.events.stream import seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
 from core.kinds import KIND_OF_EVENT, VALUE_EVENTS, EventKind, Kind
@@ -149,7 +149,8 @@ class Settling:
     Attributes
     ----------
     cleaner : ValueCleaner
-    n_duplicates, n_from_text, n_future, n_commas, n_doubtful_numbers, n_respelled_units : int
+    n_duplicates, n_from_text, n_future, n_commas, n_doubtful_numbers, n_unread_numbers : int
+    n_respelled_units, n_results : int
     doubted : dict from `SENTINEL` and `FAR` to Counter of code numbers
     doubted_rows : dict from `SENTINEL` and `FAR` to list of int
         Numbers of some rows whose times were doubted.
@@ -177,14 +178,16 @@ class Settling:
         of_code = [mapping.known_unit(each.unit) for each in found]
         fallback = [mapping.units.get(each.item, "") if each.kind in VALUE_EVENTS else "" for each in found]
         of_column = [mapping.known_unit(unit) for unit in units]
-        all_units = sorted({*of_code, *fallback, *of_column, *known_units(mapping, main_units or {})})
+        all_texts, self._rank_of_text = ranked(texts)
+        numbers = numbers_in_texts(all_texts)
+        self._number_of_text, self._written_as = numbers.values, numbers.written
+        of_text = [mapping.known_unit(unit) for unit in numbers.units]
+        all_units = sorted({*of_code, *fallback, *of_column, *of_text, *known_units(mapping, main_units or {})})
         place = {unit: i for i, unit in enumerate(all_units)}
-        self._unit_of_code, self._unit_of_column, self._fallback_of_code = (
-            np.array([place[unit] for unit in each], dtype=np.int32) for each in (of_code, of_column, fallback)
+        self._unit_of_code, self._unit_of_column, self._fallback_of_code, self._unit_of_text = (
+            np.array([place[unit] for unit in each], dtype=np.int32) for each in (of_code, of_column, fallback, of_text)
         )
         self._no_unit = place[""]
-        all_texts, self._rank_of_text = ranked(texts)
-        self._number_of_text, self._written_as = numbers_in_texts(all_texts)
         self._kind_of_code = book.kinds()
         self._vocabulary = Vocabulary(items, all_units, all_texts, all_names, name_of_item, [])
         self._asked = np.zeros((len(EventKind), len(items)), dtype=bool)
@@ -201,7 +204,7 @@ class Settling:
             [unit != " ".join(raw.split()) and unit != "" for unit, raw in zip(of_column, units, strict=True)]
         )
         self.n_duplicates = self.n_from_text = self.n_future = self._n_events = 0
-        self.n_commas = self.n_doubtful_numbers = self.n_respelled_units = 0
+        self.n_commas = self.n_doubtful_numbers = self.n_unread_numbers = self.n_respelled_units = self.n_results = 0
         self.doubted: dict[int, Counter[int]] = {SENTINEL: Counter(), FAR: Counter()}
         self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: []}
 
@@ -273,8 +276,13 @@ class Settling:
         self.n_values += int((is_value & ~np.isnan(value)).sum())
         self.n_commas += int((is_bare & (self._written_as[text] == COMMA)).sum())
         self.n_doubtful_numbers += int((is_bare & (self._written_as[text] == DOUBTFUL)).sum())
+        self.n_unread_numbers += int((is_bare & (self._written_as[text] == UNREAD)).sum())
+        self.n_results += int(is_value.sum())
         self.n_respelled_units += int(self._is_respelled[rows["unit"].to_numpy()].sum())
-        value, unit = self.cleaner.look(value, item, self._units(codes, rows["unit"].to_numpy()), is_value)
+        unit = self._units(codes, rows["unit"].to_numpy())
+        said = is_bare & ~np.isnan(value) & (self._unit_of_text[text] != self._no_unit)
+        unit = np.where(said, self._unit_of_text[text], unit)
+        value, unit = self.cleaner.look(value, item, unit, is_value)
         self.n_from_text += n_filled
         self._n_events += len(rows)
         self._asked[kind, item] = True

@@ -12,7 +12,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, normalise
-from core.events.spelling import tidy
+from core.events.spelling import identifier, look_of, tidy
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind, Kind
 
 UNKNOWN = "code that no rule of the mapping recognises"
@@ -406,7 +406,7 @@ class Subjects:
         """
         codes, unique = pd.factorize(column)
         known = self._numbers
-        names = [tidy(each) if isinstance(each, str) else each for each in unique.tolist()]
+        names = [identifier(each) if isinstance(each, str) else each for each in unique.tolist()]
         found = np.array([known.setdefault(each, len(known)) for each in names], dtype=np.int32)
         respelled = np.array([new != old for new, old in zip(names, unique.tolist(), strict=True)], dtype=bool)
         self.n_respelled += int(respelled[codes].sum()) if respelled.any() else 0
@@ -415,6 +415,11 @@ class Subjects:
         counts[: len(self.n_rows)] += self.n_rows
         self.n_rows = counts
         return numbers
+
+    def n_alike(self) -> int:
+        """Count the patients whose identifier looks like that of another; see `core.events.spelling.look_of`."""
+        looks = Counter(look_of(each) for each in self._numbers if isinstance(each, str))
+        return sum(n for n in looks.values() if n > 1)
 
 
 def ranked(texts: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int32]]:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
-from core.events.spelling import tidy, unit_spelling
+from core.events.spelling import stands_for_nothing, tidy, unit_spelling
 from core.kinds import ITEM_WORDS, EventKind, Kind
 from core.vocabulary import SNAPSHOT_HOUR
 
@@ -120,6 +120,8 @@ def _checked_item_word(word: str) -> str:
     return word
 
 
+_PURE_NUMBER = "1"
+"""The unit of what has none, in UCUM."""
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
 UnitText = Annotated[str, AfterValidator(unit_spelling)]
 CheckName = Annotated[str, AfterValidator(_checked_check)]
@@ -403,7 +405,7 @@ class SiteMapping(_Strict):
     def known_unit(self, unit: str) -> str:
         """Return a unit as the mapping spells it, "" where it says nothing."""
         squeezed = tidy(unit)
-        if squeezed in self.unknown_units:
+        if squeezed in self.unknown_units or stands_for_nothing(squeezed) or squeezed == _PURE_NUMBER:
             return ""
         spelled = unit_spelling(squeezed)
         return unit_spelling(self.unit_aliases.get(squeezed, self.unit_aliases.get(spelled, spelled)))

@@ -170,10 +170,22 @@ RULES = (
         Bounds(0, _NEVER),
     ),
     Rule(
+        "alike_patients",
+        "patients have identifiers that differ only by case, signs, leading zeros or letters that look alike",
+        "If they are one patient, each part lacks the stays, results or orders of the other.",
+        Bounds(0, 0.1),
+    ),
+    Rule(
         "doubtful_numbers",
         "results are numbers such as 1,234, which may be thousands or decimals; they have no value",
         "Features of these labs are missing.",
         Bounds(0, 0.1),
+    ),
+    Rule(
+        "unread_numbers",
+        "results begin with a number that was not understood; they have no value",
+        "Features of these labs are missing.",
+        Bounds(0.02, 0.2),
     ),
     Rule(
         "lost_values",

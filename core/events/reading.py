@@ -16,7 +16,7 @@ from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
 from core.events.plausibility import Finding
-from core.events.spelling import tidy
+from core.events.spelling import stands_for_nothing, tidy
 from core.kinds import EventKind
 
 NO_CODE = "row without a code"
@@ -192,7 +192,8 @@ class StreamBuilder:
             return np.asarray(orders.to_numpy(), dtype=np.int64)
         named = orders.astype("category").cat
         texts = np.array([tidy(str(each)) for each in named.categories], dtype=object)
-        numbers = np.where(texts == "", 0, pd.util.hash_array(texts, categorize=False).view(np.int64))
+        nothing = np.array([stands_for_nothing(each) for each in texts], dtype=bool)
+        numbers = np.where(nothing, 0, pd.util.hash_array(texts, categorize=False).view(np.int64))
         return np.asarray(np.append(numbers, 0)[named.codes.to_numpy()], dtype=np.int64)
 
     def _known_at(
@@ -308,7 +309,9 @@ class StreamBuilder:
                 self._n_rows,
                 tuple(f"{what} in {n:,} rows" for what, n in respelled if n),
             ),
+            Finding("alike_patients", self._subjects.n_alike(), len(self._subjects.names)),
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
+            Finding("unread_numbers", settling.n_unread_numbers, settling.n_results),
             Finding("lost_values", settling.n_lost_values(), settling.n_values),
             Finding("open_orders", settling.n_open_orders if settling.has_stops() else 0, settling.n_orders),
             Finding("never_done", self._not_done.total() + settling.called_off.total(), self._n_rows),

@@ -7,6 +7,8 @@ blanks around a word, dashes, ``mg/dl`` and ``mg/dL``, ``4,8`` and ``4.8``.
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +45,72 @@ def _visible(text: str) -> str:
     return "".join(each for each in text if each.isspace() or unicodedata.category(each) not in ("Cf", "Cc"))
 
 
+_NOTHING_WORDS = "n/a #n/a na nan nat nil none null (null) unk unknown missing"
+_NOTHING = frozenset(["", "-", "--", "---", ".", "?", "\\n", "0000-00-00", "0000-00-00 00:00:00"]).union(
+    _NOTHING_WORDS.split()
+)
+
+
+def stands_for_nothing(text: str) -> bool:
+    r"""Return whether a cell of an identifier, time or unit says that there is none.
+
+    Parameters
+    ----------
+    text : str
+        In its one spelling.
+
+    Examples
+    --------
+    >>> stands_for_nothing("NULL"), stands_for_nothing("\\N"), stands_for_nothing("12")
+    (True, True, False)
+    """
+    return text.casefold() in _NOTHING
+
+
+_WHOLE_AS_FLOAT = re.compile(r"(\d{1,15})\.0+", re.ASCII)
+_ROUNDED = re.compile(r"\d([.,]\d+)?e\+?\d+", re.ASCII | re.IGNORECASE)
+
+
+def identifier(text: str) -> str:
+    """Return an identifier in its one spelling: without what a spreadsheet or a float column adds.
+
+    Examples
+    --------
+    >>> identifier(" P001"), identifier("123.0"), identifier("'007")
+    ('P001', '123', '007')
+    """
+    text = tidy(text)
+    if match := _WHOLE_AS_FLOAT.fullmatch(text):
+        return match.group(1)
+    return text[1:] if len(text) > 1 and text[0] == "'" else text
+
+
+def is_rounded(text: str) -> bool:
+    """Return whether an identifier lost digits in a spreadsheet, such as 1.23E+11: several may have become one."""
+    return _ROUNDED.fullmatch(text) is not None
+
+
+# Letters of other alphabets that look like Latin ones.
+_LOOK = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
+    "ABEKMHOPCTYXaeopcyxABEZHIKMNOPTYXo",
+)
+_BETWEEN = re.compile(r"[\W_]+")
+_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
+
+
+def look_of(text: str) -> str:
+    """Return what two texts share that people take for one: regardless of case, signs and leading zeros.
+
+    Examples
+    --------
+    >>> look_of("P-007") == look_of("p7"), look_of("P7") == look_of("P70")
+    (True, False)
+    """
+    return _ZEROS.sub("", _BETWEEN.sub("", text.translate(_LOOK).casefold()))
+
+
 _COMMON_UNITS = """
     % mg/dL g/dL ug/dL ng/dL mmol/L umol/L nmol/L pmol/L mEq/L mOsm/kg mOsm/L U/L IU/L mIU/L kU/L U/mL IU/mL mIU/mL
     uIU/mL ng/mL pg/mL ug/mL mg/mL ug/L mg/L g/L ng/L K/uL 10^3/uL 10^6/uL 10^9/L 10^12/L cells/uL /uL mmHg kPa fL mL dL
@@ -51,6 +119,27 @@ _COMMON_UNITS = """
 _UNITS = {unit.casefold(): unit for unit in _COMMON_UNITS.split()}
 _LITRES = re.compile(r"(?:(?<=^)|(?<=[/ ])|(?<=[dmnuµ]))l(?=$|[/ ])")
 _MICROGRAM = re.compile(r"(?:(?<=^)|(?<=[/ ]))mcg(?=$|[/ ])", re.IGNORECASE)
+_BRACKETED = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)|\{([^{}]+)\}")
+_OTHER_SIGNS = (
+    (re.compile(r"\[(iu|hg)\]", re.IGNORECASE), lambda match: "IU" if match.group(1).lower() == "iu" else "Hg"),
+    (re.compile(r"\{1\.73_m2\}"), lambda match: "1.73m2"),
+    (re.compile(r"^[x×*·] ?(?=10[\^*])", re.IGNORECASE), lambda match: ""),
+    (re.compile(r"^10(?:\*\*?|e)(?=\d)", re.IGNORECASE), lambda match: "10^"),
+    (re.compile(r" per ", re.IGNORECASE), lambda match: "/"),
+    (re.compile(r"(?<=\w)[ ·.*]([dmu]?l|kg|min)\^?-1$", re.IGNORECASE), lambda match: f"/{match.group(1)}"),
+    (re.compile(r"^([mu]?g)(?:/100 ?ml| ?%)$", re.IGNORECASE), lambda match: f"{match.group(1)}/dL"),
+    (re.compile(r"/(?:mm\^?3|cu ?mm|cmm)$", re.IGNORECASE), lambda match: "/uL"),
+    (re.compile(r"^(?:tsd\.?|thou|thousand|th)(?=/)", re.IGNORECASE), lambda match: "10^3"),
+    (re.compile(r"^(?:mill?|million|mio\.?)(?=/)", re.IGNORECASE), lambda match: "10^6"),
+    (re.compile(r"^(?:gm|gram|grams)(?=$|/)", re.IGNORECASE), lambda match: "g"),
+    (re.compile(r"^(?:micro|mc)mol(?=$|/)", re.IGNORECASE), lambda match: "umol"),
+    (re.compile(r"^mval(?=/)", re.IGNORECASE), lambda match: "mEq"),
+    (re.compile(r"^(?:s|(?i:secs?|seconds?|sek))$"), lambda match: "sec"),
+    (re.compile(r"^minutes?$", re.IGNORECASE), lambda match: "min"),
+    (re.compile(r"^(?:percent|pct)$", re.IGNORECASE), lambda match: "%"),
+    (re.compile(r"^(?:cel|° c)$", re.IGNORECASE), lambda match: "°C"),
+)
+"""Other ways to write a unit, the signs of UCUM among them."""
 
 
 def unit_spelling(text: str) -> str:
@@ -60,21 +149,69 @@ def unit_spelling(text: str) -> str:
     --------
     >>> unit_spelling("\u00b5mol/l"), unit_spelling("\u03bcmol/L"), unit_spelling("MG/DL"), unit_spelling("mcg/ml")
     ('umol/L', 'umol/L', 'mg/dL', 'ug/mL')
+    >>> unit_spelling("mg per dl"), unit_spelling("mmol\u00b7L\u207b\u00b9"), unit_spelling("10*3/uL")
+    ('mg/dL', 'mmol/L', '10^3/uL')
     """
-    unit = _MICROGRAM.sub("ug", tidy(text).replace("\u03bc", "u"))
+    unit = tidy(text).replace("\u03bc", "u")
+    if unit != "%":
+        for sign, written in _OTHER_SIGNS:
+            unit = sign.sub(written, unit)
+    if match := _BRACKETED.fullmatch(unit):
+        unit = next(filter(None, match.groups()))
+    unit = _MICROGRAM.sub("ug", unit.removesuffix("."))
     known = _UNITS.get(unit.replace(" ", "").casefold()) if len(unit) > 1 or unit == "%" else None
     return known or _LITRES.sub("L", unit)
 
 
-_SIGNS = str.maketrans({"\u2264": "<=", "\u2265": ">=", "\u2a7d": "<=", "\u2a7e": ">=", "\u2212": "-"})
-_SIGN = re.compile("^([<>]?) ?(=?) ?")
-_NUMBER = re.compile(r"[<>]?=?([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)")
-_WITH_COMMA = re.compile(r"[<>]?=?([+-]?)(\d{1,3}(?:\.\d{3})+|\d+),(\d+)")
+_SAME_SIZE = (
+    ("K/uL", "10^3/uL", "10^9/L", "Gpt/L"),
+    ("10^6/uL", "M/uL", "10^12/L", "T/L", "Tpt/L"),
+    ("/uL", "cells/uL", "10^6/L"),
+    ("ng/mL", "ug/L"),
+    ("ug/mL", "mg/L"),
+    ("mg/mL", "g/L"),
+    ("pg/mL", "ng/L"),
+    ("U/L", "IU/L", "mU/mL", "mIU/mL"),
+    ("mU/L", "mIU/L", "uIU/mL", "uU/mL"),
+    ("U/mL", "IU/mL", "kU/L"),
+    ("fL", "um3", "um^3"),
+)
+_SIZES = {unit: group[0] for group in _SAME_SIZE for unit in group}
+
+
+def size_of(unit: str) -> str:
+    """Return a unit of the same size, the same for all that may stand for each other without conversion.
+
+    Examples
+    --------
+    >>> size_of("10^9/L") == size_of("K/uL"), size_of("mg/L") == size_of("mg/dL")
+    (True, False)
+    """
+    return _SIZES.get(unit, unit)
+
+
+_SIGNS = str.maketrans(
+    {"\u2264": "<=", "\u2265": ">=", "\u2a7d": "<=", "\u2a7e": ">=", "\u2212": "-", "\u066b": ".", "\u066c": ","}
+)
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("=<", "<="), ("=>", ">="))
+_SIGN = re.compile(r"^(?:[~\u2248] ?|(?:ca\.?|approx\.?) )?([<>]?) ?(=?) ?", re.IGNORECASE)
+_WRAPPED = re.compile(r'^=?"(.*)"$|^\'(?=[\d<>+.-])')
+_FLAG = re.compile(r"(?<=\d)(?: ?\((?:HH?|LL?|N)\)| (?:HH?|LL?)| ?\*+| ?[\u2191\u2193]+)$")
+_TIMES_TEN = re.compile(r"(?<=\d) ?(?:[x\u00d7*\u00b7\u22c5] ?10(?:\^|\*\*?))([+-]?\d{1,2})(?!\d)", re.IGNORECASE)
+_MIDDLE_POINT = re.compile("(?<=\\d)[\u00b7\u2219\u22c5](?=\\d)")
+_SPACED = re.compile(r"(?<![\d.,' ])(\d{1,3})((?:[ ']\d{3})+)(?![\d ])")
+_WITH_UNIT = re.compile(r"([<>]?=?[+-]?[\d.,]*\d(?:[eE][+-]?\d{1,3})?) ?([^\d\s.,+*:-].*)")
+_STARTS = re.compile(r"[^\w]{0,3}\d")
+_EXPONENT = r"(?:[eE][+-]?\d{1,3})?"
+_NUMBER = re.compile(rf"[<>]?=?([+-]?(?:\d+(?:\.\d*)?|\.\d+){_EXPONENT})")
+_WITH_COMMA = re.compile(rf"[<>]?=?([+-]?)(\d{{1,3}}(?:\.\d{{3}})+|\d+),(\d+{_EXPONENT})")
 _THOUSANDS = re.compile(r"[<>]?=?[+-]?\d{1,3}(?:,\d{3})+")
 _THOUSANDS_AND_POINT = re.compile(r"([<>]?=?[+-]?)(\d{1,3}(?:,\d{3})+)(\.\d*)")
+_POINTED = re.compile(r"[<>]?=?[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 
-PLAIN, COMMA, DOUBTFUL = range(3)
-"""How a number was written: plainly, with a decimal comma, or as 1,234, which may be a thousand or a decimal."""
+PLAIN, COMMA, DOUBTFUL, UNREAD = range(4)
+"""How a number was written: plainly, with a decimal comma, as 1,234, which may be a thousand or a decimal, or in a way
+that is not understood."""
 
 
 def number_in_text(text: str) -> float:
@@ -92,54 +229,107 @@ def number_in_text(text: str) -> float:
 
     Examples
     --------
-    >>> number_in_text("<0.01"), number_in_text("\u22645"), number_in_text("4,8")
-    (0.01, 5.0, 4.8)
+    >>> number_in_text("<0.01"), number_in_text("\u22645"), number_in_text("4,8"), number_in_text("1 234,5")
+    (0.01, 5.0, 4.8, 1234.5)
     >>> number_in_text("1+"), number_in_text("1,234")
     (nan, nan)
     """
-    return float(numbers_in_texts([text])[0][0])
+    return float(numbers_in_texts([text]).values[0])
 
 
-def numbers_in_texts(texts: Sequence[str]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int8]]:
+class Numbers(NamedTuple):
+    """Numbers of texts.
+
+    Parameters
+    ----------
+    values : array of float, shape (n_texts,)
+        NaN where there is none.
+    written : array of int8, shape (n_texts,)
+        `PLAIN`, `COMMA`, `DOUBTFUL` or `UNREAD`.
+    units : list of str
+        The common unit that stands after the number; "" where there is none.
+    """
+
+    values: npt.NDArray[np.float64]
+    written: npt.NDArray[np.int8]
+    units: list[str]
+
+
+def numbers_in_texts(texts: Sequence[str]) -> Numbers:
     """Read the numbers of the texts of one source.
 
     Where some numbers have a decimal comma that can be nothing else and none has a decimal point, ``1,234`` has a
-    decimal comma too; otherwise it is doubtful and no number.
+    decimal comma too, and ``1.234`` is a thousand; otherwise ``1,234`` is doubtful and no number.
 
     Parameters
     ----------
     texts : sequence of str
         Each once.
-
-    Returns
-    -------
-    values : array of float, shape (n_texts,)
-        NaN where there is none.
-    written : array of int8, shape (n_texts,)
-        `PLAIN`, `COMMA` or `DOUBTFUL`.
     """
-    bare = [_SIGN.sub(r"\1\2", tidy(text.translate(_SIGNS))) if _has_digit(text) else "" for text in texts]
+    split = [_number_and_unit(text) if _has_digit(text) else ("", "") for text in texts]
+    bare = [number for number, _ in split]
     values, written = np.full(len(bare), np.nan), np.full(len(bare), PLAIN, dtype=np.int8)
     points = False
     for i, text in enumerate(bare):
         if match := _NUMBER.fullmatch(text):
             values[i] = float(match.group(1))
-            points |= "." in match.group(1)
+            points |= "." in match.group(1) and not _POINTED.fullmatch(text)
         elif match := _THOUSANDS_AND_POINT.fullmatch(text):
             values[i] = float(match.group(1).lstrip("<>=") + match.group(2).replace(",", "") + match.group(3))
             points = True
+        elif _POINTED.fullmatch(text):
+            values[i] = _whole(text, ".")
         elif _THOUSANDS.fullmatch(text) and not text.lstrip("<>=+-").startswith("0,"):
             if text.count(",") > 1:
-                values[i] = float(text.lstrip("<>=").replace(",", ""))
+                values[i] = _whole(text, ",")
             else:
                 written[i] = DOUBTFUL
         elif match := _WITH_COMMA.fullmatch(text):
             values[i], written[i] = _decimal(match), COMMA
+        elif _STARTS.match(text):
+            written[i] = UNREAD
     if not points and (written == COMMA).any():
         for i in np.flatnonzero(written == DOUBTFUL).tolist():
             if match := _WITH_COMMA.fullmatch(bare[i]):
                 values[i], written[i] = _decimal(match), COMMA
-    return np.where(np.isfinite(values), values, np.nan), written
+        for i in np.flatnonzero(written == PLAIN).tolist():
+            if _POINTED.fullmatch(bare[i]):
+                values[i], written[i] = _whole(bare[i], "."), COMMA
+    return Numbers(np.where(np.isfinite(values), values, np.nan), written, [unit for _, unit in split])
+
+
+def _number_and_unit(text: str) -> tuple[str, str]:
+    """Return a text without what people write around a number, and the common unit after it."""
+    for sign, written in _ENTITIES:
+        text = text.replace(sign, written)
+    text = _WRAPPED.sub(r"\1", tidy(text.translate(_SIGNS).strip()))
+    if not text.isascii():
+        text = "".join(str(unicodedata.decimal(each, each)) for each in text)
+    text = _FLAG.sub("", _SIGN.sub(r"\1\2", text, count=1))
+    text = _MIDDLE_POINT.sub(".", _TIMES_TEN.sub(r"e\1", text))
+    text = _SPACED.sub(lambda match: match.group(1) + re.sub("[ ']", "", match.group(2)), text)
+    if match := _WITH_UNIT.fullmatch(text):
+        unit = unit_spelling(match.group(2))
+        if unit in _KNOWN_UNITS:
+            return match.group(1), unit
+    return text, ""
+
+
+_KNOWN_UNITS = frozenset(_UNITS.values())
+
+
+def is_pointed(text: str) -> bool:
+    """Return whether a number such as 1.234 may be a thousand."""
+    return _POINTED.fullmatch(text) is not None
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Return whether a number has a decimal comma that can be nothing else."""
+    return _WITH_COMMA.fullmatch(text) is not None and not _THOUSANDS.fullmatch(text)
+
+
+def _whole(text: str, between: str) -> float:
+    return float(text.lstrip("<>=").replace(between, ""))
 
 
 def _has_digit(text: str) -> bool:
@@ -185,6 +375,8 @@ def time_in_text(text: str) -> tuple[str, int | None] | None:
     --------
     >>> time_in_text("2026-02-28 06:15:00-05")
     ('2026-02-28T06:15:00.000000', -18000)
+    >>> time_in_text("2026-02-28 24:00")
+    ('2026-03-01T00:00:00.000000', None)
     >>> time_in_text("28.2.2026") is None
     True
     """
@@ -192,9 +384,15 @@ def time_in_text(text: str) -> tuple[str, int | None] | None:
     if match is None:
         return None
     part = match.groupdict()
+    day = f"{part['y']}-{part['m']}-{part['day']}"
+    if part["h"] == "24" and not (part["min"] + (part["s"] or "") + (part["f"] or "")).strip("0"):
+        try:
+            day, part["h"] = str(date.fromisoformat(day) + timedelta(1)), "00"
+        except (ValueError, OverflowError):
+            return None
     fraction = (part["f"] or "").ljust(6, "0")[:6]
     clock = f"{part['h'] or '00'}:{part['min'] or '00'}:{part['s'] or '00'}.{fraction}"
-    return f"{part['y']}-{part['m']}-{part['day']}T{clock}", _offset(part["zone"])
+    return f"{day}T{clock}", _offset(part["zone"])
 
 
 def _offset(zone: str | None) -> int | None:

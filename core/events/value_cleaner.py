@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from core.events.import_report import UnitConflict
 from core.events.mapping import SiteMapping
+from core.events.spelling import size_of
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
@@ -26,8 +27,9 @@ def known_units(mapping: SiteMapping, main_units: Mapping[str, str]) -> set[str]
 class ValueCleaner:
     """Cleans the numbers of a source in two rounds over its parts: `look` at all of them, then `settle` each.
 
-    Where an item comes in several known units, the most frequent one is kept; numbers in another are converted by the
-    mapping or, when it knows no conversion, left without a value. Numbers without a unit are taken to be in the item's.
+    Where an item comes in several known units, the most frequent one is kept; numbers in another of the same size
+    (`core.events.spelling.size_of`) stay as they are, other numbers are converted by the mapping or, when it knows no
+    conversion, left without a value. Numbers without a unit are taken to be in the item's.
 
     Parameters
     ----------
@@ -54,6 +56,9 @@ class ValueCleaner:
         self._mapping = mapping
         self._item = {item: i for i, item in enumerate(items)}
         self._unit = {unit: i for i, unit in enumerate(units)}
+        sizes: dict[str, int] = {}
+        self._size = np.array([sizes.setdefault(size_of(unit), i) for i, unit in enumerate(units)], dtype=np.int32)
+        """Number of the first unit of the same size."""
         self._sentinels = np.array(mapping.sentinels, dtype=np.float64)
         self._wanted = {**(main_units or {}), **mapping.units}
         self._counts: dict[tuple[int, int], int] = {}
@@ -131,9 +136,10 @@ class ValueCleaner:
         main, none = self.main_units()[item], self._unit[NO_UNIT]
         has_number = ~np.isnan(value)
         known = has_number & (unit != none)
-        value = np.where(known & (unit != main), np.nan, value)
-        blank = ~known & (main >= 0) & has_number
-        unit = np.where(blank, main, unit).astype(np.int32)
+        same = self._size[unit] == self._size[main]
+        value = np.where(known & ~same, np.nan, value)
+        of_item = (~known | same) & (main >= 0) & has_number
+        unit = np.where(of_item, main, unit).astype(np.int32)
         for i, rule in enumerate(self._mapping.plausible):
             if rule.item in self._item:
                 rows = (item == self._item[rule.item]) & ((value < rule.low) | (value > rule.high))
@@ -160,7 +166,7 @@ class ValueCleaner:
         conflicts = (
             self._conflict(self._items[item], int(main[item]), units, names)
             for item, units in found.items()
-            if set(units) != {int(main[item])}
+            if {int(self._size[unit]) for unit in units} != {int(self._size[main[item]])}
         )
         return tuple(sorted(conflicts, key=lambda each: -_n_others(each.others)))
 
@@ -169,8 +175,8 @@ class ValueCleaner:
             item=item,
             name=names.get(item, item),
             main_unit=self._units[main],
-            n_main=units.get(main, 0),
-            others=tuple((self._units[unit], n) for unit, n in units.items() if unit != main),
+            n_main=sum(n for unit, n in units.items() if self._size[unit] == self._size[main]),
+            others=tuple((self._units[unit], n) for unit, n in units.items() if self._size[unit] != self._size[main]),
         )
 
 

@@ -11,7 +11,17 @@ import pyarrow.compute as pc
 from alertreview.records.sources.base import microseconds, site_time
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
-from core.events.spelling import TIME_SPELLINGS, shape_of, tidy, time_in_text
+from core.events.spelling import (
+    TIME_SPELLINGS,
+    has_decimal_comma,
+    identifier,
+    is_pointed,
+    is_rounded,
+    shape_of,
+    stands_for_nothing,
+    tidy,
+    time_in_text,
+)
 
 NO_ID = -(2**63)
 """Stands for a missing identifier; no source uses the smallest 64-bit number."""
@@ -39,8 +49,7 @@ def whole_numbers(column: pa.Array, where: str, name: str, first_row: int) -> np
         Naming row, column and rule.
     """
     if pa.types.is_string(column.type):
-        column = pc.utf8_trim_whitespace(column)
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+        column = _without_nothing(column)
     try:
         return np.asarray(pc.fill_null(column.cast(pa.int64()), NO_ID).to_numpy(zero_copy_only=False))
     except pa.ArrowException:
@@ -48,6 +57,45 @@ def whole_numbers(column: pa.Array, where: str, name: str, first_row: int) -> np
         raise SourceError(
             f"{where}: row {row:,}, column {name!r}: is not a whole number of 64 bits. Correct the cell."
         ) from None
+
+
+def _without_nothing(column: pa.Array) -> pa.Array:
+    """Return texts as identifiers, null where they stand for nothing."""
+    encoded = column.dictionary_encode()
+    named = [identifier(text) for text in encoded.dictionary.to_pylist()]
+    return pa.array([None if stands_for_nothing(each) else each for each in named], pa.string()).take(encoded.indices)
+
+
+def patients(column: pa.Array, where: str, first_row: int) -> npt.NDArray[np.object_]:
+    """Read the identifiers of patients.
+
+    Parameters
+    ----------
+    column : Array of string
+    where : str
+        File or table, for errors.
+    first_row : int
+
+    Raises
+    ------
+    SourceError
+        Naming the row, when it has no patient or a spreadsheet rounded the identifier.
+    """
+    encoded = column.dictionary_encode()
+    named = [identifier(text) for text in encoded.dictionary.to_pylist()]
+    codes = pc.fill_null(encoded.indices, len(named)).to_numpy(zero_copy_only=False)
+    nobody = np.array([*map(stands_for_nothing, named), True], dtype=bool)[codes]
+    if nobody.any():
+        row = first_row + int(np.flatnonzero(nobody)[0])
+        raise SourceError(f"{where}: row {row:,} has no patient. Every event belongs to one; correct the row.")
+    rounded = np.array([*map(is_rounded, named), False], dtype=bool)[codes]
+    if rounded.any():
+        at = int(np.flatnonzero(rounded)[0])
+        raise SourceError(
+            f"{where}: row {first_row + at:,}: the patient {shape_of(named[codes[at]])!r} (each 9 is a digit) was "
+            "rounded by a spreadsheet, so that several patients may have become one. Export the table again as text."
+        )
+    return np.asarray(texts(column).astype(object))
 
 
 def _first_bad(column: pa.Array, convert: "object") -> int:
@@ -89,7 +137,7 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
         except (pa.ArrowException, ValueError, OverflowError):
             raise SourceError(f"{where}: column {name!r} holds no times, or one outside the calendar.") from None
     encoded = column.dictionary_encode()
-    texts = [tidy(text or "") for text in encoded.dictionary.to_pylist()]
+    texts = ["" if stands_for_nothing(each) else each for each in map(tidy, encoded.dictionary.to_pylist())]
     parsed = _parse(texts, mapping)
     bad = np.flatnonzero(parsed.isna().to_numpy() & np.array([text != "" for text in texts], dtype=bool))
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
@@ -136,11 +184,22 @@ def numbers(column: pa.Array) -> tuple[npt.NDArray[np.float64], pa.Array | None]
         return pc.fill_null(column.cast(pa.float64()), float("nan")).to_numpy(zero_copy_only=False), None
     encoded = column.cast(pa.string()).dictionary_encode()
     texts = pd.Series(encoded.dictionary.to_pylist(), dtype="str")
-    parsed = pd.to_numeric(texts.str.strip(), errors="coerce").to_numpy(dtype=np.float64)
+    parsed = pd.to_numeric(texts.str.strip(), errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    parsed[_may_be_thousands(texts)] = np.nan
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     value = np.append(parsed, np.nan)[codes]
     text = pc.if_else(pa.array(np.isnan(value)), column.cast(pa.string()), pa.scalar(None, pa.string()))
     return value, text
+
+
+def _may_be_thousands(texts: pd.Series) -> npt.NDArray[np.bool_]:
+    """Mark numbers such as 1.234 that stand among decimal commas and no decimal points; they are read as texts."""
+    tidied = [tidy(text) for text in texts] if texts.str.contains(",", regex=False).any() else []
+    pointed = np.array([is_pointed(text) for text in tidied], dtype=bool)
+    if not pointed.any() or not any(map(has_decimal_comma, tidied)):
+        return np.zeros(len(texts), dtype=bool)
+    plain = [text for text, is_it in zip(tidied, pointed, strict=True) if "." in text and "," not in text and not is_it]
+    return pointed & (not plain)
 
 
 def texts(column: pa.Array) -> pd.Categorical:

@@ -77,12 +77,8 @@ def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: Si
     details = [name for name in mapping.details.values() if name in layout.columns]
     for first_row, batch in batches(file, layout, list(dict.fromkeys([*columns.values(), *details]))):
         part = {ours: batch.column(theirs) for ours, theirs in columns.items()}
-        patient = cells.texts(part["patient"])
-        if (patient.codes < 0).any():
-            row = first_row + int(np.flatnonzero(patient.codes < 0)[0])
-            raise SourceError(f"{file.name}: row {row:,} has no patient. Every event belongs to one; correct the row.")
         chunk: dict[str, object] = {
-            "subject": np.asarray(patient.astype(object)),
+            "subject": cells.patients(part["patient"], file.name, first_row),
             "time": cells.times(part["time"], mapping, file.name, columns["time"], first_row),
             "code": cells.texts(part["code"]),
             "value": np.full(batch.num_rows, np.nan),

@@ -197,7 +197,7 @@ class _Reader:
         """Return the patient of each row, and the origin of its minutes."""
         origins = self._mapping.origins
         if origins is None:
-            return rows.subject(rows.text(rows.events.patient)), np.full(rows.n, np.datetime64("NaT", "us"))
+            return rows.subject(rows.events.patient), np.full(rows.n, np.datetime64("NaT", "us"))
         key = rows.text(origins.key)
         known = [self._origins.get(each) for each in key]
         unknown = next((i for i, each in enumerate(known) if each is None), None)
@@ -228,7 +228,7 @@ class _Reader:
                         "key": rows.text(origins.key),
                         "year": year,
                         "is_last": rows.template(origins.last) == (origins.last_text or None),
-                        "patient": rows.subject(rows.text(origins.patient)),
+                        "patient": rows.subject(origins.patient),
                         "stay": cells.whole_numbers(
                             rows.column(origins.stay), table.file.name, origins.stay, first_row
                         ),
@@ -322,12 +322,8 @@ class _Rows:
         whole = np.where(np.isfinite(found), found, 0).astype(np.int64) * _MINUTE
         return np.where(np.isfinite(found), whole, np.timedelta64("NaT"))
 
-    def subject(self, found: pd.Series) -> npt.NDArray[np.object_]:
-        missing = np.flatnonzero((found == "").to_numpy())
-        if len(missing):
-            row = self.first_row + int(missing[0])
-            raise SourceError(f"{self.where}: row {row:,} has no patient. Every event belongs to one; correct the row.")
-        return np.asarray(found.astype(object))
+    def subject(self, name: str) -> npt.NDArray[np.object_]:
+        return cells.patients(self.column(name), self.where, self.first_row)
 
 
 def _wanted(events: TableEvents, origins: Origins | None) -> set[str]:

@@ -331,7 +331,7 @@ def _encoding(file: TextFile) -> tuple[str, bytes]:
 
 
 def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Read some columns, every cell as text; empty cells are null.
+    """Read some columns, every cell as text; empty cells and NULL, as databases write it, are null.
 
     Parameters
     ----------
@@ -399,6 +399,6 @@ def _reader(
             column_types=dict.fromkeys(columns, pa.string()),
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
-            null_values=[""],
+            null_values=["", "NULL", "\\N"],
         ),
     )

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import unicodedata
 import zipfile
+from dataclasses import replace
 
 import pandas as pd
 import pyarrow as pa
@@ -82,6 +83,41 @@ def test_two_spellings_of_a_name_are_one(source):
     cohort, report = imported(source)
     assert_right(cohort, report)
     assert "Créatinine" in set(cohort.tasks["name"])
+
+
+@pytest.mark.parametrize("spell", ["{} mmol/L", "{}×10⁰"])
+@pytest.mark.parametrize("source_format", ["csv", "omop"])
+def test_numbers_that_people_read_have_values(tmp_path, source_format, spell):
+    acts = [replace(act, value=spell.format(act.value)) if act.what == "result" else act for act in hospital()]
+    cohort, report = imported(write(acts, source_format, tmp_path), source_format)
+    results = cohort.events[cohort.events["kind"] == "LAB_RESULT"]
+    plain = sorted(float(act.value) for act in hospital() if act.what == "result")
+    assert sorted(results["value"].round(6)) == plain
+    assert check(report, "unread_numbers").count == 0
+
+
+def test_a_unit_beside_the_number_goes_before_that_of_the_code(source):
+    """One creatinine in another unit than its code says has no value, and is counted."""
+    rewritten(source, lambda text: text.replace("mmol/L,4.1", "mmol/L,73 umol/L", 1))
+    cohort, report = imported(source)
+    assert 73 not in set(cohort.events["value"])
+    assert check(report, "lost_values").count == 1
+
+
+@pytest.mark.parametrize("source_format", ["csv", "omop"])
+def test_numbers_that_were_not_understood_stop_the_scoring(tmp_path, source_format):
+    acts = [replace(act, value=f"{act.value}-") if act.what == "result" else act for act in hospital()]
+    _, report = imported(write(acts, source_format, tmp_path), source_format)
+    assert check(report, "unread_numbers").severity is Severity.RED
+
+
+@pytest.mark.parametrize("twin", ["p001", "P1", "P-001", "\u0420001"])
+def test_a_patient_that_may_be_another_is_doubted(source, twin):
+    lines = source.read_text(encoding="utf-8").splitlines()
+    source.write_text("\n".join([*lines, f"{twin},2026-01-04 10:00,LAB//ORDER//Potassium,,,"]), encoding="utf-8")
+    _, report = imported(source)
+    found = check(report, "alike_patients")
+    assert (found.severity, found.count, found.examples) == (Severity.RED, 2, ())
 
 
 @pytest.mark.parametrize("quoted", [True, False])

@@ -11,9 +11,15 @@ from core.events.spelling import (
     COMMA,
     DOUBTFUL,
     PLAIN,
+    UNREAD,
+    identifier,
+    is_rounded,
+    look_of,
     number_in_text,
     numbers_in_texts,
     shape_of,
+    size_of,
+    stands_for_nothing,
     tidy,
     time_in_text,
     unit_spelling,
@@ -57,7 +63,28 @@ def test_composed_and_decomposed_texts_are_one(text):
         ["mg/dL", "mg/dl", "MG/DL", " mg / dL"],
         ["10^9/L", "10⁹/L", "10^9/l"],
         ["ug/mL", "mcg/mL", "µg/ml"],
-        ["mmol/L", "mmol/l", "MMOL/L"],
+        ["mmol/L", "mmol/l", "MMOL/L", "mmol l-1", "mmol\u00b7L\u207b\u00b9", "mmol/L.", "(mmol/L)", "[mmol/l]"],
+        ["mg/dL", "mg per dl", "mg/100 mL", "mg/100ml", "mg%"],
+        [
+            "10^3/uL",
+            "10*3/uL",
+            "10**3/ul",
+            "10E3/\u00b5L",
+            "x10\u00b3/uL",
+            "\u00d7 10^3/uL",
+            "10^3/mm3",
+            "Tsd/\u00b5l",
+            "thou/uL",
+        ],
+        ["mmHg", "mm[Hg]", "mm Hg"],
+        ["IU/L", "[iU]/L", "iu/l"],
+        ["%", "percent", "\uff05"],
+        ["sec", "s", "seconds", "Sek"],
+        ["g/dL", "gm/dL", "g%"],
+        ["mL/min/1.73m2", "mL/min/{1.73_m2}", "mL/min/1.73 m\u00b2"],
+        ["mEq/L", "meq/l", "mval/L"],
+        ["INR", "{INR}"],
+        ["°C", "Cel", "° C"],
     ],
 )
 def test_spellings_of_one_unit_are_one(spellings):
@@ -65,7 +92,8 @@ def test_spellings_of_one_unit_are_one(spellings):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("mg", "Mg"), ("mmol/L", "umol/L"), ("pg", "Pg"), ("m/uL", "M/uL"), ("l", "I")]
+    ("one", "other"),
+    [("mg", "Mg"), ("mmol/L", "umol/L"), ("pg", "Pg"), ("m/uL", "M/uL"), ("l", "I"), ("s", "S"), ("vol%", "vol/dL")],
 )
 def test_units_that_differ_stay_apart(one, other):
     assert unit_spelling(one) != unit_spelling(other)
@@ -73,22 +101,100 @@ def test_units_that_differ_stay_apart(one, other):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("≤5", 5), ("<= 5", 5), ("≥ 0,5", 0.5), ("−3", -3), ("４.２", 4.2), ("1.234,5", 1234.5), ("1,234.5", 1234.5)],
+    [
+        *[("≤5", 5), ("<= 5", 5), ("=<5", 5), ("≥ 0,5", 0.5), ("> 100", 100), ("&lt;5", 5), ("~5", 5), ("ca. 5", 5)],
+        *[
+            ("−3", -3),
+            ("–3", -3),
+            ("+3", 3),
+            ("４.２", 4.2),
+            ("٤٫٢", 4.2),
+            ("4·2", 4.2),
+            ("'4.2", 4.2),
+            ('="4.2"', 4.2),
+        ],
+        *[("1.234,5", 1234.5), ("1,234.5", 1234.5), ("1.234.567", 1234567), ("1'234.5", 1234.5), ("1’234", 1234)],
+        *[(f"1{blank}234,5", 1234.5) for blank in " \u00a0\u202f\u2009"],
+        *[("1e3", 1000), ("1,5E+03", 1500), ("4.2x10^3", 4200), ("4.2×10³", 4200), ("4,2 · 10³", 4200)],
+        *[("4.2 H", 4.2), ("4.2 (L)", 4.2), ("4.2*", 4.2), ("4.2 ↑", 4.2), ("4.2 mmol/L", 4.2), ("4,2 %", 4.2)],
+    ],
 )
 def test_numbers_are_read_in_every_spelling(text, value):
     assert number_in_text(text) == value
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["1+", "1:40", "0-2", "10^5", "1.2.3", "120/80", "5 inch", "4.2-", "(4.2)", "12 34", "1 2345", "1_000", "$5"],
+)
+def test_what_begins_like_a_number_and_is_none_is_counted(text):
+    values, written, _ = numbers_in_texts([text])
+    assert np.isnan(values[0])
+    assert written[0] == UNREAD
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"), [("4.2 mmol/l", "mmol/L"), ("73 µmol/L", "umol/L"), ("4,2%", "%"), ("4.2 H", ""), ("4.2", "")]
+)
+def test_a_unit_after_a_number_is_known(text, unit):
+    assert numbers_in_texts([text]).units == [unit]
+
+
+def test_a_point_is_a_thousand_among_decimal_commas_alone():
+    assert numbers_in_texts(["4,8", "1.234"]).values.tolist() == [4.8, 1234]
+    assert numbers_in_texts(["4,8", "0.123", "1.234"]).values.tolist() == [4.8, 0.123, 1.234]
+    assert numbers_in_texts(["7.412"]).values.tolist() == [7.412]
+
+
+@pytest.mark.parametrize("text", ["NULL", "null", "n/a", "N/A", "-", "\\N", "#N/A", "None", "NaN", "", "0000-00-00"])
+def test_words_for_nothing_are_known(text):
+    assert stands_for_nothing(text)
+
+
+@pytest.mark.parametrize("text", ["0", "12", "P1", "Na+", "2026-01-01", "nine"])
+def test_other_words_are_something(text):
+    assert not stands_for_nothing(text)
+
+
+@pytest.mark.parametrize("text", ["P7", " P7", "'P7", "\ufeffP7", "Ｐ7"])
+def test_an_identifier_has_one_spelling(text):
+    assert identifier(text) == "P7"
+
+
+def test_a_whole_number_that_went_through_a_float_is_whole_again():
+    assert identifier("123.0") == identifier("123.00") == "123"
+    assert identifier("123.5") == "123.5"
+    assert identifier("12345678901234567.0") == "12345678901234567.0"
+
+
+@pytest.mark.parametrize("text", ["1.23E+11", "1,23E+11", "1e11"])
+def test_an_identifier_that_a_spreadsheet_rounded_is_known(text):
+    assert is_rounded(text)
+    assert not is_rounded("E11")
+    assert not is_rounded("1.23")
+
+
+@pytest.mark.parametrize("twin", ["p007", "P7", "P-7", "\u04207", "P_007", "P 7"])
+def test_identifiers_that_people_take_for_one_look_alike(twin):
+    assert look_of(twin) == look_of("P007")
+    assert look_of(twin) != look_of("P070")
+
+
+def test_units_of_one_size_are_known():
+    assert size_of("K/uL") == size_of("10^9/L") != size_of("10^6/uL")
+    assert size_of("mg/dL") == "mg/dL"
+
+
 def test_a_thousand_or_a_decimal_is_settled_by_its_neighbours_or_not_at_all():
-    values, written = numbers_in_texts(["4,8", "1,234"])
+    values, written, _ = numbers_in_texts(["4,8", "1,234"])
     assert values.tolist() == [4.8, 1.234]
     assert written.tolist() == [COMMA, COMMA]
     for neighbours in (["4.8"], ["4,8", "4.8"], []):
-        values, written = numbers_in_texts([*neighbours, "1,234"])
+        values, written, _ = numbers_in_texts([*neighbours, "1,234"])
         assert np.isnan(values[-1])
         assert written[-1] == DOUBTFUL
-    assert numbers_in_texts(["1,234,567"])[0].tolist() == [1234567]
-    assert numbers_in_texts(["12"])[1].tolist() == [PLAIN]
+    assert numbers_in_texts(["1,234,567"]).values.tolist() == [1234567]
+    assert numbers_in_texts(["12"]).written.tolist() == [PLAIN]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +209,8 @@ def test_a_thousand_or_a_decimal_is_settled_by_its_neighbours_or_not_at_all():
         ("20260101", "2026-01-01T00:00:00.000000", None),
         ("20260101100000-0500", "2026-01-01T10:00:00.000000", -18000),
         ("2026-01-01", "2026-01-01T00:00:00.000000", None),
+        ("2026-02-28 24:00", "2026-03-01T00:00:00.000000", None),
+        ("2026-12-31T24:00:00.0Z", "2027-01-01T00:00:00.000000", 0),
     ],
 )
 def test_times_are_read_in_the_spellings_of_the_list(text, iso, offset):
@@ -110,7 +218,20 @@ def test_times_are_read_in_the_spellings_of_the_list(text, iso, offset):
 
 
 @pytest.mark.parametrize(
-    "text", ["now", "today", "1.2.2026", "01/02/2026", "2026-1-1", "2026", "Jan 1 2026", "10:00", "1767225600"]
+    "text",
+    [
+        "now",
+        "today",
+        "1.2.2026",
+        "01/02/2026",
+        "2026-1-1",
+        "2026",
+        "Jan 1 2026",
+        "10:00",
+        "1767225600",
+        "9999-12-31 24:00",
+        "46023.4",
+    ],
 )
 def test_a_time_that_leaves_doubt_is_none(text):
     assert time_in_text(text) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.events.spelling import number_in_text, numbers_in_texts
+from core.events.spelling import number_in_text, numbers_in_texts, unit_spelling
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
 from tests.support.records import site
 
@@ -38,7 +38,7 @@ def test_a_written_number_is_read_back(value):
 
 
 def test_only_missing_numbers_of_wanted_rows_are_filled():
-    found, _ = numbers_in_texts(["<5", "<5", "<5", "x"])
+    found = numbers_in_texts(["<5", "<5", "<5", "x"]).values
     value, n = fill_from_texts(np.array([np.nan, 1.0, np.nan, np.nan]), found, np.array([True, True, False, True]))
     assert n == 1
     np.testing.assert_array_equal(value, [5, 1, np.nan, np.nan])
@@ -122,3 +122,22 @@ def test_sentinels_and_implausible_values_lose_their_number_and_are_counted():
 
 def test_a_column_without_any_number_passes():
     assert np.isnan(clean([("K", "", np.nan)]).value).all()
+
+
+@pytest.mark.parametrize(
+    ("main", "twin"),
+    [("K/uL", "10*9/L"), ("10^3/uL", "Tsd/\u00b5l"), ("ng/mL", "ug/L"), ("U/L", "[iU]/L"), ("fL", "\u00b5m\u00b3")],
+)
+def test_units_of_one_size_lose_no_value(main, twin):
+    rows = [("A", main, 4.0), ("A", main, 5.0), ("A", unit_spelling(twin), 6.0), ("A", "mg/dL", 7.0)]
+    cleaned = clean(rows)
+    np.testing.assert_array_equal(cleaned.value, [4, 5, 6, np.nan])
+    assert cleaned.unit[:3] == [cleaned.unit[0]] * 3
+    (conflict,) = cleaned.unit_conflicts
+    assert (conflict.n_main, conflict.others) == (3, (("mg/dL", 1),))
+    assert not clean(rows[:3]).unit_conflicts
+
+
+def test_two_sizes_stay_apart():
+    cleaned = clean([("A", "mg/L", 4.0), ("A", "mg/L", 5.0), ("A", "mg/dL", 6.0)])
+    np.testing.assert_array_equal(cleaned.value, [4, 5, np.nan])
