@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import list_format, site_options
+from alertreview.cli.options import COUNT, list_format, site_options
 from alertreview.cli.tables import as_text
 from alertreview.rights import role_words
 from core.errors import RefusedError
@@ -233,7 +233,7 @@ def list_tokens(output_format: str, home: Path | None, database: str | None) -> 
 
 
 @token.command()
-@click.argument("number", type=click.IntRange(1))
+@click.argument("number", type=COUNT)
 @site_options
 def revoke(number: int, home: Path | None, database: str | None) -> None:
     """Revoke token NUMBER: its next request is refused."""

@@ -10,7 +10,7 @@ from alertreview import __version__
 from alertreview.cli.accounts import account
 from alertreview.cli.console import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from alertreview.cli.operations import OPERATIONS
-from alertreview.cli.options import EXIT_UNEXPECTED, list_format, site_options, source_options
+from alertreview.cli.options import EXIT_UNEXPECTED, FilePath, list_format, site_options, source_options
 from alertreview.cli.records import mapping as mapping_commands
 from alertreview.cli.records import simulate
 from alertreview.cli.reproduce import reproduce, sensitivity_of_run
@@ -18,7 +18,7 @@ from alertreview.cli.score import run, score
 from alertreview.cli.study import export, recompute, report, sign_report, study
 from alertreview.cli.tasks import tasks
 from alertreview.settings import Settings, load_settings, load_web_settings
-from core.errors import AlertReviewError
+from core.errors import AlertReviewError, SettingsError
 from core.kinds import Kind
 
 GOES_ON = "nothing half-done is visible, the same command goes on from here"
@@ -74,7 +74,7 @@ def init(home: Path | None, database: str | None) -> None:
 @click.option(
     "--report",
     "report_file",
-    type=click.Path(path_type=Path),
+    type=FilePath(path_type=Path),
     help="Also write the import report to FILE (.html or .json).",
 )
 @site_options
@@ -208,9 +208,19 @@ def _serve(settings: Settings, port: int, browser: bool | None, code: str = "") 
     serve_dashboard(settings, port=port, open_browser=browser, path=f"/login/link?code={code}" if code else "/")
 
 
+def _refuse_undecodable(arguments: list[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = argument.encode(errors="replace").decode()
+            raise SettingsError(f"'{shown}' is not text in UTF-8. Rename the file, or type it in UTF-8.") from None
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or another with one line on standard error."""
     try:
+        _refuse_undecodable(sys.argv[1:] if arguments is None else arguments)
         # Without its own end of the program, click hands the exit code of a command back instead of raising it.
         ended = cli.main(args=arguments, prog_name="alertreview", standalone_mode=False)
     except click.exceptions.Exit as end:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import EXIT_UNEXPECTED, site_options
+from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, site_options
 from alertreview.cli.tables import write_out
 from alertreview.settings import Settings, load_settings
 
-_FOLDER = click.Path(path_type=Path)
+_FOLDER = FilePath(path_type=Path)
 
 
 def _now() -> datetime:
@@ -23,7 +23,7 @@ def backup() -> None:
 
 @backup.command()
 @click.option("--to", type=_FOLDER, metavar="DIR", help="Folder of the backups (default: 'backups' in the home).")
-@click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove the oldest verified backups beyond N.")
+@click.option("--keep", type=COUNT, metavar="N", help="Remove the oldest verified backups beyond N.")
 @click.option(
     "--scratch-database", metavar="URL", help="Empty PostgreSQL database to try the backup in (default: a new one)."
 )

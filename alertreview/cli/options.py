@@ -8,9 +8,23 @@ from typing import Any
 import click
 
 from alertreview.settings import DATABASE_VARIABLE, HOME_VARIABLE, default_home
-from core.errors import AlertReviewError, MissingPackageError
+from core.errors import AlertReviewError, MissingPackageError, SettingsError
 
 EXIT_UNEXPECTED = 1
+
+
+SEED = click.IntRange(0, 2**32 - 1)
+COUNT = click.IntRange(1, 2**31 - 1)
+
+
+class FilePath(click.Path):
+    """A file or folder; an empty name is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or refuse an empty name."""
+        if value == "":
+            self.fail("The name of the file or folder is empty.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class UnexpectedError(AlertReviewError):
@@ -30,7 +44,7 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--home",
             metavar="DIR",
             envvar=HOME_VARIABLE,
-            type=click.Path(path_type=Path),
+            type=FilePath(path_type=Path),
             help="Folder of the site, with its imports and its database.",
         ),
     ):
@@ -69,6 +83,8 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def reading(*, source: str, source_format: str | None, **options: Any) -> Any:
         from alertreview.records.sources.formats import detect_format
 
+        if not source:
+            raise click.UsageError("SOURCE is empty. Name a folder, a file or a URL.")
         place = source if "://" in source else Path(source)
         return command(source=place, source_format=source_format or detect_format(place), **options)
 
@@ -97,6 +113,11 @@ def log_the_unforeseen(command: Callable[..., Any]) -> Callable[..., Any]:
             raise
         except ModuleNotFoundError as error:
             raise MissingPackageError(error.name or str(error)) from error
+        except OSError as error:
+            place = f": {error.filename}" if error.filename else ""
+            raise SettingsError(
+                f"{error.strerror or 'The system refused'}{place}. Nothing half-done is visible."
+            ) from error
         except Exception as error:
             from alertreview.cli.console import write_technical_log
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import site_options, source_options
+from alertreview.cli.options import SEED, FilePath, site_options, source_options
 
 
 @click.group()
@@ -37,7 +37,7 @@ def mapping_groups(home: Path | None, database: str | None) -> None:
 
 @mapping.command(name="suggest")
 @source_options
-@click.option("--out", type=click.Path(path_type=Path), help="New YAML file (default: standard output).")
+@click.option("--out", type=FilePath(path_type=Path), help="New YAML file (default: standard output).")
 def mapping_suggest(source: Path | str, source_format: str, schema: str | None, out: Path | None) -> None:
     """Draft a site mapping from the codes found in SOURCE, with remarks on what to check."""
     from alertreview.records.mapping_help import save_suggestion, suggest_mapping
@@ -60,9 +60,7 @@ def mapping_suggest(source: Path | str, source_format: str, schema: str | None, 
     show_default=True,
     help="How many patients, labs and drugs; paper: about those of the method's paper (4 GB of memory, a minute).",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=7, show_default=True, help="Seed of everything drawn at random."
-)
+@click.option("--seed", type=SEED, default=7, show_default=True, help="Seed of everything drawn at random.")
 @click.option(
     "--planted-rate", type=click.FloatRange(0, 0.5), help="Share of decisions that are planted as unusual [0.02]."
 )
@@ -73,7 +71,7 @@ def mapping_suggest(source: Path | str, source_format: str, schema: str | None, 
     help="Share of glucose, creatinine and hemoglobin results in another unit [0].",
 )
 @click.option("--drift", type=click.FloatRange(-5, 5), help="How far habits move over the calendar, in logits [0].")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write; it must not exist yet.")
+@click.option("--out", type=FilePath(path_type=Path), required=True, help="Folder to write; it must not exist yet.")
 def simulate(size: str, seed: int, out: Path, **switches: float | None) -> None:
     """Write a simulated hospital as a MEDS data set, with the true anomaly score of every decision.
 

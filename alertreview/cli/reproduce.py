@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import log_the_unforeseen, site_options
+from alertreview.cli.options import COUNT, SEED, FilePath, log_the_unforeseen, site_options
 from alertreview.settings import load_settings
 from core.vocabulary import RunId
 
@@ -29,18 +29,16 @@ def experiment_options(runs: int) -> Callable[[Callable[..., Any]], Callable[...
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         command = log_the_unforeseen(command)
         for option in (
-            click.option(
-                "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything drawn."
-            ),
-            click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Runs in parallel."),
+            click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of everything drawn."),
+            click.option("--jobs", type=COUNT, default=1, show_default=True, help="Runs in parallel."),
             click.option(
                 "--out",
-                type=click.Path(path_type=Path, file_okay=False),
+                type=FilePath(path_type=Path, file_okay=False),
                 default=Path("reproduced"),
                 show_default=True,
                 help="Folder for tables, figures and finished runs.",
             ),
-            click.option("--runs", type=click.IntRange(1), default=runs, show_default=True, help="How many runs."),
+            click.option("--runs", type=COUNT, default=runs, show_default=True, help="How many runs."),
         ):
             command = option(command)
         return command
@@ -73,7 +71,7 @@ def synthetic(runs: int, out: Path, jobs: int, seed: int) -> None:
 @reproduce.command()
 @click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    type=FilePath(path_type=Path),
     help="Folder with winequality-red.csv, housing.data and auto-mpg.data (default: download them).",
 )
 @experiment_options(runs=100)
@@ -106,8 +104,8 @@ def scaling(runs: int, out: Path, jobs: int, seed: int) -> None:
 
 
 @click.command("sensitivity")
-@click.option("--run", "run_id", type=click.IntRange(1), help="Number of a published run (default: the newest).")
-@click.option("--jobs", type=click.IntRange(1), help="Tasks scored in parallel (default: one per processor).")
+@click.option("--run", "run_id", type=COUNT, help="Number of a published run (default: the newest).")
+@click.option("--jobs", type=COUNT, help="Tasks scored in parallel (default: one per processor).")
 @site_options
 def sensitivity_of_run(run_id: RunId | None, jobs: int | None, home: Path | None, database: str | None) -> None:
     """Score a run's import again at other graph sizes and regularisers, and keep the curves for the Runs page.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from alertreview.cli.options import list_format, site_options
+from alertreview.cli.options import COUNT, SEED, list_format, site_options
 from alertreview.cli.tables import as_text
 from alertreview.settings import Settings, load_settings
 from core.errors import NotFoundError
@@ -50,13 +50,11 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
     help="With --since: the run whose stored past is used; none learns anew (default: latest, when it fits and no "
     "option says how to learn).",
 )
-@click.option("--nodes", type=click.IntRange(10), default=200, show_default=True, help="Nodes of a backbone graph.")
 @click.option(
-    "--graphs", type=click.IntRange(1), default=3, show_default=True, help="Graphs whose scores are averaged."
+    "--nodes", type=click.IntRange(10, COUNT.max), default=200, show_default=True, help="Nodes of a backbone graph."
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of everything drawn at random."
-)
+@click.option("--graphs", type=COUNT, default=3, show_default=True, help="Graphs whose scores are averaged.")
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of everything drawn at random.")
 @click.option(
     "--again", is_flag=True, help="Score and publish although the last run has the same records, options and version."
 )
@@ -64,7 +62,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
     "--accept", multiple=True, metavar="CHECK", help="Score although this check of the import is red; repeat."
 )
 @click.option("--reason", default="", help="Why a check is accepted, for the audit trail.")
-@click.option("--jobs", type=click.IntRange(1), help="Tasks scored in parallel (default: one per processor).")
+@click.option("--jobs", type=COUNT, help="Tasks scored in parallel (default: one per processor).")
 @click.option("--cluster", metavar="ADDRESS", help="Run the tasks on the Dask scheduler at tcp://HOST:PORT.")
 @site_options
 @click.pass_context

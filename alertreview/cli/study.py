@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import list_format, site_options
+from alertreview.cli.options import COUNT, SEED, FilePath, list_format, site_options
 from alertreview.cli.tables import STANDARD_OUTPUT, as_text, write_out
 from core.errors import InvalidInputError, SourceError
 
@@ -14,7 +14,7 @@ from core.errors import InvalidInputError, SourceError
 @click.option(
     "--format", "output_format", type=click.Choice(["json", "html", "pdf"]), default="json", show_default=True
 )
-@click.option("--out", type=click.Path(path_type=Path), help="File to write (default, and -: standard output).")
+@click.option("--out", type=FilePath(path_type=Path), help="File to write (default, and -: standard output).")
 @site_options
 def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
     """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
@@ -56,10 +56,8 @@ def study() -> None:
 @click.option("--study", "slug", required=True, help="Short name: lower-case letters, digits, hyphens.")
 @click.option("--title", required=True, help="Name for people.")
 @click.option("--reader", "readers", multiple=True, required=True, help="Name of a reader; repeat for each.")
-@click.option("--cases", type=click.IntRange(1), default=222, show_default=True, help="Cases to choose.")
-@click.option(
-    "--readers-per-case", type=click.IntRange(1), default=3, show_default=True, help="Readers that judge each case."
-)
+@click.option("--cases", type=COUNT, default=222, show_default=True, help="Cases to choose.")
+@click.option("--readers-per-case", type=COUNT, default=3, show_default=True, help="Readers that judge each case.")
 @click.option("--balance", is_flag=True, help="As many omissions as commissions from each range of scores.")
 @click.option(
     "--edges", default="0.333,0.667", show_default=True, help="Scaled scores that divide the strata, rising, by commas."
@@ -70,10 +68,10 @@ def study() -> None:
     is_flag=True,
     help="Half of the cases from the stratum with most candidates, which decides most about the AUC.",
 )
-@click.option("--repeats", type=click.IntRange(0), default=0, help="Cases shown twice to the same readers, hidden.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the choice and the readers' orders."
+    "--repeats", type=click.IntRange(0, COUNT.max), default=0, help="Cases shown twice to the same readers, hidden."
 )
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Of the choice and the readers' orders.")
 @click.option(
     "--open-panel", is_flag=True, help="Readers may see the scores before they judge; such figures are flattered."
 )
@@ -135,7 +133,7 @@ def _numbers(option: str, written: str) -> tuple[float, ...]:
 @click.option("--study", "slug", help="Short name of a judged study; a pilot will do.")
 @click.option("--auc", type=float, help="Before a pilot, instead of --study: the AUC to expect of the labels.")
 @click.option("--relevant", type=float, help="With --auc: the share of relevant decisions to expect, like 0.05.")
-@click.option("--cases", type=click.IntRange(1), default=222, show_default=True, help="With --auc: cases as planned.")
+@click.option("--cases", type=COUNT, default=222, show_default=True, help="With --auc: cases as planned.")
 @click.option("--edges", default="0.333,0.667", show_default=True, help="With --auc: scaled scores between the strata.")
 @click.option("--quantiles", default="", help="Instead of --edges: shares of the candidates below each division.")
 @click.option(
@@ -244,9 +242,7 @@ def study_list(output_format: str, home: Path | None, database: str | None) -> N
 @study.command(name="cases")
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @click.option("--tool", type=click.Choice(["label-studio", "redcap"]), required=True, help="For which labelling tool.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="New folder to write; it holds patient data."
-)
+@click.option("--out", type=FilePath(path_type=Path), required=True, help="New folder to write; it holds patient data.")
 @site_options
 def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: str | None) -> None:
     """Write the cases of a study, and the votes so far, for a panel that judges in Label Studio or REDCap."""
@@ -265,7 +261,7 @@ def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: st
 
 
 @study.command(name="votes")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath(path_type=Path))
 @click.option("--study", "slug", required=True, help="Short name of the study; it must be open.")
 @click.option(
     "--tool", type=click.Choice(["label-studio", "redcap"]), required=True, help="Which labelling tool wrote it."
@@ -334,7 +330,7 @@ def export() -> None:
     show_default=True,
     help="One row for each version of each judgment, or one row for each case.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="File to write; - is standard output.")
+@click.option("--out", type=FilePath(path_type=Path), required=True, help="File to write; - is standard output.")
 @site_options
 def export_labels(
     slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None
@@ -369,7 +365,7 @@ def export_labels(
     show_default=True,
     help="Format of the tables; repeat for several.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="New folder to write.")
+@click.option("--out", type=FilePath(path_type=Path), required=True, help="New folder to write.")
 @site_options
 def export_study(
     slug: str, output_formats: tuple[str, ...], out: Path, home: Path | None, database: str | None
@@ -383,8 +379,8 @@ def export_study(
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="File to write (default, and -: standard output).")
+@click.argument("folder", type=FilePath(path_type=Path))
+@click.option("--out", type=FilePath(path_type=Path), help="File to write (default, and -: standard output).")
 @click.option("--no-verify", is_flag=True, help="Do not compare hashes of files, manifest and report.")
 def recompute(folder: Path, out: Path | None, no_verify: bool) -> None:
     """Recompute a study's report from the files in FOLDER alone, as JSON; needs no site and no database.

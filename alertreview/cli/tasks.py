@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from alertreview.cli.options import list_format, site_options
+from alertreview.cli.options import FilePath, list_format, site_options
 from alertreview.cli.tables import as_text, write_out
 from core.vocabulary import Decision
 
@@ -87,7 +87,7 @@ def tasks_alerts(output_format: str, top: int, order: str, home: Path | None, da
 
 
 @tasks.command(name="export")
-@click.option("--out", type=click.Path(path_type=Path), help="New YAML file (default: standard output).")
+@click.option("--out", type=FilePath(path_type=Path), help="New YAML file (default: standard output).")
 @site_options
 def tasks_export(out: Path | None, home: Path | None, database: str | None) -> None:
     """Write the task catalogue as YAML, to be edited and given to tasks apply."""
@@ -103,7 +103,7 @@ def tasks_export(out: Path | None, home: Path | None, database: str | None) -> N
 
 
 @tasks.command(name="apply")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FilePath(path_type=Path))
 @click.option("--reason", default="", help="Why, for the audit trail.")
 @site_options
 def tasks_apply(file: Path, reason: str, home: Path | None, database: str | None) -> None:

@@ -318,6 +318,39 @@ def test_the_unforeseen_is_one_line_and_its_place_in_the_log_without_the_message
     assert "Canary" not in line + log
 
 
+@pytest.mark.parametrize("path", commands(cli), ids=" ".join)
+def test_every_number_has_bounds_and_no_file_an_empty_name(path: tuple[str, ...]) -> None:
+    command: click.Command = cli
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.commands[name]
+    for parameter in command.params:
+        kind = parameter.type
+        assert not isinstance(kind, click.types.IntParamType) or isinstance(kind, click.IntRange), parameter.name
+        if isinstance(kind, click.IntRange):
+            assert kind.max is not None, parameter.name
+        if isinstance(kind, click.Path):
+            with pytest.raises(click.BadParameter, match="is empty"):
+                kind.convert("", parameter, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("report", "--study", "\udcff"), "'?' is not text in UTF-8"),
+        (("import", ""), "SOURCE is empty"),
+        (("import", "x" * 500), "File name too long: xxx"),
+        (("score", "--seed", str(2**32)), "is not in the range"),
+        (("sensitivity", "--run", str(2**63)), "is not in the range"),
+    ],
+)
+def test_what_the_system_cannot_take_is_said(
+    arguments: tuple[str, ...], words: str, demo_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments, "--home", demo_home) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_an_interruption_is_no_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
