@@ -2,12 +2,14 @@
 
 import html
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Self
 
 import numpy as np
 import pandas as pd
 
+from core.errors import InvalidInputError
 from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
@@ -164,17 +166,46 @@ class ImportReport:
         """Plain numbers, texts and lists, ready for JSON."""
         return {**asdict(self), "n_recognised": self.n_recognised}
 
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the report that `to_dict` gave.
+
+        Raises
+        ------
+        InvalidInputError
+            If it lacks what a former version did not count.
+        """
+        try:
+            read, stays = dict(stored["read"]), dict(stored["stays"])
+            for name, kind in _PARTS.items():
+                read[name] = tuple(kind(**_in_tuples(part)) for part in read.get(name, ()))
+            values = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
+            nested = {
+                "read": ReadCounts(**_in_tuples(read)),
+                "stays": StayCounts(**stays),
+                "outside_stays": tuple(OutsideStays(**part) for part in stored.get("outside_stays", ())),
+                "checks": tuple(
+                    Check(**_in_tuples(check) | {"severity": Severity(check["severity"])})
+                    for check in stored.get("checks", ())
+                ),
+            }
+            return cls(**_in_tuples(values) | nested)
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInputError(
+                "The report of this import was stored by another version and cannot be read. Import the source again."
+            ) from None
+
     def lines(self) -> list[str]:
         """Text for the terminal, one sentence or figure a line."""
         out: list[str] = []
-        for title, rows in self._sections():
+        for title, rows in self.sections():
             out += [title, *(f"  {label:<44} {value}" for label, value in rows), ""]
         return out[:-1]
 
     def to_html(self) -> str:
         """Build one section of HTML, without script or style of its own; every text is escaped."""
         parts = ["<section class='import-report'>"]
-        for title, rows in self._sections():
+        for title, rows in self.sections():
             cells = "".join(
                 f"<tr><th scope='row'>{html.escape(label)}</th><td>{html.escape(value)}</td></tr>"
                 for label, value in rows
@@ -182,7 +213,8 @@ class ImportReport:
             parts.append(f"<h2>{html.escape(title)}</h2><table>{cells}</table>")
         return "".join([*parts, "</section>"])
 
-    def _sections(self) -> list[tuple[str, list[tuple[str, str]]]]:
+    def sections(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return what the report says as titled lists of label and value, without empty ones."""
         sections = [
             (f"Import of {self.source} ({'simulated, ' if self.simulated else ''}{self.format})", self._overview()),
             ("Recognised", self._recognised()),
@@ -235,7 +267,7 @@ class ImportReport:
 
     def _recognised(self) -> list[tuple[str, str]]:
         return [
-            (count.kind, f"{count.n_rows:,} rows, {count.n_items:,} items, {count.n_codes:,} codes")
+            (_kind_words(count.kind), f"{count.n_rows:,} rows, {count.n_items:,} items, {count.n_codes:,} codes")
             for count in (*self.read.kinds, *self.read.facts)
         ]
 
@@ -282,7 +314,7 @@ class ImportReport:
     def _times(self) -> list[tuple[str, str]]:
         rows = [
             (
-                f"{part.kind} outside any stay",
+                f"{_kind_words(part.kind)} outside any stay",
                 f"{part.n_outside:,} of {part.n_events:,} ({part.n_outside / part.n_events:.0%})",
             )
             for part in self.outside_stays
@@ -297,6 +329,30 @@ class ImportReport:
                 rows.append((label, f"{n:,}"))
         rows.append(("share of times at midnight", f"{self.share_midnight:.1%}"))
         return rows
+
+
+_PARTS: Final = {
+    "kinds": KindCount,
+    "facts": KindCount,
+    "dropped": Dropped,
+    "unit_conflicts": UnitConflict,
+    "findings": Finding,
+}
+"""Lists of records within `ReadCounts`."""
+
+
+def _in_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn the lists of JSON back into tuples."""
+    return {name: _tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+
+
+def _tuple(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_tuple(value) if isinstance(value, list) else value for value in values)
+
+
+def _kind_words(kind: str) -> str:
+    """Write the name of a kind of event in words: "lab order"."""
+    return kind.lower().replace("_", " ")
 
 
 def _is_raised(check: Check) -> bool:

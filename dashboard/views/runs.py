@@ -1,6 +1,6 @@
 """Runs: what was scored, when, with which parameters, on which records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 import streamlit as st
@@ -8,11 +8,14 @@ import streamlit as st
 from alertreview.alerts.models import WorklistFilters
 from alertreview.records.doubts import raised_checks
 from alertreview.scoring.models import RunView
+from core.errors import InvalidInputError
+from core.events.import_report import ImportReport
 from core.vocabulary import RunId
 from dashboard import texts
 from dashboard.components import cards, links
 from dashboard.components.runs import compare
 from dashboard.components.runs.drift import drift_card
+from dashboard.components.runs.parameters import parameters_in_words
 from dashboard.components.runs.sensitivity import sensitivity_card
 from dashboard.context import acting_id, application
 
@@ -40,7 +43,7 @@ def page() -> None:
     left, right = st.columns(2)
     with left:
         with cards.card(f"Run {run.run_id}", texts.plain(run.scorer, 40)):
-            _facts(
+            cards.facts(
                 {
                     "Finished": texts.day_time(run.published_at),
                     "Time zone of the site": run.site_timezone,
@@ -57,13 +60,12 @@ def page() -> None:
                 }
             )
         with cards.card("Parameters"):
-            _facts(run.parameters, "This run stored no parameters.")
+            cards.facts(parameters_in_words(run.parameters), "This run stored no parameters.")
     with right:
         with cards.card("Checks of the import", "red ones stop scoring until somebody accepts them"):
             _checks(run.import_summary)
         with cards.card("Import", "counts of what was read"):
-            counted = {name: value for name, value in run.import_summary.items() if name != "checks"}
-            _facts(counted, "This run stored no import summary.")
+            _import(run.import_summary)
     compare.comparison(runs, run)
     sensitivity_card(run)
     drift_card(app.tasks.drift(WorklistFilters(run_id=run.run_id, reader=acting_id())), "runs")
@@ -114,40 +116,25 @@ def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
     )
 
 
-def _facts(stored: Mapping[str, object], otherwise: str = "") -> None:
-    """Draw what a run stored, in words."""
-    cards.facts(dict(_flat(stored)), otherwise)
+def _import(import_summary: Mapping[str, object]) -> None:
+    """Draw the report of the import, its overview open and the rest folded."""
+    if not import_summary:
+        st.markdown(cards.muted("This run stored no import report."))
+        return
+    try:
+        overview, *others = ImportReport.from_dict(import_summary).sections()
+    except InvalidInputError as error:
+        st.markdown(cards.muted(texts.plain(str(error), 200)))
+        return
+    cards.facts({_sentence(label): value for label, value in overview[1]})
+    for title, rows in others:
+        if title != "Checks":
+            with st.expander(f"{title} ({len(rows)})"):
+                cards.facts({f"{_sentence(label)}": value for label, value in rows})
 
 
-def _flat(stored: Mapping[str, object], within: str = "") -> Iterator[tuple[str, str]]:
-    """Yield name and value line by line; groups become lines of their own, long lists their length."""
-    for name, value in stored.items():
-        label = f"{within}: {_name(name).lower()}" if within else _name(name)
-        if isinstance(value, Mapping):
-            yield from _flat(value, label)
-        elif isinstance(value, list | tuple):
-            if all(isinstance(item, str) for item in value):
-                yield from ([(label, "; ".join(value))] if value else [])
-            else:
-                yield label, texts.plural(len(value), "entry", "entries")
-        else:
-            yield label, _value(value)
-
-
-def _name(name: str) -> str:
-    """Write a stored name in words: "n_neighbors" counts neighbors."""
-    words = name.removeprefix("n_").replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return "–" if value is None else str(value)
+def _sentence(label: str) -> str:
+    return label[:1].upper() + label[1:]
 
 
 page()

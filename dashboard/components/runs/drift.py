@@ -14,7 +14,7 @@ from dashboard.context import colours
 
 
 def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) -> None:
-    """Draw three figures over runs: of a task when `kind` is given, of the whole runs otherwise.
+    """Draw three figures over two runs or more: of a task when `kind` is given, of the whole runs otherwise.
 
     Parameters
     ----------
@@ -29,6 +29,9 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
     with cards.card("Drift over runs", second, key=f"drift-{name}"):
         if not points:
             st.markdown(cards.muted("No stored run of this scorer has this task. Score again to compare runs."))
+            return
+        if len(points) == 1:
+            st.markdown(cards.muted("Charts appear from the second run on; one run shows no change."))
             return
         runs = [f"Run {point.run_id}, {texts.day(point.published_at)}" for point in points]
         with st.grid(3, min_column_width=280):

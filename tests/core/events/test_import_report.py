@@ -3,6 +3,9 @@
 import json
 from dataclasses import replace
 
+import pytest
+
+from core.errors import InvalidInputError
 from core.events.import_report import (
     Dropped,
     ImportReport,
@@ -77,6 +80,19 @@ def test_the_dictionary_is_ready_for_json():
     content = json.loads(json.dumps(REPORT.to_dict()))
     assert content["n_recognised"] == 1000
     assert content["read"]["unit_conflicts"][0]["main_unit"] == "mg/dL"
+    assert ImportReport.from_dict(content) == REPORT
+
+
+def test_a_report_of_another_version_is_refused():
+    content = REPORT.to_dict()
+    del content["n_cut_windows"]
+    with pytest.raises(InvalidInputError, match="Import the source again"):
+        ImportReport.from_dict(content)
+
+
+def test_no_label_is_a_raw_key():
+    for _, rows in replace(REPORT, checks=(), warnings=()).sections():
+        assert not [label for label, _ in rows if "_" in label or label.isupper()]
 
 
 def test_a_kind_that_never_came_has_zeros():

@@ -21,6 +21,7 @@ from alertreview.alerts.worklist import Worklist
 from alertreview.rights import Service
 from alertreview.scoring.models import RunView
 from core.errors import NotFoundError
+from core.events.import_report import ImportReport, KindCount, ReadCounts, StayCounts
 from core.kinds import Kind
 from core.vocabulary import Decision
 from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT, TASKS, case_view, histogram
@@ -28,6 +29,22 @@ from tests.dashboard.doubles.sign_in import guarded_as
 
 if TYPE_CHECKING:
     from tests.dashboard.doubles.application import FakeApplication
+
+
+IMPORT = ImportReport(
+    source="wards",
+    format="meds",
+    mapping="simulated",
+    n_patients=180,
+    n_events=186_420,
+    read=ReadCounts(n_rows=190_000, kinds=(KindCount("LAB_ORDER", 90_000, 48, 50, 48),)),
+    stays=StayCounts(n_stays=410, n_open=3),
+    n_instances=3012,
+    n_cut_windows=225,
+    n_features=1079,
+    n_tasks={"LAB_ORDER": 48, "MEDICATION": 36},
+    min_positive={"LAB_ORDER": 20, "MEDICATION": 20},
+)
 
 
 @guarded_as(Worklist)
@@ -64,7 +81,7 @@ class FakeWorklist(Service):
             n_alerts=len(self.app.rows_made),
             floor=0.4,
             parameters={"n_neighbors": 75, "regularization": 0.3, "label_weight": 0.7, "n_nodes": 1500},
-            import_summary={"stays": 410, "instances": 3012, "labs": 48, "drugs": 36, "events": 186_420},
+            import_summary=IMPORT.to_dict(),
         )
 
     def filter_choices(self, run_id: int, scorer: str = "") -> FilterChoices:
