@@ -145,7 +145,12 @@ def require(actor: Actor, action: Action) -> None:
     if not actor.may(action):
         if actor.is_demo:
             raise RefusedError(f"The demonstration cannot {action.value}; a site of your own can.")
-        raise RefusedError(f"{_role_named(actor)} may not {action.value}. Ask an administrator if you need to.")
+        raise RefusedError(f"{_role_named(actor)} may not {action.value}. {_whom_to_ask(actor)} if you need to.")
+
+
+def _whom_to_ask(actor: Actor) -> str:
+    """Nobody changes the own roles and units, so an administrator needs another one."""
+    return f"Ask {'another' if Role.ADMINISTRATOR in actor.roles else 'an'} administrator"
 
 
 def _role_named(actor: Actor) -> str:
@@ -175,7 +180,7 @@ def require_all_units(actor: Actor, units: Collection[str], thing: str) -> None:
     if not all(actor.sees(unit) for unit in units):
         raise RefusedError(
             f"{thing} covers units that are not yours, and a part of it would look like the whole. "
-            "Ask an administrator for those units, or a person who has them."
+            f"{_whom_to_ask(actor)} for those units, or a person who has them."
         )
 
 

@@ -20,6 +20,7 @@ from dashboard.charts.palette import Palette, palette
 
 if TYPE_CHECKING:
     from alertreview.application import Application, Services
+    from alertreview.settings import Settings
 
 HOME_VARIABLE = "ALERTREVIEW_HOME"
 DATABASE_VARIABLE = "ALERTREVIEW_DATABASE"
@@ -63,9 +64,14 @@ def site_of_process() -> "Application":
     return opened_site(os.environ.get(HOME_VARIABLE, ""), os.environ.get(DATABASE_VARIABLE, ""))
 
 
+def settings() -> "Settings":
+    """Return where the site of this process lies; whoever uses it checks the right first."""
+    return site_of_process().settings
+
+
 def command(words: str) -> str:
     """Return a command of `alertreview` for this site, as somebody types it on the server."""
-    return f"alertreview {words} --home {shlex.quote(str(site_of_process().settings.home))}"
+    return f"alertreview {words} --home {shlex.quote(str(settings().home))}"
 
 
 def _token() -> str | None:

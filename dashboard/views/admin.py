@@ -1,6 +1,5 @@
-"""Admin: people with their roles and units, who is signed in, what failed, what was done."""
+"""Admin: people with their roles and units, who is signed in, what failed, what was done, health and backups."""
 
-import json
 from collections.abc import Callable
 
 import pandas as pd
@@ -11,7 +10,7 @@ from alertreview.rights import Action, role_words
 from core.errors import AlertReviewError, InvalidInputError
 from core.vocabulary import PersonId, Role, SignInSource
 from dashboard import texts
-from dashboard.components import cards
+from dashboard.components import admin_words, cards, site_health
 from dashboard.context import application, command, signed_in
 
 ALL = "All units"
@@ -25,7 +24,7 @@ def page() -> None:
     app = application()
     if not signed_in().may(Action.MANAGE_PEOPLE) and not signed_in().is_demo:
         app.accounts.all()  # refused, with the sentence that says why
-    with cards.header("Admin", "accounts, roles and the audit trail", simulated=app.site.simulated):
+    with cards.header("Admin", "accounts, audit trail, health and backups", simulated=app.site.simulated):
         pass
     if signed_in().is_demo:
         st.info(
@@ -36,17 +35,18 @@ def page() -> None:
             command('account create "Your Name" --role administrator --login yourname'), language=None, wrap_lines=True
         )
         return
-    names = ["People", "Sessions", "Failed sign-ins"] + (["Audit"] if hasattr(app, "audit_trail") else [])
-    tabs = st.tabs(names)
-    with tabs[0]:
-        _people(app.accounts.all(), app.accounts.units())
-    with tabs[1]:
-        _sessions()
-    with tabs[2]:
-        _failures()
-    if len(tabs) > 3:
-        with tabs[3]:
-            _audit()
+    people = app.accounts.all()
+    parts: dict[str, Callable[[], None]] = {
+        "People": lambda: _people(people, app.accounts.units()),
+        "Sessions": _sessions,
+        "Failed sign-ins": _failures,
+        "Audit": lambda: _audit(people),
+        "Health": site_health.health,
+        "Backups": site_health.backups,
+    }
+    for tab, draw in zip(st.tabs(list(parts)), parts.values(), strict=True):
+        with tab:
+            draw()
 
 
 def _people(people: tuple[AccountView, ...], units: tuple[str, ...]) -> None:
@@ -205,7 +205,7 @@ def _sessions() -> None:
             "Signed in by": [row.source.value for row in sessions],
             "Since": [f"{row.since:%d %b %H:%M}" for row in sessions],
             "Last act": [f"{row.last_seen_at:%d %b %H:%M}" for row in sessions],
-            "Browser": [row.browser for row in sessions],
+            "Browser": [admin_words.browser(row.browser) for row in sessions],
         }
     )
     cards.table(table, key=f"admin_sessions_{len(sessions)}", alt=f"{texts.plural(len(sessions), 'open session')}")
@@ -227,8 +227,9 @@ def _failures() -> None:
     cards.table(table, key=f"admin_failures_{len(failures)}", alt=f"{texts.plural(len(failures), 'failed sign-in')}")
 
 
-def _audit() -> None:
+def _audit(people: tuple[AccountView, ...]) -> None:
     trail = application().audit_trail
+    names = {f"person {person.person_id}": person.name for person in people}
     kinds = ["", *trail.actions()]
     action = st.selectbox("Action", kinds, key="admin_action", format_func=lambda one: one or "all")
     before = st.session_state.get("admin_before") if st.session_state.get("admin_before_of") == action else None
@@ -239,8 +240,8 @@ def _audit() -> None:
             "When, UTC": [f"{row.at:%d %b %Y %H:%M:%S}" for row in found.entries],
             "Who": [row.name or row.actor for row in found.entries],
             "Act": [row.action for row in found.entries],
-            "On": [row.object for row in found.entries],
-            "Details": [json.dumps(row.details, ensure_ascii=False) for row in found.entries],
+            "On": [names.get(row.object, row.object) for row in found.entries],
+            "Details": [texts.shorten(admin_words.details(row.details), 300) for row in found.entries],
         }
     )
     cards.table(table, key=f"admin_audit_{action}_{before}", alt="Audit trail, newest first")

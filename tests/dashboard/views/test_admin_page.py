@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from alertreview.access.audit_trail import AuditTrailService
 from alertreview.rights import Actor
+from alertreview.settings import load_settings
 from core.vocabulary import Role
 from dashboard import context
 from db.database import Database
@@ -55,10 +56,15 @@ def press(page: AppTest, label: str) -> AppTest:
     return page
 
 
+def codes(page: AppTest) -> list[str]:
+    """One-time codes on the page; what else stands in a box are commands."""
+    return [one.value for one in page.code if not one.value.startswith("alertreview ")]
+
+
 def test_every_table_says_in_words_what_it_holds(open_page: OpenPage, desk: SignInDesk) -> None:
     page = open_page("admin", double(desk))
     tables = [one.proto.alt for one in page.dataframe]
-    assert len(tables) == 3, "people, sessions, audit; nobody failed to sign in"
+    assert len(tables) == 3, "people, sessions, audit; nobody failed to sign in, and there is no backup"
     assert tables[0] == "2 people of this site"
     assert all(tables)
 
@@ -72,9 +78,9 @@ def test_an_administrator_creates_limits_and_deactivates_people(open_page: OpenP
     press(page, "Create account")
     vera = desk.accounts.find("vera")
     assert (vera.role, vera.units, vera.awaits_code) == (Role.COORDINATOR, None, True)
-    assert len(page.code) == 1
+    assert len(codes(page)) == 1
     page.run()
-    assert len(page.code) == 0, "the code is shown once"
+    assert codes(page) == [], "the code is shown once"
     page.selectbox(key="admin_whom").set_value(vera.person_id).run()
     page.multiselect(key=f"admin_role_{vera.person_id}").set_value([Role.VIEWER])
     page.radio(key=f"admin_{vera.person_id}_scope").set_value("Only these units")
@@ -107,6 +113,31 @@ def test_failed_sign_ins_and_the_trail_are_shown(open_page: OpenPage, desk: Sign
     assert "account created" in shown
     press(page, "Verify the chain")
     assert "Whole:" in words(page)
+
+
+def test_the_trail_names_people_and_says_changes_in_words(open_page: OpenPage, desk: SignInDesk) -> None:
+    site = double(desk)
+    root = desk.accounts.find("root").person_id
+    vera = desk.account("vera", Role.REVIEWER)
+    desk.accounts.set_role(vera, Role.VIEWER, actor=f"person {root}", reason="left the panel")
+    trail = next(one.value for one in open_page("admin", site).dataframe if "Act" in one.value)
+    row = trail.set_index("Act").loc["role changed"]
+    assert row["On"] == "Person vera"
+    assert row["Details"] == "reviewer → viewer; because: left the panel"
+    assert not trail["Details"].str.contains(r"[{}\"_]|sealed").any()
+
+
+def test_the_site_is_examined_on_demand(open_page: OpenPage, desk: SignInDesk, demo_home: Path) -> None:
+    site = double(desk)
+    site.settings = load_settings(demo_home)
+    page = open_page("admin", site)
+    assert "There is no verified backup" in words(page)
+    assert any(f"backup create --home {demo_home}" in code.value for code in page.code)
+    press(page, "Examine the site")
+    shown = words(page)
+    assert ":orange-badge[warning] **Backups**" in shown
+    assert ":green-badge[good] **Audit trail**" in shown
+    assert shown.index("**Backups**") < shown.index("**Audit trail**"), "what needs somebody comes first"
 
 
 @pytest.mark.checklist("B1")
