@@ -35,6 +35,7 @@ line-height:1.2}
 [class*=st-key-wl-card-] button{height:auto}
 [class*=st-key-wl-card-] button>*{justify-content:flex-start;width:100%%}
 [class*=st-key-wl-card-] button :is(.stMarkdownEllipsis,p){white-space:normal;text-align:left}
+:is(.st-key-review-head,.st-key-alert-head,.st-key-adjudication-head) h1{padding-top:.25rem}
 @media(max-height:560px){[data-testid=stBottom]{position:static}}
 @media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
 .stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;

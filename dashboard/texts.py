@@ -61,6 +61,11 @@ TRIAGE_CHOICES = {
     TriageChoice.SNOOZED: "Snoozed",
 }
 
+_SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_POWER = re.compile(r"(?<=\d)[\^*](-?\d+)")
+_MICRO = re.compile(r"\bu(?=(?:g|l|L|m|mol|kat|U|IU)\b)")
+_DEGREES = re.compile(r"\bdeg ?(?=[CF]\b)")
+
 # What Markdown makes a link of without being asked; an invisible joiner before it keeps it text.
 _LINK = re.compile(r"(://|\.(?<=www\.)|@)", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=@/])")
@@ -85,6 +90,12 @@ def number(value: float, digits: int = 3) -> str:
         return f"{value:,.0f}"
     text = f"{value:.{digits}g}"
     return f"{value:.4f}" if "e" in text and abs(value) >= 0.0001 else text
+
+
+def unit(text: str) -> str:
+    """Write a unit as it is printed: 10⁹/L for 10^9/L, µg for ug, °C for degC."""
+    text = _POWER.sub(lambda found: found[1].translate(_SUPERSCRIPTS), text)
+    return _DEGREES.sub("°", _MICRO.sub("µ", text))
 
 
 def score(value: float, *, digits: int = 2) -> str:
@@ -115,6 +126,11 @@ def interval_percent(low: float, high: float, digits: int = 0) -> str:
 def day(when: datetime) -> str:
     """27 Nov 2026."""
     return f"{when.day} {when:%b %Y}"
+
+
+def short_day(when: datetime) -> str:
+    """27 Nov."""
+    return f"{when.day} {when:%b}"
 
 
 def day_time(when: datetime) -> str:

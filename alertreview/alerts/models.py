@@ -236,6 +236,8 @@ class CaseView:
     """(what, words) of reasons for admission, problems and diagnoses, allergies, procedures known by then."""
     absent: tuple[str, ...] = ()
     """What the source does not have of these."""
+    unknown: tuple[str, ...] = ()
+    """What the source has of other patients, but not of this one: problems and diagnoses, allergies."""
 
     @property
     def drugs_now(self) -> tuple[TimelineDrug, ...]:

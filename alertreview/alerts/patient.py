@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -130,6 +130,8 @@ class _Seen:
     """Of the events: of this stay, and known before the snapshot."""
     facts: pd.DataFrame
     """Known before the snapshot, of any stay."""
+    undated: frozenset[str]
+    """Kinds of facts that the patient has without a date; nobody can say whether those were known."""
 
 
 class SnapshotViews:
@@ -200,18 +202,28 @@ class SnapshotViews:
         timeline = self._timeline(seen, task_key, related)
         background = self._background(seen)
         said = [what for what, _ in background]
+        unsaid = [(what, kinds) for what, kinds in BACKGROUND if what not in said]
+        has = self.snapshot.fact_kinds
         return CaseView(
             timeline=timeline,
             last_values=self._last_values(seen, timeline, task_key),
             background=background,
-            absent=tuple(what for what, kinds in BACKGROUND if what not in said and not self._source_has(kinds)),
+            absent=tuple(what for what, kinds in unsaid if not has & set(kinds)),
+            unknown=tuple(what for what, kinds in unsaid if has & set(kinds) and not seen.undated & set(kinds)),
         )
 
     def _last_values(self, seen: "_Seen", timeline: Timeline, task_key: str) -> tuple[LastValue, ...]:
         """List the last result of each lab and vital sign of the stay, and of the task even where it has none."""
+        worded = {value.name: value for value in self._worded(seen, {lab.name for lab in timeline.labs})}
         values = []
         for lab in timeline.labs:
             age = (timeline.snapshot_at - lab.times[-1]).total_seconds() / 3600
+            in_words = worded.get(lab.name)
+            if in_words is not None and (in_words.hours_old or 0.0) < age:
+                # A later result in words, such as "hemolyzed" or "< 0.01", or one in an unknown unit, is the last one.
+                worded[lab.name] = replace(in_words, low=lab.low, high=lab.high, trend=lab.values[-N_TREND:])
+                continue
+            worded.pop(lab.name, None)
             flag = lab.flag(lab.values[-1])
             values.append(
                 LastValue(
@@ -219,7 +231,7 @@ class SnapshotViews:
                     low=lab.low, high=lab.high, trend=lab.values[-N_TREND:],
                 )
             )  # fmt: skip
-        values += self._worded(seen, {value.name for value in values})
+        values += worded.values()
         own = self._own_names(task_key)
         has_values = "value" in Kind(self._task(task_key)["kind"]).record.features
         if has_values and not {value.name for value in values}.intersection(own):
@@ -228,15 +240,15 @@ class SnapshotViews:
         values.sort(key=lambda value: (value.name not in own, value.flag == "", value.hours_old or 0.0, value.name))
         return tuple(values)
 
-    def _worded(self, seen: "_Seen", numbers: set[str]) -> list[LastValue]:
-        """Return the last results in words, of cultures and of labs that have no number."""
+    def _worded(self, seen: "_Seen", has_numbers: set[str]) -> list[LastValue]:
+        """Return the last results in words, of cultures and labs; of labs with numbers also those without any value."""
         events, rows = seen.events, seen.rows
         rows = rows[events.of_kind([EventKind.LAB_RESULT])[rows] & np.isnan(events.value[rows])]
         texts = events.frame["text"].astype(str).to_numpy()
         found: dict[str, tuple[np.datetime64, str]] = {}
         for row in rows.tolist():
-            if texts[row] and events.name[row] not in numbers:
-                found[str(events.name[row])] = (events.time[row], texts[row])
+            if texts[row] or events.name[row] in has_numbers:
+                found[str(events.name[row])] = (events.time[row], texts[row] or "no value")
         facts = seen.facts[(seen.facts["kind"] == FactKind.MICROBIOLOGY).to_numpy()]
         for fact in facts.to_dict("records"):
             found[str(fact["name"])] = (np.datetime64(fact["start"]), str(fact["text"]))
@@ -252,16 +264,15 @@ class SnapshotViews:
         said = []
         for what, kinds in BACKGROUND:
             facts = seen.facts[seen.facts["kind"].isin(list(kinds)).to_numpy()]
-            names = [str(name) for name in facts["name"]]
+            names = [
+                f"{name} (undated)" if undated else str(name)
+                for name, undated in zip(facts["name"], facts["known_at"].isna(), strict=True)
+            ]
             if what == BACKGROUND[0][0] and not names:
                 names = [str(name) for name in events.name[admissions] if name]
             if names:
                 said.append((what, ", ".join(dict.fromkeys(names))))
         return tuple(said)
-
-    def _source_has(self, kinds: tuple[FactKind, ...]) -> bool:
-        """Say whether the import has such facts of anybody."""
-        return bool(self.snapshot.fact_kinds & set(kinds))
 
     def record_after(self, row_index: int, task_key: str) -> tuple[str, ...]:
         """Say in sentences what the record shows in the 72 h after the snapshot."""
@@ -299,7 +310,7 @@ class SnapshotViews:
             return f"{name} was not {done} in the {RECORD_HOURS_AFTER} h after {start}."
         first = later[0]
         value = events.value[first]
-        words = "" if np.isnan(value) else f" ({value:g} {events.unit[first]})".replace(" )", ")")
+        words = "" if np.isnan(value) else f" ({value:.10g} {events.unit[first]})".replace(" )", ")")
         when = self.at(events.time[first]).strftime("%d %b at %H:%M")
         return f"{name} was {done} {_hours(events.time[first] - snapshot_at)} after {start}, on {when}{words}."
 
@@ -412,8 +423,11 @@ class SnapshotViews:
         known = (events.known_at < snapshot_at) & (events.time < snapshot_at) & (events.time >= since)
         patient_id = str(instance["patient_id"])
         facts = self._facts_cache.get(patient_id, lambda: self.snapshot.facts_of(patient_id))
-        known_facts = facts[(facts["known_at"] < pd.Timestamp(snapshot_at)).to_numpy()]
-        return _Seen(snapshot_at, admitted_at, since, events, np.flatnonzero(known), known_facts)
+        # An allergy without a date is worth more than the doubt whether it was known by then.
+        undated = facts["known_at"].isna() & (facts["kind"] == FactKind.ALLERGY)
+        known_facts = facts[((facts["known_at"] < pd.Timestamp(snapshot_at)) | undated).to_numpy()]
+        kinds = frozenset(facts["kind"][facts["known_at"].isna()])
+        return _Seen(snapshot_at, admitted_at, since, events, np.flatnonzero(known), known_facts, kinds)
 
     def _snapshot_at(self, row_index: int) -> np.datetime64:
         moment: np.datetime64 = np.datetime64(self.snapshot.instances["snapshot_at"].iat[row_index]).astype("M8[us]")

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from alertreview.alerts.lines import sentence
 from alertreview.alerts.models import CaseView
 from alertreview.alerts.patient import OpenPatientViews
 from alertreview.review.rules import check_comment, no_case, require_offered
@@ -43,6 +44,13 @@ class AdjudicationCase:
     task_name: str
     kind: Kind
     decision: Decision
+    decision_words: str
+    """In past tense: "Troponin I was not ordered"."""
+    sex: str
+    age_years: float | None
+    unit: str
+    day_of_stay: int
+    window_hours: float
     votes: tuple[LetteredVote, ...]
     patient: CaseView
     version_seen: int
@@ -105,6 +113,12 @@ class AdjudicationService(Service):
             task_name=row.task_name,
             kind=row.kind,
             decision=row.decision,
+            decision_words=sentence(row.task_name, row.kind, row.decision),
+            sex=row.sex,
+            age_years=row.age_years,
+            unit=row.unit,
+            day_of_stay=row.day_of_stay,
+            window_hours=row.window_hours,
             votes=_lettered(votes, study.order_seed),
             patient=patients.case(row.row_index, row.task_key),
             version_seen=current.version if current else 0,

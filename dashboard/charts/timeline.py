@@ -8,13 +8,15 @@ from core.kinds import Kind
 from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, bare_axis, layout, line, note, safe
 from dashboard.charts.palette import Palette
-from dashboard.texts import number, plural, short_time, shorten
+from dashboard.texts import number, plural, short_time, shorten, unit
 
 RANGES = {"24 h": 24.0, "72 h": 72.0, "7 d": 168.0, "Stay": None}
 """How far back the line can reach, in hours before the snapshot; None is the whole stay."""
 USUAL_RANGE = "72 h"
 HALF_HOUR = timedelta(hours=0.5)
 """The least that can be seen."""
+ROOMY_HOURS, SPARSE_HOURS = 120.0, 720.0
+"""On a longer axis the window has no room for the words of the decision; on one beyond a month for none at all."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Size:
     bottom: int = 30
     left: int = 158
     right: int = 34
-    name_length: int = 22
+    name_length: int = 24
     phone: bool = False
 
 
@@ -60,6 +62,19 @@ class _Frame:
         return round((when - self.timeline.snapshot_at).total_seconds() / 3600, 3)
 
     @property
+    def has_room(self) -> bool:
+        """Whether words of the decision fit into its window; otherwise they stand below its name."""
+        return not self.size.phone and self.end - self.start <= ROOMY_HOURS
+
+    @property
+    def decision_words(self) -> str:
+        """What was done in the window, with the time of the first, or that nothing was."""
+        taken = self.timeline.orders_in_window
+        if not taken:
+            return f"not {self.kind.words.done}"
+        return short_time(taken[0]) + (f", {len(taken)}×" if len(taken) > 1 else "")
+
+    @property
     def plot_height(self) -> int:
         """Height of all lanes."""
         lanes = self.size.decision + len(self.labs) * (self.size.lab + self.size.gap) + self.size.gap
@@ -79,6 +94,7 @@ def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKT
         What was known at the snapshot; nothing after it but the decision in question.
     kind
         An omission shows a dashed empty box in the window, a commission a diamond at its time with date and count.
+        Where the window is too narrow for words, they stand below the name.
     size
         Measures for desktop, review or phone.
     back
@@ -94,7 +110,7 @@ def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKT
         _add_drugs(frame, len(frame.labs) + 2, top, traces, axes, shapes, notes)
     shapes[:0] = [_window(frame)]
     shapes.append(line(0, 0, 0, 1.02, colours.decision_text(frame.decision), yref="paper", width=2))
-    notes += _clock_words(frame)
+    notes += [*_clock_words(frame), *_not_drawn(frame)]
     figure: Json = {
         "data": traces,
         "layout": layout(
@@ -140,6 +156,8 @@ def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[J
         "x": [frame.at(t) for t in (*past, *taken)],
         "y": [0.5] * (len(past) + len(taken)),
         "yaxis": "y",
+        # Or a diamond late in the window would lose its right half.
+        "cliponaxis": False,
         "marker": {
             "symbol": "diamond",
             "size": [10] * len(past) + [13] * len(taken),
@@ -149,16 +167,20 @@ def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[J
         "hovertemplate": "%{customdata}<extra></extra>",
     }
     axes: dict[str, object] = {"yaxis": bare_axis(domain=frame.domain(0, size.decision), range=[0, 1])}
-    shapes, notes = _taken(frame, taken) if taken else _not_taken(frame, pair)
+    shapes = [] if taken else [_empty_box(frame, pair)]
+    notes = [_words_in_window(frame)] if frame.has_room else []
     done = frame.kind.words.done
     name = safe(data.decision_name, size.name_length - (0 if size.phone else len(done) + 1))
     title = f"<b>{name}</b>" if size.phone else f"<b>{name} {done}</b>"
+    if not frame.has_room:
+        colour = colours.decision_text(frame.decision)
+        title += f'<br><span style="font-size:11.5px;color:{colour}"><b>{frame.decision_words}</b></span>'
     return [trace], axes, shapes, [*notes, _lane_name(frame, title, 0.5, "y")]
 
 
-def _not_taken(frame: _Frame, pair: str) -> tuple[list[Json], list[Json]]:
-    """Return an empty dashed box over the window, and its words."""
-    box: Json = {
+def _empty_box(frame: _Frame, pair: str) -> Json:
+    """Return an empty dashed box over the window."""
+    return {
         "type": "rect",
         "x0": 0.5,
         "x1": max(frame.window - 0.5, 1.0),
@@ -168,25 +190,22 @@ def _not_taken(frame: _Frame, pair: str) -> tuple[list[Json], list[Json]]:
         "line": {"color": pair, "width": 1.5, "dash": "dash"},
         "fillcolor": "rgba(0,0,0,0)",
     }
-    words = "none" if frame.size.phone else f"not {frame.kind.words.done}"
-    colour = frame.colours.decision_text(frame.decision)
-    return [box], [note(f"<b>{words}</b>", frame.window / 2, 0.5, colour, yref="y", size=12)]
 
 
-def _taken(frame: _Frame, times: tuple[datetime, ...]) -> tuple[list[Json], list[Json]]:
-    """Return the date, time and number of what was done, beside its first diamond where there is room."""
-    words = short_time(times[0])
-    if len(times) > 1:
-        words = f"{words}, {plural(len(times), frame.kind.words.act)}"
-    x = frame.at(times[0])
-    right = x < frame.window / 2
+def _words_in_window(frame: _Frame) -> Json:
+    """Return the words of the decision: in the empty box, beside its diamond, or above its diamonds."""
+    times = frame.timeline.orders_in_window
     place: Json = {"yref": "y", "size": 12}
+    x, y = frame.window / 2, 0.5
     if len(times) == 1:
+        x = frame.at(times[0])
+        right = x < frame.window / 2
         place |= {"xanchor": "left" if right else "right", "xshift": 10 if right else -10}
-        return [], [note(f"<b>{words}</b>", x, 0.5, frame.colours.decision_text(frame.decision), **place)]
-    # Above the diamonds, and up to the end of the window: from the first one it would leave the chart.
-    place |= {"xanchor": "right"}
-    return [], [note(f"<b>{words}</b>", frame.window, 0.98, frame.colours.decision_text(frame.decision), **place)]
+    elif times:
+        # Up to the end of the window: from the first one on they would leave the chart.
+        x, y = frame.window, 0.98
+        place |= {"xanchor": "right"}
+    return note(f"<b>{frame.decision_words}</b>", x, y, frame.colours.decision_text(frame.decision), **place)
 
 
 def _lane_name(frame: _Frame, text: str, y: float, yref: str) -> Json:
@@ -233,13 +252,13 @@ def _add_lab(
                 "color": [colours.ink if lab.flag(v) else colours.page for _, v, _ in shown],
                 "line": {"color": colours.ink, "width": 1.5},
             },
-            "customdata": [f"{number(v)} {safe(lab.unit, 16)}, {short_time(t)}" for _, v, t in shown],
+            "customdata": [f"{number(v)} {safe(unit(lab.unit), 16)}, {short_time(t)}" for _, v, t in shown],
             "hovertemplate": "%{customdata}<extra></extra>",
         }
     )
     shapes += _bands(frame, lab, low, high, ref)
     notes += _limits(frame, lab, low, high, ref)
-    last = f"{number(lab.values[-1])} {safe(lab.unit, 16)} {_arrow(lab, lab.values[-1])}".strip()
+    last = f"{number(lab.values[-1])} {safe(unit(lab.unit), 16)} {_arrow(lab, lab.values[-1])}".strip()
     name = f'{safe(lab.name, size.name_length)}<br><span style="font-size:11.5px;color:{colours.muted}">{last}</span>'
     notes.append(_lane_name(frame, name, (low + high) / 2, ref))
 
@@ -394,14 +413,25 @@ def _window(frame: _Frame) -> Json:
 
 
 def _clock_words(frame: _Frame) -> list[Json]:
-    """Return the two words above the snapshot's line."""
+    """Return the words above the snapshot's line: its hour, and the length of the window."""
     colour = frame.colours.decision_text(frame.decision)
     place = {"yref": "paper", "yanchor": "bottom", "size": 12}
-    window = f"{frame.window:.0f} h" if frame.size.phone else f"decision window, {frame.window:.0f} h"
-    return [
-        note(f"<b>{frame.timeline.snapshot_at:%H:%M}</b>", 0, 1.01, colour, xanchor="right", xshift=-4, **place),
-        note(window, 0, 1.01, colour, xanchor="left", xshift=5, **place),
-    ]
+    words = [note(f"<b>{frame.timeline.snapshot_at:%H:%M}</b>", 0, 1.01, colour, xanchor="right", xshift=-4, **place)]
+    if frame.end - frame.start <= SPARSE_HOURS:
+        window = f"next {frame.window:.0f} h" if frame.has_room else f"{frame.window:.0f} h"
+        words.append(note(window, 0, 1.01, colour, xanchor="left", xshift=5, **place))
+    return words
+
+
+def _not_drawn(frame: _Frame) -> list[Json]:
+    """Return how many labs and drugs have no lane, so that nobody takes those drawn for all."""
+    labs, drugs = len(frame.timeline.labs) - len(frame.labs), len(frame.timeline.drugs) - len(frame.drugs)
+    counts = [plural(count, word) for count, word in ((labs, "lab"), (drugs, "drug")) if count]
+    if not counts:
+        return []
+    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "align": "left"}
+    left = {"xshift": 2 - frame.size.left, "yshift": -6}
+    return [note("+ " + ", ".join(counts), 0, 0, frame.colours.muted, size=11.5, **place, **left)]
 
 
 def _time_axis(frame: _Frame) -> Json:
@@ -439,7 +469,7 @@ def _sentence(frame: _Frame) -> str:
     ]
     for lab in frame.labs:
         about = f", {flag}" if (flag := lab.flag(lab.values[-1])) else ""
-        parts.append(f"{shorten(lab.name)}: last value {number(lab.values[-1])} {lab.unit}{about}.")
+        parts.append(f"{shorten(lab.name)}: last value {number(lab.values[-1])} {unit(lab.unit)}{about}.")
     if frame.drugs:
         parts.append("Drugs before: " + ", ".join(shorten(drug.name, 40) for drug in frame.drugs) + ".")
     return " ".join(parts)

@@ -4,6 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.alerts.models import CaseView, LastValue, Timeline
+from alertreview.review.adjudication import AdjudicationCase
+from alertreview.review.models import BlindedCase
 from core.kinds import Kind
 from dashboard import texts
 from dashboard.charts.timeline import DESKTOP, PHONE, RANGES, USUAL_RANGE, Size, timeline
@@ -11,15 +13,38 @@ from dashboard.components import cards
 from dashboard.context import colours, is_phone
 
 _RANGE = "case_range"
+_MISSING_WORDS = {"Admitted for": "reason for admission"}
 MOST_ROWS = 12
+FEW_ROWS = 7
+"""Where the answers leave less room: both tables are to be seen at once."""
 ROW_PIXELS = 29
+COLUMN_RATIO = (7, 5)
+"""Of the time line and the tables beside it."""
+
+
+def title(case: BlindedCase | AdjudicationCase, label: str = "") -> None:
+    """Draw the decision in question as a sentence in past tense, and of whom it is."""
+    with st.container(gap=None):
+        st.markdown(f"# {texts.plain(case.decision_words)}", anchors=False)
+        about = texts.joined(
+            f"Case {texts.plain(label, 12)}" if label else "",
+            texts.plain(texts.person(case.sex, case.age_years)),
+            texts.plain(case.unit, 40),
+        )
+        at = case.patient.timeline.snapshot_at
+        st.markdown(
+            f"in the {case.window_hours:.0f} h after {at:%H:%M} on {texts.plain(texts.short_day(at))}, "
+            f"day {case.day_of_stay} of stay. {cards.muted(about)}"
+        )
 
 
 def background(patient: CaseView) -> None:
-    """Draw in one line why the patient is here and what else is known, and in words what the source does not have."""
+    """Draw in one line why the patient is here and what else is known, and in words what is not."""
     parts = [f"**{texts.plain(what)}** {texts.plain(words, 300)}" for what, words in patient.background]
-    if patient.absent:
-        parts.append(cards.muted("Not in the source: " + ", ".join(what.lower() for what in patient.absent) + "."))
+    for what, missing in (("None known", patient.unknown), ("Not in the source", patient.absent)):
+        if missing:
+            named = ", ".join(_MISSING_WORDS.get(each, each.lower()) for each in missing)
+            parts.append(cards.muted(f"{what}: {named}"))
     if parts:
         st.markdown(":small[" + texts.joined(*parts) + "]")
 
@@ -72,49 +97,60 @@ def _next_range() -> None:
 
 def _bands(data: Timeline) -> str:
     if any(lab.low is not None or lab.high is not None for lab in data.labs):
-        return "green = reference range, grey = central 90% of past values here"
-    return "grey = central 90% of past values here; no reference ranges, so no flags"
+        return "green: reference range, grey: central 90% here"
+    return "grey: central 90% here; no reference range, no flags"
 
 
-def last_values(patient: CaseView, name: str) -> None:
+def last_values(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
     """Draw the card of all last values: a screenful of rows, the others by scrolling."""
     with cards.card("Last values", f"before {patient.timeline.snapshot_at:%H:%M}", key=f"values-{name}"):
         if not patient.last_values:
             st.markdown(cards.muted("Nothing was measured before the snapshot."))
             return
         frame = pd.DataFrame([_row(value) for value in patient.last_values])
-        shown = ["Lab", "Value", "Age", "Reference", "Trend"]
-        if is_phone() or not frame["Reference"].any():
-            shown = ["Lab", "Value", "Age", *([] if is_phone() else ["Trend"])]
+        more = [] if is_phone() else [each for each in ("Reference", "Earlier") if frame[each].any()]
         st.dataframe(
             frame,
             hide_index=True,
-            height="content" if len(frame) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS,
+            height="content" if len(frame) <= most_rows else _height(most_rows),
             row_height=ROW_PIXELS,
             key=f"last-values-{name}",
-            column_order=shown,
-            column_config={
-                "Age": st.column_config.TextColumn(width=76),
-                "Reference": st.column_config.TextColumn(width=70),
-            },
+            column_order=["Lab", "Value", *([] if is_phone() else ["Age"]), *more],
+            column_config={column: st.column_config.TextColumn(width=width) for column, width in _widths(more)},
             alt=f"Last values of {texts.plural(len(frame), 'lab or vital sign', 'labs and vital signs')} "
-            "with unit, flag, trend, reference range and age",
+            "with unit, flag, age, reference range and the values before",
         )
 
 
 def _row(value: LastValue) -> dict[str, object]:
     if value.value is not None:
         flag = {"high": "↑ high", "low": "↓ low"}.get(value.flag, "")
-        words = " ".join(part for part in (texts.number(value.value), value.unit, flag) if part)
+        words = " ".join(part for part in (texts.number(value.value), texts.unit(value.unit), flag) if part)
     else:
-        words = texts.shorten(value.text, 40) or "–"
+        words = texts.shorten(value.text, 40) or "not measured"
+    before = value.trend[:-1] if value.value is not None else value.trend
+    age = "" if value.hours_old is None else texts.hours(value.hours_old)
+    if is_phone() and age:
+        words = f"{words}, {age}"  # A third column would not fit.
     return {
         "Lab": texts.shorten(value.name, 30),
         "Value": words,
-        "Trend": " → ".join(texts.number(each) for each in value.trend[-3:]) if len(value.trend) > 1 else "",
+        "Earlier": " → ".join(texts.number(each) for each in before[-2:]),
         "Reference": _reference(value.low, value.high),
-        "Age": "not measured" if value.hours_old is None else f"{texts.hours(value.hours_old)} ago",
+        "Age": age,
     }
+
+
+def _widths(more: list[str]) -> list[tuple[str, int]]:
+    """Return the widths of the columns but the last, which takes what is left: no name of a usual lab is cut."""
+    if is_phone():
+        return [("Lab", 138)]
+    return list({"Lab": 145, "Value": 124, "Age": 58, "Reference": 72}.items())[: 2 + len(more)]
+
+
+def _height(n_rows: int) -> int:
+    # Half a row more: it shows that there are others.
+    return round((n_rows + 1.5) * ROW_PIXELS)
 
 
 def _reference(low: float | None, high: float | None) -> str:
@@ -125,7 +161,7 @@ def _reference(low: float | None, high: float | None) -> str:
     return "" if high is None else f"to {texts.number(high)}"
 
 
-def drugs_now(patient: CaseView, name: str) -> None:
+def drugs_now(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
     """Draw the card of the drugs that run at the snapshot, with dose, route and how long."""
     at = patient.timeline.snapshot_at
     with cards.card("Drugs now", f"running at {at:%H:%M}", key=f"drugs-{name}"):
@@ -135,7 +171,7 @@ def drugs_now(patient: CaseView, name: str) -> None:
         rows = [
             {
                 "Drug": texts.shorten(drug.name, 40),
-                "Dose": texts.shorten(drug.dose, 24),
+                "Dose": texts.shorten(texts.unit(drug.dose), 24),
                 "Route": texts.shorten(drug.route, 16),
                 "Since": texts.short_time(drug.periods[-1][0]),
             }
@@ -145,7 +181,7 @@ def drugs_now(patient: CaseView, name: str) -> None:
         st.dataframe(
             frame,
             hide_index=True,
-            height="content" if len(frame) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS,
+            height="content" if len(frame) <= most_rows else _height(most_rows),
             row_height=ROW_PIXELS,
             key=f"drugs-now-{name}",
             column_order=["Drug", *(each for each in ("Dose", "Route") if frame[each].any()), "Since"],

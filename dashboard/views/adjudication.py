@@ -83,21 +83,22 @@ def _acting() -> PersonView | None:
 
 
 def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting: tuple[int, ...]) -> None:
-    was = f"was {'' if case.decision == 'commission' else 'not '}{case.kind.words.done}"
     place = waiting.index(case.case_id) + 1
-    st.markdown(f"# {texts.plain(case.task_name)} {was}", anchors=False)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(cards.muted(f"{place} of {texts.plural(len(waiting), 'case')} waiting for you"), width="content")
-        keys_of("adjudication")
-    case_view.background(case.patient)
-    left, right = st.columns([8, 5])
+    with st.container(gap="xsmall", key="adjudication-head"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            words = f"{place} of {texts.plural(len(waiting), 'case')} waiting for you"
+            st.markdown(cards.muted(words), width="content")
+            keys_of("adjudication")
+        case_view.title(case)
+        case_view.background(case.patient)
+    left, right = st.columns(case_view.COLUMN_RATIO)
     name = f"adj-{case.case_id}"
     with left:
         case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
         case_view.drugs_now(case.patient, name)
     with right:
         _votes(study, case)
-        case_view.last_values(case.patient, name)
+        case_view.last_values(case.patient, name, case_view.FEW_ROWS)
     with st.bottom:
         _answers(study, case, person)
 
@@ -140,13 +141,13 @@ def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> No
             type="secondary" if chosen is None else "primary",
             shortcut=None if is_phone() else "S",
             on_click=_settle,
-            args=(case, person.person_id),
+            args=(study, case, person.person_id),
         )
     if error := st.session_state.pop("adj_error", ""):
         st.error(f"{texts.plain(error, 600)} Your choice and reason are kept here.", icon=":material/error:")
 
 
-def _settle(case: AdjudicationCase, person_id: PersonId) -> None:
+def _settle(study: StudyView, case: AdjudicationCase, person_id: PersonId) -> None:
     """Save once for each showing; on an error everything stays as it is."""
     form = st.session_state.setdefault(_FORM, {})
     form_key = form.setdefault((case.case_id, case.version_seen, person_id), uuid.uuid4().hex)
@@ -165,7 +166,7 @@ def _settle(case: AdjudicationCase, person_id: PersonId) -> None:
     except AlertReviewError as error:
         st.session_state["adj_error"] = str(error)
         return
-    st.session_state["adj_notice"] = f"Saved: answer {int(stored.answer)}."
+    st.session_state["adj_notice"] = f"Saved: {texts.plain(texts.answer_text(stored.answer, study.answer_texts))}."
     st.query_params.pop("case", None)
 
 

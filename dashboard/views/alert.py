@@ -47,7 +47,7 @@ def page() -> None:
         _no_alert("Judge it first", texts.plain(str(error), 400))
         return
     row = detail.row
-    with st.container(gap="xsmall"):
+    with st.container(gap="xsmall", key="alert-head"):
         _bar(detail, detail.run.simulated)
         if st.query_params.get("run") not in {None, str(detail.run.run_id)}:
             asked = texts.plain(st.query_params["run"], 20)
@@ -59,10 +59,10 @@ def page() -> None:
         _triage(detail, me)
         asks = is_asking({row.alert_id: row.triage.version}, name=BAR)
         draw_panels(row.alert_id, me, keys=not asks, go_to=_open)
+        case_view.background(detail.patient)
     cards.words_first()
     name = f"alert-{alert_id}"
-    case_view.background(detail.patient)
-    left, right = st.columns([8, 5])
+    left, right = st.columns(case_view.COLUMN_RATIO)
     with left:
         case_view.timeline_card(detail.patient.timeline, row.kind, name)
         if detail.record_after:

@@ -63,7 +63,8 @@ def page() -> None:
         if showing.case is None:
             _finished(study, queue, showing)
             return
-        _title(showing.case)
+        case_view.title(showing.case, showing.case.case_label)
+        case_view.background(showing.case.patient)
     _case(showing.case)
     if is_phone():
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -159,36 +160,20 @@ def _finished(study: StudyView, queue: QueueView, showing: Showing) -> None:
             )  # fmt: skip
 
 
-def _title(case: BlindedCase) -> None:
-    """Draw the decision in question as a sentence in past tense."""
-    with st.container(gap=None):
-        st.markdown(f"# {texts.plain(case.decision_words)}", anchors=False)
-        about = texts.joined(
-            f"Case {texts.plain(case.case_label, 12)}",
-            texts.plain(texts.person(case.sex, case.age_years)),
-            texts.plain(case.unit, 40),
-        )
-        st.markdown(
-            f"in the {case.window_hours:.0f} h after {case.patient.timeline.snapshot_at:%H:%M} "
-            f"on day {case.day_of_stay} of stay. {cards.muted(about)}"
-        )
-
-
 def _held_sentence(queue: QueueView) -> str:
     when = f" The first comes back on {texts.day_time(queue.next_release_at)}." if queue.next_release_at else ""
     return f"Other readers hold {texts.plural(queue.n_held_by_others, 'case')} that nobody has judged.{when}"
 
 
 def _case(case: BlindedCase) -> None:
-    """Draw the patient's state: background, time line, last values, drugs."""
+    """Draw the patient's state: time line, last values, drugs."""
     name = f"case-{case.case_id}"
-    case_view.background(case.patient)
-    left, right = st.columns([8, 5])
+    left, right = st.columns(case_view.COLUMN_RATIO)
     with left:
         case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
     with right:
-        case_view.last_values(case.patient, name)
-        case_view.drugs_now(case.patient, name)
+        case_view.last_values(case.patient, name, case_view.FEW_ROWS)
+        case_view.drugs_now(case.patient, name, case_view.FEW_ROWS)
 
 
 def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:

@@ -175,3 +175,22 @@ def test_clearing_one_filter_keeps_the_others() -> None:
     assert links.without(both, "unit") == WorklistFilters(kind=Kind.LAB_ORDER)
     assert links.next_budget(WorklistFilters(alerts_per_patient_day=0.25)) == 0.5
     assert links.next_budget(WorklistFilters(alerts_per_patient_day=5.0)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ("10^9/L", "10⁹/L"),
+        ("10*3/uL", "10³/µL"),
+        ("m^-2", "m^-2"),
+        ("degC", "°C"),
+        ("ug/kg/min", "µg/kg/min"),
+        ("uIU/mL", "µIU/mL"),
+        ("units/h", "units/h"),
+        ("mmol/L", "mmol/L"),
+        ("%", "%"),
+        ("", ""),
+    ],
+)
+def test_units_are_written_as_they_are_printed(given: str, printed: str) -> None:
+    assert texts.unit(given) == printed

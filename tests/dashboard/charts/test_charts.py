@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -24,7 +25,7 @@ from dashboard.charts.histogram import histogram
 from dashboard.charts.palette import DARK, LIGHT, Palette, palette
 from dashboard.charts.plot import chart as plotly_chart
 from dashboard.charts.raw_figure import RawFigure
-from dashboard.charts.timeline import DESKTOP, PHONE, timeline
+from dashboard.charts.timeline import DESKTOP, PHONE, RANGES, Size, timeline
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.records import HOSTILE, SNAPSHOT
 
@@ -181,8 +182,45 @@ def test_an_omission_is_an_empty_dashed_box_and_a_commission_diamonds_at_its_tim
     assert diamonds["x"][-2:] == [22.433, 23.933]
     assert diamonds["marker"]["color"][-2:] == [LIGHT.commission] * 2
     assert diamonds["customdata"][-2] == "28 Nov 06:26"
-    (words,) = [a for a in annotations(filled) if "28 Nov 06:26, 2 administrations" in a["text"]]
+    (words,) = [a for a in annotations(filled) if "28 Nov 06:26, 2×" in a["text"]]
     assert words["xanchor"] == "right", "from the diamond on it would leave the chart"
+    assert diamonds["cliponaxis"] is False, "a diamond late in the window would lose its right half"
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("back", list(RANGES))
+@pytest.mark.parametrize("n_taken", [0, 1, 3])
+@pytest.mark.parametrize("days", [1, 3, 20, 400])
+def test_the_words_of_a_decision_stand_once_and_within_the_chart(
+    detail: AlertDetail, size: Size, back: str, n_taken: int, days: int
+) -> None:
+    taken = tuple(SNAPSHOT + timedelta(hours=20 + place) for place in range(n_taken))
+    admitted = SNAPSHOT - timedelta(days=days)
+    data = replace(detail.patient.timeline, admitted_at=admitted, orders_in_window=taken)
+    chart = timeline(data, Kind.LAB_ORDER, LIGHT, size=size, back=back)
+    start, end = chart.figure["layout"]["xaxis"]["range"]
+    pixels_an_hour = (195 if size.phone else 490) / (end - start)
+    (words,) = [a for a in annotations(chart) if ("28 Nov 04:00" if taken else "not ordered") in a["text"]]
+    text = re.sub("<br>", "\n", words["text"])
+    n_letters = len(re.sub("<[^>]*>", "", text).splitlines()[-1])
+    if words.get("xref") == "paper":
+        assert 6.2 * n_letters <= size.left
+        return
+    width = 7 * n_letters
+    left = {"left": 0, "center": width / 2, "right": width}[words.get("xanchor", "center")]
+    x = words["x"] * pixels_an_hour + words.get("xshift", 0) - left
+    assert x >= 0, "the words would cross the line of the snapshot"
+    assert x + width <= (end * pixels_an_hour) + size.right
+
+
+def test_labs_and_drugs_without_a_lane_are_counted(detail: AlertDetail) -> None:
+    data = detail.patient.timeline
+    assert len(data.labs) > DESKTOP.n_labs
+    more = replace(data, drugs=tuple(replace(data.drugs[-1], name=f"Drug {i}") for i in range(DESKTOP.n_drugs + 2)))
+    words = f"+ {len(data.labs) - DESKTOP.n_labs} labs, 2 drugs"
+    assert words in [a["text"] for a in annotations(timeline(more, Kind.LAB_ORDER, LIGHT))]
+    few = replace(data, labs=data.labs[:2], drugs=data.drugs[:1])
+    assert not [a for a in annotations(timeline(few, Kind.LAB_ORDER, LIGHT)) if a["text"].startswith("+")]
 
 
 @pytest.mark.parametrize(("back", "start"), [("24 h", -24.0), ("72 h", -72.0), ("7 d", -168.0), ("Stay", -302.0)])

@@ -119,6 +119,7 @@ def timeline(name: str, decision: Decision, seed: int, *, hostile: bool) -> Time
             TimelineDrug("Metoprolol, oral", (_ago(62, 50), _ago(38, 26), _ago(24, 0))),
             TimelineDrug("Aspirin, oral", (_ago(60, 0),)),
             TimelineDrug("Furosemide, IV", (_ago(30, 30), _ago(18, 18), _ago(6, 6))),
+            TimelineDrug("Pantoprazole, oral", (_ago(62, 0),), dose="40 mg daily", route="PO", is_running=True),
         ),
     )
 

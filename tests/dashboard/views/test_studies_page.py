@@ -113,6 +113,9 @@ def test_an_adjudicator_sees_letters_and_settles_one_case_after_the_other(open_p
     assert nothing_failed(page)
     text = words(page)
     assert "1 of 2 cases waiting for you" in text
+    assert "in the 24 h after 08:00 on 27 Nov, day 4 of stay" in text
+    assert "71 y, female" in text
+    assert "Medical ICU" in text
     assert "**A** Usual" in text
     assert "**C** Cannot judge" in text
     assert not any(name in text for name in ("Reader 1", "Reader 2", "Reader 3"))
@@ -123,6 +126,7 @@ def test_an_adjudicator_sees_letters_and_settles_one_case_after_the_other(open_p
     page.text_input(key="adj_reason_1").set_value("clear from the trend").run()
     page.button(key="adj_save_1").click().run()
     assert double.adjudication.settled[1][:2] == (Answer.RELEVANT, "clear from the trend")
+    assert [one.value for one in page.success] == ["Saved: Unusual and relevant."]
     assert "1 of 1 case that" in words(page) or "1 of 1 case" in words(page)
 
 
