@@ -33,7 +33,7 @@ def replacing(path: Path) -> Iterator[Path]:
     SourceError
         If the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.parent / f".{path.name}.part"
     try:
         yield temporary
         temporary.replace(path)

@@ -340,6 +340,7 @@ def test_every_number_has_bounds_and_no_file_an_empty_name(path: tuple[str, ...]
         (("report", "--study", "\udcff"), "'?' is not text in UTF-8"),
         (("import", ""), "SOURCE is empty"),
         (("import", "x" * 500), "File name too long: xxx"),
+        (("tasks", "export", "--out", "/"), "/: cannot be written"),
         (("score", "--seed", str(2**32)), "is not in the range"),
         (("sensitivity", "--run", str(2**63)), "is not in the range"),
     ],
