@@ -29,6 +29,9 @@ class EventKind(StrEnum):
     DEATH = "DEATH"
     SEX = "SEX"
     """The item is "F" or "M"."""
+    LABEL_TRUE = "LABEL_TRUE"
+    """A label file says yes; the item is the file's question."""
+    LABEL_FALSE = "LABEL_FALSE"
 
     @property
     def number(self) -> int:
@@ -38,6 +41,8 @@ class EventKind(StrEnum):
 
 EVENT_NAMES: Final = [kind.value for kind in EventKind]
 PATIENT_EVENTS: Final = (EventKind.BIRTH, EventKind.DEATH, EventKind.SEX)
+LABEL_EVENTS: Final = (EventKind.LABEL_TRUE, EventKind.LABEL_FALSE)
+"""What somebody says of a patient at a time; nothing happened then, and nothing of it was known."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,9 @@ class KindRecord:
     features : tuple of FeatureGroup
         Groups of features that describe its items.
     setting : str
-        Key of the site mapping that says which of `order` and `done` is the decision. Without one it is the order for
-        items that have any, else what was done.
+        Key of the site mapping that says which of `order` and `done` is the decision.
+    decided_by : {"auto", "order"}
+        Where no setting says it: "auto" is the order for items that have any, else what was done.
     min_positive : int or None
         Positive instances that a task needs, where this differs from the site mapping's ``min_positive``.
     folds_case : bool
@@ -69,6 +75,7 @@ class KindRecord:
     also: tuple[EventKind, ...] = ()
     features: tuple[FeatureGroup, ...] = ("result", "pending")
     setting: str = ""
+    decided_by: Literal["auto", "order"] = "auto"
     min_positive: int | None = None
     folds_case: bool = False
 
@@ -166,6 +173,18 @@ class Kind(StrEnum):
         ),
     )
 
+    LABEL = (
+        "LABEL",
+        KindRecord(order=EventKind.LABEL_TRUE, done=EventKind.LABEL_FALSE, features=(), decided_by="order"),
+        KindWords(
+            noun="labelled question",
+            item="label",
+            done="labelled true",
+            act="label",
+            had="were labelled true",
+        ),
+    )
+
     @cached_property
     def events(self) -> tuple[EventKind, ...]:
         """Kinds of events that tell of it."""
@@ -177,7 +196,9 @@ VALUE_EVENTS: Final = tuple(
     event for kind in Kind if "value" in kind.record.features for event in (kind.record.done, *kind.record.also)
 )
 """Events whose numbers matter."""
-ITEM_WORDS: Final = " or ".join(kind.words.item for kind in Kind)
+CHARTED: Final = tuple(kind for kind in Kind if kind is not Kind.LABEL)
+"""Kinds that rules of a site mapping recognise in the records; labels come from files of their own."""
+ITEM_WORDS: Final = " or ".join(kind.words.item for kind in CHARTED)
 """ "lab or drug": what tasks are about."""
 
 

@@ -19,7 +19,7 @@ from core.cohort.catalogue import members_of
 from core.cohort.feature_layout import LOOK_BACK_HOURS
 from core.events.facts import FactKind
 from core.events.stream import decision_events, of_kind
-from core.kinds import EventKind, Kind
+from core.kinds import EventKind, Kind, task_of
 from db.cache import Cache
 
 Times = npt.NDArray[np.datetime64]
@@ -184,12 +184,14 @@ class SnapshotViews:
         until = seen.snapshot_at + WINDOW
         events = seen.events
         orders = np.unique(events.time[events.decisions(*self._done_by(task_key))])
+        # No label file says when a label could be known: one of an earlier day may tell what comes.
+        since = seen.snapshot_at if task_of(task_key)[0] is Kind.LABEL else seen.since
         wanted = [*self._own_names(task_key), *related]
         return Timeline(
             snapshot_at=self.at(seen.snapshot_at),
             window_end=self.at(until),
             decision_name=self.task_name(task_key),
-            past_orders=self._all_at(orders[(orders >= seen.since) & (orders < seen.snapshot_at)]),
+            past_orders=self._all_at(orders[(orders >= since) & (orders < seen.snapshot_at)]),
             orders_in_window=self._all_at(orders[(orders >= seen.snapshot_at) & (orders < until)]),
             labs=self._labs(seen, wanted),
             drugs=self._drugs(seen, wanted),

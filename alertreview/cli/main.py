@@ -70,6 +70,12 @@ def init(home: Path | None, database: str | None) -> None:
 @click.option(
     "--mapping", metavar="NAME|FILE", help="Site mapping: a preset's name or a YAML file (default: the best fit)."
 )
+@click.option(
+    "--labels",
+    multiple=True,
+    metavar="[NAME=]PATH",
+    help="Parquet file, or folder of them, with true and false labels (MEDS, ACES); a task of its own. Repeatable.",
+)
 @click.option("--add", is_flag=True, help="Add the records, such as those of another day, to the last import.")
 @click.option(
     "--report",
@@ -83,6 +89,7 @@ def import_(
     source_format: str,
     mapping: str | None,
     schema: str | None,
+    labels: tuple[str, ...],
     add: bool,
     report_file: Path | None,
     home: Path | None,
@@ -100,7 +107,7 @@ def import_(
     settings = load_settings(home, database, create=True)
     with open_database(settings, upgrade=True) as site_database, progress_bar("Importing") as progress:
         outcome = import_records(
-            settings, site_database, source, source_format, mapping, progress, schema=schema, add=add
+            settings, site_database, source, source_format, mapping, progress, schema=schema, add=add, labels=labels
         )
     for line in outcome.report.lines():
         click.echo(line)

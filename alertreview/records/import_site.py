@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from core.events.import_report import ImportReport
 from core.events.parts import WholeStream, gathered
 from core.events.spelling import unit_spelling
 from core.events.stream import of_kind
-from core.kinds import EventKind, Kind
+from core.kinds import LABEL_EVENTS, EventKind, Kind
 from db.audit import CHECKSUM
 from db.database import Database
 from db.models import CohortSnapshot, Instance, Task
@@ -65,6 +65,7 @@ def extend_snapshot(
     schema: str | None = None,
     min_positive: int | None = None,
     progress: StepProgress | None = None,
+    labels: Sequence[str] = (),
 ) -> Extended:
     """Add the records of a source to those of a snapshot.
 
@@ -76,6 +77,8 @@ def extend_snapshot(
     snapshot : Snapshot
     source, format, mapping, schema, min_positive, progress
         As in `alertreview.records.importing.build_cohort`; the mapping must be that of the snapshot.
+    labels : sequence of str
+        As in `alertreview.records.importing.read_records`. Where the snapshot has labels, days that have none stay out.
 
     Returns
     -------
@@ -89,6 +92,7 @@ def extend_snapshot(
     tell: StepProgress = progress or (lambda what, share: None)
     chosen = mapping if mapping is not None else _preset_of(snapshot)
     old = snapshot.cohort
+    has_labels = bool(labels) or bool(of_kind(old.events, LABEL_EVENTS).any())
     read = read_records(
         source,
         format=format,
@@ -97,6 +101,8 @@ def extend_snapshot(
         min_positive=min_positive,
         progress=tell,
         units=_units(old.events),
+        labels=labels,
+        known=frozenset(old.patients["patient_id"]) if has_labels else None,
     )
     if read.mapping.name != snapshot.manifest["mapping"]:
         raise MappingError(
@@ -162,6 +168,7 @@ def import_records(
     *,
     schema: str | None = None,
     add: bool = False,
+    labels: Sequence[str] = (),
 ) -> ImportOutcome:
     """Import health records: all of them, or nothing.
 
@@ -183,6 +190,8 @@ def import_records(
         Schema of an OMOP CDM that is read from a database.
     add : bool
         Add the records, another day's, to those of the last import; corrected results are replaced and kept in a trail.
+    labels : sequence of str
+        Label files, ``PATH`` or ``NAME=PATH``; each is a task beside labs and drugs.
 
     Raises
     ------
@@ -198,14 +207,16 @@ def import_records(
 
     if add:
         former = _last_import(settings, database)
-        extended = extend_snapshot(former, source, format=source_format, mapping=mapping, schema=schema, progress=tell)
+        extended = extend_snapshot(
+            former, source, format=source_format, mapping=mapping, schema=schema, progress=tell, labels=labels
+        )
         folder = write_snapshot(
             extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts
         )
         report = extended.report
     else:
         imported = import_snapshot(
-            source, settings.home, format=source_format, mapping=mapping, schema=schema, progress=tell
+            source, settings.home, format=source_format, mapping=mapping, schema=schema, progress=tell, labels=labels
         )
         folder, report = imported.folder, imported.report
     snapshot = read_snapshot(folder)

@@ -12,6 +12,7 @@ from alertreview.files import preset_paths
 from alertreview.records.snapshot_writer import DiskSpill, SnapshotWriter
 from alertreview.records.sources.base import Format, Source
 from alertreview.records.sources.formats import FORMATS, checked_format
+from alertreview.records.sources.label_files import find_label_files, read_labels, with_label_rules
 from core.cohort.build import Progress, build, build_parts
 from core.cohort.cohort import About, Cohort
 from core.errors import MappingError
@@ -95,6 +96,7 @@ def import_snapshot(
     schema: str | None = None,
     progress: Progress | None = None,
     rows_per_part: int = ROWS_PER_PART,
+    labels: Sequence[str] = (),
 ) -> Imported:
     """Read a source into a snapshot below the home folder, all or nothing, in memory that does not grow with it.
 
@@ -107,6 +109,8 @@ def import_snapshot(
     home : Path
     rows_per_part : int
         Events looked at together.
+    labels : sequence of str
+        As in `read_records`.
 
     Returns
     -------
@@ -128,6 +132,7 @@ def import_snapshot(
             progress=tell,
             make_spill=writer.spill,
             rows_per_part=rows_per_part,
+            labels=labels,
         )
         built, report = build_parts(
             read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.spill
@@ -169,6 +174,8 @@ def read_records(
     units: dict[str, str] | None = None,
     make_spill: MakeSpill = MemorySpill,
     rows_per_part: int = ROWS_PER_PART,
+    labels: Sequence[str] = (),
+    known: Collection[str] | None = None,
 ) -> Records:
     """Read a source into an event stream; parameters as in `build_cohort`.
 
@@ -180,16 +187,28 @@ def read_records(
         Where rows wait.
     rows_per_part : int
         Events looked at together.
+    labels : sequence of str
+        Label files, as `alertreview.records.sources.label_files.find_label_files`.
+    known : collection of str, optional
+        Patients of the import that these records are added to, if it has labels.
 
     Returns
     -------
     Records
     """
     progress("looking at the source", 0.0)
+    questions = find_label_files(labels)
     site = choose_mapping(source, format, mapping, schema)
+    if questions or known is not None:
+        site = with_label_rules(site)
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
     opened, builder = _read_rows(source, site, schema, progress, units, make_spill, rows_per_part)
+    for question in questions:
+        found = read_labels(question, site, builder.subjects, known or ())
+        builder.add(found.rows)
+        if found.remark:
+            builder.remark(found.remark)
     stream, counts = builder.finish_parts()
     progress("reading", _SHARE_READ)
     splits = {_patient(site, subject): split for subject, split in opened.splits.items()}

@@ -22,7 +22,7 @@ from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, store_model
 from alertreview.settings import Progress, Settings
 from core.cohort.feature_roles import FeatureRoles
 from core.errors import InvalidInputError, RefusedError
-from core.kinds import Kind
+from core.kinds import CHARTED, Kind
 from core.scoring.all_tasks import Workers, score_tasks
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scorers import is_retrospective, keeps_no_patient_apart
@@ -91,9 +91,11 @@ class ScoringOutcome:
             yield from self.against.lines()
         if self.other_scorers:
             yield f"Separate lists: {', '.join(map(_marked, self.other_scorers))}."
+        tasks = {kind: self.n_tasks_of_kind.get(kind, 0) for kind in Kind}
+        counts = [f"{n} {kind.words.nouns}" for kind, n in tasks.items() if n or kind in CHARTED]
         yield (
             f"{self.n_recent} instances scored, {self.n_past} learned from; {self.n_tasks_scored} tasks scored "
-            f"({', '.join(f'{self.n_tasks_of_kind.get(kind, 0)} {kind.words.nouns}' for kind in Kind)}), "
+            f"({', '.join(counts)}), "
             f"{len(self.left_out)} left out."
         )
         if self.n_not_asked:

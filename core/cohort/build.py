@@ -13,9 +13,10 @@ from core.cohort.cohort import About, Built, Cohort, CohortSink, MemorySink
 from core.cohort.content_hash import content_hash
 from core.cohort.feature_layout import Layout, note_first_texts, with_unit
 from core.cohort.instance_blocks import whole_block
+from core.cohort.labels import LabelledDays
 from core.cohort.patient_state import Background, members, patient_state
 from core.cohort.reference_bands import BandCollector
-from core.cohort.tasks import TaskCollector, edited_groups, order_groups
+from core.cohort.tasks import TaskCollector, Tasks, edited_groups, order_groups
 from core.errors import MappingError
 from core.events.code_book import UNKNOWN
 from core.events.import_report import ImportReport, ReadCounts, StayCounts, StreamChecks
@@ -99,7 +100,9 @@ def build_parts(
     findings = [*counts.findings, *_findings(report), _crowded(built.instances), state.checks.midnights()]
     findings.append(_unnamed(built.tasks))
     checks = judged(findings, mapping.checks)
-    return built, replace(report, warnings=_warnings(report), checks=checks)
+    said = patients.labels.sentences(mapping.positives_needed(Kind.LABEL))
+    read = replace(report.read, remarks=(*report.read.remarks, *said))
+    return built, replace(report, read=read, warnings=_warnings(report), checks=checks)
 
 
 class _Patients:
@@ -111,6 +114,7 @@ class _Patients:
         self._n_merged = 0
         self.of_part: list[tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]] = []
         """Patients, stays and instances of each part; stays numbered from 0 in each."""
+        self.labels = LabelledDays(())
 
     def gather(self, make_spill: MakeSpill, progress: Progress) -> None:
         """Walk.
@@ -118,13 +122,14 @@ class _Patients:
         Raises
         ------
         MappingError
-            When there is no instance.
+            When there is no instance, or the labels leave none.
         """
         stream, mapping = self._stream, self._mapping
         items, names = stream.categories["item"], [""] * len(stream.categories["item"])
         units = list(names)
         shifted = mapping.calendar_is_shifted
         bands = BandCollector(len(items), stream.n_events, make_spill("values"), calendar_is_shifted=shifted)
+        self.labels = LabelledDays(items)
         n_done = 0
         for events in stream.parts():
             paired = pair_stays(events)
@@ -137,12 +142,14 @@ class _Patients:
             self.of_part.append((patients, paired.table, instances))
             self._stays += paired.counts
             self._n_merged += n_merged
+            self.labels.add(events, instances)
             note_first_texts(events, "name", names)
             note_first_texts(with_unit(events), "unit", units)
             bands.add(events, whole_block(events, paired.table, instances))
             n_done += len(events)
             progress("stays and instances", 0.25 * n_done / stream.n_events)
         self._refuse_none()
+        self._keep_labelled()
         bands.finish()
         self.names = _apart([name or item for name, item in zip(names, items, strict=True)], items, units)
         categories = mapping.categories
@@ -161,6 +168,13 @@ class _Patients:
                 f"stay includes {mapping.snapshot_hour:02d}:00. Check the rules for ADMISSION and DISCHARGE, or "
                 "snapshot_hour."
             )
+
+    def _keep_labelled(self) -> None:
+        if (kept := self.labels.kept()) is not None:
+            self.of_part = [
+                (patients, stays, instances[mask].reset_index(drop=True))
+                for (patients, stays, instances), mask in zip(self.of_part, kept, strict=True)
+            ]
 
     def counts(self) -> StayCounts:
         """Say what came of the stays."""
@@ -224,7 +238,7 @@ def _built(state: _State, patients: _Patients, mapping: SiteMapping, about: Abou
     tasks = state.tasks.tasks(mapping.positives_needed)
     keys, names = list(tasks.table["task_key"]), list(tasks.table["name"])
     orders = [not why_no_order(name, key) for name, key in zip(names, keys, strict=True)]
-    groups = edited_groups(order_groups(tasks.decisions, names, orders=orders), keys, mapping.order_groups)
+    groups = edited_groups(_order_groups(tasks, orders), keys, mapping.order_groups)
     tasks = replace(tasks, table=tasks.table.assign(order_group=pd.Series(groups, dtype="str")))
     if mapping.ask_about == "orders":
         tasks = with_catalogue(tasks, mapping.order_groups)
@@ -240,6 +254,15 @@ def _built(state: _State, patients: _Patients, mapping: SiteMapping, about: Abou
         simulated=about.simulated or mapping.simulated,
         content_hash="",
     )
+
+
+def _order_groups(tasks: Tasks, orders: list[bool]) -> npt.NDArray[np.object_]:
+    """Group the tasks; a label is ordered with nothing."""
+    ordered = np.flatnonzero(tasks.table["kind"] != Kind.LABEL)
+    groups = np.full(len(tasks.table), "", dtype=object)
+    names = tasks.table["name"].iloc[ordered].tolist()
+    groups[ordered] = order_groups(tasks.decisions[:, ordered], names, orders=[orders[i] for i in ordered])
+    return groups
 
 
 def _report(

@@ -62,7 +62,7 @@ class TaskCollector:
         n = max(len(instances), 1)
         for kind in Kind:
             chosen = events.loc[is_decision & of_kind(events, kind.events), ["patient_id", "time", "item"]]
-            instance = _instance_of(chosen, events["patient_id"].cat.categories, instances)
+            instance = instance_of(chosen, events["patient_id"].cat.categories, instances)
             inside = instance >= 0
             item = chosen["item"].cat.codes.to_numpy()[inside].astype(np.int64)
             pairs = distinct(item * n + instance[inside])
@@ -102,8 +102,18 @@ def _gather(keys: list[tuple[str, str, str]], columns: list[npt.NDArray[np.int32
     return Tasks(table, decisions)
 
 
-def _instance_of(chosen: pd.DataFrame, patients: pd.Index, instances: pd.DataFrame) -> IntArray:
-    """Row of the instance whose window holds each event, -1 where there is none."""
+def instance_of(chosen: pd.DataFrame, patients: pd.Index, instances: pd.DataFrame) -> IntArray:
+    """Return the row of the instance whose window holds each event, -1 where there is none.
+
+    Parameters
+    ----------
+    chosen : DataFrame
+        Events of one part.
+    patients : Index
+        Categories of ``patient_id`` in that part.
+    instances : DataFrame
+        Of the same patients.
+    """
     patient = patients.get_indexer(instances["patient_id"]).astype(np.int64)
     snapshots = SeriesSet(patient, seconds(instances["snapshot_at"]), len(patients))
     if not len(instances):

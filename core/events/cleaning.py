@@ -16,7 +16,7 @@ from core.events.series import SeriesSet, distinct
 from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
 from core.events.stream import seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
-from core.kinds import KIND_OF_EVENT, VALUE_EVENTS, EventKind, Kind
+from core.kinds import KIND_OF_EVENT, LABEL_EVENTS, VALUE_EVENTS, EventKind, Kind
 
 HashArray = npt.NDArray[np.uint64]
 _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -287,7 +287,8 @@ class Settling:
         self._n_events += len(rows)
         self._asked[kind, item] = True
         self._shares.add(kind, item, rows["patient"].to_numpy())
-        self._note_times(rows["time"].to_numpy())
+        is_label = np.isin(kind, [each.number for each in LABEL_EVENTS])
+        self._note_times(rows["time"].to_numpy()[~is_label])
         return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
 
     def _without_duplicates(self, rows: pd.DataFrame) -> pd.DataFrame:

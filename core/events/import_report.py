@@ -13,7 +13,7 @@ from core.errors import InvalidInputError
 from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
-from core.kinds import PATIENT_EVENTS, EventKind, Kind
+from core.kinds import LABEL_EVENTS, PATIENT_EVENTS, EventKind, Kind
 from core.vocabulary import SNAPSHOT_HOUR
 
 N_EXAMPLES = 8
@@ -408,7 +408,7 @@ class StreamChecks:
             if each in _CHECKED_KINDS:
                 self._n_of_kind[each] += n[each.number]
                 self._n_outside[each] += n_outside[each.number]
-            if each not in PATIENT_EVENTS:
+            if each not in (*PATIENT_EVENTS, *LABEL_EVENTS):
                 self._n_timed += n[each.number]
                 self._n_midnight[each] += n_midnight[each.number]
         self.n_results_before_order += _n_results_before_order(events)
@@ -433,7 +433,7 @@ class StreamChecks:
         kinds = [
             kind
             for kind, n in self._n_of_kind.items()
-            if n >= _ENOUGH_TIMES and self._n_midnight[kind] >= _SHARE_OF_DATES * n
+            if kind not in LABEL_EVENTS and n >= _ENOUGH_TIMES and self._n_midnight[kind] >= _SHARE_OF_DATES * n
         ]
         shown = tuple(
             f"{kind.value} ({self._n_midnight[kind] / self._n_of_kind[kind]:.0%} at midnight)" for kind in kinds
@@ -443,7 +443,7 @@ class StreamChecks:
     def _add_outside_life(self, events: pd.DataFrame, patients: pd.DataFrame) -> None:
         numbers = events["patient_id"].cat.codes.to_numpy()
         by_patient = patients.set_index("patient_id").loc[events["patient_id"].cat.categories]
-        own = ~of_kind(events, PATIENT_EVENTS)
+        own = ~of_kind(events, (*PATIENT_EVENTS, *LABEL_EVENTS))
         time = events["time"].to_numpy()
         birth = by_patient["birth_time"].to_numpy().astype("datetime64[us]")[numbers]
         death = by_patient["death_time"].to_numpy().astype("datetime64[us]")[numbers]

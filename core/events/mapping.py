@@ -15,7 +15,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
 from core.events.spelling import stands_for_nothing, tidy, unit_spelling
-from core.kinds import ITEM_WORDS, EventKind, Kind
+from core.kinds import CHARTED, ITEM_WORDS, EventKind, Kind
 from core.vocabulary import SNAPSHOT_HOUR
 
 _GROUPS = {"item", "unit", "event"}
@@ -115,7 +115,7 @@ def _checked_check(name: str) -> str:
 
 
 def _checked_item_word(word: str) -> str:
-    if word not in (kind.words.item for kind in Kind):
+    if word not in (kind.words.item for kind in CHARTED):
         raise ValueError(f"is no {ITEM_WORDS}")
     return word
 
@@ -395,7 +395,7 @@ class SiteMapping(_Strict):
 
     def decision_source(self, kind: Kind) -> Literal["auto", "order", "done"]:
         """Return which events of a kind are decisions; "auto": orders for items that have any, else what was done."""
-        setting = str(getattr(self, kind.record.setting)) if kind.record.setting else "auto"
+        setting = str(getattr(self, kind.record.setting)) if kind.record.setting else kind.record.decided_by
         return "auto" if setting == "auto" else "order" if setting == "order" else "done"
 
     def positives_needed(self, kind: Kind) -> int:

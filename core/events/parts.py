@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.stream import EVENT_COLUMNS, finish_events, of_kind
-from core.kinds import EVENT_NAMES, EventKind
+from core.kinds import EVENT_NAMES, LABEL_EVENTS, EventKind
 
 
 class Spill(Protocol):
@@ -127,8 +127,8 @@ class WholeStream:
 
     @property
     def end(self) -> pd.Timestamp:
-        """Time of the last event."""
-        times = self._events["time"]
+        """Time of the last event that is no label."""
+        times = self._events.loc[~of_kind(self._events, LABEL_EVENTS), "time"]
         past = times[times <= self._now] if self._now is not None else times
         return past.max() if 2 * len(past) >= len(times) else times.max()
 

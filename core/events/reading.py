@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,11 @@ class StreamBuilder:
         self._findings: list[Finding] = []
         self._n_respelled_codes = 0
         self._not_done: Counter[int] = Counter()
+
+    @property
+    def subjects(self) -> Sequence[int | str]:
+        """Patients of the rows that were recognised so far, as the source names them."""
+        return self._subjects.names
 
     def remark(self, sentence: str) -> None:
         """Add a sentence to the report."""

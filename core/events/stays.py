@@ -9,7 +9,7 @@ import pandas as pd
 from core.events.import_report import StayCounts
 from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
-from core.kinds import PATIENT_EVENTS, EventKind
+from core.kinds import LABEL_EVENTS, PATIENT_EVENTS, EventKind
 
 HOURS_IN_WINDOW = 24
 DAY = 24 * 3600
@@ -153,7 +153,7 @@ def _by_walking(
 def _nothing_between(events: pd.DataFrame, patient: str, end: np.datetime64, former: np.datetime64 | None) -> bool:
     """Return whether the patient has no event before a discharge, and after the former one."""
     mine = events.loc[
-        ~of_kind(events, PATIENT_EVENTS) & (events["patient_id"] == patient).to_numpy(), "time"
+        ~of_kind(events, (*PATIENT_EVENTS, *LABEL_EVENTS)) & (events["patient_id"] == patient).to_numpy(), "time"
     ].to_numpy()
     return not ((mine < end) & ((mine > former) if former is not None else True)).any()
 
@@ -186,7 +186,7 @@ def stay_ends(
     """
     ids = events["patient_id"].cat.categories
     who = ids.get_indexer(stays["patient_id"]).astype(np.int64)
-    own = ~of_kind(events, PATIENT_EVENTS)
+    own = ~of_kind(events, (*PATIENT_EVENTS, *LABEL_EVENTS))
     shown = SeriesSet(
         events["patient_id"].cat.codes.to_numpy()[own].astype(np.int64), seconds(events["time"])[own], len(ids)
     )

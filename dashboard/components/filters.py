@@ -16,7 +16,7 @@ import streamlit as st
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
-from core.kinds import Kind
+from core.kinds import Kind, task_key
 from core.vocabulary import Decision
 from dashboard.texts import TRIAGE_CHOICES, shorten
 
@@ -104,6 +104,16 @@ def _word(words: type[StrEnum]) -> Read:
     return lambda text, _: words(text) if text in set(words) else None
 
 
+def _is_kind(value: object, choices: FilterChoices) -> bool:
+    """Return whether the kind filter offers a value: labels only where the import has label files."""
+    return value is not Kind.LABEL or any(key.startswith(task_key(Kind.LABEL, "")) for key, _ in choices.tasks)
+
+
+def _kind(text: str, choices: FilterChoices) -> Kind | None:
+    kind = next((each for each in Kind if each.value == text), None)
+    return kind if _is_kind(kind, choices) else None
+
+
 def _day(text: str, choices: FilterChoices) -> date | None:
     try:
         day = date.fromisoformat(text)
@@ -132,12 +142,24 @@ def _typed(key: str, name: str, draw: Callable[[str, FilterChoices, Changed], ob
     return Widget(key, draw, lambda f, _: getattr(f, name), lambda text, _: {name: (text or "").strip()}, **more)
 
 
-def _segments(key: str, name: str, label: str, words: Mapping[str, object]) -> Widget:
+def _segments(
+    key: str,
+    name: str,
+    label: str,
+    words: Mapping[str, object],
+    offered: Callable[[object, FilterChoices], bool] = lambda value, choices: True,
+) -> Widget:
     """Return a widget that offers words for the field's values."""
     word_of = {value: word for word, value in words.items()}
     return Widget(
         key,
-        lambda key, _, changed: st.segmented_control(label, list(words), key=key, on_change=changed, required=True),
+        lambda key, choices, changed: st.segmented_control(
+            label,
+            [word for word, value in words.items() if offered(value, choices)],
+            key=key,
+            on_change=changed,
+            required=True,
+        ),
         lambda filters, _: word_of[getattr(filters, name)],
         lambda word, _: {name: words[word or ALL]},
         in_row=True,
@@ -263,11 +285,11 @@ FILTERS = (
     PageFilter(
         "kind",
         "kind",
-        _word(Kind),
+        _kind,
         _VALUE,
         "the kind",
         "Show all kinds",
-        _segments("f_kind", "kind", "Kind", KINDS),
+        _segments("f_kind", "kind", "Kind", KINDS, _is_kind),
     ),
     PageFilter(
         "unit",

@@ -77,7 +77,7 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         When a file is no parquet or lacks a column, now; or holds what cannot be, while chunks are read.
     """
     paths = shards(folder)
-    n_rows = sum(_open(path).metadata.num_rows for path in paths)
+    n_rows = sum(open_parquet(path).metadata.num_rows for path in paths)
     if n_rows == 0:
         raise SourceError(f"{folder / 'data'}: {len(paths)} parquet files and not one row in them. {_ADVICE}")
     for path in paths:
@@ -116,7 +116,7 @@ def code_counts(folder: Path, mapping: SiteMapping) -> Counter[str]:
         _check_columns(path)
         left = _N_ROWS_TO_LOOK_AT // len(paths)
         wanted = ["code", *_prefix_column(path, mapping)]
-        for batch in _open(path).iter_batches(batch_size=min(CHUNK_ROWS, left), columns=wanted):
+        for batch in open_parquet(path).iter_batches(batch_size=min(CHUNK_ROWS, left), columns=wanted):
             for pair in pc.value_counts(_codes(batch, mapping)).to_pylist():
                 if pair["values"] is not None:
                     counts[str(pair["values"])] += pair["counts"]
@@ -127,7 +127,7 @@ def code_counts(folder: Path, mapping: SiteMapping) -> Counter[str]:
 
 
 @contextmanager
-def _refusing_damage(path: Path) -> Iterator[None]:
+def refusing_damage(path: Path) -> Iterator[None]:
     """Raise an error that names the damaged file, whatever breaks first."""
     try:
         yield
@@ -138,8 +138,9 @@ def _refusing_damage(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _open(path: Path) -> pq.ParquetFile:
-    with _refusing_damage(path):
+def open_parquet(path: Path) -> pq.ParquetFile:
+    """Open a file, or raise an error where it is damaged or would unpack to much more than its size."""
+    with refusing_damage(path):
         file = pq.ParquetFile(path)
         sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
     # Equal values take no room: a billion of them are a few bytes packed and a few more unpacked.
@@ -148,10 +149,10 @@ def _open(path: Path) -> pq.ParquetFile:
 
 
 def _check_columns(path: Path) -> None:
-    with _refusing_damage(path):
-        schema = _open(path).schema_arrow
+    with refusing_damage(path):
+        schema = open_parquet(path).schema_arrow
         names = list(schema.names)
-    _refuse_doubled(path, names)
+    refuse_doubled(path, names)
     missing = [name for name in _NEEDED if name not in names]
     if missing:
         found = ", ".join(names) or "no column"
@@ -159,9 +160,9 @@ def _check_columns(path: Path) -> None:
     rules = (
         ("subject_id", pa.types.is_integer, "whole numbers (int64)"),
         ("time", lambda kind: pa.types.is_timestamp(kind) or pa.types.is_date(kind), "timestamps"),
-        ("code", _is_text, "texts"),
+        ("code", is_text, "texts"),
         ("numeric_value", lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind), "numbers"),
-        ("text_value", _is_text, "texts"),
+        ("text_value", is_text, "texts"),
     )
     for name, is_right, words in rules:
         if name in names:
@@ -170,13 +171,15 @@ def _check_columns(path: Path) -> None:
                 raise SourceError(f"{path}: column {name!r} holds {kind}; MEDS wants {words}. Convert the column.")
 
 
-def _refuse_doubled(path: Path, names: list[str]) -> None:
+def refuse_doubled(path: Path, names: list[str]) -> None:
+    """Raise an error where two columns have one name."""
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise SourceError(f"{path}: the column {doubled!r} appears twice. Rename or drop one of them.")
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column holds texts, as they are or as numbers of a dictionary."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
@@ -187,7 +190,7 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
     extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay, "end": mapping.columns.end}
     extra |= {"status": mapping.columns.status, "order": mapping.columns.order}
     for path in paths:
-        file = _open(path)
+        file = open_parquet(path)
         names = file.schema_arrow.names
         columns = {ours: theirs for ours, theirs in extra.items() if theirs in names}
         if "numeric_value" not in names:
@@ -195,7 +198,7 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
         details = [name for name in mapping.details.values() if name in names]
         details += _prefix_column(path, mapping)
         wanted = [*_NEEDED, *(["numeric_value"] if "numeric_value" in names else []), *columns.values(), *details]
-        with _refusing_damage(path):
+        with refusing_damage(path):
             n_before = 0
             for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(dict.fromkeys(wanted))):
                 yield _chunk(batch, columns, mapping, path, n_before)
@@ -257,7 +260,7 @@ def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:
 
 def _prefix_column(path: Path, mapping: SiteMapping) -> list[str]:
     """Return the column whose texts go before the codes, if the mapping names one that the file has."""
-    return [name for name in (mapping.code_prefix,) if name and name in _open(path).schema_arrow.names]
+    return [name for name in (mapping.code_prefix,) if name and name in open_parquet(path).schema_arrow.names]
 
 
 def _codes(batch: pa.RecordBatch, mapping: SiteMapping) -> pa.Array:
@@ -292,17 +295,17 @@ def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame | None:
     """Read one metadata table; None when there is none."""
     if not path.exists():
         return None
-    file = _open(path)
-    _refuse_doubled(path, list(file.schema_arrow.names))
+    file = open_parquet(path)
+    refuse_doubled(path, list(file.schema_arrow.names))
     missing = [name for name in needed if name not in file.schema_arrow.names]
     if missing:
         raise SourceError(f"{path}: lacks the column {missing[0]!r}. Remove the file, or write it as MEDS says.")
-    with _refusing_damage(path):
+    with refusing_damage(path):
         return file.read(columns=list(needed)).to_pandas()
 
 
 def _descriptions(path: Path, remarks: list[str]) -> dict[str, str]:
-    if path.exists() and "description" not in _open(path).schema_arrow.names:
+    if path.exists() and "description" not in open_parquet(path).schema_arrow.names:
         remarks.append(f"{path.name} has no column description: items are named after their codes.")
         return {}
     table = _table(path, ("code", "description"))

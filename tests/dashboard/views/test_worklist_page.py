@@ -13,6 +13,7 @@ from alertreview.alerts.worklist import Worklist
 from core.kinds import Kind
 from core.vocabulary import Decision
 from dashboard import texts
+from dashboard.components.filters import FILTERS
 from dashboard.components.links import params_of
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -63,9 +64,23 @@ def test_a_changed_widget_changes_rows_and_address_together(open_page: OpenPage)
 
 
 def test_what_a_widget_does_not_offer_is_neither_shown_nor_filtered_by(open_page: OpenPage) -> None:
-    page = open_page("worklist", FakeApplication(), unit="Nowhere", task="lab:none", decision="x", budget="abc")
+    page = open_page(
+        "worklist", FakeApplication(), unit="Nowhere", task="lab:none", decision="x", budget="abc", kind="LABEL"
+    )
     assert page.selectbox(key="f_unit").value == ""
+    assert page.session_state["f_kind"] == "All"
     assert len(rows(page)) == 13
+
+
+@pytest.mark.parametrize(
+    ("tasks", "found"), [((("LABEL/sepsis", "sepsis"),), Kind.LABEL), ((("LAB_ORDER/k", "K"),), None)]
+)
+def test_labels_are_a_kind_to_filter_by_where_the_run_has_some(
+    tasks: tuple[tuple[str, str]], found: Kind | None
+) -> None:
+    (of_kind,) = (one for one in FILTERS if one.name == "kind")
+    assert of_kind.read("LABEL", FilterChoices((), tasks)) is found
+    assert of_kind.read("LAB_ORDER", FilterChoices((), tasks)) is Kind.LAB_ORDER
 
 
 def test_the_search_finds_a_patient_who_stays_out_of_the_address(open_page: OpenPage) -> None:
