@@ -150,6 +150,11 @@ class StudyDesk(Service):
         scorer = plan.scorer or run.scorer
         candidates = self._candidates(run.id, scorer)
         selection = candidates.choose(_design(plan))
+        chosen = [
+            (int(candidates.row[index]), candidates.tasks[candidates.task[index]].task_key) for index in selection.index
+        ]
+        with self._database.read() as uow:
+            alerts = uow.alerts.ids_of_decisions(run.id, chosen)
         return PlanPreview(
             run_id=run.id,
             scorer=scorer,
@@ -169,6 +174,7 @@ class StudyDesk(Service):
             n_candidates=selection.n_candidates,
             n_chosen=len(selection.index),
             n_patients=len(np.unique(candidates.patient[selection.index])),
+            n_alerts=len(alerts),
             left_out=dict(selection.left_out),
             notes=selection.notes,
         )
@@ -393,6 +399,7 @@ def _design(plan: StudyPlan) -> SelectionDesign:
         quantiles=plan.quantiles,
         balance_decisions=plan.balance_decisions,
         seed=plan.seed,
+        half_in_largest=plan.half_in_largest,
     )
 
 

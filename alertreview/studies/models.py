@@ -149,6 +149,8 @@ class StudyPlan:
         What reports call the design.
     quantiles : tuple of float
         Instead of `edges`: shares of the candidates below each division, rising.
+    half_in_largest : bool
+        Whether half of the cases come from the stratum with most candidates.
     """
 
     scorer: str = ""
@@ -160,6 +162,7 @@ class StudyPlan:
     seed: int = 1
     preset: str = OWN_CHOICE
     quantiles: tuple[float, ...] = ()
+    half_in_largest: bool = False
 
 
 PRESETS = (
@@ -200,6 +203,8 @@ class PlanPreview:
     n_chosen: int
     n_patients: int
     """Patients behind the chosen cases."""
+    n_alerts: int
+    """Chosen cases that are alerts of the run, which blinded readers meet in no list until they have judged them."""
     left_out: dict[str, int]
     notes: tuple[str, ...]
 

@@ -64,6 +64,8 @@ def _study(run: RunView, people: list[PersonView], *, is_open_panel: bool) -> No
             if preview is not None:
                 planner.before_a_pilot(plan)
         reader_ids = _readers(people, plan.n_readers)
+        if preview is not None and not is_open_panel:
+            _hidden(preview, run, len(reader_ids))
     if st.button("Create draft", key="su_make", type="primary", icon=":material/note_add:", disabled=preview is None):
         with shown_errors():
             made = application().study_desk.set_up(slug, title, plan, rubric, reader_ids, is_open_panel=is_open_panel)
@@ -167,8 +169,15 @@ def _plan(run: RunView, *, is_open_panel: bool) -> StudyPlan:
             help="0.5, 0.9 then divides at the median score and at the top tenth; else borders are scaled scores.",
         )
     balance = st.toggle("As many omissions as commissions", key="su_balance")
+    half = st.toggle(
+        "Half of the cases from the largest stratum",
+        key="su_half",
+        help="Else every stratum gives the same number. The largest stratum decides most about the AUC.",
+    )
     borders = _edges(written)
-    own = StudyPlan(scorer, n_cases, n_readers, balance_decisions=balance, n_repeats=n_repeats, seed=seed)
+    own = StudyPlan(
+        scorer, n_cases, n_readers, balance_decisions=balance, n_repeats=n_repeats, seed=seed, half_in_largest=half
+    )
     return replace(own, quantiles=borders) if by_share else replace(own, edges=borders)
 
 
@@ -205,6 +214,16 @@ def _preview(plan: StudyPlan) -> PlanPreview | None:
     for sentence in preview.notes:
         st.markdown(f":small[:material/info: {cards.muted(texts.plain(sentence, 400))}]")
     return preview
+
+
+def _hidden(preview: PlanPreview, run: RunView, n_readers: int) -> None:
+    """Draw how many alerts the study will hide, and from whom."""
+    whom = texts.plural(n_readers, "reader") if n_readers else "its readers, none chosen yet"
+    sentence = (
+        f"Once started, it hides {preview.n_alerts:,} of the {texts.plural(run.n_alerts, 'alert')} of run {run.run_id} "
+        f"from {whom}: each reader meets a case in no list before judging it, or before others have completed it."
+    )
+    st.markdown(f":small[:material/visibility_off: {cards.muted(texts.plain(sentence, 400))}]")
 
 
 def _readers(people: list[PersonView], n_slots: int) -> list[PersonId]:

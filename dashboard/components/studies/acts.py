@@ -31,7 +31,14 @@ def acts(study: StudyView) -> None:
                 with shown_errors():
                     app.studies.open_study(study.slug)
                     st.rerun()
-            st.markdown(f":small[{cards.muted('Starting freezes run, cases, answers, guidelines and seed.')}]")
+            effect = "Starting freezes run, cases, answers, guidelines and seed."
+            if not study.is_open_panel:
+                readers = texts.plural(len(paper.reader_ids), "reader")
+                effect += (
+                    f" It hides the alerts of its {texts.plural(study.n_cases, 'case')} from {readers} "
+                    "until they have judged them."
+                )
+            st.markdown(f":small[{cards.muted(effect)}]")
         elif study.status is StudyStatus.OPEN:
             _add_readers(study, paper.reader_ids)
             _with_reason(study, "Lock the study", "sa_lock", "accepts no more judgments; the report can be signed")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.application import Application, open_application
 from alertreview.cli.demo import SCORERS
 from alertreview.reports.documents import ReportFormat, render_report
@@ -28,6 +29,14 @@ def readers(site: Application) -> list[int]:
     return [person.person_id for person in site.site.people() if person.role is Role.REVIEWER]
 
 
+def everything(site: Application, reader: int) -> list[AlertRow]:
+    """Every alert of the last run that a reader meets in the worklist."""
+    run = site.worklist.run()
+    assert run is not None
+    filters = WorklistFilters(run_id=run.run_id, reader=reader, alerts_per_patient_day=1e6, include_cut_windows=True)
+    return [row for line in site.worklist.page(filters, limit=100_000).lines for row in line.members]
+
+
 def judge_all(site: Application, slug: str, reader: int, answer: Answer = Answer.RELEVANT) -> int:
     """Let a reader judge until nothing is left; gives how many."""
     n = 0
@@ -45,12 +54,25 @@ def test_a_preview_is_what_the_study_then_has_and_stores_nothing(site: Applicati
     assert len(site.studies.all()) == 1, "looking makes no study"
     assert preview.n_chosen == 12 == sum(stratum.n_chosen for stratum in preview.strata)
     assert preview.n_candidates == sum(preview.candidates.counts) == sum(s.n_candidates for s in preview.strata)
-    made = site.study_desk.set_up("pilot", "Pilot", plan, RUBRIC, readers(site)[:3])
+    who = readers(site)[:3]
+    before = {row.alert_id for row in everything(site, who[0])}
+    made = site.study_desk.set_up("pilot", "Pilot", plan, RUBRIC, who)
     assert (made.status, made.n_cases, made.question) == (StudyStatus.DRAFT, 12, "Unusual?")
     chance = {stratum.name: stratum.inclusion_probability for stratum in preview.strata}
     for case in site.studies.case_rows("pilot"):
         assert case.inclusion_probability == pytest.approx(chance[case.stratum])
         assert set(case.scores) == set(SCORERS)
+    assert {row.alert_id for row in everything(site, who[0])} == before, "a draft hides nothing"
+    site.studies.open_study("pilot")
+    after = {row.alert_id for row in everything(site, who[0])}
+    assert len(before - after) == preview.n_alerts > 0
+    assert after < before
+
+
+def test_half_of_the_cases_may_come_from_the_largest_stratum(site: Application) -> None:
+    plan = StudyPlan(n_cases=12, edges=(0.4, 0.7), seed=5, half_in_largest=True)
+    strata = site.study_desk.preview(plan).strata
+    assert max(strata, key=lambda one: one.n_candidates).n_chosen == 6
 
 
 def test_a_plan_before_a_pilot_simulates_the_strata_that_would_be_chosen_from(site: Application) -> None:

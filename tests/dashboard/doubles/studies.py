@@ -59,6 +59,7 @@ class FakeDesk(Service):
             n_candidates=1000,
             n_chosen=plan.n_cases,
             n_patients=60,
+            n_alerts=31,
             left_out={"not eligible": 12},
             notes=(),
         )

@@ -20,6 +20,26 @@ def test_a_draft_is_made_from_what_stands_on_the_page(open_page: OpenPage) -> No
     assert list(rubric.answer_texts) == list(Answer)
 
 
+def test_the_page_says_how_many_alerts_are_hidden_from_whom(open_page: OpenPage) -> None:
+    page = open_page("study_setup", double := FakeApplication())
+    assert "it hides 31 of the 62 alerts of run 2 from its readers, none chosen yet" in words(page)
+    page.multiselect(key="su_readers").set_value([2, 3, 4]).run()
+    assert "it hides 31 of the 62 alerts of run 2 from 3 readers" in words(page)
+    page.segmented_control(key="su_kind").set_value("Open panel").run()
+    assert "it hides" not in words(page), "an open panel shows its alerts"
+    assert double.study_desk.done == []
+
+
+def test_half_of_the_cases_may_come_from_the_largest_stratum(open_page: OpenPage) -> None:
+    page = open_page("study_setup", double := FakeApplication())
+    page.selectbox(key="su_preset").set_value("own choice").run()
+    page.toggle(key="su_half").set_value(True).run()
+    page.text_input(key="su_title").set_value("Half").run()
+    page.button(key="su_make").click().run()
+    ((_, (_, _, plan, _, _)),) = double.study_desk.done
+    assert plan.half_in_largest
+
+
 def test_borders_that_do_not_rise_are_a_sentence_and_no_study_can_be_made(open_page: OpenPage) -> None:
     double = FakeApplication()
     page = open_page("study_setup", double)
