@@ -17,8 +17,19 @@ from dashboard.components import cards
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.guarded import browser, clock, desk, site_with_ada
 from tests.support.demo_site import application, built_demo, demo_home, own_home
+from tests.support.reports_once import reports_once
 
-__all__ = ["application", "browser", "built_demo", "clock", "demo_home", "desk", "own_home", "site_with_ada"]
+__all__ = [
+    "application",
+    "browser",
+    "built_demo",
+    "clock",
+    "demo_home",
+    "desk",
+    "own_home",
+    "reports_once",
+    "site_with_ada",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ import pytest
 
 from alertreview.application import Application, open_application
 from alertreview.exports import exports
-from alertreview.exports.formats import write_table
+from alertreview.exports.formats import ExportFormat, write_table
 from alertreview.exports.recompute import recompute
 from alertreview.reports.documents import json_document
 from alertreview.reports.report import age_band, case_label
@@ -77,9 +77,11 @@ def test_a_changed_answer_is_a_further_version_and_a_taken_back_one_is_gone(
 
 
 def test_the_report_is_computed_again_from_the_files_alone(own: Application, tmp_path: Path) -> None:
-    for output_format in ("csv", "parquet", "jsonl"):
-        own.exports.study("demo", [output_format], tmp_path / output_format)
-        assert json_document(recompute(tmp_path / output_format)) == json_document(own.reports.report("demo"))
+    formats = ("csv", "parquet", "jsonl")
+    own.exports.study("demo", formats, tmp_path / "study")
+    for output_format in formats:
+        again = recompute(tmp_path / "study", ExportFormat(output_format))
+        assert json_document(again) == json_document(own.reports.report("demo"))
 
 
 def test_the_manifest_names_where_the_labels_come_from(own: Application, tmp_path: Path) -> None:
