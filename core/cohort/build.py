@@ -23,7 +23,16 @@ from core.events.import_report import ImportReport, ReadCounts, StayCounts, Stre
 from core.events.mapping import SiteMapping
 from core.events.parts import EventStream, MakeSpill, MemorySpill, WholeStream, gathered
 from core.events.plausibility import Finding, judged
-from core.events.stays import HOURS_IN_WINDOW, end_counts, make_instances, make_patients, pair_stays, stay_ends
+from core.events.spelling import look_of
+from core.events.stays import (
+    HOURS_IN_WINDOW,
+    end_counts,
+    make_instances,
+    make_patients,
+    n_contradicted,
+    pair_stays,
+    stay_ends,
+)
 from core.events.stream import EVENT_COLUMNS
 from core.kinds import ITEM_WORDS, Kind
 
@@ -98,7 +107,7 @@ def build_parts(
     report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
     progress("checks", 1.0)
     findings = [*counts.findings, *_findings(report), _crowded(built.instances), state.checks.midnights()]
-    findings.append(_unnamed(built.tasks))
+    findings += [_unnamed(built.tasks), _alike(built.tasks)]
     checks = judged(findings, mapping.checks)
     said = patients.labels.sentences(mapping.positives_needed(Kind.LABEL))
     read = replace(report.read, remarks=(*report.read.remarks, *said))
@@ -141,6 +150,7 @@ class _Patients:
             self._stays += end_counts(paired.table, ends, stream.end, shifted=shifted)
             self.of_part.append((patients, paired.table, instances))
             self._stays += paired.counts
+            self._stays += StayCounts(n_contradicted=n_contradicted(events))
             self._n_merged += n_merged
             self.labels.add(events, instances)
             note_first_texts(events, "name", names)
@@ -310,6 +320,10 @@ def _findings(report: ImportReport) -> list[Finding]:
         Finding("open_stays", report.stays.n_left, report.stays.n_stays),
         Finding("reversed_stays", report.stays.n_reversed, report.stays.n_stays + report.stays.n_reversed),
         Finding("long_stays", report.stays.n_long, report.stays.n_stays),
+        Finding("unpaired_stays", report.stays.n_unpaired, report.stays.n_stays + report.stays.n_unpaired),
+        Finding("overlapping_stays", report.stays.n_overlapping, report.stays.n_stays),
+        Finding("contradicted_patients", report.stays.n_contradicted, report.n_patients),
+        Finding("repeated_rows", report.read.n_duplicate_rows, report.read.n_rows),
         Finding("events_after_death", report.n_after_death, n_events),
         Finding("events_before_birth", report.n_before_birth, n_events),
         *(
@@ -339,6 +353,17 @@ def _unnamed(tasks: pd.DataFrame) -> Finding:
         if name == key.partition("/")[2] and not any(each.isalpha() for each in name)
     ]
     return Finding("unnamed_tasks", len(unnamed), len(tasks), tuple(unnamed))
+
+
+def _alike(tasks: pd.DataFrame) -> Finding:
+    """Count the tasks of a kind whose names people take for one."""
+    looks = [
+        f"{kind}/{look_of(name)}" if any(each.isalpha() for each in name) else f"{kind}/{name}"
+        for kind, name in zip(tasks["kind"].astype("str"), tasks["name"], strict=True)
+    ]
+    times = Counter(looks)
+    names = [name for name, look in zip(tasks["name"], looks, strict=True) if times[look] > 1]
+    return Finding("alike_tasks", len(names), len(tasks), tuple(names))
 
 
 def _apart(names: list[str], items: list[str], units: list[str]) -> list[str]:

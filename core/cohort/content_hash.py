@@ -28,6 +28,7 @@ _LATER_KEYS = (
     "origins",
     "sentinel_dates",
     "not_done_words",
+    "done_words",
     "day_level",
     "ask_about",
 )

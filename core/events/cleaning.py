@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.code_book import CodeBook, Subjects, ranked
-from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, doubted
+from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, TOO_OLD, doubted
 from core.events.mapping import SiteMapping
 from core.events.orders import settle_orders
 from core.events.parts import Spill, StoredStream, Vocabulary
@@ -151,8 +151,8 @@ class Settling:
     cleaner : ValueCleaner
     n_duplicates, n_from_text, n_future, n_commas, n_doubtful_numbers, n_unread_numbers : int
     n_respelled_units, n_results : int
-    doubted : dict from `SENTINEL` and `FAR` to Counter of code numbers
-    doubted_rows : dict from `SENTINEL` and `FAR` to list of int
+    doubted : dict from `SENTINEL`, `FAR` and `TOO_OLD` to Counter of code numbers
+    doubted_rows : dict from the same to list of int
         Numbers of some rows whose times were doubted.
     """
 
@@ -195,7 +195,7 @@ class Settling:
         self._calls_off = np.array(
             [0 if each.calls_off is None else 2 if each.is_order_row else 1 for each in found], dtype=np.int8
         )
-        self._text_calls_off = np.array([mapping.is_not_done(text) for text in texts], dtype=bool)
+        self._text_calls_off = np.array([mapping.says_not_done(text) for text in texts], dtype=bool)
         self.called_off: Counter[int] = Counter()
         self.n_values = self.n_orders = self.n_open_orders = 0
         self._end = self._end_by_now = np.datetime64("NaT", "us")
@@ -205,8 +205,8 @@ class Settling:
         )
         self.n_duplicates = self.n_from_text = self.n_future = self._n_events = 0
         self.n_commas = self.n_doubtful_numbers = self.n_unread_numbers = self.n_respelled_units = self.n_results = 0
-        self.doubted: dict[int, Counter[int]] = {SENTINEL: Counter(), FAR: Counter()}
-        self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: []}
+        self.doubted: dict[int, Counter[int]] = {SENTINEL: Counter(), FAR: Counter(), TOO_OLD: Counter()}
+        self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: [], TOO_OLD: []}
 
     def run(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> StoredStream:
         """Walk.

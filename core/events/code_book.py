@@ -16,6 +16,7 @@ from core.events.spelling import identifier, look_of, tidy
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind, Kind
 
 UNKNOWN = "code that no rule of the mapping recognises"
+NO_ITEM = "code without an item"
 IGNORED_ITEM = "item that the mapping ignores"
 WORD_DOES_NOT_COUNT = "event word that does not count"
 NOT_DONE = "called off, never done or entered in error"
@@ -23,7 +24,42 @@ WORD_UNKNOWN = "event word that the mapping does not know"
 LEFT_OUT = -1
 """Code of "no kind" where kinds are numbered."""
 _N_EXAMPLES_KEPT = 20
-_SEX = {"f": "F", "female": "F", "w": "F", "8532": "F", "m": "M", "male": "M", "8507": "M"}
+_FEMALE = (
+    "f",
+    "female",
+    "w",
+    "woman",
+    "weiblich",
+    "frau",
+    "femme",
+    "f\u00e9minin",
+    "femenino",
+    "mujer",
+    "femminile",
+    "8532",
+)
+_MALE = ("m", "male", "man", "m\u00e4nnlich", "mann", "homme", "masculin", "masculino", "hombre", "maschile", "8507")
+_SEX = {**dict.fromkeys(_FEMALE, "F"), **dict.fromkeys(_MALE, "M")}
+_OTHER_SEX = frozenset(
+    (
+        "",
+        "u",
+        "unknown",
+        "unk",
+        "o",
+        "x",
+        "d",
+        "other",
+        "divers",
+        "undifferentiated",
+        "0",
+        "8551",
+        "8521",
+        "unbekannt",
+        "null",
+    )
+)
+_NO_ITEM = frozenset({"null", "(null)", "nan", "#n/a", "\\n"})
 
 
 @dataclass(frozen=True)
@@ -77,6 +113,8 @@ def recognise(code: str, mapping: SiteMapping) -> Recognised:
             unit = rule.unit or groups.get("unit") or ""
             return Recognised(None, normalise(spelling, keep_case=True), spelling, unit, fact=rule.kind)
         kind = EventKind(rule.kind)
+        if kind in KIND_OF_EVENT and spelling.casefold() in _NO_ITEM:
+            return Recognised(None, reason=NO_ITEM)
         item = _item(kind, spelling, mapping)
         if item and normalise(item) in mapping.ignored_keys:
             return Recognised(None, item, spelling, reason=IGNORED_ITEM, counted_as=kind)
@@ -164,6 +202,14 @@ class CodeBook:
         counts = np.bincount(ids, minlength=len(self._codes))
         counts[: len(self._n_rows)] += self._n_rows
         self._n_rows = counts
+
+    def n_unread_sexes(self) -> int:
+        """Count the rows with a sex that is neither F nor M, nor said to be unknown or another."""
+        return sum(
+            int(self._n_rows[i])
+            for i, found in enumerate(self.found)
+            if found.kind is EventKind.SEX and not found.item and normalise(found.spelling) not in _OTHER_SEX
+        )
 
     def code(self, number: int) -> str:
         """Code of a number."""

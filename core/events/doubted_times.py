@@ -16,7 +16,7 @@ from core.kinds import PATIENT_EVENTS, EventKind, Kind
 
 IntArray = npt.NDArray[np.int64]
 
-PLAUSIBLE, SENTINEL, FAR = range(3)
+PLAUSIBLE, SENTINEL, FAR, TOO_OLD = range(4)
 """What `doubted` says of an event."""
 
 _YEAR = 366 * 86400
@@ -50,7 +50,8 @@ def doubted(
     array of int8, shape (n_events,)
         `PLAUSIBLE`, `SENTINEL`, or `FAR`: a discharge more than a year after every other event of its patient, a drug
         stop more than five years after, an admission more than a year before the next event, or another event after
-        `now` more than a year away from every other event.
+        `now` more than a year away from every other event; or `TOO_OLD`: a birth more than 115 years before the
+        patient's first event.
     """
     out = np.full(len(time), PLAUSIBLE, dtype=np.int8)
     timed = ~np.isnat(time)
@@ -63,7 +64,7 @@ def doubted(
     future = own & (time > now) if now is not None else np.zeros(len(time), dtype=bool)
     far_future = future & ~_all_of_patient(patient, own & ~discharge & ~stop, future)
     shows = own & ~sentinel & ~discharge & ~stop & ~far_future
-    rows = np.flatnonzero(timed & (sentinel | far_future | discharge | stop | admission))
+    rows = np.flatnonzero(timed & (sentinel | far_future | discharge | stop | admission | birth))
     near = _Neighbours(patient, seconds(time), rows)
     before, after = near.distances(shows)
     following = near.distances(own & ~sentinel)[1]
@@ -73,6 +74,7 @@ def doubted(
     found[discharge[rows] & (before > _YEAR) & (before < _NEVER)] = FAR
     found[stop[rows] & (nearest > _FAR_STOP) & (nearest < _NEVER)] = FAR
     found[admission[rows] & (following > _YEAR) & (following < _NEVER)] = FAR
+    found[birth[rows] & (after > _OLDEST) & (after < _NEVER)] = TOO_OLD
     found[sentinel[rows] & ~birth[rows] & (nearest > _YEAR)] = SENTINEL
     found[sentinel[rows] & birth[rows] & (after > _OLDEST) & (after < _NEVER)] = SENTINEL
     out[rows] = found

@@ -111,8 +111,15 @@ class StayCounts:
     """Open ones whose patient has no event in the last two days of the data, or has died."""
     n_long: int = 0
     """Longer than a year."""
+    n_contradicted: int = 0
+    """Patients with two dates of birth or two sexes; the first counts."""
     n_instances_merged: int = 0
     """Instances of overlapping stays that fell on the same morning of the same patient and became one."""
+
+    @property
+    def n_unpaired(self) -> int:
+        """Admissions and discharges without a partner, without those of reversed stays."""
+        return self.n_unpaired_admissions + self.n_unpaired_discharges - 2 * self.n_reversed
 
     def __add__(self, other: "StayCounts") -> "StayCounts":
         """Count two groups of patients together."""

@@ -31,46 +31,28 @@ SENTINEL_DATES = tuple(date.fromisoformat(each) for each in _SENTINEL_DATES.spli
 """Dates that stand for "none" in many sources."""
 
 
-NOT_DONE_WORDS = (
-    "cancelled",
-    "canceled",
-    "cancel",
-    "cancellation",
-    "entered in error",
-    "error",
-    "voided",
-    "void",
-    "deleted",
-    "nullified",
-    "retracted",
-    "revoked",
-    "withdrawn",
-    "rejected",
-    "aborted",
-    "not done",
-    "not given",
-    "not performed",
-    "not taken",
-    "not collected",
-    "never given",
-    "never done",
-    "missed",
-    "omitted",
-    "refused",
-    "declined",
-    "storniert",
-    "abgesagt",
-    "nicht gegeben",
-    "annulé",
-    "annulée",
-    "annullato",
-    "annullata",
-    "cancelado",
-    "cancelada",
-    "anulado",
-    "anulada",
-)
+_NOT_DONE = """
+    cancelled; canceled; cancel; cancellation; entered in error; error; voided; void; deleted; nullified; retracted;
+    revoked; withdrawn; rejected; aborted; not done; not given; not performed; not taken; not collected; not
+    administered; never given; never done; missed; omitted; refused; declined; draft; proposed; test cancelled; test
+    not performed; specimen cancelled; storniert; abgesagt; abgelehnt; abgebrochen; verworfen; gelöscht; ungültig;
+    fehleingabe; verweigert; entwurf; nicht gegeben; nicht verabreicht; nicht durchgeführt; nicht erfolgt; nicht
+    eingenommen; irrtümlich; annulé; annulée; non fait; non administré; refusé; supprimé; annullato; annullata; non
+    eseguito; non somministrato; rifiutato; cancelado; cancelada; anulado; anulada; no realizado; no administrado;
+    rechazado; geannuleerd; niet gegeven; niet uitgevoerd
+"""
+NOT_DONE_WORDS = tuple(word.strip() for word in _NOT_DONE.split(";"))
 """Words that say that an act was called off, never done, or written down by mistake."""
+_DONE = """
+    completed; complete; done; active; final; finished; amended; corrected; preliminary; given; administered; taken;
+    ended; in progress; on hold; suspended; held; paused; stopped; discontinued; expired; dispensed; verified;
+    ordered; started; running; open; closed; resulted; performed; collected; signed; released; new; modified; ok; y;
+    yes; true; 1; abgeschlossen; erledigt; gegeben; verabreicht; durchgeführt; aktiv; laufend; beendet; abgesetzt;
+    pausiert; angeordnet; validiert; freigegeben; bestätigt; terminé; actif; administré; arrêté; completato; attivo;
+    somministrato; completado; activo; administrado; voltooid; actief; toegediend
+"""
+DONE_WORDS = tuple(word.strip() for word in _DONE.split(";"))
+"""Statuses of what was ordered or done, whatever became of it later."""
 
 
 def normalise(text: str, *, keep_case: bool = False) -> str:
@@ -83,6 +65,9 @@ def normalise(text: str, *, keep_case: bool = False) -> str:
     """
     squeezed = tidy(text)
     return squeezed if keep_case else squeezed.casefold()
+
+
+_CLAUSE = re.compile(r"[:;,(/]| - | by ")
 
 
 def _status_key(word: str) -> str:
@@ -344,6 +329,8 @@ class SiteMapping(_Strict):
     not_done_words: tuple[str, ...] = NOT_DONE_WORDS
     """Parts of a code, texts or statuses that say that an order was called off or an act never done; compared without
     case, with "-" and "_" as blanks."""
+    done_words: tuple[str, ...] = DONE_WORDS
+    """Statuses of what was ordered or done; others are counted, and taken for one of these."""
     keep_case: bool = False
     """Drug names that differ only by case are different drugs."""
     ignored_items: tuple[str, ...] = ()
@@ -376,6 +363,18 @@ class SiteMapping(_Strict):
     def is_not_done(self, word: str) -> bool:
         """Return whether a word says that an order was called off or an act never done."""
         return _status_key(word) in self._not_done_keys
+
+    def says_not_done(self, text: str) -> bool:
+        """Return whether a status or text begins with such a word, as "Cancelled: hemolyzed" does."""
+        return self.is_not_done(text) or self.is_not_done(_CLAUSE.split(tidy(text), maxsplit=1)[0])
+
+    def is_known_status(self, text: str) -> bool:
+        """Return whether a status says what became of an order or act, or nothing."""
+        return stands_for_nothing(tidy(text)) or _status_key(text) in self._done_keys or self.says_not_done(text)
+
+    @cached_property
+    def _done_keys(self) -> frozenset[str]:
+        return frozenset(map(_status_key, self.done_words))
 
     @cached_property
     def _not_done_keys(self) -> frozenset[str]:

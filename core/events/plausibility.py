@@ -127,6 +127,36 @@ RULES = (
         Bounds(0, 0),
     ),
     Rule(
+        "impossible_ages",
+        "patients are born over 115 years before their first event; their births were left out",
+        "Their ages are missing.",
+        Bounds(0, 0.2),
+    ),
+    Rule(
+        "impossible_known_at",
+        "events are said to be known over a year after they happened; they count as if nothing was said",
+        "A result may count as known before it was.",
+        Bounds(0, 0.2),
+    ),
+    Rule(
+        "timeless_events",
+        "rows of known codes have no time; they were left out",
+        "Decisions, results or stays are missing.",
+        Bounds(0.001, 0.1),
+    ),
+    Rule(
+        "mixed_zones",
+        "times have no zone while others of the source have one; they count as times of the site",
+        "Some acts count hours too early or too late, some in the window before or after.",
+        Bounds(0, _NEVER),
+    ),
+    Rule(
+        "foreign_zones",
+        "times are in another zone than the mapping's; they were converted",
+        "If the mapping's timezone is not the hospital's, instances are placed at the wrong hour.",
+        Bounds(0.02, _NEVER),
+    ),
+    Rule(
         "future_events",
         "events lie after the day of the import",
         "Decisions that were not taken yet count as taken; if the calendar is shifted, the mapping must say so.",
@@ -143,6 +173,30 @@ RULES = (
         "stays end before they begin; they were left out",
         "Their patients have no alerts on these days.",
         Bounds(0, 0),
+    ),
+    Rule(
+        "unpaired_stays",
+        "admissions or discharges have no partner; they were left out",
+        "Days of these stays are missing.",
+        Bounds(0, 0.1),
+    ),
+    Rule(
+        "overlapping_stays",
+        "stays begin before an earlier stay of their patient ended",
+        "Stays of one patient may be entries of several systems; on each morning one of them counts.",
+        Bounds(0.02, _NEVER),
+    ),
+    Rule(
+        "contradicted_patients",
+        "patients have two dates of birth or two sexes; the first counts",
+        "One identifier may stand for two patients.",
+        Bounds(0, 0.05),
+    ),
+    Rule(
+        "repeated_rows",
+        "rows of the source say what another row says",
+        "If a file was read twice nothing is wrong; if rows lack what tells them apart, doses are missing.",
+        Bounds(0.3, _NEVER),
     ),
     Rule(
         "long_stays",
@@ -206,6 +260,13 @@ RULES = (
         Bounds(0.2, _NEVER),
     ),
     Rule(
+        "unknown_words",
+        "rows have a status or sex that the program does not know; the status counts as done",
+        "Acts that were called off may count as decisions. Name the word in the mapping under not_done_words or "
+        "done_words.",
+        Bounds(0, _NEVER),
+    ),
+    Rule(
         "stray_orders",
         "items have an order for less than half of the patients they were given to; orders and doses both count",
         "Orders are missing, or written down in another system.",
@@ -217,6 +278,12 @@ RULES = (
         "tasks have no name but a code; a table of names is missing (MEDS: metadata/codes.parquet, OMOP: concept)",
         "Nobody can judge an alert about a number.",
         Bounds(0.1, _NEVER),
+    ),
+    Rule(
+        "alike_tasks",
+        "tasks have names that differ only by case, blanks or letters that look alike",
+        "If two of them are one thing, each is missing the decisions of the other; give them one item in the mapping.",
+        Bounds(0, _NEVER),
     ),
     Rule(
         "midnight_times",

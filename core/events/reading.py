@@ -11,7 +11,7 @@ import pandas as pd
 from core.events.cleaning import OrderShares, RowHashes, Settling, decision_marks
 from core.events.code_book import NOT_DONE, CodeBook, Subjects, Words, different_texts, ranked
 from core.events.collect_facts import FactCollector
-from core.events.doubted_times import FAR, SENTINEL
+from core.events.doubted_times import FAR, SENTINEL, TOO_OLD
 from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
@@ -23,7 +23,10 @@ NO_CODE = "row without a code"
 NO_TIME = "event without a time"
 SENTINEL_TIME = "event on a date that stands for none"
 FAR_TIME = "event years away from everything else about its patient"
+TOO_OLD_BIRTH = "birth more than 115 years before everything else about its patient"
 
+_KNOWN_WITHIN = np.timedelta64(366, "D")
+_MOST_WORDS = 20
 ROWS_PER_PART = 200_000
 """Events of the patients that are looked at together: few enough for most arrays to stay in the processor's cache."""
 
@@ -76,6 +79,8 @@ class StreamBuilder:
         self._findings: list[Finding] = []
         self._n_respelled_codes = 0
         self._not_done: Counter[int] = Counter()
+        self._unknown_statuses: Counter[str] = Counter()
+        self._n_known_late = self._n_known = 0
 
     @property
     def subjects(self) -> Sequence[int | str]:
@@ -123,7 +128,7 @@ class StreamBuilder:
         keep = kinds >= 0
         timeless = keep & chunk["time"].isna().to_numpy() & (kinds != EventKind.SEX.number)
         if "status" in chunk:
-            called_off = keep & self._is_not_done(chunk["status"])
+            called_off = keep & self._is_not_done(chunk["status"], keep)
             self._not_done.update(ids[called_off].tolist())
             keep &= ~called_off
         if timeless.any():
@@ -145,9 +150,14 @@ class StreamBuilder:
         different, place = ranked(new)
         return different, np.append(place, -1)[places]
 
-    def _is_not_done(self, column: pd.Series) -> npt.NDArray[np.bool_]:
+    def _is_not_done(self, column: pd.Series, keep: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Mark the statuses of what was never done; count the unknown ones of the rows to keep."""
         texts, places = different_texts(column)
-        says = np.array([*map(self._mapping.is_not_done, texts), False], dtype=bool)
+        counts = np.bincount(places[keep & (places >= 0)], minlength=len(texts))
+        for text, n in zip(texts, counts.tolist(), strict=True):
+            if n and not self._mapping.is_known_status(text):
+                self._unknown_statuses[tidy(text)] += n
+        says = np.array([*map(self._mapping.says_not_done, texts), False], dtype=bool)
         return np.asarray(says[places], dtype=bool)
 
     def _place(self, number: int) -> str:
@@ -204,12 +214,16 @@ class StreamBuilder:
     def _known_at(
         self, chunk: pd.DataFrame, time: npt.NDArray[np.datetime64], kinds: npt.NDArray[np.int8]
     ) -> npt.NDArray[np.datetime64]:
-        """When an event could be known: never before it happened."""
+        """When an event could be known: never before it happened; a time a year later stands for none."""
         delay = np.timedelta64(self._mapping.result_delay_minutes, "m")
         assumed = np.where(kinds == EventKind.LAB_RESULT.number, time + delay, time)
         if "known_at" not in chunk:
             return assumed
         told = chunk["known_at"].to_numpy(dtype="datetime64[us]")
+        late = told - time > _KNOWN_WITHIN
+        self._n_known += int((~np.isnat(told)).sum())
+        self._n_known_late += int(late.sum())
+        told = np.where(late, np.datetime64("NaT"), told)
         return np.fmax(np.where(np.isnat(told), assumed, told), time)
 
     def finish(self) -> tuple[pd.DataFrame, ReadCounts]:
@@ -307,6 +321,20 @@ class StreamBuilder:
                 )
                 for name, reason in (("sentinel_dates", SENTINEL), ("far_dates", FAR))
             ),
+            Finding(
+                "impossible_ages",
+                settling.doubted[TOO_OLD].total(),
+                len(self._subjects.names),
+                tuple(map(self._place, settling.doubted_rows[TOO_OLD])),
+            ),
+            Finding("impossible_known_at", self._n_known_late, self._n_known),
+            Finding("timeless_events", self._without_time.total(), self._n_rows),
+            Finding(
+                "unknown_words",
+                self._unknown_statuses.total() + self._book.n_unread_sexes(),
+                self._n_rows,
+                self._unknown_words(),
+            ),
             Finding("future_events", settling.n_future, n_events),
             Finding(
                 "respelled",
@@ -323,6 +351,11 @@ class StreamBuilder:
             Finding("stray_orders", len(settling.stray_orders()), 0, settling.stray_orders()),
         ]
 
+    def _unknown_words(self) -> tuple[str, ...]:
+        """Name the unknown statuses, most frequent first; none where there are so many that they are no words."""
+        words = self._unknown_statuses
+        return tuple(word[:30] for word, _ in words.most_common()) if len(words) <= _MOST_WORDS else ()
+
     def _dropped(self, settling: Settling | None) -> tuple[Dropped, ...]:
         out = self._book.dropped()
         if self._n_without_code:
@@ -334,6 +367,7 @@ class StreamBuilder:
         for reason, counts in (
             (SENTINEL_TIME, doubted.get(SENTINEL)),
             (FAR_TIME, doubted.get(FAR)),
+            (TOO_OLD_BIRTH, doubted.get(TOO_OLD)),
             (NOT_DONE, not_done),
         ):
             if counts:

@@ -96,7 +96,7 @@ _LOOK = str.maketrans(
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
     "ABEKMHOPCTYXaeopcyxABEZHIKMNOPTYXo",
 )
-_BETWEEN = re.compile(r"[\W_]+")
+_BETWEEN = re.compile(r"[\s_.,/'()\[\]-]+")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 
 

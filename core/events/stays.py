@@ -316,6 +316,22 @@ def _window_hours(
     return pd.Series(np.clip(left / 3600, 0.0, HOURS_IN_WINDOW), index=instances.index)
 
 
+def n_contradicted(events: pd.DataFrame) -> int:
+    """Count the patients with two dates of birth or two sexes.
+
+    Parameters
+    ----------
+    events : DataFrame
+        An event stream.
+    """
+    patients: set[object] = set()
+    for kind, column in ((EventKind.SEX, "item"), (EventKind.BIRTH, "time")):
+        rows = events.loc[of_kind(events, [kind]), ["patient_id", column]]
+        different = (rows.astype({"patient_id": "str"}).drop_duplicates())["patient_id"]
+        patients.update(different[different.duplicated()])
+    return len(patients)
+
+
 def make_patients(events: pd.DataFrame, splits: dict[str, str]) -> pd.DataFrame:
     """Gather what is known of each patient who has an event.
 

@@ -1,6 +1,7 @@
 """Cells of text tables and database rows as whole numbers, times and numbers, with errors that name the row."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from alertreview.records.sources.base import microseconds, site_time
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
+from core.events.plausibility import Finding
 from core.events.spelling import (
     TIME_SPELLINGS,
     has_decimal_comma,
@@ -111,7 +113,31 @@ def _first_bad(column: pa.Array, convert: "object") -> int:
     return low
 
 
-def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_row: int) -> pd.Series:
+class Zones:
+    """Counts the times of a source with a zone, without one, and in another zone than the site's."""
+
+    def __init__(self) -> None:
+        self._n_with = self._n_without = self._n_foreign = 0
+
+    def add(self, counts: npt.NDArray[np.int64], texts: Sequence[str], parsed: "_Parsed") -> None:
+        """Count texts, each as often as it occurs; a date alone and UTC say nothing."""
+        self._n_with += int(counts[parsed.has_zone].sum())
+        naive = np.array([":" in text for text in texts], dtype=bool) & ~parsed.has_zone
+        self._n_without += int(counts[naive].sum())
+        self._n_foreign += int(counts[parsed.is_foreign].sum())
+
+    def findings(self) -> list[Finding]:
+        """Return what was counted, for the checks of the import."""
+        n = self._n_with + self._n_without
+        return [
+            Finding("mixed_zones", self._n_without if self._n_with else 0, n),
+            Finding("foreign_zones", self._n_foreign, n),
+        ]
+
+
+def times(
+    column: pa.Array, mapping: SiteMapping, where: str, name: str, first_row: int, zones: Zones | None = None
+) -> pd.Series:
     """Read times as site time without a zone; an empty cell is a missing time.
 
     Parameters
@@ -121,6 +147,8 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
     mapping : SiteMapping
     where, name : str
     first_row : int
+    zones : Zones, optional
+        Counts the zones.
 
     Returns
     -------
@@ -139,7 +167,7 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
     encoded = column.dictionary_encode()
     texts = ["" if stands_for_nothing(each) else each for each in map(tidy, encoded.dictionary.to_pylist())]
     parsed = _parse(texts, mapping)
-    bad = np.flatnonzero(parsed.isna().to_numpy() & np.array([text != "" for text in texts], dtype=bool))
+    bad = np.flatnonzero(parsed.times.isna().to_numpy() & np.array([text != "" for text in texts], dtype=bool))
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     if len(bad):
         at = int(np.flatnonzero(np.isin(codes, bad))[0])
@@ -147,12 +175,21 @@ def times(column: pa.Array, mapping: SiteMapping, where: str, name: str, first_r
             f"{where}: row {first_row + at:,}, column {name!r}: {shape_of(texts[codes[at]])!r} (each 9 is a digit) is "
             f"not a time in ISO 8601, such as {TIME_SPELLINGS}. Correct the cell."
         )
-    values = np.append(parsed.to_numpy(dtype="datetime64[us]"), np.datetime64("NaT", "us"))
+    if zones is not None:
+        zones.add(np.bincount(codes[codes >= 0], minlength=len(texts)), texts, parsed)
+    values = np.append(parsed.times.to_numpy(dtype="datetime64[us]"), np.datetime64("NaT", "us"))
     return pd.Series(values[codes])
 
 
-def _parse(texts: Sequence[str], mapping: SiteMapping) -> pd.Series:
-    """Return site times, missing where a text is not a time."""
+class _Parsed(NamedTuple):
+    """Site times, missing where a text is not a time, and what was said of their zones."""
+
+    times: pd.Series
+    has_zone: npt.NDArray[np.bool_]
+    is_foreign: npt.NDArray[np.bool_]
+
+
+def _parse(texts: Sequence[str], mapping: SiteMapping) -> _Parsed:
     read = [time_in_text(text) or ("", None) for text in texts]
     local = pd.to_datetime(pd.Series([iso for iso, _ in read], dtype="str"), format="ISO8601", errors="coerce")
     local = local.astype("datetime64[us]")
@@ -162,7 +199,8 @@ def _parse(texts: Sequence[str], mapping: SiteMapping) -> pd.Series:
     if has_zone.any():
         utc = pd.Series(local.to_numpy()[has_zone] - offset[has_zone]).dt.tz_localize("UTC")
         out[has_zone] = site_time(utc, mapping).to_numpy()
-    return out
+    moved = has_zone & (out.to_numpy() != local.to_numpy()) & ~np.isnat(local.to_numpy())
+    return _Parsed(out, has_zone, moved & (offset != np.timedelta64(0, "s")))
 
 
 def numbers(column: pa.Array) -> tuple[npt.NDArray[np.float64], pa.Array | None]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import Format, Source, unread
@@ -46,11 +48,14 @@ def read(source: Path, mapping: SiteMapping) -> Source:
     ]
     columns = [_columns(file, layout, mapping.csv) for file, layout in zip(files, layouts, strict=True)]
 
+    findings, zones = unread(unread_files(source)), cells.Zones()
+
     def chunks() -> Iterator[pd.DataFrame]:
         for file, layout, named in zip(files, layouts, columns, strict=True):
-            yield from _chunks(file, layout, named, mapping)
+            yield from _chunks(file, layout, named, mapping, zones)
+        findings.extend(zones.findings())
 
-    return Source(name=source.name, chunks=chunks(), remarks=remarks, findings=unread(unread_files(source)))
+    return Source(name=source.name, chunks=chunks(), remarks=remarks, findings=findings)
 
 
 def _files(source: Path) -> list[TextFile]:
@@ -73,13 +78,27 @@ def _columns(file: TextFile, layout: Layout, wanted: CsvColumns) -> dict[str, st
     return out
 
 
-def _chunks(file: TextFile, layout: Layout, columns: dict[str, str], mapping: SiteMapping) -> Iterator[pd.DataFrame]:
+def _without_blank_end(batch: pa.RecordBatch, columns: dict[str, str]) -> pa.RecordBatch:
+    """Leave out rows of empty cells at the end, as spreadsheets write them."""
+    filled = np.logical_or.reduce(
+        [
+            pc.is_valid(batch.column(columns[name])).to_numpy(zero_copy_only=False)
+            for name in ("patient", "time", "code")
+        ]
+    )
+    return batch.slice(0, int(np.flatnonzero(filled).max(initial=-1)) + 1)
+
+
+def _chunks(
+    file: TextFile, layout: Layout, columns: dict[str, str], mapping: SiteMapping, zones: cells.Zones
+) -> Iterator[pd.DataFrame]:
     details = [name for name in mapping.details.values() if name in layout.columns]
-    for first_row, batch in batches(file, layout, list(dict.fromkeys([*columns.values(), *details]))):
+    for first_row, whole in batches(file, layout, list(dict.fromkeys([*columns.values(), *details]))):
+        batch = _without_blank_end(whole, columns)
         part = {ours: batch.column(theirs) for ours, theirs in columns.items()}
         chunk: dict[str, object] = {
             "subject": cells.patients(part["patient"], file.name, first_row),
-            "time": cells.times(part["time"], mapping, file.name, columns["time"], first_row),
+            "time": cells.times(part["time"], mapping, file.name, columns["time"], first_row, zones),
             "code": cells.texts(part["code"]),
             "value": np.full(batch.num_rows, np.nan),
         }

@@ -5,6 +5,7 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import stat
 import zipfile
 import zlib
@@ -14,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, Any, cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from core.errors import SourceError
-from core.events.spelling import tidy
+from core.events.spelling import shape_of, tidy
 
 BLOCK_BYTES = 8 << 20
 MAX_MEMBER_BYTES = 64 << 30
@@ -67,11 +70,14 @@ class Layout:
         As the header has them, trimmed; a name that begins with NUL stands for an empty one.
     encoding : str
     delimiter : str
+    n_lines : int
+        Lines of the file; 0 when not counted.
     """
 
     columns: tuple[str, ...]
     encoding: str
     delimiter: str
+    n_lines: int = 0
 
 
 def _stem(name: str) -> str:
@@ -293,7 +299,7 @@ def look_at(file: TextFile) -> Layout:
         When the file is empty, damaged, a bomb, binary, or has no or a doubtful header.
     """
     try:
-        encoding, head = _encoding(file)
+        encoding, head, n_lines = _encoding(file)
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
         raise SourceError(f"{file.name}: cannot be read to its end ({type(error).__name__}). Copy it again.") from None
     text = head.decode(encoding, errors="replace").lstrip("\ufeff")
@@ -307,27 +313,29 @@ def look_at(file: TextFile) -> Layout:
         if name and lower.count(name) > 1:
             raise SourceError(f"{file.name}: the column {name!r} appears twice. Rename one of them.")
     # Columns without a name are never asked for; the reader wants every name to be different.
-    return Layout(tuple(name or f"\0{i}" for i, name in enumerate(columns)), encoding, delimiter)
+    return Layout(tuple(name or f"\0{i}" for i, name in enumerate(columns)), encoding, delimiter, n_lines)
 
 
-def _encoding(file: TextFile) -> tuple[str, bytes]:
+def _encoding(file: TextFile) -> tuple[str, bytes, int]:
+    """Return the encoding, the first bytes and the number of lines."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    head, encoding = b"", "utf-8"
+    head, encoding, n_lines, last = b"", "utf-8", 0, b""
     with file.opener() as stream:
         while block := stream.read(1 << 20):
             head = head or block[: 1 << 16]
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16", head
+                return "utf-16", head, 0
             if b"\0" in block:
                 raise SourceError(
                     f"{file.name}: holds NUL bytes and is not text. Export the table again as CSV in UTF-8."
                 )
+            n_lines, last = n_lines + block.count(b"\n"), block[-1:]
             if encoding == "utf-8":
                 try:
                     decoder.decode(block)
                 except UnicodeDecodeError:
                     encoding = "latin-1"
-    return encoding, head
+    return encoding, head, n_lines + (n_lines > 0 and last != b"\n")
 
 
 def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -349,7 +357,8 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
     Raises
     ------
     SourceError
-        Naming file and row, when a row has too few or too many cells.
+        Naming file and row, when a row has too few or too many cells, or a quote that is not closed makes a cell of
+        what follows.
     """
     wrong: list[csv.InvalidRow] = []
     row = 2
@@ -358,6 +367,8 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
             for batch in _reader(stream, layout, columns, wrong):
                 yield row, batch
                 row += batch.num_rows
+        if layout.n_lines >= row:
+            _refuse_swallowed(file, layout)
     except UnicodeError:
         raise SourceError(
             f"{file.name}: after row {row:,} comes what is not {layout.encoding.upper()}; the file is cut short or "
@@ -375,6 +386,28 @@ def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tupl
             return
         what = type(error).__name__
         raise SourceError(f"{file.name}: cannot be read after row {row:,} ({what}). Export it again.") from None
+
+
+def _refuse_swallowed(file: TextFile, layout: Layout) -> None:
+    """Raise SourceError if a cell holds the beginning of another row: a line that begins like the row itself."""
+    row = 2
+    with file.opener() as stream:
+        for batch in _reader(stream, layout, list(layout.columns), []):
+            for column in batch.columns:
+                broken = pc.fill_null(pc.match_substring(column, "\n"), False)
+                for at in np.flatnonzero(broken.to_numpy(zero_copy_only=False)).tolist():
+                    key = _likeness(batch.columns[0][at].as_py() or "")
+                    lines = [line.split(layout.delimiter) for line in column[at].as_py().splitlines()[1:]]
+                    if key and any(len(cells) > 2 and _likeness(cells[0]) == key for cells in lines):
+                        raise SourceError(
+                            f"{file.name}: a cell of row {row + at:,} holds the beginning of another row; a quote is "
+                            'not closed. Close it, or write "" for a quote inside a text.'
+                        )
+            row += batch.num_rows
+
+
+def _likeness(text: str) -> str:
+    return re.sub(r"[^\W\d_]", "a", shape_of(text.strip()))
 
 
 def _reader(

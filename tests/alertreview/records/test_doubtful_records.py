@@ -1,0 +1,158 @@
+"""Records that contradict themselves or say what nobody understands are counted, each kind by a check of its own."""
+
+import pandas as pd
+import pytest
+
+from alertreview.records.importing import build_cohort
+from alertreview.records.sources.text_tables import batches, look_at, text_files
+from core.errors import SourceError
+from core.events.code_book import recognise
+from core.events.plausibility import Severity
+from tests.support.lying_records import N_INSTANCES, N_PATIENTS, Act, at_time, hospital, without, write
+from tests.support.records import site
+
+
+def doubts(report):
+    return {check.name: check.count for check in report.checks if check.severity is not Severity.OK}
+
+
+def imported(path, source_format="csv"):
+    return build_cohort(path, format=source_format, min_positive=1)
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+def test_contradictions_of_patients_and_stays_are_counted(tmp_path, source_format):
+    acts = [
+        *at_time(without(hospital(), 1, "admit"), 4, "birth", "1803-04-01"),
+        Act(2, "1990-05-05 00:00", "birth"),
+        Act(3, "2026-01-04 10:00", "sex", "M"),
+        Act(5, "2026-01-08 10:00", "admit"),
+        Act(6, "2026-01-07 12:00", "admit"),
+        Act(6, "2026-01-12 12:00", "discharge"),
+    ]
+    cohort, report = imported(write(acts, source_format, tmp_path), source_format)
+    found = doubts(report)
+    assert {"unpaired_stays": 2, "contradicted_patients": 2, "impossible_ages": 1, "overlapping_stays": 1}.items() <= (
+        found.items()
+    )
+    born = cohort.patients.set_index("patient_id")["birth_time"]
+    assert born.isna().sum() == 1
+
+
+def with_columns(path, **columns):
+    """Add columns to a CSV; each a function of row number and code."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    for name, fill in columns.items():
+        table[name] = [fill(i, code) for i, code in enumerate(table["code"])]
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_what_columns_say_beside_the_code_is_doubted(tmp_path):
+    def status(i, code):
+        return ("Vidimiert" if i % 2 else "Final") if code.startswith("LAB//RESULT") else ""
+
+    def known_at(i, code):
+        return "9999-12-31" if code.startswith("LAB//RESULT") and i % 3 == 0 else ""
+
+    plain, _ = imported(write(hospital(), "csv", tmp_path / "plain"))
+    path = with_columns(write(hospital(), "csv", tmp_path / "lying"), status=status, known_at=known_at)
+    cohort, report = imported(path)
+    found = doubts(report)
+    assert found.keys() == {"impossible_known_at", "unknown_words"}
+    checks = {check.name: check for check in report.checks}
+    assert checks["unknown_words"].examples == ("Vidimiert",)
+    assert cohort.features.shape == plain.features.shape
+    assert (cohort.features != plain.features).nnz == 0
+
+
+def test_times_with_and_without_a_zone_in_one_source_are_counted(tmp_path):
+    path = write(hospital(), "csv", tmp_path)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    is_order = table["code"].str.startswith("LAB//ORDER")
+    table.loc[is_order, "time"] += ":00-05"
+    table.loc[0, "time"] = ""
+    table.to_csv(path, index=False)
+    found = doubts(imported(path)[1])
+    assert found["foreign_zones"] == is_order.sum()
+    assert found["mixed_zones"] == (~is_order).sum() - 1
+    assert found["timeless_events"] == 1
+
+
+def test_rows_that_come_twice_are_doubted_and_blank_ones_at_the_end_are_not_there(tmp_path):
+    path = write(hospital(), "csv", tmp_path)
+    rows = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*rows, *rows[1:], ",,,,,", ",,,,,"]), encoding="utf-8")
+    cohort, report = imported(path)
+    assert len(cohort.instances) == N_INSTANCES
+    assert len(cohort.patients) == N_PATIENTS
+    assert doubts(report) == {"repeated_rows": len(rows) - 1}
+
+
+def test_tasks_that_look_alike_are_named(tmp_path):
+    acts = hospital()
+    twins = [Act(act.patient, act.time, act.what, act.item.upper(), act.value, act.unit) for act in acts[::2]]
+    _, report = imported(write([*acts, *(act for act in twins if act.item == "POTASSIUM")], "csv", tmp_path))
+    check = next(each for each in report.checks if each.name == "alike_tasks")
+    assert check.severity is Severity.YELLOW
+    assert check.count == 2
+
+
+HEADER = "patient,time,code,value,text,unit"
+ROW = "P00{},2026-01-01 10:00,LAB//ORDER//Potassium,,{},"
+
+
+def read(tmp_path, rows):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([HEADER, *rows]) + "\n", encoding="utf-8")
+    (file,) = text_files(path)
+    layout = look_at(file)
+    return sum(batch.num_rows for _, batch in batches(file, layout, ["patient", "code"]))
+
+
+@pytest.mark.parametrize("n_between", [0, 1, 5])
+def test_a_quote_that_is_not_closed_swallows_no_row(tmp_path, n_between):
+    between = [ROW.format(i, "") for i in range(n_between)]
+    with pytest.raises(SourceError, match=r"a\.csv: a cell of row 3 holds the beginning of another row"):
+        read(tmp_path, [ROW.format(1, ""), ROW.format(1, '"5 inch'), *between, ROW.format(1, '5 inch"')])
+
+
+def test_a_text_of_several_lines_is_one_cell(tmp_path):
+    rows = [ROW.format(1, '"first, of two,\nlines, with, commas, in them"'), ROW.format(2, '"a ""quote"" inside"')]
+    assert read(tmp_path, rows) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["Storniert", "nicht durchgeführt", "DRAFT", "entered_in_error", "Not-Done", "annulé", "Abgelehnt"],
+        *["CANCELLED: hemolyzed", "Cancelled by lab", "Not given - patient asleep", "canceled/duplicate"],
+    ],
+)
+def test_statuses_of_what_was_never_done_are_known(text):
+    assert site().says_not_done(text)
+    assert site().is_known_status(text)
+
+
+@pytest.mark.parametrize("text", ["completed", "on-hold", "Stopped", "abgesetzt", "in_progress", "", "NULL", "final"])
+def test_statuses_of_what_was_ordered_are_known(text):
+    assert not site().says_not_done(text)
+    assert site().is_known_status(text)
+
+
+@pytest.mark.parametrize("text", ["Vidimiert", "cancelling nothing", "Z"])
+def test_other_statuses_are_unknown_and_count_as_done(text):
+    assert not site().says_not_done(text)
+    assert not site().is_known_status(text)
+
+
+@pytest.mark.parametrize("word", ["NULL", "nan", "\\N", "(null)"])
+def test_a_word_for_nothing_is_no_item(word):
+    mapping = site(rules=[{"code": "LAB//(?P<item>.+)", "kind": "LAB_RESULT"}])
+    assert recognise(f"LAB//{word}", mapping).kind is None
+    assert recognise("LAB//Na", mapping).item == "Na"
+
+
+@pytest.mark.parametrize(("word", "sex"), [("weiblich", "F"), ("Männlich", "M"), ("FEMME", "F"), ("divers", "")])
+def test_sexes_are_known_in_several_languages(word, sex):
+    assert recognise(f"SEX//{word}", site(rules=[{"code": "SEX//(?P<item>.+)", "kind": "SEX"}])).item == sex
