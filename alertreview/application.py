@@ -91,7 +91,9 @@ class Application(Services):
         super().__init__(settings, database, self._explanations)
         self.sessions = SessionService(database, now)
         self.api_tokens = ApiTokens(database, now)
-        self.digests = Digests(database, self.studies, self.review, self.adjudication, settings.digest, now)
+        self.digests = Digests(
+            database, self.studies, self.review, self.adjudication, settings.digest, now, settings.webhook
+        )
         self.sign_in = SignIn(database, Passwords(), now)
 
     def for_session(self, token: str | None) -> Services:

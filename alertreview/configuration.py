@@ -68,6 +68,7 @@ def _hosts(given: object) -> object:
 
 
 Text = Annotated[str, StringConstraints(min_length=1)]
+SiteAddress = Annotated[str, StringConstraints(pattern=r"^https?://[^\s?#]+$")]
 MailAddress = Annotated[str, StringConstraints(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$", max_length=254)]
 Address = Annotated[str, AfterValidator(lambda text: str(ipaddress.ip_address(text)))]
 Host = Annotated[str, StringConstraints(to_lower=True, pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$")]
@@ -153,9 +154,7 @@ class DigestSettings(_Section):
         description="the name of a mail server, with its port unless it is 587"
     )
     sender: MailAddress = Field(description="the address that digests come from")
-    site: Annotated[str, StringConstraints(pattern=r"^https?://[^\s?#]+$")] = Field(
-        description="the address of the dashboard, which begins with https:// or http://"
-    )
+    site: SiteAddress = Field(description="the address of the dashboard, which begins with https:// or http://")
     security: Literal["starttls", "tls", "none"] = Field("starttls", description="'starttls', 'tls' or 'none'")
     user: str = Field("", description="the name by which the mail server knows this site, if it asks for one")
     password_file: Path | None = Field(None, description="a file that holds the password of that user")
@@ -171,6 +170,29 @@ class DigestSettings(_Section):
             If the file cannot be read.
         """
         return _read_secret(self.password_file) if self.password_file else ""
+
+
+class WebhookSettings(_Section):
+    """Where ``alertreview digest`` posts how much waits in all studies."""
+
+    url_file: Path = Field(description="a file that holds the address of the webhook, which begins with https://")
+    site: SiteAddress = Field(description="the address of the dashboard, which begins with https:// or http://")
+
+    @property
+    def url(self) -> str:
+        """The address.
+
+        Raises
+        ------
+        SettingsError
+            If the file cannot be read or holds no address.
+        """
+        try:
+            return _issuer(_read_secret(self.url_file))
+        except ValueError:
+            raise SettingsError(
+                f"The file {self.url_file} holds no address that begins with https://. Write the webhook's into it."
+            ) from None
 
 
 class WebSettings(_Section):
@@ -234,6 +256,7 @@ class Configuration(BaseSettings, WebSettings):
     )
 
     digest: DigestSettings | None = Field(None, description="a table with smtp, sender and site")
+    webhook: WebhookSettings | None = Field(None, description="a table with url_file and site")
 
     @classmethod
     def settings_customise_sources(
@@ -253,6 +276,7 @@ _SECTIONS: dict[str, type[_Section]] = {
     "oidc": OidcSettings,
     "metrics": MetricsSettings,
     "digest": DigestSettings,
+    "webhook": WebhookSettings,
 }
 
 

@@ -12,6 +12,7 @@ from core.errors import SettingsError
 
 if TYPE_CHECKING:
     from alertreview.configuration import DigestSettings as DigestSettings  # noqa: PLC0414 - named by operations
+    from alertreview.configuration import WebhookSettings as WebhookSettings  # noqa: PLC0414 - named by review
     from alertreview.configuration import WebSettings
 
 HOME_VARIABLE = "ALERTREVIEW_HOME"
@@ -34,12 +35,15 @@ class Settings:
         File outside the home to which every backup appends the head of the audit trail.
     digest : DigestSettings or None
         Mail server and addresses of the digest.
+    webhook : WebhookSettings or None
+        Where the digest of the whole site is posted.
     """
 
     home: Path
     database_url: str
     anchor: Path | None = None
     digest: "DigestSettings | None" = None
+    webhook: "WebhookSettings | None" = None
 
     @property
     def snapshots(self) -> Path:
@@ -115,7 +119,13 @@ def load_settings(
 
     configuration = read_configuration(folder, database=database)
     url = configuration.database or f"sqlite:///{folder / 'alertreview.db'}"
-    return Settings(home=folder, database_url=url, anchor=configuration.anchor, digest=configuration.digest)
+    return Settings(
+        home=folder,
+        database_url=url,
+        anchor=configuration.anchor,
+        digest=configuration.digest,
+        webhook=configuration.webhook,
+    )
 
 
 def load_web_settings(home: Path | None = None) -> "WebSettings":

@@ -108,7 +108,7 @@ def metrics(out: Path | None, home: Path | None, database: str | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Show whose work waits, and send nothing.")
 @site_options
 def digest(dry_run: bool, home: Path | None, database: str | None) -> None:
-    """Mail everybody with open work how much there is and where, at most once a day.
+    """Mail everybody with open work how much there is and where, and post the totals to a webhook; once a day.
 
     Numbers and links only, nothing of a patient. Made for cron: after a failure the same command sends the rest.
     """
@@ -127,6 +127,8 @@ def digest(dry_run: bool, home: Path | None, database: str | None) -> None:
             f"{one.name} has no mail address. Add the login to [digest.addresses] in alertreview.toml.", err=True
         )
     click.echo(f"Sent: {len(outcome.sent)}. Sent before on this day: {len(outcome.sent_before)}.")
+    if outcome.n_posted:
+        click.echo(f"Posted to the webhook: {outcome.n_posted} {'study' if outcome.n_posted == 1 else 'studies'}.")
 
 
 @click.group()

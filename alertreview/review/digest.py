@@ -1,4 +1,6 @@
-"""The digest: one message a day to everybody whose work waits, with numbers and links, and nothing of a patient.
+"""The digest: one message a day to everybody whose work waits, and one to a webhook with the totals of the studies.
+
+Numbers and links, and nothing of a patient.
 
 What was sent stands in the audit trail, so a second start on the same day sends only what could not be sent before.
 """
@@ -15,6 +17,7 @@ from urllib.parse import quote
 
 from alertreview.review.adjudication import AdjudicationService
 from alertreview.review.review import ReviewService
+from alertreview.review.webhook import StudyTotal, payload, post
 from alertreview.rights import Action, roles_that_may
 from alertreview.settings import Clock
 from alertreview.studies.studies import StudyService
@@ -24,13 +27,16 @@ from db.database import Database
 from db.models import Person
 
 if TYPE_CHECKING:
-    from alertreview.settings import DigestSettings
+    from alertreview.settings import DigestSettings, WebhookSettings
 
 SENT = "digest sent"
+POSTED = "digest posted"
+_WEBHOOK = "webhook"
 DEFAULT_PORT = 587
 PATIENCE_SECONDS = 20.0
 SETTINGS_NEEDED = (
-    "No mail server is set. Add a table [digest] with smtp, sender and site to alertreview.toml in the home; "
+    "No mail server and no webhook is set. Add a table [digest] with smtp, sender and site, or a table [webhook] with "
+    "url_file and site, to alertreview.toml in the home; "
     "see 'Digest' in docs/operations.md."
 )
 
@@ -68,6 +74,8 @@ class Outcome:
     sent: tuple[Digest, ...]
     sent_before: tuple[Digest, ...]
     without_address: tuple[Digest, ...]
+    n_posted: int = 0
+    """Studies whose totals the webhook took."""
 
 
 class Post(Protocol):
@@ -89,6 +97,8 @@ class Digests:
     mail : DigestSettings or None
         Mail server and addresses.
     clock : callable
+    webhook : WebhookSettings or None
+        Where the totals are posted.
     connect : callable
         Opens a connection to the mail server.
     """
@@ -101,6 +111,7 @@ class Digests:
         adjudication: AdjudicationService,
         mail: "DigestSettings | None",
         clock: Clock,
+        webhook: "WebhookSettings | None" = None,
         connect: Callable[["DigestSettings"], AbstractContextManager[Post]] | None = None,
     ) -> None:
         self._database = database
@@ -109,6 +120,7 @@ class Digests:
         self._adjudication = adjudication
         self._mail = mail
         self._clock = clock
+        self._webhook = webhook
         self._connect = connect or connected
 
     def open(self) -> tuple[Digest, ...]:
@@ -136,26 +148,32 @@ class Digests:
         Raises
         ------
         SettingsError
-            If no mail server is set.
+            If neither mail server nor webhook is set.
         ProviderUnavailableError
-            If the mail server does not take a message; those sent before stand in the audit trail.
+            If a server does not take a message; those sent before, and to the other server, stand in the audit trail.
         RefusedError
             If another process sends at this moment.
         """
-        if self._mail is None:
+        if self._mail is None and self._webhook is None:
             raise SettingsError(SETTINGS_NEEDED)
         now = self._clock()
         with self._database.digest_job():
             digests = self.open()
-            before = {digest.person_id for digest in digests if self._was_sent(digest.person_id, now.date())}
+            failures: list[ProviderUnavailableError] = []
+            n_posted = self._post(digests, now, failures)
+            if self._mail is None:
+                return _told(failures, Outcome((), (), (), n_posted))
+            before = {digest.person_id for digest in digests if self._was_sent(_thing(digest), SENT, now.date())}
             due = tuple(digest for digest in digests if digest.address and digest.person_id not in before)
             if due:
-                self._send(self._mail, now, due)
-        return Outcome(
+                self._send(self._mail, now, due, failures)
+        outcome = Outcome(
             sent=due,
             sent_before=tuple(digest for digest in digests if digest.person_id in before),
             without_address=tuple(digest for digest in digests if not digest.address),
+            n_posted=n_posted,
         )
+        return _told(failures, outcome)
 
     def _open_work(self, slug: str, person: Person, *, sees_all: bool) -> OpenWork:
         n_to_judge = n_put_off = n_to_adjudicate = 0
@@ -166,28 +184,74 @@ class Digests:
             n_to_adjudicate = len(self._adjudication.disagreements(slug, person.id))
         return OpenWork(slug, n_to_judge, n_put_off, n_to_adjudicate)
 
-    def _send(self, mail: "DigestSettings", now: datetime, due: tuple[Digest, ...]) -> None:
+    def _post(self, digests: tuple[Digest, ...], now: datetime, failures: list[ProviderUnavailableError]) -> int:
+        """Post the totals unless they were posted today, and return of how many studies."""
+        totals = _totals(digests)
+        if self._webhook is None or not totals or self._was_sent(_WEBHOOK, POSTED, now.date()):
+            return 0
+        try:
+            post(self._webhook, payload(totals, self._webhook.site, now))
+        except ProviderUnavailableError as error:
+            failures.append(error)
+            return 0
+        self._note(now, POSTED, _WEBHOOK, sum(one.n_judgments + one.n_to_adjudicate for one in totals))
+        return len(totals)
+
+    def _note(self, now: datetime, action: str, thing: str, n_open: int) -> None:
+        with self._database.write() as uow:
+            uow.audit.append(now, "command line", action, thing, {"day": now.date().isoformat(), "open": n_open})
+            uow.commit()
+
+    def _send(
+        self,
+        mail: "DigestSettings",
+        now: datetime,
+        due: tuple[Digest, ...],
+        failures: list[ProviderUnavailableError],
+    ) -> None:
         n_sent = 0
         try:
             with self._connect(mail) as post:
                 for digest in due:
                     post.send_message(message(digest, mail, now))
-                    with self._database.write() as uow:
-                        details = {"day": now.date().isoformat(), "open": digest.n_cases}
-                        uow.audit.append(now, "command line", SENT, f"person {digest.person_id}", details)
-                        uow.commit()
+                    self._note(now, SENT, _thing(digest), digest.n_cases)
                     n_sent += 1
         except (OSError, smtplib.SMTPException) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-            raise ProviderUnavailableError(
-                f"The mail server {mail.smtp} did not take a message ({reason}). {n_sent} of {len(due)} digests were "
-                "sent; the same command sends the rest."
-            ) from error
+            failures.append(
+                ProviderUnavailableError(
+                    f"The mail server {mail.smtp} did not take a message ({reason}). {n_sent} of {len(due)} digests "
+                    "were sent; the same command sends the rest."
+                )
+            )
 
-    def _was_sent(self, person_id: PersonId, day: date) -> bool:
+    def _was_sent(self, thing: str, action: str, day: date) -> bool:
         with self._database.read() as uow:
-            last = next(iter(uow.audit.latest(1, action=SENT, thing=f"person {person_id}")), None)
+            last = next(iter(uow.audit.latest(1, action=action, thing=thing)), None)
         return last is not None and last.moment.date() == day
+
+
+def _thing(digest: Digest) -> str:
+    return f"person {digest.person_id}"
+
+
+def _told(failures: list[ProviderUnavailableError], outcome: Outcome) -> Outcome:
+    """Return the outcome, or raise what failed in one error."""
+    if failures:
+        raise ProviderUnavailableError(" ".join(map(str, failures)))
+    return outcome
+
+
+def _totals(digests: tuple[Digest, ...]) -> list[StudyTotal]:
+    """Add up what waits in each study; a case to adjudicate waits for all adjudicators and is counted once."""
+    work = [one for digest in digests for one in digest.work]
+    totals = []
+    for slug in dict.fromkeys(one.slug for one in work):
+        mine = [one for one in work if one.slug == slug]
+        judgments = [one.n_to_judge + one.n_put_off for one in mine]
+        to_adjudicate = max(one.n_to_adjudicate for one in mine)
+        totals.append(StudyTotal(slug, sum(judgments), sum(n > 0 for n in judgments), to_adjudicate))
+    return totals
 
 
 def message(digest: Digest, mail: "DigestSettings", now: datetime) -> EmailMessage:

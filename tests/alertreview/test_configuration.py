@@ -24,7 +24,7 @@ def given(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
 
 def test_by_default_only_this_machine_is_answered() -> None:
     web = load_web_settings()
-    assert web.model_dump(exclude={"anchor", "database", "digest"}) == WebSettings().model_dump()
+    assert web.model_dump(exclude={"anchor", "database", "digest", "webhook"}) == WebSettings().model_dump()
     assert web.may_listen_on("127.0.0.1")
     assert not any(web.may_listen_on(address) for address in ("0.0.0.0", "::", "192.168.1.4", "example.org", ""))
 
@@ -124,7 +124,7 @@ def test_the_example_of_the_guide_sets_every_value_of_the_file(home: Path) -> No
     (home / "alertreview.toml").write_text(guide.split("```toml\n")[1].split("```")[0])
     found = read_configuration(home)
     assert found.model_fields_set == set(type(found).model_fields)
-    for section in (found.oidc, found.proxy, found.metrics, found.digest):
+    for section in (found.oidc, found.proxy, found.metrics, found.digest, found.webhook):
         assert section is not None
         assert section.model_fields_set == set(type(section).model_fields)
 

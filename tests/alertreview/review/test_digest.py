@@ -75,7 +75,7 @@ def send(site: Application, outbox: Outbox | None = None, at: datetime = MORNING
 
 def digests_of(site: Application, at: datetime = MORNING, connect: Any = connected, **changed: object) -> Digests:
     mail = MAIL.model_copy(update=changed)
-    return Digests(site.database, site.studies, site.review, site.adjudication, mail, lambda: at, connect)
+    return Digests(site.database, site.studies, site.review, site.adjudication, mail, lambda: at, connect=connect)
 
 
 def test_those_with_open_work_and_an_address_get_one_and_the_rest_are_named(site: Application) -> None:
