@@ -66,8 +66,9 @@ class CandidateFigures:
     def auc(self, score: Floats, inside: Mask | None = None) -> Estimate:
         """Return the AUC of a score on the candidates, or on those of a subgroup."""
         method = f"AUC weighted by inverse inclusion probability; {INTERVAL_OF_AUC} (logit, t)"
-        used = np.isfinite(score) if inside is None else inside & np.isfinite(score)
-        cases = self._usable(used if inside is None else inside, score)
+        rows = np.ones(score.size, dtype=bool) if inside is None else inside
+        used = rows & np.isfinite(score)
+        cases = self._usable(rows, score)
         if why := cases.why_no_auc() or ("all scores equal" if np.ptp(cases.scores[0]) == 0.0 else ""):
             return not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
         value = weighted_auc(cases.y, cases.scores[0], cases.weight).value
@@ -108,7 +109,7 @@ class CandidateFigures:
     def operating_point(self, score: Floats, threshold: float) -> dict[str, Estimate]:
         """Return sensitivity, specificity and both predictive values of showing all candidates from a score on."""
         rows = np.isfinite(score)
-        cases = self._usable(rows, score)
+        cases = self._usable(np.ones_like(rows), score)
         used = score[self._labelled[rows[self._labelled]]] >= threshold
         shown, y, weight = cases.scores[0] >= threshold, cases.y, cases.weight
         parts: dict[str, tuple[Mask, Mask, str]] = {
@@ -140,7 +141,7 @@ class CandidateFigures:
         indifferent there.
         """
         rows, odds = np.isfinite(score), chance / (1.0 - chance)
-        cases = self._usable(rows, score)
+        cases = self._usable(np.ones_like(rows), score)
         method = f"weighted net benefit per candidate; {INTERVAL} (t)"
         if cases.n == 0:
             return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
@@ -159,7 +160,7 @@ class CandidateFigures:
         """Return the AUC inside a group of candidates less that among the others."""
         method = f"difference of weighted AUCs between a group and the others; {INTERVAL} (t)"
         rows = np.isfinite(score)
-        cases = self._usable(rows, score)
+        cases = self._usable(np.ones_like(rows), score)
         own, others = self.auc(score, group), self.auc(score, ~group)
         if own.value is None or others.value is None:
             why = (own.reason or others.reason).removeprefix("not computable: ")
