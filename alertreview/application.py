@@ -54,7 +54,7 @@ class Services:
         self.worklist = Worklist(database, explanations, now)
         self.alert_lists = AlertLists(database, explanations, now)
         self.tasks = TaskPages(settings, database, now)
-        self.catalogue = TaskCatalogue(settings, database, now)
+        self.catalogue = TaskCatalogue(settings, database, snapshot, now)
         self.triage = TriageService(database, now)
         self.saved_views = SavedViewService(database, now)
         self.run_comparisons = RunComparisons(database, now)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,7 @@ import yaml
 from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.settings import Settings
 from core.cohort.catalogue import members_of
-from core.errors import InvalidInputError, NotFoundError
+from core.errors import ConflictError, InvalidInputError, NotFoundError
 from core.kinds import Kind
 from db.database import Database
 from db.unit_of_work import UnitOfWork
@@ -199,6 +200,7 @@ def change_catalogue(
     changes: Mapping[str, TaskSetting],
     reason: str,
     *,
+    seen: Mapping[str, TaskSetting] = MappingProxyType({}),
     actor: str,
     now: datetime,
 ) -> tuple[str, ...]:
@@ -210,6 +212,8 @@ def change_catalogue(
         The site.
     changes : mapping from task key to TaskSetting
     reason : str
+    seen : mapping from task key to TaskSetting
+        What the person saw before changing it.
     actor : str
         Who: "person 3", "command line".
     now : datetime
@@ -226,6 +230,8 @@ def change_catalogue(
         If there is no such task.
     InvalidInputError
         If there is no reason, a unit does not exist, or units are muted without a last day.
+    ConflictError
+        If a task is no longer as it was seen.
     """
     entries = {entry.task_key: entry for entry in current_catalogue(settings, database)}
     units = _units(settings, database) if any(setting.muted_units for setting in changes.values()) else set()
@@ -241,6 +247,12 @@ def change_catalogue(
             )
     with database.write() as uow:
         known = stored_settings(uow)
+        for key, setting in seen.items():
+            if known.get(key, TaskSetting()) != setting:
+                raise ConflictError(
+                    f"Nothing was changed: somebody else has changed {entries[key].name} since you looked. "
+                    "See how it is now, then save again."
+                )
         changed = {key: after for key, after in changes.items() if known.get(key, TaskSetting()) != after}
         if changed and not reason.strip():
             raise InvalidInputError("Changing the task catalogue needs a reason. Give it with --reason.")

@@ -14,7 +14,7 @@ from alertreview.records.catalogue import (
     task_catalogue,
 )
 from alertreview.records.doubts import open_checks
-from alertreview.records.snapshots import open_import
+from alertreview.records.snapshots import Snapshot
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Settings
 from core.errors import InvalidInputError
@@ -63,13 +63,22 @@ class TaskCatalogue(Service):
     ----------
     settings : Settings
     database : Database
+    open_snapshot : callable
+        Returns the import with a content hash, and keeps it open.
     clock : callable
         Returns the time now, aware.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        open_snapshot: Callable[[str], Snapshot],
+        clock: Callable[[], datetime],
+    ) -> None:
         super().__init__(database, clock)
         self._settings = settings
+        self._open_snapshot = open_snapshot
 
     @requires(Action.MANAGE_TASKS)
     def view(self) -> CatalogueView | None:
@@ -78,7 +87,7 @@ class TaskCatalogue(Service):
             stored = uow.snapshots.latest()
             if stored is None:
                 return None
-            snapshot = open_import(self._settings, uow, stored.folder)
+            snapshot = self._open_snapshot(stored.content_hash)
             return CatalogueView(
                 task_catalogue(snapshot, stored_settings(uow)),
                 stored_reasons(uow),
@@ -96,7 +105,15 @@ class TaskCatalogue(Service):
             )
 
     @requires(Action.MANAGE_TASKS, all_units=True)
-    def switch(self, task_key: str, asked: bool | None, reason: str, *, actor: str = "command line") -> bool:
+    def switch(
+        self,
+        task_key: str,
+        asked: bool | None,
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
+    ) -> bool:
         """Switch a task on or off; its mute stays.
 
         Parameters
@@ -105,6 +122,8 @@ class TaskCatalogue(Service):
         asked : bool or None
             None for what the import says.
         reason : str
+        seen : TaskSetting or None
+            What the person saw before changing it; None when nobody looked.
         actor : str
             Who, for the audit trail.
 
@@ -119,12 +138,21 @@ class TaskCatalogue(Service):
             If the last import has no such task.
         InvalidInputError
             If there is no reason.
+        ConflictError
+            If the task is no longer as it was seen.
         """
-        return self._change(task_key, replace(self._setting(task_key), asked=asked), reason, actor)
+        return self._change(task_key, replace(self._setting(task_key), asked=asked), reason, seen, actor)
 
     @requires(Action.MANAGE_TASKS, all_units=True)
     def mute(
-        self, task_key: str, until: date | None, units: Sequence[str], reason: str, *, actor: str = "command line"
+        self,
+        task_key: str,
+        until: date | None,
+        units: Sequence[str],
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
     ) -> bool:
         """Mute a task, or end its mute; whether it is asked about stays.
 
@@ -136,6 +164,8 @@ class TaskCatalogue(Service):
         units : sequence of str
             Care units in which it is muted; empty for all.
         reason : str
+        seen : TaskSetting or None
+            What the person saw before changing it; None when nobody looked.
         actor : str
             Who, for the audit trail.
 
@@ -150,19 +180,30 @@ class TaskCatalogue(Service):
             If the last import has no such task.
         InvalidInputError
             If there is no reason, a unit does not exist, or the last day has passed.
+        ConflictError
+            If the task is no longer as it was seen.
         """
         view = self.view()
         if until is not None and view is not None and until < view.today:
             raise InvalidInputError(f"Nothing was changed: {until} has passed. Choose a last day from today on.")
         setting = replace(self._setting(task_key), muted_until=until, muted_units=tuple(sorted(units)))
-        return self._change(task_key, setting, reason, actor)
+        return self._change(task_key, setting, reason, seen, actor)
 
     def _setting(self, task_key: str) -> TaskSetting:
         with self._database.read() as uow:
             return stored_settings(uow).get(task_key, TaskSetting())
 
-    def _change(self, task_key: str, setting: TaskSetting, reason: str, actor: str) -> bool:
+    def _change(self, task_key: str, setting: TaskSetting, reason: str, seen: TaskSetting | None, actor: str) -> bool:
         if not reason.strip():
             raise InvalidInputError("Nothing was changed: a change takes a reason. Write one, for the audit trail.")
-        changes = {task_key: setting}
-        return bool(change_catalogue(self._settings, self._database, changes, reason, actor=actor, now=self._clock()))
+        return bool(
+            change_catalogue(
+                self._settings,
+                self._database,
+                {task_key: setting},
+                reason,
+                seen={} if seen is None else {task_key: seen},
+                actor=actor,
+                now=self._clock(),
+            )
+        )

@@ -10,6 +10,7 @@ from alertreview.records.doubts import raised_checks
 from alertreview.scoring.models import RunView
 from core.errors import InvalidInputError
 from core.events.import_report import ImportReport
+from core.scoring.scorers import label_of_scorer
 from core.vocabulary import RunId
 from dashboard import texts
 from dashboard.components import cards, links
@@ -41,26 +42,26 @@ def page() -> None:
             st.switch_page("views/worklist.py", query_params={"run": str(run.run_id)})
     _table(runs, run)
     left, right = st.columns(2)
-    with left:
-        with cards.card(f"Run {run.run_id}", texts.plain(run.scorer, 40)):
-            cards.facts(
-                {
-                    "Finished": texts.day_time(run.published_at),
-                    "Time zone of the site": run.site_timezone,
-                    "Calendar": "shifted by the source; dates have no meaning across patients"
-                    if run.calendar_is_shifted
-                    else "as recorded",
-                    "Past and recent": SPLITS.get(run.split, run.split),
-                    "Past instances": f"{run.n_past:,}",
-                    "Recent instances": f"{run.n_recent:,}",
-                    "Tasks scored": f"{run.n_tasks_scored:,}",
-                    "Tasks left out": f"{run.n_tasks_left_out:,}",
-                    "Alerts listed": f"{run.n_alerts:,}, scaled score {texts.score(run.floor)} or more",
-                    "Seed": f"{run.seed}",
-                }
-            )
-        with cards.card("Parameters"):
-            cards.facts(parameters_in_words(run.parameters), "This run stored no parameters.")
+    with left, cards.card(f"Run {run.run_id}", texts.plain(label_of_scorer(run.scorer), 60)):
+        cards.facts(
+            {
+                "Finished": texts.day_time(run.published_at),
+                "Time zone of the site": run.site_timezone,
+                "Calendar": "shifted by the source; dates have no meaning across patients"
+                if run.calendar_is_shifted
+                else "as recorded",
+                "Past and recent": SPLITS.get(run.split, run.split),
+                "Past instances": f"{run.n_past:,}",
+                "Recent instances": f"{run.n_recent:,}",
+                "Tasks scored": f"{run.n_tasks_scored:,}",
+                "Tasks left out": f"{run.n_tasks_left_out:,}",
+                "Alerts listed": f"{run.n_alerts:,}, scaled score {texts.score(run.floor)} or more",
+                "Seed": f"{run.seed}",
+            }
+        )
+        parameters = parameters_in_words(run.parameters)
+        with st.expander(f"Parameters ({len(parameters)})"):
+            cards.facts(parameters, "This run stored no parameters.")
     with right:
         with cards.card("Checks of the import", "red ones stop scoring until somebody accepts them"):
             _checks(run.import_summary)
@@ -98,7 +99,7 @@ def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
         {
             "Run": ids,
             "Finished": [texts.day_time(run.published_at) for run in runs],
-            "Scorer": [texts.shorten(run.scorer, 40) for run in runs],
+            "Scorer": [texts.shorten(label_of_scorer(run.scorer), 60) for run in runs],
             "Recent instances": [run.n_recent for run in runs],
             "Tasks": [run.n_tasks_scored for run in runs],
             "Alerts": [run.n_alerts for run in runs],
@@ -130,7 +131,7 @@ def _import(import_summary: Mapping[str, object]) -> None:
     for title, rows in others:
         if title != "Checks":
             with st.expander(f"{title} ({len(rows)})"):
-                cards.facts({f"{_sentence(label)}": value for label, value in rows})
+                cards.facts({_sentence(label): value for label, value in rows})
 
 
 def _sentence(label: str) -> str:

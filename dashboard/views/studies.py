@@ -47,12 +47,15 @@ def page() -> None:
             else:
                 st.markdown(cards.muted("This study has no cases yet."))
         _readers(study)
+        if may(Action.MANAGE_STUDIES):
+            _question(study)
     with right:
         if study.is_open_panel:
             cards.open_panel_limit()
         acts.acts(study)
         acts.disagreements(study)
-        _question(study)
+        if not may(Action.MANAGE_STUDIES):
+            _question(study)
 
 
 def _readers_shown(study: StudyView) -> list[ReaderProgress]:
@@ -135,7 +138,8 @@ def _readers(study: StudyView) -> None:
             return
         columns: dict[str, list[str | int | float | None]] = {
             "Reader": [texts.shorten(reader.name, 40) for reader in readers],
-            "Done": [reader.n_judged / max(reader.n_mine, 1) for reader in readers],
+            # Rounded down: only a reader who is done stands at 100%.
+            "Done": [100 * reader.n_judged // max(reader.n_mine, 1) for reader in readers],
             "Cases": [f"{reader.n_judged:,} of {reader.n_mine:,}" for reader in readers],
         }
         if any(reader.last_judged_at for reader in readers):
@@ -155,7 +159,7 @@ def _readers(study: StudyView) -> None:
             key="st_readers",
             columns={
                 "Done": st.column_config.ProgressColumn(
-                    min_value=0.0, max_value=1.0, format="percent", color="primary", width=110
+                    min_value=0, max_value=100, format="%d%%", color="primary", width=110
                 ),
                 "Per day": st.column_config.NumberColumn(format="%.1f"),
                 "Days to go": st.column_config.NumberColumn(format="%d"),

@@ -11,6 +11,7 @@ from alertreview.rights import Action
 from alertreview.scoring.models import RunView
 from alertreview.studies.models import PRESETS, PlanPreview, Rubric, StudyPlan, StudyView
 from core.errors import AlertReviewError
+from core.scoring.scorers import label_of_scorer
 from core.vocabulary import Answer, PersonId, Role, StudyStatus
 from dashboard import texts
 from dashboard.charts.strata import strata
@@ -133,7 +134,9 @@ def _plan(run: RunView, *, is_open_panel: bool) -> StudyPlan:
     start = fixed or PRESETS[0]
     scorers = list(run.scorers or (run.scorer,))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        scorer = st.selectbox("Strata over the scaled score of", scorers, key="su_scorer", width=230)
+        scorer = st.selectbox(
+            "Strata over the scaled score of", scorers, key="su_scorer", format_func=label_of_scorer, width=260
+        )
         seed = int(st.number_input("Seed", 0, 2**31 - 1, 1, key="su_seed", width=110))
     if fixed is not None:
         return StudyPlan(

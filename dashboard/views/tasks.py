@@ -23,7 +23,6 @@ def page() -> None:
         "This is the catalogue of the last import. A change takes effect with the next scoring; lists that are already "
         "published stay as they are."
     )
-    st.code(command("score"), language=None, wrap_lines=True)
     task_form.said()
     shown = task_table.filtered(view)
     if not shown:

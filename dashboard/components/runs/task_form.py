@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from alertreview.records.catalogue import CatalogueEntry
+from alertreview.records.catalogue import CatalogueEntry, TaskSetting
 from alertreview.scoring.task_catalogue import CatalogueView
 from dashboard import texts
+from dashboard.components import cards
 from dashboard.components.runs.task_table import mute_words
 from dashboard.context import attempt, command
 
@@ -47,7 +48,9 @@ def draw(entries: list[CatalogueEntry], view: CatalogueView) -> None:
         if what == MUTE:
             _mute_fields(entry, view)
         st.text_input("Reason, for the audit trail (required)", key=f"tasks_reason_{key}", max_chars=200)
-        st.form_submit_button("Save the change", type="primary", on_click=_save, args=(key, what))
+        st.markdown(cards.muted("It takes effect when somebody scores again:"))
+        st.code(command("score"), language=None, wrap_lines=True)
+        st.form_submit_button("Save the change", type="primary", on_click=_save, args=(key, what, entry.setting))
 
 
 def _mute_fields(entry: CatalogueEntry, view: CatalogueView) -> None:
@@ -66,16 +69,16 @@ def _mute_fields(entry: CatalogueEntry, view: CatalogueView) -> None:
     )
 
 
-def _save(key: str, what: str) -> None:
+def _save(key: str, what: str, seen: TaskSetting) -> None:
     state = st.session_state
     reason = state[f"tasks_reason_{key}"]
 
     def act(app: "Services") -> bool:
         if what == MUTE:
-            return app.catalogue.mute(key, state[f"tasks_until_{key}"], state[f"tasks_units_{key}"], reason)
+            return app.catalogue.mute(key, state[f"tasks_until_{key}"], state[f"tasks_units_{key}"], reason, seen=seen)
         if what == UNMUTE:
-            return app.catalogue.mute(key, None, (), reason)
-        return app.catalogue.switch(key, SWITCHES[what], reason)
+            return app.catalogue.mute(key, None, (), reason, seen=seen)
+        return app.catalogue.switch(key, SWITCHES[what], reason, seen=seen)
 
     changed, error = attempt(act)
     if changed:

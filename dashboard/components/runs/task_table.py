@@ -49,7 +49,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
     """Draw the rows, with how many of all they are."""
     n_asked = sum(not entry.off for entry in view.entries)
     shown = texts.plural(len(view.entries), "task")
-    words = f"{len(rows)} of {shown} shown; {n_asked} of all are asked about, {len(view.entries) - n_asked} are off."
+    words = f"{len(rows)} of {shown} shown; {n_asked} are asked about, {len(view.entries) - n_asked} are off."
     st.markdown(cards.muted(words))
     frame = pd.DataFrame(
         {
@@ -59,18 +59,27 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
             "Why not": [texts.shorten(row.why_not, 200) for row in rows],
             "Muted": [texts.shorten(row.muted, 200) for row in rows],
             "Decisions": [row.entry.n_positive for row in rows],
-            "Share": [texts.percent(row.entry.rate, 1) for row in rows],
-            "Brings": [texts.shorten(row.members, 200) for row in rows],
+            "Share": [100 * row.entry.rate for row in rows],
+            "Members": [texts.shorten(row.members, 200) for row in rows],
             "Last reason": [texts.shorten(view.reasons.get(row.entry.task_key, ""), 200) for row in rows],
         }
     )
+    # A column in which no task of the catalogue says anything is left out.
+    said = {
+        "Why not": any(entry.off for entry in view.entries),
+        "Muted": any(mute_words(entry, view.today) for entry in view.entries),
+        "Members": any(entry.members for entry in view.entries),
+        "Last reason": bool(view.reasons),
+    }
+    frame = frame.drop(columns=[name for name, is_said in said.items() if not is_said])
     alt = f"{texts.plural(len(rows), 'task')} of the last import: {words}"
-    cards.table(frame, key=f"tasks_{abs(hash(tuple(row.entry.task_key for row in rows)))}", alt=alt)
+    key = f"tasks_{abs(hash((*frame.columns, *(row.entry.task_key for row in rows))))}"
+    cards.table(frame, key=key, alt=alt, columns={"Share": st.column_config.NumberColumn(format="%.1f%%")})
     n_instances = view.entries[0].n_instances
     st.markdown(
         cards.muted(
-            f"Decisions: of the {n_instances:,} instances of the import, past and recent, those with the decision; "
-            "share: their part."
+            f"Decisions: in how many of the {n_instances:,} instances of the import, past and recent, it was done. "
+            "Share: in what part of them."
         )
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from alertreview.records.catalogue import CatalogueEntry, TaskSetting, apply_setting
 from alertreview.rights import Service
 from alertreview.scoring.task_catalogue import CatalogueView, OpenCheck, TaskCatalogue
-from core.errors import InvalidInputError
+from core.errors import ConflictError, InvalidInputError
 from core.kinds import Kind
 from tests.dashboard.doubles.records import HOSTILE, UNITS
 from tests.dashboard.doubles.sign_in import guarded_as
@@ -53,20 +53,36 @@ class FakeCatalogue(Service):
         decided = tuple(apply_setting(entry, self.settings.get(entry.task_key)) for entry in entries)
         return CatalogueView(decided, dict(self.reasons), (*UNITS, *([unit] if unit else [])), TODAY)
 
-    def switch(self, task_key: str, asked: bool | None, reason: str, *, actor: str = "command line") -> bool:
-        return self._change(task_key, replace(self._setting(task_key), asked=asked), reason, actor)
+    def switch(
+        self,
+        task_key: str,
+        asked: bool | None,
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
+    ) -> bool:
+        return self._change(task_key, replace(self._setting(task_key), asked=asked), reason, seen, actor)
 
     def mute(
-        self, task_key: str, until: date | None, units: Sequence[str], reason: str, *, actor: str = "command line"
+        self,
+        task_key: str,
+        until: date | None,
+        units: Sequence[str],
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
     ) -> bool:
-        return self._change(
-            task_key, replace(self._setting(task_key), muted_until=until, muted_units=tuple(units)), reason, actor
-        )
+        new = replace(self._setting(task_key), muted_until=until, muted_units=tuple(units))
+        return self._change(task_key, new, reason, seen, actor)
 
     def _setting(self, task_key: str) -> TaskSetting:
         return self.settings.get(task_key, TaskSetting())
 
-    def _change(self, task_key: str, setting: TaskSetting, reason: str, actor: str) -> bool:
+    def _change(self, task_key: str, setting: TaskSetting, reason: str, seen: TaskSetting | None, actor: str) -> bool:
+        if seen not in {None, self._setting(task_key)}:
+            raise ConflictError(f"Nothing was changed: somebody else has changed {task_key} since you looked.")
         if not reason.strip():
             raise InvalidInputError("Nothing was changed: a change takes a reason. Write one, for the audit trail.")
         if setting == self._setting(task_key):

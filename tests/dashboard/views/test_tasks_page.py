@@ -13,10 +13,11 @@ from streamlit.testing.v1 import AppTest
 
 from alertreview.application import Application, open_application
 from alertreview.cli.main import main
+from alertreview.records import snapshots
 from alertreview.records.catalogue import CHANGED, TaskSetting
 from alertreview.rights import Actor, guarded
 from alertreview.scoring.task_catalogue import TaskCatalogue
-from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
 from core.vocabulary import Role
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -63,10 +64,10 @@ def test_every_task_is_listed_with_why_it_is_not_asked_about(open_page: OpenPage
     }
     assert rows.loc["Blue Top Hold", "Why not"] == "It is a note on the specimen."
     assert ((rows["Why not"] == "") == (rows["Asked about"] == "yes")).all()
-    assert rows.loc["Basic metabolic panel", "Brings"] == "Sodium"
+    assert rows.loc["Basic metabolic panel", "Members"] == "Sodium"
     assert rows.loc["Heparin", "Decisions"] == 480
-    assert rows.loc["Heparin", "Share"] == "20.0%"
-    assert "5 of 5 tasks shown; 3 of all are asked about, 2 are off." in page.dataframe[0].proto.alt
+    assert rows.loc["Heparin", "Share"] == 20.0
+    assert "5 of 5 tasks shown; 3 are asked about, 2 are off." in page.dataframe[0].proto.alt
     assert "next scoring" in words(page)
     assert page.code[0].value == "alertreview score --home '/srv/a ward'\"'\"'s site'"
 
@@ -127,7 +128,7 @@ def test_the_form_mutes_a_task_in_units_until_a_day_and_ends_the_mute(open_page:
     assert table(page).loc["Basic metabolic panel", "Muted"] == f"{unit}, to the end of 27 Nov 2026"
     page = save(page, PANEL, "End the mute", "tubes are back")
     assert double.catalogue.settings[PANEL] == TaskSetting()
-    assert table(page).loc["Basic metabolic panel", "Muted"] == ""
+    assert "Muted" not in table(page), "a column in which nothing is said is left out"
 
 
 def test_a_mute_that_has_ended_says_so(open_page: OpenPage) -> None:
@@ -205,6 +206,52 @@ def test_the_page_and_the_command_leave_the_same_audit_row(ward: Application, tm
     assert [row[0] for row in rows] == ["person 6"] * 4 + ["command line"] * 4
     assert [row[1:] for row in rows[:4]] == [row[1:] for row in rows[4:]]
     assert rows[1][3]["after"] == {"asked": False, "muted_until": "2999-01-01", "muted_units": ["Ward A"]}
+
+
+def test_a_task_that_somebody_else_changed_meanwhile_is_not_overwritten(ward: Application) -> None:
+    page, key = as_coordinator(ward), "MEDICATION/heparin"
+    looked = next(entry.setting for entry in page.view().entries if entry.task_key == key)
+    assert page.mute(key, date(2999, 1, 1), [], "recall", seen=looked)
+    for change in (
+        lambda: page.switch(key, False, "mine", seen=looked),
+        lambda: page.mute(key, None, [], "mine", seen=looked),
+    ):
+        with pytest.raises(ConflictError, match="somebody else has changed"):
+            change()
+    assert len(audit_rows(ward)) == 1
+    now = next(entry.setting for entry in page.view().entries if entry.task_key == key)
+    assert page.switch(key, False, "mine", seen=now)
+
+
+def test_the_form_says_that_somebody_else_changed_the_task_since(open_page: OpenPage) -> None:
+    double, key = FakeApplication(), "MEDICATION/heparin"
+    page = open_page("tasks", double)
+    page.selectbox(key="tasks_which").select(key).run()
+    page.radio(key="tasks_what").set_value("Do not ask about it").run()
+    double.catalogue.mute(key, TODAY, (), "another coordinator")
+    page.text_input(key=f"tasks_reason_{key}").input("mine")
+    press(page)
+    assert "somebody else has changed" in page.error[0].value
+    assert page.text_input(key=f"tasks_reason_{key}").value == "mine"
+    assert table(page).loc["Heparin", "Last reason"] == "another coordinator"
+    press(page)
+    assert double.catalogue.settings[key] == TaskSetting(False, TODAY, ())
+
+
+def test_the_import_is_opened_once_however_often_the_page_is_drawn(
+    ward: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+    read = snapshots.read_snapshot
+
+    def noted(folder: Path, checksum: str | None = None) -> snapshots.Snapshot:
+        opened.append(folder)
+        return read(folder, checksum)
+
+    monkeypatch.setattr(snapshots, "read_snapshot", noted)
+    page = as_coordinator(ward)
+    assert page.view() == page.view()
+    assert len(opened) == 1
 
 
 def test_a_refused_change_leaves_no_row(ward: Application) -> None:
