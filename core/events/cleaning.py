@@ -197,7 +197,7 @@ class Settling:
         )
         self._text_calls_off = np.array([mapping.says_not_done(text) for text in texts], dtype=bool)
         self.called_off: Counter[int] = Counter()
-        self.n_values = self.n_orders = self.n_open_orders = 0
+        self.n_values = self.n_orders = self.n_open_orders = self.n_turned_orders = 0
         self._end = self._end_by_now = np.datetime64("NaT", "us")
         self.cleaner = ValueCleaner(items, all_units, mapping, main_units)
         self._is_respelled = np.array(
@@ -308,6 +308,7 @@ class Settling:
         )
         self.called_off.update(codes[course[found.called_off]].tolist())
         self.n_orders, self.n_open_orders = self.n_orders + found.n_orders, self.n_open_orders + found.n_open
+        self.n_turned_orders += found.n_turned
         take = np.concatenate([np.flatnonzero(others), course[found.rows]])
         self.n_duplicates += len(rows) - len(distinct(take)) - len(found.called_off)
         moved = np.flatnonzero(

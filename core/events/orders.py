@@ -60,8 +60,8 @@ class Orders:
         Seconds; a stop before its start has the time of the start.
     called_off : array of int
         Places of starts and stops left out because the order was stopped in the minute of its start.
-    n_orders, n_open : int
-        Orders kept, and those of them without a stop.
+    n_orders, n_open, n_turned : int
+        Orders kept, those of them without a stop, and those whose stop stood before the start.
     """
 
     rows: IntArray
@@ -69,6 +69,7 @@ class Orders:
     called_off: IntArray
     n_orders: int
     n_open: int
+    n_turned: int = 0
 
 
 def settle_orders(series: IntArray, time: IntArray, is_start: BoolArray, order: IntArray, row: IntArray) -> Orders:
@@ -107,11 +108,12 @@ def settle_orders(series: IntArray, time: IntArray, is_start: BoolArray, order: 
     length = np.where(begins, when[np.maximum(partner, 0)] - when, _DAY)
     # A start and a stop at midnight are dates: nothing says that they are the same minute.
     short = begins & (when // _MINUTE == (when + length) // _MINUTE) & (when % _DAY != 0)
-    short &= ~_is_turned(places, time, when, partner)
+    turned = begins & _is_turned(places, time, when, partner)
+    short &= ~turned
     gone = short.copy()
     gone[partner[short]] = True
     n_orders, n_open = int((is_start[places] & ~gone).sum()), int((is_start[places] & (partner < 0)).sum())
-    return Orders(places[~gone], when[~gone], places[gone], n_orders, n_open)
+    return Orders(places[~gone], when[~gone], places[gone], n_orders, n_open, int(turned.sum()))
 
 
 def _first_of_each(row: IntArray) -> BoolArray:

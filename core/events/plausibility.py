@@ -254,6 +254,12 @@ RULES = (
         Bounds(0.2, _NEVER),
     ),
     Rule(
+        "turned_orders",
+        "drug orders stop before they start; they count as stopped at once",
+        "A drug that was given may not count as on.",
+        Bounds(0, 0.2),
+    ),
+    Rule(
         "never_done",
         "rows were called off, never done or entered in error; they are no decisions",
         "If a word was misread, decisions are missing; the mapping's not_done_words say which words count.",

@@ -347,6 +347,7 @@ class StreamBuilder:
             Finding("unread_numbers", settling.n_unread_numbers, settling.n_results),
             Finding("lost_values", settling.n_lost_values(), settling.n_values),
             Finding("open_orders", settling.n_open_orders if settling.has_stops() else 0, settling.n_orders),
+            Finding("turned_orders", settling.n_turned_orders, settling.n_orders),
             Finding("never_done", self._not_done.total() + settling.called_off.total(), self._n_rows),
             Finding("stray_orders", len(settling.stray_orders()), 0, settling.stray_orders()),
         ]

@@ -293,7 +293,7 @@ class _Reader:
 
     def _encounter(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource)
-        if text(resource, "status") in _NOT_DONE:
+        if _status(resource) in _NOT_DONE:
             yield self._not_done(resource, subject)
             return
         kind = coding(resource, "class")
@@ -327,7 +327,7 @@ class _Reader:
 
     def _observation(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource)
-        if text(resource, "status") in _NOT_DONE:
+        if _status(resource) in _NOT_DONE:
             yield self._not_done(resource, subject)
             return
         category = _category(resource)
@@ -387,7 +387,7 @@ class _Reader:
 
     def _administration(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource)
-        if text(resource, "status") in _NOT_DONE:
+        if _status(resource) in _NOT_DONE:
             yield self._not_done(resource, subject)
             return
         drug, given = self._drug(resource), part(resource, "dosage")
@@ -418,7 +418,7 @@ class _Reader:
     def _procedure(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource)
         code = concept(resource, "code") or _NAMELESS
-        if text(resource, "status") in _NOT_DONE:
+        if _status(resource) in _NOT_DONE:
             yield self._not_done(resource, subject)
         else:
             period = part(resource, "performedPeriod")
@@ -440,7 +440,7 @@ class _Reader:
     def _report(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource)
         code = concept(resource, "code") or _NAMELESS
-        if text(resource, "status") in _NOT_DONE:
+        if _status(resource) in _NOT_DONE:
             yield self._not_done(resource, subject)
         else:
             time, end = self._effective(resource)
@@ -491,13 +491,11 @@ class _Reader:
 
     def _is_no_order(self, resource: JsonObject) -> bool:
         return (
-            text(resource, "status") in _NOT_DONE
-            or text(resource, "intent") in _NO_ORDER
-            or is_true(resource, "doNotPerform")
+            _status(resource) in _NOT_DONE or text(resource, "intent") in _NO_ORDER or is_true(resource, "doNotPerform")
         )
 
     def _not_done(self, resource: JsonObject, subject: str) -> Row:
-        status, intent = text(resource, "status"), text(resource, "intent")
+        status, intent = _status(resource), text(resource, "intent")
         why = "doNotPerform" if is_true(resource, "doNotPerform") else intent if intent in _NO_ORDER else ""
         return Row(subject, None, f"NOT_DONE//{resource['resourceType']}//{status if status in _NOT_DONE else why}")
 
@@ -572,6 +570,10 @@ def _order(resource: JsonObject) -> str:
     """Return the identity of a drug order, which its beginning and its end share; "" without an id."""
     identifier = text(resource, "id")
     return f"{resource['resourceType']}/{identifier}" if identifier else ""
+
+
+def _status(resource: JsonObject) -> str:
+    return text(resource, "status").lower()
 
 
 def _category(resource: JsonObject) -> str:

@@ -32,6 +32,7 @@ from alertreview.records.sources.base import Format, Source, row_identity
 from alertreview.records.sources.omop_duckdb import DuckTables, is_duckdb
 from alertreview.records.sources.omop_tables import CsvTables, SqlTables, Tables, database_url, required, table_of
 from alertreview.records.sources.text_tables import text_files
+from core.errors import SourceError
 from core.events.mapping import SiteMapping
 
 _COLUMNS = {
@@ -43,7 +44,7 @@ _COLUMNS = {
     "value_as_number value_source_value unit_source_value unit_concept_id range_low range_high",
     "drug_exposure": "person_id drug_exposure_id drug_concept_id drug_source_value drug_type_concept_id "
     "drug_exposure_start_datetime drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date "
-    "quantity dose_unit_source_value route_source_value",
+    "quantity dose_unit_source_value route_source_value stop_reason",
     "condition_occurrence": "person_id condition_concept_id condition_source_value condition_status_concept_id "
     "condition_start_datetime condition_start_date condition_end_datetime condition_end_date",
     "procedure_occurrence": "person_id procedure_concept_id procedure_source_value procedure_datetime procedure_date",
@@ -224,10 +225,17 @@ class _Reader:
         amount, dose_unit = rows.text("quantity"), rows.text("dose_unit_source_value")
         # A quantity without the unit of a dose counts packages, not what a patient takes.
         dose = (amount + " " + dose_unit).where((amount != "") & (dose_unit != ""), "")
-        starts = _chunk(subject, rows.time("drug_exposure_start"), codes + "//START//" + key)
+        # The CDM has no status; what was entered in error or never given says so where it was stopped.
+        reasons = rows.text("stop_reason").astype("category")
+        status = reasons.where(reasons.isin([each for each in reasons.cat.categories if self._is_not_done(each)]))
+        starts = _chunk(subject, rows.time("drug_exposure_start"), codes + "//START//" + key).assign(status=status)
         order = self._orders(rows, subject, starts, end)
         yield starts.assign(end=end.to_numpy(), dose=dose, route=rows.text("route_source_value"), order=order)
-        yield _chunk(subject, end, codes + "//STOP//" + key).assign(order=order)[end.notna()]
+        stops = _chunk(subject, end, codes + "//STOP//" + key).assign(order=order, status=status)
+        yield stops[end.notna()]
+
+    def _is_not_done(self, text: str) -> bool:
+        return self._mapping.says_not_done(text)
 
     @staticmethod
     def _orders(
@@ -281,7 +289,14 @@ class _Rows:
         return cells.whole_numbers(self._batch.column(column), self._where, column, self.first_row)
 
     def subject(self) -> npt.NDArray[np.int64]:
-        return self.ids("person_id")
+        ids = self.ids("person_id")
+        nobody = np.flatnonzero(ids == cells.NO_ID)
+        if len(nobody):
+            raise SourceError(
+                f"{self._where}: row {self.first_row + int(nobody[0]):,} has no person_id. Every event belongs to a "
+                "patient; correct the row."
+            )
+        return ids
 
     def no_times(self) -> pd.Series:
         return pd.Series(np.full(self.n, np.datetime64("NaT", "us")))

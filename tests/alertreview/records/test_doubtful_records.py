@@ -156,3 +156,40 @@ def test_a_word_for_nothing_is_no_item(word):
 @pytest.mark.parametrize(("word", "sex"), [("weiblich", "F"), ("Männlich", "M"), ("FEMME", "F"), ("divers", "")])
 def test_sexes_are_known_in_several_languages(word, sex):
     assert recognise(f"SEX//{word}", site(rules=[{"code": "SEX//(?P<item>.+)", "kind": "SEX"}])).item == sex
+
+
+def omop(tmp_path, table, change):
+    """Import the hospital as OMOP with one table changed."""
+    folder = write(hospital(), "omop", tmp_path)
+    read = pd.read_csv(folder / f"{table}.csv", dtype=str, keep_default_na=False)
+    change(read)
+    read.to_csv(folder / f"{table}.csv", index=False)
+    return imported(folder, "omop")
+
+
+def test_orders_that_stop_before_they_start_are_counted(tmp_path):
+    def change(drugs):
+        drugs.loc[::3, "drug_exposure_end_datetime"] = "2025-12-30 10:00"
+
+    cohort, report = omop(tmp_path, "drug_exposure", change)
+    assert doubts(report) == {"turned_orders": 12}
+    assert (cohort.events["kind"] == "MEDICATION_ORDER").sum() == 35
+
+
+def test_an_exposure_that_was_entered_in_error_is_no_order(tmp_path):
+    def change(drugs):
+        drugs["stop_reason"] = ["Entered in error"] * 5 + ["Therapy complete"] * (len(drugs) - 5)
+
+    cohort, report = omop(tmp_path, "drug_exposure", change)
+    assert (cohort.events["kind"] == "MEDICATION_ORDER").sum() == 30
+    assert "unknown_words" not in doubts(report)
+    assert next(check for check in report.checks if check.name == "never_done").count == 10
+
+
+@pytest.mark.parametrize("nobody", ["", "NULL", "\\N"])
+def test_an_event_of_no_person_is_refused(tmp_path, nobody):
+    def change(labs):
+        labs.loc[5, "person_id"] = nobody
+
+    with pytest.raises(SourceError, match=r"measurement\.csv: row 7 has no person_id"):
+        omop(tmp_path, "measurement", change)
