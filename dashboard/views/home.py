@@ -186,19 +186,20 @@ def _shown(run: RunView, now: datetime) -> tuple[WorklistFilters, str]:
 
 
 def _highest_card(found: WorklistPage, address: dict[str, str], words: str) -> None:
+    digits = texts.score_digits(line.first.scaled_score for line in found.lines)
     with cards.card("Highest ranked", texts.joined(words, "open, omissions and commissions alternating")):
         for line in found.lines:
             row = line.first
-            with _line([2, 7, 4]) as cells:
-                next(cells).markdown(f"**{texts.score(row.scaled_score)}**", width="content")
+            with _line([2, 6, 6]) as cells:
+                next(cells).markdown(f"**{texts.score(row.scaled_score, digits=digits)}**", width="content")
                 with next(cells):
                     st.page_link(
                         "views/alert.py",
                         label=f":primary[{texts.plain(line.words, 44)}]",
                         query_params={**address, "alert": str(row.alert_id)},
                     )
-                if not is_phone():
-                    next(cells).markdown(f":small[{texts.plain(row.unit, 30)}]")
+                who = texts.joined(texts.plain(texts.patient_cell(row), 40), texts.plain(row.unit, 30))
+                next(cells).markdown(f":small[{cards.muted(who)}]")
         if not found.lines:
             st.markdown(cards.muted("No open alert lies within the budget."))
         if found.n_to_judge_first:

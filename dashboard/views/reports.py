@@ -32,6 +32,7 @@ CURVES = {
     "commission": "Commissions",
     **{kind.value: kind.words.items.capitalize() for kind in Kind},
 }
+TITLE = "How good are the alerts?"
 
 
 def page() -> None:
@@ -39,7 +40,7 @@ def page() -> None:
     app = application()
     studies = {study.slug: study for study in app.studies.all() if not study.is_calibration}
     if not studies:
-        with cards.header("How good are the alerts?", "", simulated=app.site.simulated):
+        with cards.header(TITLE, "", simulated=app.site.simulated):
             pass
         with cards.empty_state(
             "No study yet", "A report needs a study whose cases were judged.", ":material/query_stats:"
@@ -47,12 +48,18 @@ def page() -> None:
             pass
         return
     slug = st.query_params.get("study") or next(iter(studies))
-    if study_asked(slug, "How good are the alerts?") is None:
+    study = study_asked(slug, TITLE)
+    if study is None:
         return
     person = looking_person()
+    head = st.empty()
+    line = texts.plain(study.title, 60)
+    with head.container(), cards.header(TITLE, line, simulated=app.site.simulated, key="header-first"):
+        pass
     with st.spinner("Computing the report…", show_time=False):
         report = app.reports.report(slug, person.person_id if person else None)
-    _head(report, {key: texts.study_name(study) for key, study in studies.items()}, app.site.simulated)
+    with head.container():
+        _head(report, {key: texts.study_name(one) for key, one in studies.items()}, app.site.simulated)
     if report.is_open_panel:
         cards.open_panel_limit()
     if person is not None and app.review.is_blinded(slug, person.person_id):
@@ -131,7 +138,7 @@ def _head(report: StudyReport, titles: dict[str, str], simulated: bool) -> None:
         texts.plural(report.n_patients, "patient"),
         f"{texts.plural(report.n_slots, 'reader')} each",
     )
-    with cards.header("How good are the alerts?", line, simulated=simulated):
+    with cards.header(TITLE, line, simulated=simulated):
         choose_study(report.slug, titles, key="rp_study")
         looking_as()
         with st.popover("Download", icon=":material/download:", key="rp_downloads"):

@@ -11,7 +11,7 @@ from dashboard.charts.bars import case_states
 from dashboard.components import cards
 from dashboard.components.studies import acts
 from dashboard.components.studies.choice import choose_study, study_asked
-from dashboard.context import acting_person, application, colours, may, people_who_read, shown_errors
+from dashboard.context import acting_person, application, colours, is_phone, may, people_who_read, shown_errors
 
 LINKS = (
     (Action.SEE_RESULTS, "Report", "reports", ":material/query_stats:"),
@@ -39,6 +39,8 @@ def page() -> None:
         return
     _head(study, studies, app.site.simulated)
     _tiles(study)
+    # Beside the acts of a coordinator the question fills the left side; on a phone it comes after them.
+    has_acts = may(Action.MANAGE_STUDIES) and not is_phone()
     left, right = st.columns([7, 5])
     with left:
         with cards.card("Cases by state", f"adds up to {study.n_cases:,}"):
@@ -47,14 +49,14 @@ def page() -> None:
             else:
                 st.markdown(cards.muted("This study has no cases yet."))
         _readers(study)
-        if may(Action.MANAGE_STUDIES):
+        if has_acts:
             _question(study)
     with right:
         if study.is_open_panel:
             cards.open_panel_limit()
         acts.acts(study)
         acts.disagreements(study)
-        if not may(Action.MANAGE_STUDIES):
+        if not has_acts:
             _question(study)
 
 

@@ -150,6 +150,11 @@ def test_home_lists_the_highest_ranked_alerts_as_links(open_page: OpenPage) -> N
     page = open_page("home", FakeApplication())
     links = [link.proto for link in page.get("page_link")]
     assert any("alert=1000" in link.query_string for link in links)
+    first, second, *_ = FakeApplication().rows_made
+    shown = words(page)
+    assert f"{first.patient_id}, {first.age_years:.0f} y" in shown, "whose alert it is"
+    assert f"**{first.scaled_score:.2f}" in shown.replace("***", "**")
+    assert shown.index(first.patient_id) < shown.index(second.patient_id)
 
 
 def test_an_alert_explains_itself(open_page: OpenPage) -> None:

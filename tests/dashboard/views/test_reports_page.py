@@ -124,6 +124,20 @@ def test_the_planner_says_how_many_cases_tell_two_scorers_apart(open_page: OpenP
     assert "Equal AUCs cannot be told apart." in words(page)
 
 
+def test_the_page_has_its_title_while_the_report_is_computed(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = FakeApplication()
+
+    def slow(*_: object, **__: object) -> None:
+        raise RefusedError("Not yet.")
+
+    monkeypatch.setattr(type(double.reports), "report", slow)
+    page = open_page("reports", double, **LOCKED)
+    assert words(page).startswith("# How good are the alerts?")
+    assert "Ward pilot 2025" in words(page)
+
+
 def test_the_planner_of_a_hidden_report_takes_nothing_from_it(open_page: OpenPage) -> None:
     page = open_page("reports", FakeApplication(), study="demo")
     assert page.number_input(key="pl_demo_hidden_auc").value == 0.75
