@@ -1,7 +1,7 @@
 """The worklist's filters on the page: each is registered here with its parameter of the address, words and widget.
 
 A filter is also a field of `WorklistFilters` and, where it restricts the list, a condition in
-`db.repositories.alert_matching`.
+`db.repositories.alerts`.
 """
 
 from collections.abc import Callable, Mapping
