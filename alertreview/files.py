@@ -24,6 +24,12 @@ FileState: TypeAlias = tuple[int, ...]
 _HERE = Path(__file__).resolve().parent
 
 
+def require_replaceable(path: Path) -> None:
+    """Raise a SourceError if a finished file would replace a device, a pipe or a name in /dev, as root's would."""
+    if path.absolute().parent == Path("/dev") or (path.exists() and not (path.is_file() or path.is_dir())):
+        raise SourceError(f"{path}: is a device or a pipe, which a file would replace. Name another file.")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside a file; it replaces the file if the block succeeds, and is removed otherwise.
@@ -31,8 +37,9 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises
     ------
     SourceError
-        If the file cannot be written.
+        If the file cannot be written, or the path is a device or a pipe.
     """
+    require_replaceable(path)
     temporary = path.parent / f".{path.name}.part"
     try:
         yield temporary

@@ -1,8 +1,9 @@
-"""Processes killed outright, 25 times each in voting, scoring, publishing, migrating and exporting: what was lost.
+"""Processes killed outright at random moments while readers vote, and random damage to what a site keeps.
 
-Then random damage to imports, stored pasts, database, backup and export: found, or shown to be harmless. It ends with 0
-when nothing that was acknowledged was lost, nothing was half done, the published run stayed on SQLite and PostgreSQL,
-and no changed figure was missed; with 1 when not.
+Killed are voting, scoring, publishing, migrating, exporting, importing, backups, upgrades of a whole site and the
+dashboard with four readers at its pages. Damaged are imports, stored pasts, database, backup and export: the damage is
+found, or shown to be harmless. It ends with 0 when nothing that was acknowledged was lost, nothing was half done, the
+published run stayed on SQLite and PostgreSQL, and no changed figure was missed; with 1 when not.
 """
 
 import argparse
@@ -15,12 +16,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from alertreview.cli.demo import build_demo
+from alertreview.cli.demo import DemoSize, build_demo
 from alertreview.settings import load_settings
 from tests.support.corruptions import STORES, DamagedSite
 from tests.support.demo_site import SMALL
 from tests.support.kill_acts import ACTS
 from tests.support.kill_sites import place
+
+SITE = DemoSize(n_patients=60, n_cases=36, n_waiting=36)
+"""The demonstration that is served and backed up; each simulated reader has a third of the cases left to judge."""
+N_VOTERS = 2
 
 
 class Done:
@@ -47,12 +52,12 @@ class Done:
         return self._known[key]
 
 
-def kill_many(kind: str, name: str, n_kills: int, seed: int, done: Done) -> bool:
+def kill_many(kind: str, name: str, n_kills: int, seed: int, done: Done, demo: Path) -> bool:
     """Kill one act many times and print what came of it; True when nothing was lost."""
     lost, n_acknowledged, began = [], 0, time.perf_counter()
 
     def kill(key: str) -> str:
-        with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder)) as made:
+        with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder), demo, N_VOTERS) as made:
             try:
                 return str(ACTS[name](made, random.Random(key)))
             except AssertionError as error:
@@ -113,11 +118,16 @@ def main() -> int:
     options = parser.parse_args()
     print(f"seed {options.seed}")
     done = Done(options.resume)
-    results = [
-        kill_many(kind, name, options.kills, options.seed, done)
-        for kind in options.database or ["sqlite", "postgresql"]
-        for name in options.act or ACTS
-    ]
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        demo = Path(folder) / "home"
+        list(build_demo(load_settings(demo, create=True), SITE) if options.kills else ())
+        results += [
+            kill_many(kind, name, options.kills, options.seed, done, demo)
+            for kind in options.database or ["sqlite", "postgresql"]
+            for name in options.act or ACTS
+            if options.kills
+        ]
     if options.corruptions:
         results.append(corrupt_many(options.corruptions, options.seed, done))
     return 0 if all(results) else 1

@@ -134,15 +134,17 @@ class AuditTrailService(Service):
         """
         if path.suffix not in {".jsonl", ".csv"}:
             raise InvalidInputError(f"An audit trail is written as .jsonl or .csv, not as {path.name}.")
-        with replacing(path) as temporary, self._database.read() as uow:
-            report = uow.audit.require_whole()
-            with temporary.open("w", encoding="utf-8", newline="") as out:
-                temporary.chmod(0o600)
-                _write(out, path.suffix, uow.audit.all())
-        with self._database.write() as uow:
-            details = {"file": path.name, "rows": report.n_events, "head": report.head}
-            uow.audit.append(self._clock(), actor, "audit trail exported", "audit trail", details)
-            uow.commit()
+        with replacing(path) as temporary:
+            with self._database.read() as uow:
+                report = uow.audit.require_whole()
+                with temporary.open("w", encoding="utf-8", newline="") as out:
+                    temporary.chmod(0o600)
+                    _write(out, path.suffix, uow.audit.all())
+            # First the audit row: a file without one must never be seen.
+            with self._database.write() as uow:
+                details = {"file": path.name, "rows": report.n_events, "head": report.head}
+                uow.audit.append(self._clock(), actor, "audit trail exported", "audit trail", details)
+                uow.commit()
         return report
 
 

@@ -35,7 +35,7 @@ from alertreview.exports.study_rows import (
     study_settings,
     write_meds_labels,
 )
-from alertreview.files import sync
+from alertreview.files import require_replaceable, sync
 from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, write_report
 from alertreview.reports.report import gather_study, standing_versions
@@ -446,6 +446,7 @@ def _table_of(output_format: str, layout: str) -> str:
 @contextmanager
 def _scratch_beside(out: Path) -> Iterator[Path]:
     """Make a folder beside a file or folder, on the same disk: what is finished is moved into place in one step."""
+    require_replaceable(out)
     try:
         with scratch_in(out.absolute().parent) as folder:
             yield folder

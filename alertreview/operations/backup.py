@@ -246,9 +246,8 @@ def remove_oldest(parent: Path, keep: int) -> list[Path]:
         raise InvalidInputError(f"At least 1 backup must stay, not {keep}.")
     surplus = list_backups(parent)[:-keep]
     for folder in surplus:
-        # Its mark first: a half removed backup must not count as verified.
-        (folder / VERIFIED).unlink()
-        shutil.rmtree(folder)
+        # Under another name first: a half removed backup must not pass for one.
+        shutil.rmtree(folder.rename(folder.with_name(f".removing-{folder.name}")))
     return surplus
 
 

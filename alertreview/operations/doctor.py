@@ -26,7 +26,7 @@ BACKUP_DUE_AFTER = timedelta(days=2)
 LEFT_OVER_AFTER = timedelta(hours=1)
 CLOCK_MAY_STEP_BACK = timedelta(minutes=10)
 CLOCKS_MAY_DIFFER = timedelta(seconds=2)
-_LEFTOVERS = (".writing-*", ".export-*", ".verifying-*", ".restoring-*", ".*.part")
+_LEFTOVERS = (".writing-*", ".export-*", ".verifying-*", ".removing-*", ".restoring-*", ".*.part")
 _NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "sshfs", "webdav", "davfs", "vboxsf")
 _GIB = 1024**3
 

@@ -5,8 +5,9 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,6 +27,8 @@ PROGRAMS_VARIABLE = "ALERTREVIEW_POSTGRESQL_PROGRAMS"
 SQLITE_COPY = "database.sqlite"
 POSTGRESQL_COPY = "database.pgdump"
 _WAIT_SECONDS = 3600
+_SCRATCH = "alertreview_verify"
+"""Beginning of the names of databases in which copies are tried; a schema of this name marks one that was given."""
 
 
 def copy_name(url: str) -> str:
@@ -186,10 +189,13 @@ def scratch_database(copy: Path, folder: Path, server_url: str, given: str | Non
             f"{copy.name} is a copy of a PostgreSQL database, and none is named in which it could be tried. "
             "Name the site's with --database URL, or an empty one with --scratch-database URL."
         )
-    name = f"alertreview_verify_{uuid4().hex[:12]}"
+    mine = f"{_SCRATCH}_{sha256(str(parsed.database).encode()).hexdigest()[:8]}_"
+    name = f"{mine}{uuid4().hex[:12]}"
     engine = sa.create_engine(parsed, isolation_level="AUTOCOMMIT", hide_parameters=True)
-    try:
-        with readable_errors(), engine.connect() as connection:
+    with ExitStack() as stack:
+        stack.callback(engine.dispose)
+        with readable_errors():
+            connection = stack.enter_context(engine.connect())
             if not connection.exec_driver_sql(
                 "SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user"
             ).scalar_one():
@@ -197,18 +203,32 @@ def scratch_database(copy: Path, folder: Path, server_url: str, given: str | Non
                     "The account of the database may not make databases, so the backup cannot be tried in one. Make an "
                     "empty database and name it with --scratch-database URL."
                 )
+            # Locked as long as the database is used: what nobody holds was left by a program that was killed.
+            _lock(connection, name)
+            for other in connection.scalars(_LIKE, {"pattern": f"{mine}%"}).all():
+                if _lock(connection, other):
+                    connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {other} WITH (FORCE)")
             connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0")
         try:
             yield parsed.set(database=name).render_as_string(hide_password=False)
         finally:
-            with readable_errors(), engine.connect() as connection:
-                connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-    finally:
-        engine.dispose()
+            with readable_errors(), engine.connect() as another:
+                another.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+_LIKE = sa.text("SELECT datname FROM pg_database WHERE datname LIKE :pattern")
+
+
+def _lock(connection: Connection, name: str) -> bool:
+    """Take the lock of a scratch database; False if another program holds it."""
+    return bool(connection.scalar(sa.text("SELECT pg_try_advisory_lock(hashtext(:name))"), {"name": name}))
 
 
 def _emptied(url: str) -> Iterator[str]:
-    """Yield the URL of an empty database, and empty it again: the next copy is tried in it as well."""
+    """Yield the URL of an empty database, and empty it again: the next copy is tried in it as well.
+
+    What a program left there that was killed is removed first. It is told by a mark: a schema that this function makes.
+    """
     parsed = parse_url(url)
     file = sqlite_file(parsed)
     if file is not None:
@@ -220,20 +240,33 @@ def _emptied(url: str) -> Iterator[str]:
                 for suffix in ("", "-wal", "-shm"):
                     file.with_name(file.name + suffix).unlink(missing_ok=True)
         return
-    _require_empty(parsed)
-    try:
-        yield url
-    finally:
-        engine = sa.create_engine(parsed, hide_parameters=True)
+    engine = sa.create_engine(parsed, isolation_level="AUTOCOMMIT", hide_parameters=True)
+    with ExitStack() as stack:
+        stack.callback(engine.dispose)
+        with readable_errors():
+            connection = stack.enter_context(engine.connect())
+            if not _lock(connection, _SCRATCH):
+                raise StoreError(f"Another backup is being tried in the database {parsed.database}. Try again later.")
+            if sa.inspect(connection).has_schema(_SCRATCH):
+                _empty(connection)
+        _require_empty(parsed)
+        with readable_errors():
+            connection.exec_driver_sql(f"CREATE SCHEMA {_SCRATCH}")
         try:
-            with readable_errors(), engine.begin() as connection:
-                tables = sa.MetaData()
-                tables.reflect(connection)
-                for name in tables.tables:
-                    connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{name}" CASCADE')
-                connection.exec_driver_sql("DROP FUNCTION IF EXISTS refuse_change()")
+            yield url
         finally:
-            engine.dispose()
+            with readable_errors(), engine.connect() as another:
+                _empty(another)
+
+
+def _empty(connection: Connection) -> None:
+    """Remove what a copy put into a database, and the mark."""
+    tables = sa.MetaData()
+    tables.reflect(connection)
+    for name in tables.tables:
+        connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{name}" CASCADE')
+    connection.exec_driver_sql("DROP FUNCTION IF EXISTS refuse_change()")
+    connection.exec_driver_sql(f"DROP SCHEMA IF EXISTS {_SCRATCH}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from alertreview.application import open_application
 from core.vocabulary import Role
@@ -66,6 +66,37 @@ def enter(opened: Visit, login: str, path: str = "") -> Page:
 
 def unharmed(page: Page) -> bool:
     return page.evaluate("window.pwned === undefined && document.querySelector('iframe') === null") is True
+
+
+OPENS = """address => new Promise(done => {
+  const link = new WebSocket(address, ["streamlit"]);
+  link.onopen = () => { link.close(); done("opened"); };
+  link.onerror = () => done("refused");
+})"""
+
+
+@pytest.mark.checklist("B4", "B5")
+def test_a_page_on_another_port_opens_no_websocket(chromium: Browser, real_url: str) -> None:
+    """A browser sends the cookie of a site to its other ports and from them: to it, they are the same site."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{real_url}/login")
+    page.fill("#login", "rita")
+    page.fill("#password", PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector(".ar-who", timeout=60_000)
+    stream = f"{real_url.replace('http', 'ws')}/_stcore/stream"
+    assert page.evaluate(OPENS, stream) == "opened"
+    sent: list[dict[str, str]] = []
+    context.on("request", lambda request: sent.append(request.all_headers()) if request.url == f"{real_url}/" else None)
+    for other in ("http://127.0.0.1:9", "http://127.0.0.1"):
+        context.route(f"{other}/", lambda route: route.fulfill(body="<p>another program</p>", content_type="text/html"))
+        page.goto(f"{other}/")
+        assert page.evaluate("location.origin") == other
+        assert page.evaluate(OPENS, stream) == "refused"
+        page.evaluate("address => fetch(address, {mode: 'no-cors', credentials: 'include'}).catch(() => 0)", real_url)
+    assert any("alertreview_" in headers.get("cookie", "") for headers in sent), "the cookie was not sent at all"
+    context.close()
 
 
 @pytest.mark.checklist("B3", "B5", "D4", "D6")

@@ -2,8 +2,10 @@
 
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
+from alertreview.settings import Settings
 from core.vocabulary import Answer, Decision
 from db.database import Database
 from db.maintenance import bulk
@@ -24,7 +26,7 @@ def upgrade(file: str) -> None:
         database.upgrade()
 
 
-def judge_everything(url: str, at: str = "0") -> None:
+def judge_everything(url: str, at: str = "0", pause: str = "0") -> None:
     """Judge case after case of the study "demo" as one of its readers; prints each case once it was acknowledged."""
     from alertreview.review.review import ReviewService
 
@@ -37,6 +39,7 @@ def judge_everything(url: str, at: str = "0") -> None:
                 "demo", reader, case.case_id, answer=Answer.RELEVANT, version_seen=0, form_key=case.form_key
             )
             print(saved.case_id, flush=True)
+            time.sleep(float(pause))
 
 
 def score_for_ever(url: str) -> None:
@@ -103,7 +106,40 @@ def export_for_ever(url: str, folder: str) -> None:
             print(f"{number}.jsonl", report.n_events, flush=True)
 
 
+def import_each(home: str, url: str, *sources: str) -> None:
+    """Import sources one after another; prints the folder of each import once it was acknowledged."""
+    from alertreview.records.import_site import import_records
+
+    with Database(url) as database:
+        for source in sources:
+            outcome = import_records(Settings(Path(home), url), database, Path(source), "csv")
+            print(outcome.folder.name, flush=True)
+
+
+def back_up_for_ever(home: str, url: str, keep: str) -> None:
+    """Back a site up again and again; prints a line at the start, then the folder of each backup once it counts."""
+    from alertreview.operations.backup import Backups
+
+    backups = Backups(Settings(Path(home), url), lambda: datetime.now(UTC))
+    print("begun", flush=True)
+    while True:
+        print(backups.create(keep=int(keep)).folder.name, flush=True)
+
+
+def upgrade_site(home: str, url: str) -> None:
+    """Upgrade a site after a copy; prints a line at the start and one when it is done."""
+    from alertreview.operations import upgrade as upgrades
+
+    with Database(url) as database:
+        print("begun", flush=True)
+        upgrades.upgrade_site(Settings(Path(home), url), database, datetime.now(UTC))
+    print("done", flush=True)
+
+
 ACTS = {
+    "import": import_each,
+    "back-up": back_up_for_ever,
+    "upgrade-site": upgrade_site,
     "publish-for-ever": publish_for_ever,
     "migrate": migrate,
     "export-for-ever": export_for_ever,

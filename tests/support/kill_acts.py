@@ -4,18 +4,42 @@ Each function makes its own site at a place, kills a process in the middle of th
 what was lost.
 """
 
+import asyncio
 import contextlib
 import json
 import random
+import signal
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
+import sqlalchemy as sa
+from websockets.exceptions import ConnectionClosed
+
+from alertreview.application import open_application
+from alertreview.cli.demo import READERS as SIMULATED_READERS
+from alertreview.cli.demo import VISITOR
+from alertreview.operations.backup import Backups, list_backups, verify_backup
+from alertreview.operations.backup_manifest import MANIFEST, read_manifest
+from alertreview.operations.backup_manifest import check_files as check_backup
+from alertreview.operations.upgrade import BEFORE_UPGRADE, upgrade_site
+from alertreview.records.snapshots import open_import
+from alertreview.settings import Settings
 from core.vocabulary import RunStatus
 from db import schema
+from db.connection.engine import parse_url
 from db.database import Database
 from tests.support.faults import kill_at_random
+from tests.support.isolated import run_apart
 from tests.support.kill_sites import Place
+from tests.support.outside import noting_environment
+from tests.support.page_session import open_page
+from tests.support.panel_site import write_ward
+from tests.support.postgresql import connected
+from tests.support.served import dashboard
 from tests.support.stored_site import child
 
+READERS = (VISITOR, *SIMULATED_READERS)
 Act = Callable[[Place, random.Random], int]
 """Takes a place and a source of chance; gives the number of acknowledged acts that were looked for."""
 
@@ -30,6 +54,33 @@ def reopened(place: Place, url: str) -> Iterator[Database]:
         with database.read() as uow:
             uow.audit.require_whole()
         yield database
+
+
+@contextlib.contextmanager
+def votes_beside(place: Place, url: str) -> Iterator[list[int]]:
+    """Let readers vote from processes of their own meanwhile, and kill them too; gives the votes acknowledged.
+
+    When the block has ended, every one of them is stored.
+    """
+    voters = [child("judge", url, reader, 0.02) for reader in range(place.n_voters)]
+    firsts: list[str] = []
+    acknowledged: list[int] = []
+    try:
+        firsts += [voter.stdout.readline() for voter in voters if voter.stdout is not None]
+        yield acknowledged
+    finally:
+        for voter in voters:
+            voter.kill()
+        rests = [voter.communicate() for voter in voters]
+    assert all(firsts), rests
+    printed = [first + rest for first, (rest, _errors) in zip(firsts, rests, strict=True)]
+    acknowledged += [int(line) for lines in printed for line in lines.split("\n")[:-1]]
+    place.settle(url)
+    with Database(url) as database, database.read() as uow:
+        readers = [reader.person_id for reader in uow.studies.readers(uow.studies.by_slug("demo").id)]
+        stored = {(vote.reviewer_id, vote.case_id) for vote in uow.judgments.votes(uow.studies.by_slug("demo").id)}
+    told = {(readers[reader], int(line)) for reader, lines in enumerate(printed) for line in lines.split("\n")[:-1]}
+    assert told <= stored, "an acknowledged vote of a reader who voted meanwhile is gone"
 
 
 def voting(place: Place, chance: random.Random) -> int:
@@ -54,14 +105,15 @@ def scoring(place: Place, chance: random.Random) -> int:
     url = place.site()
     with Database(url) as database, database.read() as uow:
         before = uow.runs.latest_published()
-    kill_at_random(child("score-for-ever", url), chance, within_seconds=0.4)
+    with votes_beside(place, url) as votes:
+        kill_at_random(child("score-for-ever", url), chance, within_seconds=0.4)
     with reopened(place, url) as database:
         with database.read() as uow:
             assert uow.runs.latest_published() == before, "the published run changed"
         assert database.sweep() == 1
         with database.scoring_job(), database.read() as uow:
             assert next(run.status for run in uow.runs.all()) is RunStatus.ABANDONED
-    return 1
+    return 1 + len(votes)
 
 
 def publishing(place: Place, chance: random.Random) -> int:
@@ -69,7 +121,8 @@ def publishing(place: Place, chance: random.Random) -> int:
     url = place.site()
     with Database(url) as database, database.read() as uow:
         before = {run.id for run in uow.runs.published()}
-    killed = kill_at_random(child("publish-for-ever", url), chance, within_seconds=0.4)
+    with votes_beside(place, url) as votes:
+        killed = kill_at_random(child("publish-for-ever", url), chance, within_seconds=0.4)
     acknowledged = {int(line) for line in killed.lines}
     with reopened(place, url) as database:
         with database.read() as uow:
@@ -80,7 +133,7 @@ def publishing(place: Place, chance: random.Random) -> int:
         assert len(published) <= len(acknowledged) + 1
         assert set(counts.values()) == {200} == set(published.values()), "a run was published in part"
         assert audited == len(published), "publications and audit rows differ"
-    return len(acknowledged)
+    return len(acknowledged) + len(votes)
 
 
 def migrating(place: Place, chance: random.Random, n_databases: int = 3) -> int:
@@ -104,7 +157,8 @@ def exporting(place: Place, chance: random.Random) -> int:
     url = place.site()
     out = place.folder / "out"
     out.mkdir()
-    killed = kill_at_random(child("export-for-ever", url, out), chance, within_seconds=0.4)
+    with votes_beside(place, url) as votes:
+        killed = kill_at_random(child("export-for-ever", url, out), chance, within_seconds=0.4)
     acknowledged = dict(line.split() for line in killed.lines)
     written = {path.name: path for path in out.iterdir() if path.suffix == ".jsonl"}
     assert set(acknowledged) <= set(written), "an acknowledged file is gone"
@@ -115,8 +169,134 @@ def exporting(place: Place, chance: random.Random) -> int:
     with reopened(place, url) as database:
         with database.read() as uow:
             audited = len(uow.audit.latest(1000, action="audit trail exported"))
-        assert len(acknowledged) <= audited <= len(written)
-    return len(acknowledged)
+        assert len(written) <= audited <= len(acknowledged) + 1, "a file is there without its audit row"
+    return len(acknowledged) + len(votes)
+
+
+def importing(place: Place, chance: random.Random) -> int:
+    """Every acknowledged import has its rows and all its files; a half one has no name that passes for an import."""
+    url = place.site()
+    settings = Settings(place.folder / "home", url)
+    sources = [write_ward(place.folder / f"source-{n}", n_patients=8 + n, n_days=3) for n in range(6)]
+    with votes_beside(place, url) as votes:
+        killed = kill_at_random(child("import", settings.home, url, *sources), chance, within_seconds=2)
+    with reopened(place, url) as database:
+        with database.read() as uow:
+            known = {snapshot.folder for snapshot in uow.snapshots.all() if snapshot.source_format != "meds"}
+            audited = len(uow.audit.latest(1000, action="records imported"))
+            for folder in known:
+                open_import(settings, uow, folder, whole=True)
+        assert set(killed.lines) <= known, "an acknowledged import is gone"
+        assert len(known) == audited <= len(killed.lines) + 1
+        for folder in settings.snapshots.glob("[!.]*"):
+            assert (folder / "manifest.json").is_file(), f"{folder.name} is half an import"
+    with child("import", settings.home, url, *sources) as again:
+        printed, errors = again.communicate()
+    assert len(printed.split()) == len(sources), errors
+    return len(killed.lines) + len(votes)
+
+
+def backing_up(place: Place, chance: random.Random, keep: int = 2) -> int:
+    """The backups that were acknowledged last are there and verify, every listed one is whole, and the next works."""
+    settings = place.demonstration()
+    with votes_beside(place, settings.database_url) as votes:
+        killed = kill_at_random(child("back-up", settings.home, settings.database_url, keep), chance, within_seconds=4)
+    made, listed = killed.lines[1:], list_backups(settings.backups)
+    assert set(made[-keep:][-1:]) <= {folder.name for folder in listed}, "an acknowledged backup is gone"
+    for folder in listed:
+        check_backup(folder, read_manifest(folder))
+    with reopened(place, settings.database_url):
+        pass
+    if listed:
+        verify_backup(listed[-1], settings.database_url)
+    latest = Backups(settings, lambda: datetime.now(UTC)).create(keep=keep)
+    assert list_backups(settings.backups)[-1] == latest.folder
+    unmarked = [path.name for path in settings.backups.glob("[!.]*") if path not in list_backups(settings.backups)]
+    assert not unmarked, f"{unmarked} is half removed and passes for a backup"
+    assert not _scratch_databases(settings.database_url), "a database in which a backup was tried is still there"
+    return len(made) + len(votes)
+
+
+def upgrading(place: Place, chance: random.Random) -> int:
+    """The site is at the old schema, or at the new one beside a whole copy of the old; the next start goes on."""
+    url = place.site("0001")
+    settings = Settings(place.folder / "home", url)
+    killed = kill_at_random(child("upgrade-site", settings.home, url), chance, within_seconds=1)
+    place.settle(url)
+    copies = [path.parent for path in settings.backups.glob(f"[!.]*-{BEFORE_UPGRADE}-0001/{MANIFEST}")]
+    for folder in copies:
+        check_backup(folder, read_manifest(folder))
+    with Database(url) as database:
+        revision = database.state().revision
+        assert revision in {"0001", schema.head()}, "the database stands between two schemas"
+        assert copies or revision == "0001", "upgraded without a copy"
+        assert revision != "0001" or "done" not in killed.lines, "an acknowledged upgrade is gone"
+        upgrade_site(settings, database, datetime.now(UTC))
+    with reopened(place, url) as database, database.read() as uow:
+        assert len(uow.cases.blinded(uow.studies.by_slug("demo").id)) == 40
+    return len(killed.lines) - 1
+
+
+def serving(place: Place, chance: random.Random) -> int:
+    """Every vote that a page showed as saved is stored with its audit row, and the next server goes on.
+
+    Until it was killed the server called no address outside this machine.
+    """
+    settings = place.demonstration()
+    told: list[tuple[str, int]] = []
+    site = {"ALERTREVIEW_DATABASE": settings.database_url, **noting_environment(place.folder)}
+    with open_application(settings.home, settings.database_url) as application:
+        before, audited_before = _votes(application.database)
+    with dashboard(settings.home, place.folder / "server.log", **site) as (port, server):
+
+        async def read(name: str) -> None:
+            """Vote on page after page until the server is gone."""
+            with contextlib.suppress(ConnectionClosed, OSError):
+                async with open_page(port, "review", "study=demo") as page:
+                    await page.choose("w_person", name)
+                    while answers := [key for key in page.buttons if key.startswith("rv_answer_2_")]:
+                        case = int(answers[0].rpartition("_")[2])
+                        await page.press(answers[0])
+                        await page.press(f"rv_save_{case}")
+                        assert not page.failures, page.failures
+                        if any("Saved" in text for text in page.texts):
+                            told.append((name, case))
+
+        async def read_and_kill() -> None:
+            readers = [asyncio.create_task(read(name)) for name in READERS]
+            deadline = time.monotonic() + 120
+            while not told and time.monotonic() < deadline and not all(reader.done() for reader in readers):
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(chance.uniform(0, 1.5))
+            server.send_signal(signal.SIGKILL)
+            await asyncio.gather(*readers)
+
+        run_apart(read_and_kill())
+    assert told, "nobody could vote"
+    assert (place.folder / "outside.txt").read_text(encoding="utf-8") == "", "the server called an outside address"
+    with reopened(place, settings.database_url) as database:
+        stored, audited = _votes(database)
+    assert set(told) <= stored - before, "a vote that a page showed as saved is gone"
+    assert len(stored - before) <= len(told) + len(READERS), "more votes than were given"
+    assert audited - audited_before == len(stored - before), "votes and audit rows differ"
+    return len(told)
+
+
+def _votes(database: Database) -> tuple[set[tuple[str, int]], int]:
+    """Return the votes of the study, and how many audit rows tell of votes."""
+    with database.read() as uow:
+        names = {person.id: person.name for person in uow.people.all()}
+        votes = uow.judgments.votes(uow.studies.by_slug("demo").id)
+        n_audited = len(uow.audit.latest(1000, action="judgment saved"))
+    return {(names[vote.reviewer_id], vote.case_id) for vote in votes}, n_audited
+
+
+def _scratch_databases(url: str) -> list[str]:
+    """Databases on the site's server in which backups are tried."""
+    if parse_url(url).get_backend_name() == "sqlite":
+        return []
+    with connected() as connection:
+        return list(connection.scalars(sa.text("SELECT datname FROM pg_database WHERE datname LIKE '%verify%'")))
 
 
 ACTS: dict[str, Act] = {
@@ -125,4 +305,8 @@ ACTS: dict[str, Act] = {
     "publishing": publishing,
     "migrating": migrating,
     "exporting": exporting,
+    "importing": importing,
+    "backing up": backing_up,
+    "upgrading": upgrading,
+    "serving": serving,
 }

@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,10 +13,12 @@ from typing import Protocol
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import ReflectedForeignKeyConstraint
 
+from alertreview.settings import Settings
 from core.vocabulary import Decision
 from db.connection.engine import parse_url
 from db.database import Database
-from tests.support.postgresql import connected, kept_database, own_database, url_of
+from db.maintenance.copies import PROGRAMS_VARIABLE
+from tests.support.postgresql import connected, copy_rows, kept_database, own_database, programs, url_of
 from tests.support.stored_site import StoredSite
 
 GONE_SECONDS = 30.0
@@ -27,8 +31,14 @@ class Place(Protocol):
     folder: Path
     """Empty; for what an act writes beside the database."""
 
+    n_voters: int
+    """Readers who vote from processes of their own while an act is killed."""
+
     def site(self, revision: str = "head") -> str:
         """URL of a new site with one published run and an open study, in the schema of that revision."""
+
+    def demonstration(self) -> Settings:
+        """Copy of a demonstration with records, runs and an open study."""
 
     def settle(self, url: str) -> None:
         """Wait until nothing of a killed process is at work on the database."""
@@ -40,8 +50,10 @@ class Place(Protocol):
 class Files:
     """Sites in SQLite files below a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, demo: Path | None, n_voters: int) -> None:
         self.folder = folder
+        self.n_voters = n_voters
+        self._demo = demo
         self._n_sites = 0
 
     def site(self, revision: str = "head") -> str:
@@ -50,6 +62,11 @@ class Files:
         file = self.folder / f"site-{self._n_sites}.db"
         file.write_bytes(_file_of_site(revision))
         return f"sqlite:///{file}"
+
+    def demonstration(self) -> Settings:
+        """Copy the home with the file in it."""
+        home = _copied(self._demo, self.folder)
+        return Settings(home, f"sqlite:///{home / 'alertreview.db'}")
 
     def settle(self, url: str) -> None:
         """Return at once: what held the file ended with the process."""
@@ -64,13 +81,21 @@ class Files:
 class Server:
     """Sites in databases of a PostgreSQL server; they are dropped when `stack` is closed."""
 
-    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
+    def __init__(self, folder: Path, demo: Path | None, n_voters: int, stack: contextlib.ExitStack) -> None:
         self.folder = folder
+        self.n_voters = n_voters
+        self._demo = demo
         self._stack = stack
 
     def site(self, revision: str = "head") -> str:
         """URL of a new site."""
         return self._stack.enter_context(own_database(source=_database_of_site(revision)))
+
+    def demonstration(self) -> Settings:
+        """Copy the home, and the rows of its file to the server."""
+        home = _copied(self._demo, self.folder)
+        (home / "alertreview.db").unlink()
+        return Settings(home, self._stack.enter_context(own_database(source=_database_of_demo(self._demo))))
 
     def settle(self, url: str) -> None:
         """Wait for the server's processes that served the killed one: they end their statement first."""
@@ -92,10 +117,35 @@ class Server:
 
 
 @contextlib.contextmanager
-def place(kind: str, folder: Path) -> Iterator[Place]:
-    """A place of a kind, "sqlite" or "postgresql"; its databases are gone afterwards."""
+def place(kind: str, folder: Path, demo: Path | None = None, n_voters: int = 0) -> Iterator[Place]:
+    """A place of a kind, "sqlite" or "postgresql"; its databases are gone afterwards.
+
+    Parameters
+    ----------
+    kind : str
+    folder : Path
+        Empty.
+    demo : Path or None
+        Home of a demonstration on SQLite, which is not changed; for acts on whole sites.
+    n_voters : int
+        Readers who vote meanwhile.
+    """
     with contextlib.ExitStack() as stack:
-        yield Files(folder) if kind == "sqlite" else Server(folder, stack)
+        if kind == "sqlite":
+            yield Files(folder, demo, n_voters)
+            return
+        former = os.environ.get(PROGRAMS_VARIABLE)
+        os.environ[PROGRAMS_VARIABLE] = programs()
+        try:
+            yield Server(folder, demo, n_voters, stack)
+        finally:
+            os.environ.pop(PROGRAMS_VARIABLE) if former is None else os.environ.update({PROGRAMS_VARIABLE: former})
+
+
+def _copied(demo: Path | None, folder: Path) -> Path:
+    if demo is None:
+        raise LookupError("this place has no demonstration")
+    return Path(shutil.copytree(demo, folder / "home"))
 
 
 def _dangles(connection: sa.Connection, table: str, key: ReflectedForeignKeyConstraint) -> bool:
@@ -125,6 +175,18 @@ def _database_of_site(revision: str) -> str:
     """Name of a database with such a site, made once."""
     name = kept_database(f"site_{revision}")
     _fill(url_of(name), revision)
+    return name
+
+
+@functools.cache
+def _database_of_demo(demo: Path | None) -> str:
+    """Name of a database with the rows of the demonstration in a home, made once."""
+    if demo is None:
+        raise LookupError("this place has no demonstration")
+    name = kept_database("demonstration")
+    with Database(url_of(name)) as database:
+        database.upgrade()
+        copy_rows(f"sqlite:///{demo / 'alertreview.db'}", database)
     return name
 
 

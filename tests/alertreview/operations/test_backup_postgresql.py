@@ -17,7 +17,6 @@ from db.connection.engine import parse_url
 from db.database import Database
 from db.maintenance.copies import PROGRAMS_VARIABLE, contents
 from db.maintenance.roles import grant
-from db.models import Record
 from tests.support import postgresql
 from tests.support.faults import damage
 
@@ -34,15 +33,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def settings(own_home: Path, postgresql_database: Database) -> Settings:
     """The small demonstration, its rows on the server."""
-    with (
-        Database(f"sqlite:///{own_home / 'alertreview.db'}") as former,
-        former.engine.connect() as given,
-        postgresql_database.engine.begin() as taken,
-    ):
-        for table in Record.metadata.sorted_tables:
-            rows = [dict(row) for row in given.execute(sa.select(table)).mappings()]
-            if rows:
-                taken.execute(sa.insert(table), rows)
+    postgresql.copy_rows(f"sqlite:///{own_home / 'alertreview.db'}", postgresql_database)
     return Settings(own_home, postgresql_database.url)
 
 
