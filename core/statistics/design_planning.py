@@ -16,6 +16,11 @@ from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.estimate import Floats, check_level
 
 N_STUDIES, N_DRAWS = 40, 150
+"""For a search. With few relevant cases half widths differ by a third from study to study, so that their mean is off by
+a twentieth; and quantiles of few draws lie too far inside."""
+LAST_CASES, LAST_STUDIES, LAST_DRAWS = 20_000, 160, 300
+"""For what is told: as many studies as have this many cases together, at least `N_STUDIES` and at most `LAST_STUDIES`.
+Intervals of larger studies differ little."""
 MOST_CASES = 4_000
 """No study of more cases is planned: a width that needs them is not reached."""
 
@@ -158,7 +163,8 @@ def forecast(
     readers: ExpectedReaders | None = None,
     level: float = 0.95,
     allocation: str = "as given",
-    n_studies: int = N_STUDIES,
+    n_studies: int | None = None,
+    n_draws: int = LAST_DRAWS,
     seed: int = 0,
 ) -> Forecast:
     """Return the half width to expect of a study's AUC interval.
@@ -176,8 +182,10 @@ def forecast(
     level : float
     allocation : str
         Name, for the answer.
-    n_studies : int
-        Studies to simulate.
+    n_studies : int, optional
+        Studies to simulate; from 40 for large to 160 for small ones when left out.
+    n_draws : int
+        Draws behind each interval.
     seed : int
 
     Raises
@@ -195,6 +203,8 @@ def forecast(
     if n_patients < 2:
         raise InvalidInputError(f"{n_patients} patients give no interval; give the number of patients of the run.")
     panel = ExpectedReaders() if readers is None else readers
+    if n_studies is None:
+        n_studies = int(min(max(LAST_CASES // counts.sum(), N_STUDIES), LAST_STUDIES))
     rng = np.random.default_rng(seed)
     stratum = np.repeat(np.arange(size.size), counts)
     weight = (size / np.maximum(counts, 1))[stratum]
@@ -205,7 +215,7 @@ def forecast(
         label[rng.random(stratum.size) < panel.undecided_share] = np.nan
         n_relevant += int(np.nansum(label))
         patient = rng.integers(0, n_patients, stratum.size)
-        found = CandidateFigures(label, weight, patient, stratum, size, level, seed, N_DRAWS).auc(stratum + place)
+        found = CandidateFigures(label, weight, patient, stratum, size, level, seed, n_draws).auc(stratum + place)
         if found.low is not None and found.high is not None:
             widths.append((found.high - found.low) / 2.0)
     half_width = float(np.mean(widths)) if len(widths) > n_studies / 2 else None
@@ -238,26 +248,57 @@ def plan_designs(
         The recommended design first. A design that does not reach the width with all candidates, or with 4,000 cases,
         comes last with the half width that it reaches.
     """
-    size, share = _checked(strata)
+    _checked(strata)
     if not 0.0 < half_width < 0.5:
         raise InvalidInputError(f"A half width of {half_width} is not between 0 and 0.5. Give for example 0.1.")
-    plans = []
-    for name, rule in ALLOCATIONS.items():
-        n_cases = 120
-        found = None
-        for _ in range(6):
-            counts = divide(n_cases, rule(size, share), size)
-            found = forecast(
-                strata, counts.tolist(), n_patients=n_patients, readers=readers, level=level, allocation=name, seed=seed
-            )
-            ratio = 2.0 if found.half_width is None else found.half_width / half_width
-            wider = int(min(max(round(n_cases * ratio**2), 2 * size.size), MOST_CASES, size.sum()))
-            if abs(ratio - 1.0) < 0.03 or wider == n_cases:
-                break
-            n_cases = wider
-        if found is not None:
-            plans.append(found)
+    plans = [
+        _search(name, rule, strata, half_width, n_patients=n_patients, readers=readers, level=level, seed=seed)
+        for name, rule in ALLOCATIONS.items()
+    ]
     return tuple(sorted(plans, key=lambda plan: _rank(plan, half_width)))
+
+
+def _search(
+    name: str,
+    rule: Callable[[Floats, Floats], Floats],
+    strata: Sequence[ExpectedStratum],
+    half_width: float,
+    *,
+    n_patients: int,
+    readers: ExpectedReaders | None,
+    level: float,
+    seed: int,
+) -> Forecast:
+    """Return the study of one allocation whose half width is nearest to the wanted one that was found."""
+    size, share = _checked(strata)
+
+    def look(n_cases: int, n_studies: int | None, n_draws: int) -> Forecast:
+        return forecast(
+            strata,
+            divide(n_cases, rule(size, share), size).tolist(),
+            n_patients=n_patients,
+            readers=readers,
+            level=level,
+            allocation=name,
+            n_studies=n_studies,
+            n_draws=n_draws,
+            seed=seed,
+        )
+
+    def better(found: Forecast) -> int:
+        ratio = 2.0 if found.half_width is None else found.half_width / half_width
+        if abs(ratio - 1.0) < 0.03:
+            return found.n_cases
+        return int(min(max(round(found.n_cases * ratio**2), 2 * size.size), MOST_CASES, size.sum()))
+
+    found = look(120, N_STUDIES, N_DRAWS)
+    for _ in range(4):
+        if better(found) != found.n_cases:
+            found = look(better(found), N_STUDIES, N_DRAWS)
+    if found.n_cases >= LAST_CASES // N_STUDIES:
+        return found
+    found = look(found.n_cases, None, LAST_DRAWS)
+    return found if better(found) == found.n_cases else look(better(found), None, LAST_DRAWS)
 
 
 def _rank(plan: Forecast, half_width: float) -> tuple[bool, float]:
