@@ -198,6 +198,8 @@ VALUE_EVENTS: Final = tuple(
 """Events whose numbers matter."""
 CHARTED: Final = tuple(kind for kind in Kind if kind is not Kind.LABEL)
 """Kinds that rules of a site mapping recognise in the records; labels come from files of their own."""
+ITEM_EVENTS: Final = (*(event for kind in CHARTED for event in (*kind.events, *kind.record.also)), *LABEL_EVENTS)
+"""Events of an item: without one they are neither task nor feature."""
 ITEM_WORDS: Final = " or ".join(kind.words.item for kind in CHARTED)
 """ "lab or drug": what tasks are about."""
 

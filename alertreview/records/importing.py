@@ -344,7 +344,8 @@ def _best_preset(source: Path | str, format: Format, schema: str | None) -> Site
         frequent = ", ".join(code for code, _ in counts.most_common(5)) or "none"
         raise MappingError(
             f"No mapping that comes with the program finds stays and decisions (most frequent codes: {frequent}). "
-            "Write one (see data/README.md) and name it with --mapping."
+            "Draft one with: alertreview mapping suggest SOURCE --out own.yaml; then name it with --mapping "
+            "(its keys are in data/README.md)."
         )
     return best
 

@@ -16,7 +16,7 @@ from core.errors import MappingError, NotFoundError
 from core.events.code_book import UNKNOWN, CodeBook
 from core.events.import_report import Dropped, KindCount, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
-from core.kinds import ITEM_WORDS, Kind
+from core.kinds import ITEM_EVENTS, ITEM_WORDS, Kind
 from db.database import Database
 
 N_EXAMPLES = 5
@@ -32,14 +32,14 @@ _HINTS = (
     (r"lab|loinc|measurement|result", "LAB_RESULT"),
     (r"(medic|drug|rx).*(stop|end)", "MEDICATION_STOP"),
     (r"(medic|drug|rx).*(given|admin)|emar", "ADMINISTRATION"),
-    (r"medic|drug|rxnorm|ndc|atc|prescri", "MEDICATION_ORDER"),
+    (r"medic|drug|\brx|rxnorm|ndc|atc|prescri", "MEDICATION_ORDER"),
     (r"vital|sign|chart|flowsheet", "OBSERVATION"),
 )
 
 
 _END_WORDS = "end|stop|stopped|discharge|out|finish"
 _BEGIN_WORDS = "start|begin|started|admission|in"
-_ENDS = re.compile(f"[/:|_]({_END_WORDS})$", re.IGNORECASE)
+_ENDS = re.compile(f"[/:|_^]({_END_WORDS})$", re.IGNORECASE)
 _ENDED_BY = {"ADMISSION": "DISCHARGE", "MEDICATION_ORDER": "MEDICATION_STOP"}
 
 
@@ -139,6 +139,7 @@ def _check(counts: ReadCounts, site: SiteMapping) -> MappingCheck:
         problems.append("No code is a DISCHARGE: every stay would be open.")
     if not found & {event for kind in Kind for event in (kind.record.order, kind.record.done)}:
         problems.append(f"No code is a {ITEM_WORDS}: there would be no tasks.")
+    problems += site.without_item()
     if counts.problem:
         problems.append(counts.problem)
     return MappingCheck(site.name, counts.n_rows, counts.n_codes, kinds, counts.dropped, tuple(problems))
@@ -241,7 +242,7 @@ def _draft_rules(unknown: Counter[str]) -> list[dict[str, str]]:
             rules.append({"code": f"{prefix}(?P<item>.+?){ends}", "kind": _ENDED_BY[kind]})
             rules.append({"code": f"{prefix}(?P<item>.+?){begins}", "kind": kind})
         elif not mark:
-            rules.append({"code": prefix, "kind": kind})
+            rules.append({"code": prefix, "kind": kind, **({"item": first} if kind in ITEM_EVENTS else {})})
         elif kind == "LAB_RESULT" and any(code.count(mark) > 1 for code in codes):
             rules.append({"code": f"{prefix}(?P<item>.+?){re.escape(mark)}(?P<unit>.*)", "kind": kind})
             rules.append({"code": f"{prefix}(?P<item>.+)", "kind": kind})
@@ -252,7 +253,7 @@ def _draft_rules(unknown: Counter[str]) -> list[dict[str, str]]:
 
 def _parts(code: str) -> tuple[str, str, str]:
     """Split a code at its first separator."""
-    marks = [mark for mark in ("//", "/", ":", "|") if mark in code]
+    marks = [mark for mark in ("//", "/", ":", "|", "^") if mark in code]
     return code.partition(min(marks, key=lambda mark: (code.index(mark), -len(mark)))) if marks else (code, "", "")
 
 

@@ -340,6 +340,11 @@ def _score_folds(
         scored.append(found.without_features())
     if not any(map(len, scored)):
         n_asked = len(site.tasks) - len(site.left_out)
+        if not n_asked:
+            raise InvalidInputError(
+                "The import has no task to score: no decision was taken often enough, or none is asked about. See "
+                "'alertreview tasks list', lower min_positive in the mapping, or import more records."
+            )
         raise InvalidInputError(
             f"None of the {n_asked} tasks can be scored: each needs at least {parameters.min_past_positives} "
             "past decisions of both kinds. Import more records, or choose another split."

@@ -15,7 +15,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
 from core.events.spelling import stands_for_nothing, tidy, unit_spelling
-from core.kinds import CHARTED, ITEM_WORDS, EventKind, Kind
+from core.kinds import CHARTED, ITEM_EVENTS, ITEM_WORDS, EventKind, Kind
 from core.vocabulary import SNAPSHOT_HOUR
 
 _GROUPS = {"item", "unit", "event"}
@@ -359,6 +359,15 @@ class SiteMapping(_Strict):
     def compiled_rules(self) -> tuple[tuple[re.Pattern[str], Rule], ...]:
         """The rules in order, each with its compiled pattern; the first that matches a whole code wins."""
         return tuple((re.compile(rule.code), rule) for rule in self.rules)
+
+    def without_item(self) -> tuple[str, ...]:
+        """Say in a sentence each which rules name no item although events of their kind are nothing without one."""
+        return tuple(
+            f"The rule {rule.code!r} ({rule.kind}) names no item, so its events are neither tasks nor features. Put "
+            "(?P<item>...) around the part of the code that names it, or give the rule a fixed item."
+            for pattern, rule in self.compiled_rules
+            if rule.kind in ITEM_EVENTS and not rule.item and "item" not in pattern.groupindex
+        )
 
     def is_not_done(self, word: str) -> bool:
         """Return whether a word says that an order was called off or an act never done."""

@@ -376,3 +376,17 @@ def test_the_dashboard_is_started_as_a_program_of_its_own(demo_home: Path, monke
     assert str(started["path"]).split(":")[0] == str(Path(cli_module.__file__).parents[2])
     assert run("dashboard", "--home", demo_home, "--browser") == 0
     assert "--browser" in started["arguments"]  # type: ignore[operator]
+
+
+def test_a_site_without_a_task_is_told_why_there_is_nothing_to_score(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+    (tmp_path / "mini.csv").write_text(guide.split("```csv\n")[1].split("```")[0])
+    assert run("import", tmp_path / "mini.csv", "--home", tmp_path / "site") == 0
+    capsys.readouterr()
+    assert run("score", "--home", tmp_path / "site") != 0
+    said = capsys.readouterr().err
+    assert "The import has no task to score" in said
+    assert "alertreview tasks list" in said
+    assert run("tasks", "list", "--home", tmp_path / "site") == 0

@@ -11,7 +11,9 @@ from alertreview.records.mapping_help import check_mapping, order_groups_text, s
 from alertreview.records.snapshots import read_snapshot
 from alertreview.settings import load_settings
 from core.errors import MappingError, NotFoundError
+from core.events.code_book import recognise
 from core.events.mapping import load_mapping
+from core.kinds import EventKind
 from core.simulation.hospital import simulate_cohort, write_meds
 from tests.support.records import write_meds as write_rows
 
@@ -111,3 +113,39 @@ def test_order_groups_come_out_as_a_part_of_a_mapping_and_go_in_edited(site, hos
 def test_without_an_import_there_are_no_order_groups(site):
     with pytest.raises(NotFoundError, match="Import records first"):
         order_groups_text(site[1])
+
+
+OWN_CODES = [
+    (1, "2026-01-01 10:00", "VISIT^IN"),
+    (1, "2026-01-02 08:30", "LABORDER^K"),
+    (1, "2026-01-02 09:00", "RX^Heparin"),
+    (1, "2026-01-02 10:00", "labresult", 4.1),
+    (1, "2026-01-05 12:00", "DISCHARGE"),
+]
+
+
+def test_a_draft_names_an_item_in_every_rule_that_needs_one(tmp_path):
+    draft = suggest_mapping(write_rows(tmp_path / "records", OWN_CODES))
+    (tmp_path / "own.yaml").write_text(draft.text)
+    own = load_mapping(tmp_path / "own.yaml")
+    found = {code: recognise(code, own) for _, _, code, *_ in OWN_CODES}
+    assert found["LABORDER^K"].item == "K"
+    assert (found["RX^Heparin"].kind, found["RX^Heparin"].item) == (EventKind.MEDICATION_ORDER, "heparin")
+    assert found["labresult"].item
+    assert own.without_item() == ()
+
+
+def test_a_rule_without_an_item_is_named_by_the_check_and_by_the_import(tmp_path):
+    rules = [{"code": r"VISIT\^IN", "kind": "ADMISSION"}, {"code": "DISCHARGE", "kind": "DISCHARGE"}]
+    rules += [{"code": r"LABORDER\^K", "kind": "LAB_ORDER"}, {"code": r"RX\^(?P<item>.+)", "kind": "MEDICATION_ORDER"}]
+    content = {"name": "own", "title": "Own", "format": "meds", "rules": rules, "min_positive": 1}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(content))
+    folder = write_rows(tmp_path / "records", OWN_CODES)
+    _, report = build_cohort(folder, mapping=tmp_path / "own.yaml")
+    for said in (check_mapping(folder, mapping=tmp_path / "own.yaml").problems, report.read.remarks):
+        (sentence,) = said
+        assert r"The rule 'LABORDER\\^K' (LAB_ORDER) names no item" in sentence
+
+
+def test_every_preset_names_its_items():
+    assert all(load_mapping(path).without_item() == () for path in preset_paths().values())
