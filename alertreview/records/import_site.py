@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypedDict
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -158,6 +159,16 @@ class ImportOutcome:
     """True when the same records had been imported before."""
 
 
+class _Reading(TypedDict):
+    """How a source is read; as in `import_snapshot`."""
+
+    format: str
+    mapping: str | None
+    schema: str | None
+    progress: StepProgress
+    labels: Sequence[str]
+
+
 def import_records(
     settings: Settings,
     database: Database,
@@ -205,19 +216,15 @@ def import_records(
         if progress is not None:
             progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
 
+    read_as = _Reading(format=source_format, mapping=mapping, schema=schema, progress=tell, labels=labels)
     if add:
-        former = _last_import(settings, database)
-        extended = extend_snapshot(
-            former, source, format=source_format, mapping=mapping, schema=schema, progress=tell, labels=labels
-        )
+        extended = extend_snapshot(_last_import(settings, database), source, **read_as)
         folder = write_snapshot(
             extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts
         )
         report = extended.report
     else:
-        imported = import_snapshot(
-            source, settings.home, format=source_format, mapping=mapping, schema=schema, progress=tell, labels=labels
-        )
+        imported = import_snapshot(source, settings.home, former=_last_report(database), **read_as)
         folder, report = imported.folder, imported.report
     snapshot = read_snapshot(folder)
     checksum = write_checksums(folder)
@@ -243,6 +250,18 @@ def import_records(
         uow.audit.append(datetime.now(UTC), "command line", "records imported", f"import {folder.name}", details)
         uow.commit()
     return ImportOutcome(folder, report, unchanged=False)
+
+
+def _last_report(database: Database) -> ImportReport | None:
+    """Return the report of the last import; None without one, or when a former version wrote it and counted less."""
+    with database.read() as uow:
+        last = uow.snapshots.latest()
+    if last is None:
+        return None
+    try:
+        return ImportReport.from_dict(last.import_summary)
+    except InvalidInputError:
+        return None
 
 
 def _last_import(settings: Settings, database: Database) -> Snapshot:

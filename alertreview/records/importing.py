@@ -22,6 +22,7 @@ from core.events.import_report import ImportReport, ReadCounts
 from core.events.mapping import SiteMapping, load_mapping, parse_mapping
 from core.events.parts import EventStream, MakeSpill, MemorySpill
 from core.events.reading import ROWS_PER_PART, StreamBuilder
+from core.events.sudden_change import with_sudden_change
 from core.kinds import EventKind
 
 _SHARE_READ = 0.5
@@ -97,6 +98,7 @@ def import_snapshot(
     progress: Progress | None = None,
     rows_per_part: int = ROWS_PER_PART,
     labels: Sequence[str] = (),
+    former: ImportReport | None = None,
 ) -> Imported:
     """Read a source into a snapshot below the home folder, all or nothing, in memory that does not grow with it.
 
@@ -111,6 +113,8 @@ def import_snapshot(
         Events looked at together.
     labels : sequence of str
         As in `read_records`.
+    former : ImportReport, optional
+        Of the last import, to see what changed suddenly.
 
     Returns
     -------
@@ -137,6 +141,7 @@ def import_snapshot(
         built, report = build_parts(
             read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.spill
         )
+        report = with_sudden_change(report, former, read.mapping.checks)
         digest = writer.facts(read.facts(built.patients["patient_id"]))
         built = replace(built, content_hash=digest.onto(built.content_hash))
         return Imported(writer.finish(built, report), report)

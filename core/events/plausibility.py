@@ -317,6 +317,12 @@ RULES = (
         Bounds(0.0, 0.01),
     ),
     Rule(
+        "sudden_change",
+        "figures are over twice or less than half of what they were in the last import",
+        "A feed or a code may have changed; decisions that are no longer recorded look like omissions.",
+        Bounds(0, 0.5),
+    ),
+    Rule(
         "unknown_codes",
         "rows have a code that no rule of the mapping recognises",
         "Decisions and results behind these codes do not exist for the program.",

@@ -89,3 +89,19 @@ def test_a_hospital_that_does_not_lie_is_scored_without_a_word(tmp_path: Path) -
     assert main(["import", str(source), "--format", "csv", "--home", str(home)]) == 0
     with Database(load_settings(home).database_url) as database:
         require_trusted(database)
+
+
+def test_a_feed_that_broke_between_two_imports_is_doubted(tmp_path: Path) -> None:
+    home, acts = str(tmp_path / "home"), hospital()
+    poor = [act for act in acts if act.what != "result" or act.patient % 3 == 0]
+    for name, records in (("first", acts), ("same", acts), ("poor", poor)):
+        source = write(records, "csv", tmp_path / name)
+        assert main(["import", str(source), "--format", "csv", "--home", home]) == 0
+        with Database(load_settings(Path(home)).database_url).read() as uow:
+            stored = uow.snapshots.latest()
+        assert stored is not None
+        found = {check["name"]: check for check in raised_checks(stored.import_summary)}
+        assert ("sudden_change" in found) == (name == "poor")
+    assert [example.partition(":")[0] for example in found["sudden_change"]["examples"]] == [
+        "LAB_RESULT of an instance"
+    ]
