@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from alertreview.records.importing import build_cohort
+from alertreview.records.sources.formats import FORMATS
 from benchmarks._couplings import show_couplings
 from benchmarks._stability import show_stability
 from core.baselines import SelfConfidence
@@ -268,7 +269,8 @@ def parse(arguments=None):
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     home = Path(os.environ.get("ALERTREVIEW_REAL_DATA", "../shared/data"))
-    parser.add_argument("--data", type=Path, default=home / "mimic_iv_demo_meds", help="folder of a MEDS record set")
+    parser.add_argument("--data", type=Path, default=home / "mimic_iv_demo_meds", help="record set")
+    parser.add_argument("--format", default="meds", choices=tuple(FORMATS), help="of the record set")
     parser.add_argument(
         "--flips", nargs="+", default=["uniform", "matched"], choices=["uniform", "matched", "groups", "days"]
     )
@@ -297,7 +299,7 @@ def parse(arguments=None):
 def main(arguments=None):
     """Plant, score, count."""
     options = parse(arguments)
-    cohort, _ = build_cohort(options.data)
+    cohort, _ = build_cohort(options.data, format=options.format)
     records = Records.of(cohort)
     n_instances, n_tasks = records.decisions.shape
     print(f"{n_instances} instances, {records.features.shape[1]} features, {n_tasks} tasks")

@@ -1,5 +1,6 @@
 """What each feature is to the tasks: its group among all features, and which features tell of a task's own item."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -50,6 +51,34 @@ OWN_ITEM: Final[dict[str, tuple[tuple[FeatureGroup, str], ...]]] = {
 }
 """What is told of a task's own item, and the features that tell it for kinds of decisions with such features."""
 _SIGNS: Final = ("on_now", "given_24h")
+_FEWEST_LETTERS: Final = 5
+"""Of a name, for it to be recognised in another."""
+_SHARED_LETTERS: Final = 2 / 3
+"""Of the longer of two words that begin alike ("valproate", "valproic"), for them to be one name."""
+
+
+def shares_name(drug: str, lab: str) -> bool:
+    """Return whether a drug's first word names the lab as well: a level, or what the drug replaces.
+
+    Examples
+    --------
+    >>> shares_name("Tacrolimus 1 mg", "tacroFK"), shares_name("Vancomycin", "Vancomycin Trough")
+    (True, True)
+    >>> shares_name("Red Blood Cells", "Blood Culture"), shares_name("Phenobarbital", "Phenytoin")
+    (False, False)
+    """
+    first = next((word for word in _words(drug) if len(word) > 2), "")
+    return any(_is_one_name(first, word) for word in _words(lab))
+
+
+def _words(name: str) -> list[str]:
+    return [word.casefold() for word in re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name))]
+
+
+def _is_one_name(one: str, other: str) -> bool:
+    shorter, longer = sorted((len(one), len(other)))
+    n = next((i for i in range(shorter) if one[i] != other[i]), shorter)
+    return n >= _FEWEST_LETTERS and (n == shorter or n >= _SHARED_LETTERS * longer)
 
 
 @dataclass(frozen=True)
@@ -64,6 +93,8 @@ class FeatureRoles:
         Feature that tells each thing about a task's own item; -1 where there is none.
     signs : int32 array of shape (n_signs,)
         Courses that are going on or were given.
+    named : int32 array of shape (n_named, 2)
+        Tasks of labs, and positions in `signs` of the drugs that share their name.
     measured, on, given : bool arrays of shape (n_features,)
         Labs measured in 24 h, courses going on, and given in 24 h.
     day_of_stay : int
@@ -73,6 +104,7 @@ class FeatureRoles:
     groups: npt.NDArray[Any]
     own_item: npt.NDArray[np.int32]
     signs: npt.NDArray[np.int32]
+    named: npt.NDArray[np.int32]
     measured: npt.NDArray[np.bool_]
     on: npt.NDArray[np.bool_]
     given: npt.NDArray[np.bool_]
@@ -107,10 +139,19 @@ class FeatureRoles:
                     if group in Kind(kind).record.features:
                         own[task, place] = column_of.get((name, group, aspect), -1)
         days = np.flatnonzero(aspects == "day_of_stay")
+        signs = np.flatnonzero(np.isin(aspects.astype(str), _SIGNS)).astype(np.int32)
+        labs = [
+            (task, name)
+            for task, (name, kind) in enumerate(zip(task_names, task_kinds, strict=True))
+            if "result" in Kind(kind).record.features
+        ]
+        labs_of = {drug: [task for task, lab in labs if shares_name(drug, lab)] for drug in set(sources[signs])}
+        named = [(task, place) for place, drug in enumerate(sources[signs]) for task in labs_of[drug]]
         return cls(
             groups=np.array([_GROUP_OF_ASPECT.get(aspect, "person") for aspect in aspects]),
             own_item=own,
-            signs=np.flatnonzero(np.isin(aspects.astype(str), _SIGNS)).astype(np.int32),
+            signs=signs,
+            named=np.array(named, dtype=np.int32).reshape(-1, 2),
             measured=aspects == "measured_24h",
             on=aspects == "on_now",
             given=aspects == "given_24h",

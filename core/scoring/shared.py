@@ -5,7 +5,8 @@ Each step begins with log odds of "taken" that were found without the instance's
 1. `solve_shared_graph` with the decisions as targets, calibrated over all tasks.
 2. The same solve of what step 1 leaves, on the graph and on the soft labels of all tasks together.
 3. Boosted trees over all (instance, task) pairs on the history of the task's own item (`core.scoring.own_history`).
-4. A ridge logistic regression of each task on single signs (`core.scoring.signs`).
+4. A drug that shares the name of a task's lab, and a ridge logistic regression of each task on single signs
+   (`core.scoring.signs`).
 
 Labels of recent instances enter nowhere. Steps 3 and 4 leave the past out by thirds of its patients.
 """
@@ -26,7 +27,15 @@ from core.scoring.calibration import calibrate
 from core.scoring.own_history import OwnHistory, fit_history, residual_targets
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances
-from core.scoring.signs import SignEffects, count_patients, fit_signs, patient_weights, score_signs
+from core.scoring.signs import (
+    SignEffects,
+    count_patients,
+    fit_named,
+    fit_signs,
+    named_flags,
+    patient_weights,
+    score_signs,
+)
 from core.validation import FloatArray, IntArray
 
 N_PARTS: Final = 3
@@ -131,7 +140,10 @@ class SharedModel:
             trees, effects = BoostedTrees.of_arrays(arrays, "history"), SignEffects(arrays["signs"], arrays["effects"])
             rates = _logit(arrays["first_means"])
             there = _signs_of(raw, history.roles.signs)
+            named = named_flags(there, history.roles.named, log_odds.shape[1])
+            effects_of_names = arrays.get("named_effects", np.zeros(log_odds.shape[1]))
             _add_to_tasks(log_odds, lambda task, old: trees.predict(history.of_task(task, rates[task], old)), n_jobs)
+            _add_to_tasks(log_odds, lambda task, _: _dense(named, task) * effects_of_names[task], n_jobs)
             _add_to_tasks(log_odds, lambda task, _: effects.of_task(there, task), n_jobs)
         penalty, ridge = arrays["penalty_and_ridge"].tolist()
         return Expected(log_odds, support_of(coordinates, arrays["first_root"], penalty, ridge))
@@ -275,12 +287,50 @@ def _add_steps(
 
     _add_to_tasks(log_odds, of_history, n_jobs)
     there = _signs_of(raw, history.roles.signs)
+    named = named_flags(there, history.roles.named, n_tasks)
+    named_effects = _add_named(named, positive, log_odds, groups, part, n_jobs)
     fitted = _add_signs(there, positive, log_odds, groups, part, parameters, n_jobs)
     return {
         **trees[-1].arrays("history"),
+        "named_effects": named_effects,
         "signs": np.stack([fitted[task][0] for task in range(n_tasks)]),
         "effects": np.stack([fitted[task][1] for task in range(n_tasks)]),
     }
+
+
+def _add_named(
+    named: sparse.csc_array,
+    positive: NDArray[np.bool_],
+    log_odds: LogOdds,
+    groups: IntArray,
+    part: IntArray,
+    n_jobs: int | None,
+) -> NDArray[np.float32]:
+    """Add what a drug of the lab's name tells to the log odds in place; return each task's, from the whole past."""
+    n_past, n_tasks = positive.shape
+    by_patient = patient_weights(groups[:n_past])
+    found = np.zeros(n_tasks, dtype=np.float32)
+
+    def of_names(task: int, old: LogOdds) -> FloatArray:
+        there = _dense(named, task)
+        if not there.any():
+            return there
+        past = np.flatnonzero(there[:n_past])
+        effects = np.empty(N_PARTS + 1)
+        for number in range(N_PARTS + 1):
+            rows = past[part[past] != number]
+            effects[number] = fit_named(positive[rows, task], old[rows], by_patient[rows])
+        found[task] = effects[N_PARTS]
+        return there * effects[part]
+
+    _add_to_tasks(log_odds, of_names, n_jobs)
+    return found
+
+
+def _dense(flags: sparse.csc_array, column: int) -> FloatArray:
+    found = np.zeros(flags.shape[0])
+    found[flags.indices[flags.indptr[column] : flags.indptr[column + 1]]] = 1.0
+    return found
 
 
 def _add_signs(
@@ -409,14 +459,19 @@ def _line_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> _Line:
 
 
 _ROLES: Final = ("groups", "signs", "measured", "on", "given")
+_NO_NAMES: Final = np.empty((0, 2), dtype=np.int32)
 
 
 def _roles_arrays(
     roles: FeatureRoles, tasks: list[int], kinds: IntArray, order_groups: IntArray
 ) -> dict[str, NDArray[Any]]:
+    place = np.full(len(roles.own_item), -1, dtype=np.int32)
+    place[tasks] = np.arange(len(tasks), dtype=np.int32)
+    named = np.column_stack((place[roles.named[:, 0]], roles.named[:, 1]))
     return {
         **{f"roles_{name}": getattr(roles, name) for name in _ROLES},
         "roles_own_item": roles.own_item[tasks],
+        "roles_named": named[named[:, 0] >= 0],
         "roles_day_of_stay": np.array(roles.day_of_stay),
         "kinds": kinds,
         "order_groups": order_groups,
@@ -428,6 +483,7 @@ def _history_of(arrays: Mapping[str, NDArray[Any]], raw: sparse.csr_array) -> Ow
         return None
     roles = FeatureRoles(
         **{name: arrays[f"roles_{name}"] for name in (*_ROLES, "own_item")},
+        named=arrays.get("roles_named", _NO_NAMES),
         day_of_stay=int(arrays["roles_day_of_stay"]),
     )
     return OwnHistory(sparse.csc_array(raw), roles, arrays["order_groups"], arrays["kinds"])

@@ -1,16 +1,29 @@
 """The shared scorer: what must not change it, what must, and its steps against plain versions."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from core.cohort.feature_roles import OWN_ITEM, FeatureRoles
+from core.cohort.feature_roles import OWN_ITEM, FeatureRoles, shares_name
 from core.scoring.all_tasks import score_tasks
 from core.scoring.own_history import NEVER, OwnHistory, residual_targets
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scores import score_by_scale
 from core.scoring.shared import SharedModel
-from core.scoring.signs import N_SIGNS, count_patients, fit_signs, patient_weights, score_signs
+from core.scoring.signs import (
+    N_SIGNS,
+    NAMED_EFFECT,
+    NAMED_RIDGE,
+    count_patients,
+    fit_named,
+    fit_signs,
+    named_flags,
+    patient_weights,
+    score_signs,
+)
 
 N_PATIENTS, N_TASKS = 60, 4
 SMALL = ScoringParameters(n_features_kept=12, min_past_positives=5)
@@ -36,6 +49,7 @@ def cohort():
         groups=np.array(["now"] * 12 + ["since"] * 12),
         own_item=own,
         signs=np.arange(12, dtype=np.int32),
+        named=np.array([[0, 10], [0, 11], [2, 11]], dtype=np.int32),
         measured=np.arange(p) < 10,
         on=(np.arange(p) >= 10) & (np.arange(p) < 12),
         given=np.zeros(p, dtype=bool),
@@ -123,6 +137,31 @@ def test_a_stored_model_expects_what_the_run_did(cohort):
     support = scored.evidence[0]["shared_support"]
     np.testing.assert_allclose(found.support, support[len(past) :], atol=1e-4)
     assert ((support >= 0) & (support <= 1)).all()
+
+
+def test_a_model_stored_without_names_expects_what_it_did(cohort):
+    past, recent = split(cohort)
+    X, decisions, patients, roles = cohort
+    unnamed = X, decisions, patients, replace(roles, named=roles.named[:0])
+    scored = run(unnamed, past=past, recent=recent)
+    older = {name: array for name, array in scored.shared.stored().items() if "named" not in name}
+    columns = sparse.csr_array(scored.prepared.columns)[len(past) :]
+    expected = SharedModel.of_stored(older).expect(columns, cohort[0][recent])
+    np.testing.assert_allclose(expected.log_odds, log_odds(scored)[len(past) :], atol=1e-4)
+
+
+def test_a_level_is_expected_of_the_first_patient_on_its_drug(cohort):
+    X, decisions, patients, roles = cohort
+    past, recent = split(cohort)
+    features = X.toarray()
+    features[:, 10] = np.isin(patients, (50, 51))
+
+    def expected(named):
+        with_names = sparse.csr_array(features), decisions, patients, replace(roles, named=named)
+        return log_odds(run(with_names, past=past, recent=recent))[:, 0]
+
+    found = expected(np.array([[0, 10]], dtype=np.int32)) - expected(roles.named[:0])
+    np.testing.assert_allclose(found, NAMED_EFFECT * np.r_[np.zeros(len(past)), features[recent, 10]], atol=1e-5)
 
 
 def test_own_history_helps_where_decisions_follow_it(cohort):
@@ -263,6 +302,62 @@ def test_a_sign_of_few_patients_is_not_chosen(signs):
     few = np.full(15, 4)
     _, effects = fit_signs(sparse.csc_array(there), positive, offset, weights, slope[:, 0], curvature[:, 0], few, 2.0)
     assert not effects.any()
+
+
+@pytest.mark.parametrize("n", [0, 1, 12, 900])
+def test_a_drug_of_the_lab_s_name_counts_before_any_data_which_then_correct_it(signs, n):
+    _, groups, offset, positive = signs
+    weights = patient_weights(groups)[:n]
+    effect = fit_named(positive[:n], offset[:n], weights)
+    tried = np.linspace(-4, 4, 801)
+    chance = 1 / (1 + np.exp(-(offset[:n, None] + tried)))
+    loss = -(weights @ np.where(positive[:n, None], np.log(chance), np.log(1 - chance)))
+    loss = loss + NAMED_RIDGE / 2 * (tried - NAMED_EFFECT) ** 2
+    assert effect == pytest.approx(tried[np.argmin(loss)], abs=1e-2)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_named_drug_s_effect_stays_finite_against_certainty(taken):
+    assert np.isfinite(fit_named(np.full(50, taken), np.full(50, -40.0 if taken else 40.0), np.ones(50)))
+
+
+def test_a_named_drug_is_there_once_however_many_courses_say_so(signs):
+    there = signs[0]
+    named = np.array([[0, 3], [0, 4], [2, 4]], dtype=np.int32)
+    dense = there.toarray() > 0
+    expected = np.column_stack((dense[:, 3] | dense[:, 4], np.zeros(len(dense)), dense[:, 4]))
+    np.testing.assert_array_equal(named_flags(there, named, 3).toarray(), expected)
+
+
+@pytest.mark.parametrize(
+    ("drug", "lab", "shared"),
+    [
+        ("Vancomycin", "Vancomycin Trough", True),
+        ("IV Vancomycin HCl", "Vancomycin [Blood]", True),
+        ("Tacrolimus", "tacroFK", True),
+        ("Divalproex", "Valproic Acid", False),
+        ("Valproate", "Valproic Acid", True),
+        ("Calcium Gluconate", "Free Calcium", True),
+        ("Red Blood Cells", "Blood Culture", False),
+        ("Cyclophosphamide", "Cyclosporin", False),
+        ("Phenobarbital", "Phenytoin", False),
+        ("0.9% Sodium Chloride", "Chloride", False),
+        ("", "INR", False),
+        ("12", "12", False),
+    ],
+)
+def test_a_drug_and_a_lab_share_a_name_by_the_drug_s_first_word(drug, lab, shared):
+    assert shares_name(drug, lab) == shared
+
+
+def test_roles_know_drugs_of_a_lab_s_name():
+    dictionary = pd.DataFrame(
+        [(drug, aspect, f"{drug}: {aspect}") for drug in ("Digoxin", "Aspirin") for aspect in ("on_now", "given_24h")],
+        columns=["source", "aspect", "meaning"],
+    )
+    tasks = ["Digoxin", "Digoxin Level", "INR"], ["MEDICATION", "LAB_ORDER", "LAB_ORDER"]
+    assert FeatureRoles.of(dictionary, *tasks).named.tolist() == [[1, 0], [1, 1]]
+    assert FeatureRoles.of(dictionary, ["INR"], ["LAB_ORDER"]).named.shape == (0, 2)
 
 
 def test_patients_with_a_sign_are_counted_once(signs):
