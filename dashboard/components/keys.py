@@ -50,6 +50,8 @@ KEYS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     ),
 }
 """By page: shortcuts of buttons as Streamlit spells them, and what they do; without words where another row says it."""
+_JUDGING = frozenset({"review", "adjudication"})
+"""Pages that the key `/` does not leave, see page.js."""
 _SPELLED = {"Left": "←", "Right": "→"}
 
 
@@ -63,4 +65,5 @@ def keys_of(page: str) -> None:
         if words
     ]
     with st.popover("Keys", type="tertiary", key="page-keys", help="Press ? to open"):
-        st.markdown("\n".join([*rows, "- **?** this list"]))
+        search = [] if page in _JUDGING else ["- **/** search labs, drugs and patients in the worklist"]
+        st.markdown("\n".join([*rows, *search, "- **?** this list"]))

@@ -1,4 +1,4 @@
-// What Streamlit leaves out: figures follow the colours of the system, typed text is kept after a pause, links are copied, `?` lists the keys.
+// What Streamlit leaves out: figures follow the colours of the system, typed text is kept after a pause, links are copied, `?` lists the keys, `/` searches.
 (() => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => location.reload());
   const KEPT = ["Comment", "Reason", "Reason for the change"];
@@ -34,12 +34,25 @@
     document.body.append(note);
     setTimeout(() => note.remove(), words.length > 20 ? 15000 : 2500);
   };
+  const searchField = () => document.querySelector("[data-testid=stMain] input[aria-label^=Search]");
+  const search = (tries) => {
+    const field = searchField();
+    if (field) { field.focus(); field.select(); } else if (tries) setTimeout(search, 100, tries - 1);
+  };
   document.addEventListener("keydown", (event) => {
     // Streamlit's shortcuts take letters and digits only.
     const { key, target } = event;
     const types = target instanceof Element && target.closest("input, textarea, [contenteditable=true]");
     const list = document.querySelector(".st-key-page-keys button");
     if (key === "?" && !types && list) list.click();
+    if (key !== "/" || types || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Without a field of its own a page leads to the worklist's; a case that is being judged is not left by a slip.
+    const worklist = document.querySelector("a[href$='/worklist']");
+    const judging = /\/(review|adjudication)\/?$/.test(location.pathname);
+    if (!searchField() && (judging || !worklist)) return;
+    event.preventDefault();
+    if (!searchField()) worklist.click();
+    search(80);
   });
   document.addEventListener("click", async ({ target }) => {
     if (!(target instanceof Element) || !target.closest(".st-key-copy-link button")) return;

@@ -204,3 +204,20 @@ def test_a_question_mark_lists_the_keys_but_is_a_letter_where_text_is_typed(visi
         page.get_by_placeholder("Heparin, patient ID").blur()
     page.keyboard.press("?")
     expect(listed).to_be_visible()
+
+
+def test_the_slash_searches_from_every_page_but_those_with_a_case_to_judge(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("runs")
+    page.keyboard.press("/")
+    field = page.get_by_placeholder("Heparin, patient ID")
+    expect(field).to_be_focused(timeout=20_000)
+    page.keyboard.type("troponin/")
+    expect(field).to_have_value("troponin/")
+    opened.open("tasks")
+    page.keyboard.press("/")
+    expect(page.get_by_placeholder("for example troponin")).to_be_focused()
+    opened.open("review?study=demo")
+    page.keyboard.press("/")
+    page.wait_for_timeout(300)
+    assert urlparse(page.url).path == "/review"

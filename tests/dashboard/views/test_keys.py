@@ -51,3 +51,4 @@ def test_the_list_shows_every_key_with_its_meaning(open_page: OpenPage, name: st
     (listed,) = [one.value for one in page.markdown if "**?** this list" in one.value]
     for _, words in KEYS[name]:
         assert words in listed
+    assert ("**/** search" in listed) is (name in {"alert", "worklist"}), "a case is not left by a slip"
