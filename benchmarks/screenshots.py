@@ -16,9 +16,11 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Error, Page
 
+from alertreview.application import open_application
 from benchmarks._browser import chromium, serving, settle
 from benchmarks._picture_sites import PASSWORD, build_sites
 from benchmarks._pictures import DOCUMENTED, Picture, pictures
+from benchmarks._questions import QUESTIONS, clip, pictured_alert
 from tests.conftest import ROOT
 
 MODES = ("light", "dark")
@@ -46,6 +48,8 @@ def main() -> int:
             for width in widths:
                 for _, group in groupby(chosen, key=lambda one: (one.site, one.login)):
                     failed += _window(browser, list(group), urls, mode, width, folder, docs=options.docs)
+        if options.docs and not options.only:
+            ask(browser, urls["demonstration"], homes["demonstration"], folder)
     print(f"{len(chosen) * len(modes) * len(widths) - len(failed)} pictures in {folder}")
     for one in failed:
         print(f"not drawn: {one}", file=sys.stderr)
@@ -120,9 +124,22 @@ def _grow(page: Page, width: int, height: int) -> None:
         page.wait_for_timeout(600)
 
 
-def _save_small(page: Page, path: Path) -> None:
+def ask(browser: Browser, url: str, home: Path, folder: Path) -> None:
+    """Take a picture of each answer that a case gives at a glance."""
+    with open_application(home) as site:
+        alert = pictured_alert(site)
+    context = browser.new_context(viewport={"width": 1280, "height": 1000}, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{url}/alert?alert={alert}")
+    settle(page)
+    for question in QUESTIONS:
+        _save_small(page, folder / f"case-{question.name}.png", clip(page, question))
+    context.close()
+
+
+def _save_small(page: Page, path: Path, part: dict[str, float] | None = None) -> None:
     """Save the first screen in its most frequent colours, which are those of the pages, not blends of them."""
-    whole = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    whole = Image.open(io.BytesIO(page.screenshot(clip=part))).convert("RGB")  # type: ignore[arg-type]
     counted = sorted(whole.getcolors(whole.width * whole.height) or [], reverse=True)
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for _, colour in counted[:N_COLOURS] for part in colour])

@@ -215,7 +215,7 @@ class Explanations:
         own = views.snapshot.features[[record.row_index]]
         x[own.indices] = own.data
         found = contrast.reasons(x, expected=record.decision is Decision.OMISSION)
-        return reasons_in_words(found, dictionary, record.decision, record.kind)
+        return reasons_in_words(found, dictionary, record.decision)
 
     def past_timeline(self, content_hash: str, record: ListedAlert, past: Past, position: int) -> Timeline | None:
         """Return the time line of a past instance that `explain` shows; None for a position that it has not."""

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from core.cohort.feature_layout import ADMISSION, UNIT
-from core.kinds import Kind
 from core.scoring.reasons import Finding, Reason, Reasons
 from core.vocabulary import Decision
 
@@ -35,7 +34,7 @@ class ReasonWords:
     """The one change that would turn what was expected; empty when no single one does."""
 
 
-def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision, kind: Kind) -> ReasonWords:
+def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision) -> ReasonWords:
     """Return reasons in words.
 
     Parameters
@@ -45,10 +44,9 @@ def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decis
         Feature dictionary of the import.
     decision : Decision
         The alert's; an omission was expected, a commission was not.
-    kind : Kind
     """
     lines = tuple(_line(reason, dictionary, decision) for reason in reasons.reasons)
-    return ReasonWords(lines, _counterfactual(reasons, dictionary, decision, kind))
+    return ReasonWords(lines, _counterfactual(reasons, dictionary, decision))
 
 
 def _line(reason: Reason, dictionary: pd.DataFrame, decision: Decision) -> ReasonLine:
@@ -62,12 +60,13 @@ def _line(reason: Reason, dictionary: pd.DataFrame, decision: Decision) -> Reaso
     return ReasonLine(opposite, here, reason.share_without, reason.share_with)
 
 
-def _counterfactual(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision, kind: Kind) -> str:
+def _counterfactual(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision) -> str:
     if reasons.counterfactual is None:
         return ""
-    turned = f"would {'not ' if decision is Decision.OMISSION else ''}be expected to be {kind.words.done}"
-    change = "without" if reasons.counterfactual_here else "with"
-    return f"By these findings alone it {turned} {change} this one: {_finding(reasons.counterfactual, dictionary)}."
+    turned = "would not have been expected" if decision is Decision.OMISSION else "would have been expected"
+    change = "Without" if reasons.counterfactual_here else "With"
+    finding = _finding(reasons.counterfactual, dictionary)
+    return f"{change} “{finding}” it {turned}, by these findings alone."
 
 
 def _finding(finding: Finding, dictionary: pd.DataFrame) -> str:

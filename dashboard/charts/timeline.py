@@ -170,11 +170,11 @@ def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[J
     shapes = [] if taken else [_empty_box(frame, pair)]
     notes = [_words_in_window(frame)] if frame.has_room else []
     done = frame.kind.words.done
-    name = safe(data.decision_name, size.name_length - (0 if size.phone else len(done) + 1))
-    title = f"<b>{name}</b>" if size.phone else f"<b>{name} {done}</b>"
+    words, colour = done, colours.muted
     if not frame.has_room:
-        colour = colours.decision_text(frame.decision)
-        title += f'<br><span style="font-size:11.5px;color:{colour}"><b>{frame.decision_words}</b></span>'
+        words, colour = f"<b>{frame.decision_words}</b>", colours.decision_text(frame.decision)
+    title = f"<b>{safe(data.decision_name, size.name_length)}</b>"
+    title += f'<br><span style="font-size:11.5px;color:{colour}">{words}</span>'
     return [trace], axes, shapes, [*notes, _lane_name(frame, title, 0.5, "y")]
 
 

@@ -46,7 +46,8 @@ def background(patient: CaseView) -> None:
             named = ", ".join(_MISSING_WORDS.get(each, each.lower()) for each in missing)
             parts.append(cards.muted(f"{what}: {named}"))
     if parts:
-        st.markdown(":small[" + texts.joined(*parts) + "]")
+        with st.container(key="case-background"):
+            st.markdown(":small[" + texts.joined(*parts) + "]")
 
 
 @st.fragment

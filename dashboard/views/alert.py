@@ -144,7 +144,7 @@ def _title(detail: AlertDetail) -> None:
         f"day {detail.day_of_stay} of stay",
         texts.day_time(row.snapshot_at),
     )
-    with st.container(gap=None):
+    with st.container(gap=None, key="alert-title"):
         st.markdown(
             f"# {texts.plain(row.decision_words)} :small[{cards.decision_badge_text(row.decision)}]", anchors=False
         )

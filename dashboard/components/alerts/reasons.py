@@ -26,12 +26,12 @@ def reasons(detail: AlertDetail) -> None:
         heads = ["Finding, here", "with", "without"] if phone else ["Finding", f"{done} with", "without", "here"]
         table = [_table_row(heads), _table_row([":--", *["--:"] * (len(heads) - 1)])]
         for line in detail.reasons.lines:
-            finding, here = texts.plain(line.finding, 60), f"**{texts.plain(line.here, 24)}**"
+            finding, here = texts.plain(texts.unit(line.finding), 60), f"**{texts.plain(texts.unit(line.here), 24)}**"
             shares = [f"**{texts.percent(line.share_with)}**", texts.percent(line.share_without)]
             table.append(_table_row([f"{finding}, {here}", *shares] if phone else [finding, *shares, here]))
         st.markdown("\n".join(table))
         if detail.reasons.counterfactual:
-            st.markdown(f":small[{cards.muted(texts.plain(detail.reasons.counterfactual, 300))}]")
+            st.markdown(f":small[{cards.muted(texts.plain(texts.unit(detail.reasons.counterfactual), 300))}]")
 
 
 def _table_row(cells: list[str]) -> str:

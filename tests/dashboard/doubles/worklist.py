@@ -165,8 +165,7 @@ class FakeWorklist(Service):
                     ReasonLine(HOSTILE if self.app.hostile else "On Heparin", "yes", 0.64, 0.11),
                     ReasonLine("Admitted for: Chest pain", "yes", 0.47, 0.12),
                 ),
-                "By these findings alone it would not be expected to be ordered without this one: "
-                "Troponin I above 0.04 ng/mL.",
+                "Without “Troponin I above 0.04 ng/mL” it would not have been expected, by these findings alone.",
             ),
             record_after=(f"{row.task_name} was {given} 41 h later, on 29 Nov at 01:10.", f"Not {given} within 24 h."),
             surprise=12.4,
