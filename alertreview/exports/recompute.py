@@ -154,11 +154,18 @@ def recompute(folder: Path, file_format: ExportFormat | None = None, *, verify: 
 
 
 def read_study(folder: Path, manifest: Mapping[str, Any], file_format: ExportFormat | None = None) -> StudyInput:
-    """Read what a report is made from out of an export."""
+    """Read what a report is made from out of an export.
+
+    Raises
+    ------
+    InvalidInputError
+        If a table is missing or damaged, is of another study, or has judgments of cases of another run.
+    """
     settings = dict(manifest["study"])
     readers = settings.pop("readers")
     cases = _rows(folder, manifest, "cases", file_format, readers)
     votes = _rows(folder, manifest, "judgments", file_format, readers)
+    _demand_same_run(cases, votes)
     scores = _rows(folder, manifest, "scores", file_format, readers)
     strata = _rows(folder, manifest, "strata", file_format, readers)
     repeats = _rows(folder, manifest, "repeats", file_format, readers)
@@ -193,7 +200,26 @@ def _rows(
     if chosen is None:
         formats = " or ".join(f.value for f in wanted)
         raise InvalidInputError(f"Table '{table}' is not in {folder.name} as {formats}. Export all tables.")
-    return list(read_rows(files[chosen], table_schema(table).for_readers(readers), chosen))
+    rows = list(read_rows(files[chosen], table_schema(table).for_readers(readers), chosen))
+    slug = manifest["study"]["slug"]
+    for number, row in enumerate(rows, start=1):
+        if row["study"] != slug:
+            raise InvalidInputError(
+                f"{files[chosen].name}, row {number} is of study '{row['study']}', the manifest of '{slug}'. Put files "
+                "of one export together, or export again."
+            )
+    return rows
+
+
+def _demand_same_run(cases: list[dict[str, Plain]], votes: list[dict[str, Plain]]) -> None:
+    run_of = {row["case_id"]: row["run_id"] for row in cases}
+    for number, row in enumerate(votes, start=1):
+        run = run_of.get(row["case_id"], row["run_id"])
+        if row["run_id"] != run:
+            raise InvalidInputError(
+                f"Table 'judgments', row {number}: case {row['case_id']} is of run {row['run_id']}, in table 'cases' "
+                f"of run {run}. Put files of one export together, or export again."
+            )
 
 
 def _scorers(scores: list[dict[str, Plain]]) -> dict[str, str]:

@@ -104,7 +104,7 @@ def delong_interval(y: ArrayLike, score: ArrayLike, *, level: float = 0.95) -> E
     method = "AUC by mid-ranks; interval by DeLong (cases independent, drawn at random)"
     quantile = normal_quantile(level)
     cases = usable_cases(y, [score])
-    if why := cases.why_no_auc():
+    if why := cases.why_no_auc() or cases.why_no_order():
         return not_computable(why, n=cases.n, left_out=cases.left_out, level=level, method=method)
     values, covariance, reason = _delong(cases)
     value = float(values[0])

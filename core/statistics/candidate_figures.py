@@ -69,7 +69,7 @@ class CandidateFigures:
         rows = np.ones(score.size, dtype=bool) if inside is None else inside
         used = rows & np.isfinite(score)
         cases = self._usable(rows, score)
-        if why := cases.why_no_auc() or ("all scores equal" if np.ptp(cases.scores[0]) == 0.0 else ""):
+        if why := cases.why_no_auc() or cases.why_no_order():
             return not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
         value = weighted_auc(cases.y, cases.scores[0], cases.weight).value
         statistic = auc_of(score[self._labelled[used[self._labelled]]])

@@ -292,7 +292,7 @@ def _search(
         return int(min(max(round(found.n_cases * ratio**2), 2 * size.size), MOST_CASES, size.sum()))
 
     found = look(120, N_STUDIES, N_DRAWS)
-    for _ in range(4):
+    for _ in range(6):
         if better(found) != found.n_cases:
             found = look(better(found), N_STUDIES, N_DRAWS)
     if found.n_cases >= LAST_CASES // N_STUDIES:

@@ -267,6 +267,10 @@ class UsableCases:
             return f"one class only ({n_positive} positive, 0 negative)"
         return ""
 
+    def why_no_order(self) -> str:
+        """Return why the first scorer says nothing of these cases; empty if it does."""
+        return "all scores equal" if self.n and np.ptp(self.scores[0]) == 0.0 else ""
+
 
 def usable_cases(
     y: ArrayLike,

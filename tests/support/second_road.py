@@ -357,7 +357,7 @@ def delong(study, y, scores, inside=None):
     keep, left_out = usable(study, y, about, scores, weighted=False)
     label = y[keep]
     n_yes, n_no = int((label == 1.0).sum()), int((label == 0.0).sum())
-    if not n_yes or not n_no:
+    if not n_yes or not n_no or (len(scores) == 1 and len(set(scores[0][keep])) < 2):
         return None, None, len(keep), left_out
     found = [placements(label, score[keep]) for score in scores]
     signs = [1.0, -1.0][: len(scores)]

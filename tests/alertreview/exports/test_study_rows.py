@@ -181,6 +181,23 @@ def test_a_changed_or_missing_file_is_refused_unless_asked(exported, own_export)
         recompute(own_export)
 
 
+@pytest.mark.parametrize(
+    ("changes", "details", "words"),
+    [
+        ({"slug": "another"}, {}, r"judgments\.csv, row 1 is of study 'another', the manifest of 'simulated'"),
+        ({}, {"1": {"run_id": "4"}}, r"Table 'judgments', row 1: case 1 is of run 4, in table 'cases' of run 3"),
+    ],
+)
+def test_labels_of_another_study_or_run_are_refused_though_nothing_is_verified(tmp_path, changes, details, words):
+    export(small_study(), tmp_path / "own", [ExportFormat.CSV], case_details={"1": {"run_id": "3"}})
+    export(small_study(**changes), tmp_path / "other", [ExportFormat.CSV], case_details=details)
+    (tmp_path / "other" / "judgments.csv").rename(tmp_path / "own" / "judgments.csv")
+    with pytest.raises(InvalidInputError, match=r"judgments\.csv is missing or was changed"):
+        recompute(tmp_path / "own")
+    with pytest.raises(InvalidInputError, match=words):
+        recompute(tmp_path / "own", verify=False)
+
+
 def test_an_export_without_manifest_or_table_is_refused(own_export, tmp_path):
     with pytest.raises(InvalidInputError, match=r"has no manifest\.json"):
         recompute(tmp_path)

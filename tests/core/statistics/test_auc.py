@@ -180,6 +180,11 @@ class TestNotComputable:
         assert not found.has_interval
         assert "separate the two classes completely" in found.reason
 
+    def test_a_constant_score_separates_nothing(self):
+        found = delong_interval([0, 0, 1, 1], [2.0] * 4)
+        assert found.value is None
+        assert found.reason == "not computable: all scores equal"
+
     def test_scorers_that_rank_alike_have_no_test(self):
         y, score = cases()
         found = delong_paired(y, score, 2 * score)

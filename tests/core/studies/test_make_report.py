@@ -283,8 +283,10 @@ class TestThinInput:
         assert any("such ties count half" in w for w in found.warnings)
 
     def test_all_scores_equal(self, study):
-        found = changed(study, scores=study.scores.assign(softhad=0.5))
-        assert found.primary.scorers[0].auc_naive.value == 0.5
+        first, second = changed(study, scores=study.scores.assign(softhad=0.5)).primary.scorers
+        assert first.auc_naive.reason == first.auc_weighted.reason == "not computable: all scores equal"
+        assert {group.auc_naive.value for group in first.subgroups} == {None}
+        assert second.auc_naive.has_interval
 
     def test_missing_scores_of_a_scorer(self, study):
         scores = study.scores.copy()
