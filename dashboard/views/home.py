@@ -120,7 +120,7 @@ def _queue_sentence(queue: QueueView) -> str:
 def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:
     with cards.card("Studies"):
         if not studies:
-            st.markdown(cards.muted("There is no study yet. A coordinator sets one up on the Studies page."))
+            st.markdown(cards.muted("There is no study yet. A coordinator creates one on the Studies page."))
             return
         for study in studies:
             _study_line(study, person)

@@ -28,7 +28,7 @@ def page() -> None:
             pass
         with cards.empty_state(
             "No study yet",
-            "A study is a set of cases that readers judge blinded. A coordinator sets it up.",
+            "A study is a set of cases that readers judge blinded. A coordinator creates it.",
             ":material/groups:",
         ):
             _new_study()
