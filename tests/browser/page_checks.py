@@ -43,8 +43,8 @@ def grave_findings(page: Page) -> list[Finding]:
 
 def faults(page: Page) -> list[str]:
     """Everything that is wrong with the page once it is drawn, in words; what a run has not drawn anew yet is pale."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
-    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=30_000)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
+    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=60_000)
     page.wait_for_timeout(300)
     found = [f"poor contrast: {words}" for words in page.evaluate(CONTRAST)]
     found += [f"an error is shown: {one}" for one in page.locator("[data-testid=stException]").all_inner_texts()]

@@ -31,7 +31,7 @@ def judge(opened: Visit, key: str, name: str) -> None:
     expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]", has_text=name)).to_have_count(1)
     wait_for_case(page)
     opened.key("s")
-    page.wait_for_function("before => location.href !== before", arg=before, timeout=20_000)
+    page.wait_for_function("before => location.href !== before", arg=before, timeout=60_000)
     opened.settle()
 
 

@@ -118,7 +118,7 @@ def test_a_reader_signs_in_at_a_deep_link_judges_with_hostile_words_and_is_out_i
         page.get_by_label("Comment", exact=True).fill(text)
         before = page.url
         opened.key("Control+Enter")
-        page.wait_for_function("before => location.href !== before", arg=before, timeout=20_000)
+        page.wait_for_function("before => location.href !== before", arg=before, timeout=60_000)
         opened.settle()
     page = opened.open("my-judgments")
     assert unharmed(page)
@@ -137,7 +137,7 @@ def test_a_reader_signs_in_at_a_deep_link_judges_with_hostile_words_and_is_out_i
     other.goto(f"{real_url}/logout")
     other.get_by_role("button", name="Sign out", exact=True).click()
     expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.wait_for_url("**/login?next=**", timeout=20_000)
+    page.wait_for_url("**/login?next=**", timeout=60_000)
     assert "You (demonstration)" not in page.content()
     other.close()
     assert opened.page.context.cookies() == [] or not any(

@@ -33,7 +33,7 @@ ARGUMENTS = [
     # No name but this machine's resolves: a request to another host fails, and is recorded below.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 DESKTOP_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
 PHONE_AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
 
@@ -87,12 +87,12 @@ class Visit:
     def settle(self) -> None:
         """Wait until the script has run and every figure is drawn."""
         page = self.page
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
-        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p):visible", timeout=30_000)
-        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=30_000)
+        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
+        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p):visible", timeout=60_000)
+        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=60_000)
         page.wait_for_function(
             "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
-            timeout=30_000,
+            timeout=60_000,
         )
 
     def key(self, keys: str) -> None:
@@ -118,8 +118,8 @@ def _is_end_of_run(frame: bytes) -> bool:
 
 def wait_for_case(page: Page) -> None:
     """Wait until the answers on the screen are the shown case's: a key in the moment of drawing finds no button."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=30_000)
-    page.wait_for_function(CASE_IS_DRAWN, timeout=30_000)
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
+    page.wait_for_function(CASE_IS_DRAWN, timeout=60_000)
 
 
 def start_chromium(playwright: Playwright) -> Browser:
@@ -174,7 +174,7 @@ def until(page: Page, expression: str, *, arg: object = None, timeout: float = 2
 
 def _new_window(chromium: Browser) -> BrowserContext:
     window = chromium.new_context(service_workers="block")
-    window.set_default_timeout(20_000)
+    window.set_default_timeout(60_000)
     return window
 
 

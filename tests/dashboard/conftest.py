@@ -68,7 +68,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
             return double
 
         monkeypatch.setattr(context, "opened_site", site)
-        page = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=20)
+        page = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120)
         # Before the first run no page is registered, so the address is given as the browser gives it.
         page._page_hash = calc_hash(name.replace("_", "-"))
         for key, value in params.items():

@@ -133,7 +133,7 @@ def test_however_it_is_started_nobody_passes_who_is_not_signed_in(starter: str, 
         server = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output, stderr=output)
     try:
         url = f"http://127.0.0.1:{port}"
-        for _ in range(200):
+        for _ in range(600):
             try:
                 if status_of(f"{url}/_stcore/health")[0] == 200:
                     break
@@ -154,7 +154,7 @@ def test_however_it_is_started_nobody_passes_who_is_not_signed_in(starter: str, 
         assert b"alertreview account create" in body
     finally:
         server.terminate()
-        server.wait(timeout=15)
+        server.wait(timeout=60)
 
 
 def test_streamlit_run_on_an_open_address_is_refused(tmp_path: Path) -> None:

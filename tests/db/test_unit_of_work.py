@@ -81,9 +81,8 @@ def test_a_reader_sees_one_state_while_a_writer_goes_on(database: Database) -> N
 def test_a_reader_does_not_wait_for_a_writer(database: Database) -> None:
     with database.write() as writer:
         writer.people.add("Ada", Role.REVIEWER, created_at=EPOCH)
-        began = time.perf_counter()
+        # The writer ends after the reader: one that waited would wait until it is refused.
         assert names(database) == []
-        assert time.perf_counter() - began < 1.0
 
 
 def test_a_second_writer_waits_for_the_first_and_sees_what_it_wrote(database: Database) -> None:
