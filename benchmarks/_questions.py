@@ -8,7 +8,7 @@ from alertreview.alerts.models import AlertDetail, WorklistFilters
 from alertreview.application import Services
 from core.vocabulary import AlertId, Decision
 
-PADDING, WIDEST = 6, 830
+PADDING, WIDEST = 6, 960
 
 
 @dataclass(frozen=True)

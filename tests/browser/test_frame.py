@@ -107,3 +107,20 @@ def test_a_foreign_host_name_is_refused(double_url: str, path: str) -> None:
     assert answer.status == 403
     assert b"does not answer under this address" in answer.read()
     connection.close()
+
+
+@pytest.mark.parametrize("path", ["alert?alert=1003", "review"])
+def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit, path: str) -> None:
+    page = visit().open(path)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1040})  # A4 in portrait between its margins
+    page.wait_for_timeout(300)
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')].filter(chart =>
+            chart.querySelector('.main-svg').getBoundingClientRect().right
+            > Math.min(chart.getBoundingClientRect().right, innerWidth) + 1).length"""
+    )
+    assert cut == 0
+    assert page.locator("[data-testid=stPlotlyChart]").count() >= 1
+    assert page.locator("button:visible").count() == 0
+    page.emulate_media(media="screen")

@@ -1,0 +1,70 @@
+"""Cases as no hospital should have them: the page still tells what is known, and nothing else."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from alertreview.alerts.models import CaseView, LastValue, TimelineDrug, TimelineLab
+from core.vocabulary import Decision
+from tests.dashboard.conftest import OpenPage, nothing_failed, words
+from tests.dashboard.doubles.application import FakeApplication
+from tests.dashboard.doubles.records import SNAPSHOT, case_view
+
+LONG = "Coagulation factor " * 27
+VALUES = {"Tiny": (0.0001, "0.0001"), "Huge": (1e6, "1,000,000"), "Negative": (-5.25, "-5.25"), "Zero": (0.0, "0")}
+USUAL = case_view("Troponin I", Decision.OMISSION, 1, hostile=False)
+
+
+def lab(name: str, value: float, low: float | None = None, high: float | None = None) -> TimelineLab:
+    return TimelineLab(name, "10^9/L", (SNAPSHOT - timedelta(hours=2),), (value,), low, high)
+
+
+def case_of(*labs: TimelineLab, more: tuple[LastValue, ...] = (), drugs: tuple[TimelineDrug, ...] = ()) -> CaseView:
+    shown = replace(USUAL.timeline, labs=labs, drugs=drugs, admitted_at=SNAPSHOT - timedelta(days=400))
+    values = tuple(
+        LastValue(
+            one.name, value, one.unit, one.flag(value), 2.0, low=one.low, high=one.high, trend=one.values
+        )
+        for one in labs
+        for value in one.values
+    )  # fmt: skip
+    return CaseView(shown, (*values, *more))
+
+
+CASES = {
+    "nothing at all": case_of(),
+    "400 labs": case_of(*(lab(f"Lab {i}", float(i)) for i in range(400))),
+    "a name of 500 letters": case_of(lab(LONG, 1.0), drugs=(replace(USUAL.timeline.drugs[0], name=LONG),)),
+    "any number": case_of(*(lab(name, value) for name, (value, _) in VALUES.items())),
+    "words": case_of(
+        lab("Potassium", 3.1, 3.5, 5.1),
+        more=(LastValue("Blood Culture", None, "", "", 30.0, text="no growth"), LastValue("CRP", None, "", "", None)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_of_any_shape_is_drawn(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    case, double = CASES[name], FakeApplication()
+    detail = replace(double.worklist.alert(1000), patient=case)
+    monkeypatch.setattr(type(double.worklist), "alert", lambda *_: detail)
+    page = open_page("alert", double, alert="1000")
+    assert nothing_failed(page)
+    tables = [one.value for one in page.dataframe if "Value" in one.value.columns]
+    assert sum(map(len, tables)) == len(case.last_values), "every value is in the table, also without a lane"
+    assert ("Nothing was measured before the snapshot." in words(page)) == (not case.last_values)
+    assert ("No drug order runs at the snapshot." in words(page)) == (not case.drugs_now)
+    drawn = json.loads(page.get("plotly_chart")[0].proto.spec)["layout"]
+    hidden = len(case.timeline.labs) - 4
+    assert any(f"+ {hidden} labs" in one["text"] for one in drawn["annotations"]) == (hidden > 0)
+    assert all(len(one["text"]) < 200 for one in drawn["annotations"])
+    for table in tables:
+        shown = dict(zip(table["Lab"], table["Value"], strict=True))
+        for each in case.last_values:
+            said = shown[next(lab for lab in shown if each.name.startswith(lab.rstrip("…")))]
+            if each.name in VALUES:
+                assert said == f"{VALUES[each.name][1]} 10⁹/L", "without a range there is no flag"
+        if name == "words":
+            assert shown == {"Potassium": "3.1 10⁹/L ↓ low", "Blood Culture": "no growth", "CRP": "not measured"}
