@@ -1,6 +1,7 @@
 """Checks of a site: folders, disk, database, clocks, imports, backups, leftovers. Nothing is changed."""
 
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -150,7 +151,8 @@ def _leftovers(settings: Settings, now: datetime) -> Iterator[Finding]:
 def _backups(settings: Settings, now: datetime) -> Iterator[Finding]:
     backups = list_backups(settings.backups)
     if not backups:
-        text = f"There is no verified backup in {settings.backups}. Run: alertreview backup create"
+        how = f"alertreview backup create --home {shlex.quote(str(settings.home))}"
+        text = f"There is no verified backup in {settings.backups}. Run: {how}"
         yield Finding(Level.WARNING, "backups", text)
         return
     age = _age(backups[-1], now)
