@@ -184,3 +184,13 @@ def test_the_dev_script_explains_itself_and_refuses_what_it_does_not_know() -> N
     refused = subprocess.run(["sh", str(ROOT / "dev"), "dance"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "unknown command 'dance'" in refused.stderr
+
+
+def test_reasons_for_missing_figures_are_the_words_of_the_code() -> None:
+    text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    section = text.split("## When there is no figure\n")[1].split("\n## ")[0]
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "core" / "statistics").glob("*.py"))
+    code += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "core" / "studies").glob("*.py"))
+    quoted = re.findall(r"`([^`]+)`", section)
+    assert len(quoted) > 20
+    assert [words for words in quoted if words not in code] == []
