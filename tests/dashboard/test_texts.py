@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
-from core.kinds import Kind
+from core.kinds import Kind, task_key
 from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import Decision
 from dashboard import texts
 from dashboard.components import links
 from dashboard.components.filters import BUDGETS, PAGE_DEFAULTS
 
-CHOICES = FilterChoices(("Medical ICU", "Neuro ICU"), (("lab:k", "Potassium"), ("med:hep", "Heparin, IV")))
+CHOICES = FilterChoices(
+    ("Medical ICU", "Neuro ICU"),
+    (("lab:k", "Potassium"), ("med:hep", "Heparin, IV"), (task_key(Kind.LABEL, "fall"), "Falls")),
+)
 
 
 @pytest.mark.parametrize(
