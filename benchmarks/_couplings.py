@@ -8,6 +8,7 @@ difference of the shares; over pairs with at least 15 exposed days and a gap of 
 
 import csv
 import re
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -20,23 +21,46 @@ N_FIRST = 100
 N_REPEATS = 200
 
 
-def pairs_of(cohort, path):
-    """Return (drug, lab name, task, exposed days) of the pairs that the records have."""
+def exposed_days(cohort, drug):
+    """Return on which days a drug of this pattern is on or was given; None if the records have none."""
     dictionary = cohort.feature_dictionary
     aspects, sources = (dictionary[name].astype(str).to_numpy() for name in ("aspect", "source"))
+    columns = [
+        column
+        for column in np.flatnonzero(np.isin(aspects, ("on_now", "given_24h")))
+        if re.search(drug, sources[column], re.IGNORECASE)
+    ]
+    return np.asarray((cohort.features[:, columns] != 0).sum(axis=1)).ravel() > 0 if columns else None
+
+
+def few_on(cohort, drug, n):
+    """Leave out the patients on a drug but the n with most days on which a lab of its name was ordered."""
+    exposed = exposed_days(cohort, drug)
+    if exposed is None:
+        raise SystemExit(f"bench: no drug of these records matches '{drug}'")
+    named = (cohort.tasks["kind"] == "LAB_ORDER") & cohort.tasks["name"].str.contains(drug, case=False, regex=True)
+    ordered = np.asarray(cohort.decisions.tocsc()[:, np.flatnonzero(named)].sum(axis=1)).ravel()
+    patients = cohort.instances["patient_id"].astype(str).to_numpy()
+    on = sorted(set(patients[exposed]), key=lambda patient: (-ordered[patients == patient].sum(), patient))
+    keep = np.flatnonzero(~np.isin(patients, on[n:]))
+    return replace(
+        cohort,
+        features=cohort.features[keep],
+        decisions=cohort.decisions[keep],
+        instances=cohort.instances.iloc[keep].reset_index(drop=True),
+    )
+
+
+def pairs_of(cohort, path):
+    """Return (drug, lab name, task, exposed days) of the pairs that the records have."""
     tasks = cohort.tasks
     found = []
     with path.open() as file:
         for row in csv.DictReader(file):
-            columns = [
-                column
-                for column in np.flatnonzero(np.isin(aspects, ("on_now", "given_24h")))
-                if re.search(row["drug"], sources[column], re.IGNORECASE)
-            ]
+            exposed = exposed_days(cohort, row["drug"])
             is_lab = (tasks["kind"] == "LAB_ORDER") & tasks["name"].str.contains(row["lab"], case=False, regex=True)
-            if columns and is_lab.any():
+            if exposed is not None and is_lab.any():
                 task = int(tasks.index[is_lab][np.argmax(tasks["n_positive"][is_lab])])
-                exposed = np.asarray((cohort.features[:, columns] != 0).sum(axis=1)).ravel() > 0
                 found.append((row["drug"], str(tasks["name"].iloc[task]), task, exposed))
     return found
 

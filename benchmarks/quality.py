@@ -5,7 +5,8 @@ Decisions are flipped in past and recent instances alike: uniformly (3 % of all)
 (task, decision), weighted by flips: the only one without the base rate in it. P@k = flips among the k highest, for
 omissions and commissions apart. Planted flips are not clinical errors. With ``--keep FOLDER`` every fold is written
 down when it is done, and the same command goes on where it was interrupted. ``--couplings FILE`` flips nothing and
-measures whether labs are expected where their drugs are on; see `benchmarks._couplings`. ``--stability N`` flips
+measures whether labs are expected where their drugs are on; see `benchmarks._couplings`; ``--few DRUG N`` makes a
+drug rare first, as it may be in a small record set. ``--stability N`` flips
 nothing and compares the first decisions of N seeds.
 """
 
@@ -27,7 +28,7 @@ from tqdm import tqdm
 
 from alertreview.records.importing import build_cohort
 from alertreview.records.sources.formats import FORMATS
-from benchmarks._couplings import show_couplings
+from benchmarks._couplings import few_on, show_couplings
 from benchmarks._stability import show_stability
 from core.baselines import SelfConfidence
 from core.cohort.feature_roles import FeatureRoles
@@ -287,6 +288,9 @@ def parse(arguments=None):
     )
     parser.add_argument("--boosting", action="store_true", help="measure boosting as a peer: minutes for every fold")
     parser.add_argument("--couplings", type=Path, default=None, help="file of drugs and the labs that belong to them")
+    parser.add_argument(
+        "--few", nargs=2, metavar=("DRUG", "N"), default=None, help="leave out all but N of the patients on a drug"
+    )
     parser.add_argument("--stability", type=int, default=None, help="compare the first decisions of so many seeds")
     parser.add_argument("--keep", type=Path, default=None, help="folder for the figures of each fold, to go on from")
     parser.add_argument("--jobs", type=int, default=2, help="folds side by side, each in a process with one thread")
@@ -300,6 +304,8 @@ def main(arguments=None):
     """Plant, score, count."""
     options = parse(arguments)
     cohort, _ = build_cohort(options.data, format=options.format)
+    if options.few is not None:
+        cohort = few_on(cohort, options.few[0], int(options.few[1]))
     records = Records.of(cohort)
     n_instances, n_tasks = records.decisions.shape
     print(f"{n_instances} instances, {records.features.shape[1]} features, {n_tasks} tasks")
