@@ -9,7 +9,8 @@ from db.database import Database
 from tests.support.kill_acts import ACTS
 from tests.support.kill_sites import place
 
-KINDS = {"importing": ["sqlite"], "upgrading": ["postgresql"], "backing up": ["postgresql"], "serving": ["sqlite"]}
+KINDS = {"importing": ["sqlite"], "upgrading": ["postgresql"], "backing up": ["postgresql"]}
+KINDS |= {"serving": [], "serving twice": ["sqlite"]}
 """Acts on whole sites take seconds, so each is killed on one database; `./dev bench faults` kills all on both."""
 
 

@@ -6,6 +6,7 @@ what was lost.
 
 import asyncio
 import contextlib
+import functools
 import json
 import random
 import signal
@@ -237,21 +238,27 @@ def upgrading(place: Place, chance: random.Random) -> int:
     return len(killed.lines) - 1
 
 
-def serving(place: Place, chance: random.Random) -> int:
+def serving(place: Place, chance: random.Random, n_servers: int = 1) -> int:
     """Every vote that a page showed as saved is stored with its audit row, and the next server goes on.
 
-    Until it was killed the server called no address outside this machine.
+    Until it was killed no server called an address outside this machine. With two servers on one home the readers
+    are divided between them, only the first is killed, and the readers of the second finish their cases.
     """
     settings = place.demonstration()
     told: list[tuple[str, int]] = []
+    ended: dict[str, str] = {}
     site = {"ALERTREVIEW_DATABASE": settings.database_url, **noting_environment(place.folder)}
     with open_application(settings.home, settings.database_url) as application:
         before, audited_before = _votes(application.database)
-    with dashboard(settings.home, place.folder / "server.log", **site) as (port, server):
+    with contextlib.ExitStack() as stack:
+        servers = [
+            stack.enter_context(dashboard(settings.home, place.folder / f"server-{number}.log", **site))
+            for number in range(n_servers)
+        ]
 
-        async def read(name: str) -> None:
-            """Vote on page after page until the server is gone."""
-            with contextlib.suppress(ConnectionClosed, OSError):
+        async def read(name: str, port: int) -> None:
+            """Vote on page after page until the server is gone or no case is left."""
+            try:
                 async with open_page(port, "review", "study=demo") as page:
                     await page.choose("w_person", name)
                     while answers := [key for key in page.buttons if key.startswith("rv_answer_2_")]:
@@ -261,24 +268,31 @@ def serving(place: Place, chance: random.Random) -> int:
                         assert not page.failures, page.failures
                         if any("Saved" in text for text in page.texts):
                             told.append((name, case))
+                    ended[name] = "finished"
+            except (ConnectionClosed, OSError) as error:
+                ended[name] = repr(error)
 
         async def read_and_kill() -> None:
-            readers = [asyncio.create_task(read(name)) for name in READERS]
+            ports = [servers[number % n_servers][0] for number in range(len(READERS))]
+            readers = [asyncio.create_task(read(*one)) for one in zip(READERS, ports, strict=True)]
             deadline = time.monotonic() + 120
             while not told and time.monotonic() < deadline and not all(reader.done() for reader in readers):
                 await asyncio.sleep(0.01)
             await asyncio.sleep(chance.uniform(0, 1.5))
-            server.send_signal(signal.SIGKILL)
+            servers[0][1].send_signal(signal.SIGKILL)
             await asyncio.gather(*readers)
 
         run_apart(read_and_kill())
+        still_there = [server.poll() is None for _port, server in servers[1:]]
+    assert all(still_there), "the other server ended too"
     assert told, "nobody could vote"
-    assert (place.folder / "outside.txt").read_text(encoding="utf-8") == "", "the server called an outside address"
+    assert (place.folder / "outside.txt").read_text(encoding="utf-8") == "", "a server called an outside address"
     with reopened(place, settings.database_url) as database:
         stored, audited = _votes(database)
     assert set(told) <= stored - before, "a vote that a page showed as saved is gone"
     assert len(stored - before) <= len(told) + len(READERS), "more votes than were given"
     assert audited - audited_before == len(stored - before), "votes and audit rows differ"
+    assert n_servers == 1 or {ended[name] for name in READERS[1::2]} == {"finished"}, f"a reader was cut off: {ended}"
     return len(told)
 
 
@@ -309,4 +323,5 @@ ACTS: dict[str, Act] = {
     "backing up": backing_up,
     "upgrading": upgrading,
     "serving": serving,
+    "serving twice": functools.partial(serving, n_servers=2),
 }

@@ -113,6 +113,7 @@ async def open_page(port: int, page: str, query: str = "") -> AsyncIterator[Page
         max_size=None,
         compression=None,
         proxy=None,
+        ping_interval=None,  # a machine that is busy answers late
     ) as link:
         session = PageSession(link, page, query)
         await session.load()
