@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from alertreview import __version__
 from alertreview.files import arrays_of
 from alertreview.scoring.splits import FoldOfRow
+from core.errors import SourceError
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import Evidence
 from core.scoring.scorers import SHARED
@@ -56,11 +57,18 @@ class StoredEvidence(MutableMapping[int, Evidence]):
         return ArraysInFile(self._file(task))
 
     def __setitem__(self, task: int, evidence: Evidence) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
         temporary = self._folder / f"{task}.part"
-        with temporary.open("wb") as file:
-            np.savez(file, **evidence)  # type: ignore[arg-type]
-        temporary.replace(self._file(task))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                np.savez(file, **evidence)  # type: ignore[arg-type]
+            temporary.replace(self._file(task))
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise SourceError(
+                f"{self._folder} cannot be written ({error.strerror}). Free some space there and start the same "
+                "command again: it keeps the tasks that are finished."
+            ) from error
 
     def __delitem__(self, task: int) -> None:
         self._file(task).unlink()
