@@ -9,9 +9,14 @@ from db.database import Database
 from tests.support.kill_acts import ACTS
 from tests.support.kill_sites import place
 
-KINDS = {"importing": ["sqlite"], "upgrading": ["postgresql"], "backing up": ["postgresql"]}
-KINDS |= {"serving": [], "serving twice": ["sqlite"]}
-"""Acts on whole sites take seconds, so each is killed on one database; `./dev bench faults` kills all on both."""
+KINDS: dict[str, list[str]] = {
+    "importing": ["sqlite"],
+    "upgrading": ["postgresql"],
+    "backing up": ["postgresql"],
+    "serving": ["sqlite"],
+    "serving twice": [],
+}
+"""Acts on whole sites take seconds, so each is killed on one database or none; `./dev bench faults` kills all on both."""
 
 
 @pytest.mark.checklist("C4")
