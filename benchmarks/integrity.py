@@ -33,16 +33,14 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def fill(database: Database, n_alerts: int, n_judgments: int) -> None:
-    """Publish copies of the demonstration's run with other alerts, and judge its cases again and again."""
+def publish_copies(database: Database, n_alerts: int) -> None:
+    """Publish copies of the demonstration's run with other alerts."""
     with database.read() as uow:
         run = uow.runs.latest_published()
         if run is None:
             raise LookupError("the demonstration has no run")
         rows, tasks = uow.snapshots.instances(run.snapshot_id), uow.snapshots.tasks(run.snapshot_id)
         folds = uow.runs.fold_of_row(run.id)
-        study = uow.studies.by_slug("demo")
-        votes = uow.judgments.votes(study.id)
     new = replace(
         run, id=UNSAVED, status=RunStatus.RUNNING, created_at=now(), published_at=None, scorers={}, model_folder=""
     )
@@ -75,6 +73,12 @@ def fill(database: Database, n_alerts: int, n_judgments: int) -> None:
             uow.runs.publish(run_id, published_at=now(), floors={Decision.OMISSION: 0.0}, results_seal=seal)
             uow.commit()
         n_alerts -= len(pairs)
+
+
+def judge(database: Database, n_judgments: int) -> None:
+    """Judge the cases of the demonstration again and again."""
+    with database.read() as uow:
+        votes = uow.judgments.votes(uow.studies.by_slug("demo").id)
     latest = {(vote.case_id, vote.reviewer_id): vote.version for vote in votes}
     readers = itertools.cycle(sorted(latest))
     for begin in range(0, n_judgments, AT_ONCE):
@@ -131,7 +135,8 @@ def main() -> int:
         settings = load_settings(Path(folder) / "home", create=True)
         list(build_demo(settings, DemoSize(n_patients=60, n_cases=36, n_waiting=6)))
         with Database(settings.database_url) as database:
-            timed("filling", lambda: fill(database, options.alerts, options.judgments))
+            timed("alerts", lambda: publish_copies(database, options.alerts))
+            timed("judgments", lambda: judge(database, options.judgments))
         watch = Watch(settings.database_url)
         seconds = measure(settings)
         print(f"The machine: {watch.stop()}")

@@ -16,7 +16,7 @@ KINDS: dict[str, list[str]] = {
     "serving": ["sqlite"],
     "serving twice": [],
 }
-"""Acts on whole sites take seconds, so each is killed on one database or none; `./dev bench faults` kills all on both."""
+"""Acts on whole sites take seconds: one database or none is enough; `./dev bench faults` kills all on both."""
 
 
 @pytest.mark.checklist("C4")
