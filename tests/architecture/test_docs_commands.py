@@ -30,6 +30,7 @@ NOT_RUN = {
     r"^alertreview sensitivity\b": "scores a run again and again; its own tests do it on a smaller one",
     r"--cluster tcp://HOST:PORT": "needs a cluster; tests of the cluster start one",
     r"/alertreview-demo$": "needs the whole demonstration; tests of the command do it on a small one",
+    r"--labels ": "needs label files; the tests of label tasks write them",
     r"--accept ": "needs an import with a red check; the tests of doubts make one",
     r"postgresql\+psycopg://": "needs a server; tests of roles start one",
 }
