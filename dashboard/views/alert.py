@@ -56,9 +56,12 @@ def page() -> None:
                 icon=":material/info:",
             )
         _title(detail)
-        _triage(detail, me)
+        bar = st.container()
         asks = is_asking({row.alert_id: row.triage.version}, name=BAR)
+        # Before the bar: a digit that answers its question must not find the panel's keys still there.
         draw_panels(row.alert_id, me, keys=not asks, go_to=_open)
+        with bar:
+            _triage(detail, me)
         case_view.background(detail.patient)
     cards.words_first()
     name = f"alert-{alert_id}"

@@ -41,6 +41,7 @@ def test_a_digit_answers_the_question_of_the_triage_bar_and_never_the_panel(visi
     opened.key("0")
     opened.key("1")
     expect(page.locator(".st-key-alert-triage").get_by_text("Dismissed")).to_be_visible()
+    opened.settle()
     expect(page.get_by_text("open: you see the score")).to_be_visible()
     expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_hidden()
     opened.key("2")
