@@ -47,6 +47,7 @@ CASE_IS_DRAWN = """() => {
 
 # What a click on a link inside the dashboard does: the program stays, only the page is another.
 GO = """path => { history.pushState({}, "", "/" + path); dispatchEvent(new PopStateEvent("popstate", {state: {}})); }"""
+# Streamlit binds a button's key after the button is on the screen; a key pressed between the two is the case before's.
 DRAWN = "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 50))"
 
 
@@ -94,6 +95,7 @@ class Visit:
             "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
             timeout=60_000,
         )
+        page.evaluate(DRAWN)
 
     def key(self, keys: str) -> None:
         """Press a key as a reader does, outside of every field."""
@@ -120,6 +122,7 @@ def wait_for_case(page: Page) -> None:
     """Wait until the answers on the screen are the shown case's: a key in the moment of drawing finds no button."""
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
     page.wait_for_function(CASE_IS_DRAWN, timeout=60_000)
+    page.evaluate(DRAWN)
 
 
 def start_chromium(playwright: Playwright) -> Browser:
