@@ -12,8 +12,8 @@ clinician sees at 08:00:
 ``on:Warfarin``, ``home:Warfarin``  1 if given on the day before; 1 if taken at home
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -331,6 +331,42 @@ DRUG_UNITS: tuple[OrderUnit, ...] = (
 )
 
 
+COUPLED_LABS: tuple[Lab, ...] = (
+    Lab("Tacrolimus Level", "ng/mL", 8.5, 0.3, 5.0, 15.0, "kidney_injury 0.8", 1, log=True),
+    Lab("Gentamicin Level", "ug/mL", 1.2, 0.4, 0.5, 2.0, "kidney_injury 1.5", 1, log=True),
+    Lab("Phenytoin Level", "ug/mL", 14, 0.3, 10.0, 20.0, "", 1, log=True),
+    Lab("Valproic Acid", "ug/mL", 70, 0.25, 50.0, 100.0, "", 0, log=True),
+    Lab("Osmolality, Measured", "mOsm/kg", 290, 7, 275, 320, "drug:Mannitol 1.5; ketoacidosis 2", 0),
+    Lab("Cortisol", "ug/dL", 16, 0.4, 6.0, 25.0, "sepsis 1; drug:Cosyntropin 1.5", 1, log=True),
+)
+COUPLED_LAB_UNITS: tuple[OrderUnit, ...] = (
+    OrderUnit("Tacrolimus Level", ("Tacrolimus Level",), -7.0, "on:Tacrolimus 8.6; high:Tacrolimus Level 0.8"),
+    OrderUnit("Gentamicin Level", ("Gentamicin Level",), -7.0, "on:Gentamicin 7.6; high:Creatinine 0.4"),
+    OrderUnit("Phenytoin Level", ("Phenytoin Level",), -7.0, "on:Phenytoin 7; low:Phenytoin Level 0.8"),
+    OrderUnit("Valproic acid level", ("Valproic Acid",), -7.0, "on:Divalproex 6.6; low:Valproic Acid 0.8"),
+    OrderUnit("Osmolality", ("Osmolality, Measured",), -6.2, "on:Mannitol 7.4; ketoacidosis 3", times=2),
+    OrderUnit("Cortisol", ("Cortisol",), -6.6, "on:Cosyntropin 7; unstable 0.6"),
+)
+COUPLED_DRUG_UNITS: tuple[OrderUnit, ...] = (
+    _drug("Tacrolimus", -6.4, "kidney_injury 3.4; cirrhosis 3.4", 2, 6.5),
+    _drug("Gentamicin", -6.4, "sepsis 3.6; fever 0.8", 1, 4.2),
+    _drug("Phenytoin", -6.6, "stroke 4.2", 2, 5.6),
+    _drug("Divalproex", -6.8, "stroke 4; copd 1.5", 2, 5.6),
+    _drug("Mannitol", -7.0, "stroke 4.2; icu 1", 3, 4.2),
+    _drug("Cosyntropin", -6.4, "sepsis 2.6; unstable 1.4", 1, 2.0),
+)
+COUPLED_TERMS: dict[str, str] = {
+    "Basic metabolic panel": "on:Insulin 2; on:Potassium Chloride 2",
+    "Minerals": "on:Magnesium Sulfate 3",
+    "aPTT": "on:Heparin 3.4",
+}
+"""What a drug adds to the rule of a lab of the core.
+
+Hospitals larger than the core order the labs that belong to a drug, whether both share a name or not; forms of a drug
+count like the drug.
+"""
+
+
 SPECIMENS = (
     "Urine",
     "24-Hour Urine",
@@ -393,7 +429,10 @@ class Catalogue:
 
 
 def extended(n_labs: int, n_drugs: int, seed: int) -> Catalogue:
-    """Add labs of other specimens and drugs in other forms, each with a rule of its own, rarer than the core's.
+    """Add drugs with the labs that belong to them, labs of other specimens and drugs in other forms.
+
+    The last two have rules of their own, rarer than the core's. The first come, with `COUPLED_TERMS`, where there is
+    room for all of them.
 
     Parameters
     ----------
@@ -406,7 +445,12 @@ def extended(n_labs: int, n_drugs: int, seed: int) -> Catalogue:
     Catalogue
     """
     rng = np.random.default_rng([seed, 1])
-    labs, lab_units = list(LABS), list(LAB_UNITS)
+    labs, lab_units, drug_units = list(LABS), list(LAB_UNITS), list(DRUG_UNITS)
+    coupled = n_labs >= len(LABS) + len(COUPLED_LABS) and n_drugs >= len(DRUG_UNITS) + len(COUPLED_DRUG_UNITS)
+    if coupled:
+        labs += COUPLED_LABS
+        lab_units += COUPLED_LAB_UNITS
+        drug_units += COUPLED_DRUG_UNITS
     for name, model in _more_labs():
         if len(labs) >= n_labs:
             break
@@ -414,13 +458,26 @@ def extended(n_labs: int, n_drugs: int, seed: int) -> Catalogue:
             Lab(name, model.unit, model.center, model.spread, model.low, model.high, "", model.decimals, model.log)
         )
         lab_units.append(OrderUnit(name, (name,), *_rule(rng, f"fresh:{name} 1.5")))
-    drug_units = list(DRUG_UNITS)
     for name in _more_drugs():
         if len(drug_units) >= n_drugs:
             break
         bias, rule = _rule(rng, f"on:{name} 3")
         drug_units.append(OrderUnit(name, (name,), bias - 0.4, rule, times=int(rng.integers(1, 4)), urgent=True))
+    if coupled:
+        forms = [unit.name for unit in drug_units]
+        lab_units = [_with_couplings(unit, forms) for unit in lab_units]
     return Catalogue(tuple(labs), tuple(lab_units), tuple(drug_units))
+
+
+def _with_couplings(unit: OrderUnit, drugs: Sequence[str]) -> OrderUnit:
+    """Add the terms of `COUPLED_TERMS` to a lab's rule, and those of other forms of the drugs that it looks at."""
+    rule = f"{unit.rule}; {COUPLED_TERMS.get(unit.name, '')}"
+    terms = parse_terms(rule)
+    for drug in drugs:
+        of_plain = terms.get(f"on:{drug.partition(' (')[0]}")
+        if of_plain is not None:
+            terms.setdefault(f"on:{drug}", of_plain)
+    return replace(unit, rule="; ".join(f"{name} {weight}" for name, weight in terms.items()))
 
 
 def _more_labs() -> Iterator[tuple[str, Lab]]:

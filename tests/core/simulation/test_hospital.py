@@ -15,7 +15,7 @@ from alertreview.records.importing import build_cohort
 from core.errors import InvalidInputError, SourceError
 from core.simulation.hospital import LAST_DAY, load_truth, simulate, simulate_cohort, write_meds
 from core.simulation.labs import LABS, VITALS
-from core.simulation.rules import DRUG_UNITS, HOME_DRUGS, LAB_UNITS, REASONS, Catalogue, extended
+from core.simulation.rules import COUPLED_TERMS, HOME_DRUGS, REASONS, Catalogue, extended
 from tests.support.frames import assert_same_frame
 
 
@@ -42,18 +42,26 @@ def test_its_files_are_valid_meds(folder):
     meds.DatasetMetadataSchema.validate(json.loads((folder / meds.dataset_metadata_filepath).read_text()))
 
 
-def test_rules_name_only_what_exists():
+COUPLED = extended(51, 74, seed=0)
+"""The core with all couplings, and every drug of the core in another form."""
+
+
+@pytest.mark.parametrize("catalogue", [Catalogue(), COUPLED])
+def test_rules_name_only_what_exists(catalogue):
     plain = {*REASONS, "icu", "surgery", "first_day", "late", "unstable", "fever", "hypoxic", "immobile"}
-    things = {"low": {lab.name for lab in LABS}, "on": {unit.name for unit in DRUG_UNITS}, "home": set(HOME_DRUGS)}
+    labs, drugs = {lab.name for lab in catalogue.labs}, set(catalogue.drug_number)
+    things = {"low": labs, "on": drugs, "home": set(HOME_DRUGS)}
     things |= {"drug": things["on"]} | dict.fromkeys(("high", "known", "fresh"), things["low"])
-    rules = [*(unit.terms for unit in (*LAB_UNITS, *DRUG_UNITS)), *(lab.shifts for lab in (*LABS, *VITALS))]
+    rules = [*(unit.terms for unit in catalogue.units), *(lab.shifts for lab in (*catalogue.labs, *VITALS))]
     for name in {name for rule in rules for name in rule}:
         kind, _, what = name.partition(":")
         assert what in things[kind] if what else kind in plain, name
 
 
-def test_every_lab_belongs_to_exactly_one_rule():
-    assert sorted(member for unit in LAB_UNITS for member in unit.members) == sorted(lab.name for lab in LABS)
+@pytest.mark.parametrize("catalogue", [Catalogue(), COUPLED])
+def test_every_lab_belongs_to_exactly_one_rule(catalogue):
+    members = sorted(member for unit in catalogue.lab_units for member in unit.members)
+    assert members == sorted(lab.name for lab in catalogue.labs)
 
 
 def test_the_same_seed_gives_the_same_hospital_and_another_seed_another():
@@ -68,7 +76,7 @@ def test_the_small_hospital_has_the_promised_size(sim, imported):
     assert len(cohort.patients) == 200
     assert 1200 <= len(cohort.instances) <= 2000
     assert len(LABS) >= 40
-    assert len(DRUG_UNITS) >= 30
+    assert len(Catalogue().drug_units) >= 30
     assert sum(report.n_tasks.values()) >= 60
     assert cohort.simulated
     assert cohort.patients["patient_id"].str.fullmatch(r"SIM-\d{4}").all()
@@ -236,6 +244,33 @@ def test_larger_catalogues_have_unique_names_and_rules():
     items = [item for _, item in catalogue.members]
     assert len(items) == len(set(items)) == 749
     assert extended(0, 0, seed=0).members == Catalogue().members
+
+
+def test_couplings_need_room_for_all_of_them_and_leave_the_core_alone():
+    core = Catalogue()
+    assert extended(50, 100, seed=0).lab_units[: len(core.lab_units)] == core.lab_units
+    assert {unit.name for unit in COUPLED.lab_units} > set(COUPLED_TERMS)
+
+
+def test_a_form_of_a_drug_asks_for_the_labs_of_the_drug():
+    rules = {unit.name: unit.terms for unit in COUPLED.lab_units}
+    assert rules["INR"]["on:Warfarin (Oral)"] == rules["INR"]["on:Warfarin"]
+    assert rules["aPTT"]["on:Heparin (Oral)"] == 3.4
+
+
+def test_labs_follow_their_drugs_in_hospitals_larger_than_the_core():
+    truth = simulate_cohort(n_patients=300, n_days=30, n_labs=51, n_drugs=40, planted_rate=0.0).truth
+    days = truth.pivot_table(index=["subject_id", "snapshot_at"], columns="task_name", values="decided", observed=True)
+    given = days.groupby(level="subject_id").shift(1) == 1
+    pairs = [
+        *(("Tacrolimus", "Tacrolimus Level"), ("Gentamicin", "Gentamicin Level"), ("Phenytoin", "Phenytoin Level")),
+        *(("Divalproex", "Valproic Acid"), ("Mannitol", "Osmolality, Measured"), ("Cosyntropin", "Cortisol")),
+        *(("Heparin", "aPTT"), ("Insulin", "Glucose"), ("Magnesium Sulfate", "Magnesium"), ("Warfarin", "INR")),
+    ]
+    for drug, lab in pairs:
+        with_drug, without = days[lab][given[drug]], days[lab][~given[drug]]
+        assert len(with_drug) >= 10, drug
+        assert with_drug.mean() > without.mean() + 0.05, drug
 
 
 @pytest.mark.parametrize(
