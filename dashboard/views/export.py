@@ -1,4 +1,4 @@
-"""Export: expert labels as files; counted before anything is written, made only when asked for, listed afterwards."""
+"""Export: expert labels as files, with the number of rows before they are written, and a list of past exports."""
 
 import hashlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Studies: which there are, and how far each one is."""
+"""Studies: every study, and how far each one is."""
 
 import pandas as pd
 import streamlit as st

@@ -1,14 +1,23 @@
 """The documentation builds as a site without a warning, holds the reference, and loads nothing from elsewhere."""
 
+import html
+import importlib
+import pkgutil
 import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 
-from core import baselines
+import core
+from alertreview.cli.main import cli
+from alertreview.exports.schema import table_schemas
+from dashboard.frame import OFFERED, REACHED_FROM_OTHERS
+from tests.support import generated_docs
 from tests.support.documents import ROOT
 
 BUILD = ROOT / "docs" / "site" / "build.py"
@@ -34,11 +43,35 @@ def test_the_reference_holds_what_the_docstrings_say(site: Path) -> None:
     text = (site / "reference" / "core.softhad.html").read_text(encoding="utf-8")
     assert "score_samples" in text
     assert "how unusual their decision is" in text
-    text = (site / "reference" / "core.baselines.html").read_text(encoding="utf-8")
-    classes = [
-        name for name, thing in vars(baselines).items() if getattr(thing, "__module__", "") == baselines.__name__
-    ]
-    assert all(name in text for name in classes if not name.startswith("_"))
+
+
+def estimators() -> Iterator[str]:
+    """Yield the name of every public estimator, with the public module that offers it."""
+    for module in pkgutil.walk_packages(core.__path__, "core."):
+        for name, thing in vars(importlib.import_module(module.name)).items():
+            is_estimator = isinstance(thing, type) and issubclass(thing, BaseEstimator)
+            if is_estimator and not name.startswith("_") and thing.__module__ == module.name:
+                yield f"{module.name.removesuffix('.estimator')}.{name}"
+
+
+def test_every_command_estimator_column_and_page_has_an_entry(site: Path) -> None:
+    text = {path.stem: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    names = list(estimators())
+    assert {"core.softhad.SoftHAD", "core.scoring.variants.CalibratedSoftHAD"} <= {*names}
+    for name in names:
+        assert f'id="{name}"' in text[name.rpartition(".")[0]], name
+    for path, _ in generated_docs.commands(cli):
+        assert f'id="{"-".join(("alertreview", *path))}"' in text["command-line"], path
+    for table, schema in table_schemas().items():
+        section = text["export-columns"].partition(f'<h2 id="{table}"')[2].partition("<h2 ")[0]
+        for column in schema.columns:
+            assert f"<td><code>{html.escape(column.name)}</code></td>" in section, (table, column.name)
+    for page, title, *_ in (*OFFERED, *REACHED_FROM_OTHERS):
+        address = page.replace("_", "-") if page != "home" else ""
+        assert f"<td>{title}</td>\n<td><code>/{address}</code></td>" in text["pages"], page
+    assert {path.stem for path in (ROOT / "dashboard" / "views").glob("*.py")} - {"__init__"} == {
+        page for page, *_ in (*OFFERED, *REACHED_FROM_OTHERS)
+    }
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:

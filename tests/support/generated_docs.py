@@ -14,7 +14,9 @@ import sqlalchemy as sa
 
 from alertreview.cli.main import cli
 from alertreview.exports.schema import Column, table_schemas
+from alertreview.rights import role_words, roles_that_may
 from core.errors import AlertReviewError, AlertReviewWarning
+from dashboard import frame
 from db.models import Record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,7 +119,36 @@ def export_columns() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"command-line.md": command_line, "data-model.md": data_model, "export-columns.md": export_columns}
+def dashboard_pages() -> str:
+    """Every page of the dashboard with its address, the roles that may open it, and what it is for."""
+    lines = [
+        "# Pages of the dashboard",
+        "",
+        WRITTEN_BY,
+        "",
+        "The guides say how to work with them: [clinicians](clinicians.md), [researchers](researchers.md),",
+        "[administrators](administrators.md). Whoever has one of the roles may open the page.",
+        "",
+        "| page | address | opened by | roles | what it is for |",
+        "|---|---|---|---|---|",
+    ]
+    offered = [(name, title, action, "the navigation") for name, title, _, action in frame.OFFERED]
+    reached = [(name, title, action, "links of other pages") for name, title, action in frame.REACHED_FROM_OTHERS]
+    for name, title, action, opened_by in offered + reached:
+        view = ast.parse((ROOT / "dashboard" / "views" / f"{name}.py").read_text(encoding="utf-8"))
+        _, _, purpose = (ast.get_docstring(view) or "").partition("\n")[0].partition(": ")
+        roles = role_words(roles_that_may(action)) if action else "everybody"
+        address = name.replace("_", "-") if action else ""
+        lines.append(f"| {title} | `/{address}` | {opened_by} | {roles} | {_cell(purpose[:1].upper() + purpose[1:])} |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {
+    "command-line.md": command_line,
+    "data-model.md": data_model,
+    "export-columns.md": export_columns,
+    "pages.md": dashboard_pages,
+}
 
 
 def commands(group: click.Group, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
