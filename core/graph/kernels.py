@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from core.graph.neighbour_search import choose_neighbours, limit_of, query_scale
 from core.numerics.compiled import combine_rows, compiled, dot
 
-FLOAT32_RESIDUAL: Final = 0.01
-"""Relative residual that ends a float32 solve; with the last, estimated step soft labels are good to about 5e-6."""
-FLOAT64_RESIDUAL: Final = 1e-13
+RESIDUAL: Final = 0.01
+"""Relative residual that ends a solve; with the last, estimated step soft labels are good to about 5e-6."""
 _ROWS_PER_NEIGHBOUR: Final = 6
 """Up to this many nodes per neighbour whole rows are read; beyond, the entries of the k x k block alone."""
 
 
 class Nodes(NamedTuple):
-    """A fixed graph, as the loops read it; all floats in the precision of the queries.
+    """A fixed graph, as the loops read it; all floats in single precision.
 
     Parameters
     ----------

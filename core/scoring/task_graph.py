@@ -147,7 +147,7 @@ def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: 
     conductance, inflow = extend_sparse_rows(
         as_rows(features),
         graph.points,
-        graph_nodes(graph.multiplicities, graph.scales, graph.inverse, soft_labels, np.float32),
+        graph_nodes(graph.multiplicities, graph.scales, graph.inverse, soft_labels),
         left,
         blocks,
         is_local=graph.is_local,

@@ -50,18 +50,18 @@ def extend() -> Callable[[Place], Any]:
     similarity, scales = dense_similarity(symmetric_squared_distances(points.astype(float)), N_NEIGHBORS, "local")
     inverse = np.linalg.inv(np.diag(similarity.sum(axis=1) + 1) - similarity)
     soft_labels = inverse @ numbers.choice([-1.0, 1.0], N_NODES)
-    nodes = extension.graph_nodes(np.ones(N_NODES), scales, inverse, soft_labels, np.float32)
+    nodes = extension.graph_nodes(np.ones(N_NODES), scales, inverse, soft_labels)
     squares, pulls = (numbers.normal(size=n * N_BLOCKS).astype(np.float32) / 100 for n in (4, 2))
     left_nodes = numbers.permutation(N_NODES)[: 2 * N_BLOCKS]
     left = LeftOut(np.arange(N_BLOCKS + 1) * 2, left_nodes, np.arange(N_BLOCKS) * 4, squares, pulls)
     blocks = np.where(np.arange(N_ROWS) % 2, numbers.integers(0, N_BLOCKS, N_ROWS), -1)
     rows = FeatureRows.of_dense(queries)
     norms = np.einsum("ij,ij->i", points, points)
-    query = extension._query(np.dtype(np.float32), True, 1.0)
+    query = extension.query_of(True, 1.0)
 
     def run(place: Place) -> Any:
         row = place(np.zeros(N_NODES, dtype=np.float32))
-        steps, full, d, near, _, powers, _, places, searches = extension.workspace(N_NODES, N_NEIGHBORS, np.float32)
+        steps, full, d, near, _, powers, _, places, searches = extension.workspace(N_NODES, N_NEIGHBORS)
         near, powers = place(near), place(powers)
         work = (
             tuple(place(step) for step in steps), place(full), place(d), near, near.view(np.int32),
