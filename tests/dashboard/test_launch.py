@@ -19,7 +19,7 @@ from alertreview.configuration import WebSettings
 from core.errors import SettingsError
 from dashboard import launch
 from dashboard.gate import gate
-from tests.support.served import command_line
+from tests.support.served import command_line, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = tomllib.loads((ROOT / "dashboard" / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
@@ -113,9 +113,7 @@ def routes_of_streamlit() -> set[str]:
 def test_however_it_is_started_nobody_passes_who_is_not_signed_in(starter: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
     command_line("init", "--home", str(home))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     commands = {
         # Told otherwise on the command line, the gate's settings hold all the same.
         "streamlit": [
@@ -159,7 +157,7 @@ def test_however_it_is_started_nobody_passes_who_is_not_signed_in(starter: str, 
 
 def test_streamlit_run_on_an_open_address_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "dashboard" / "app.py"), "--server.address=0.0.0.0"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == SettingsError.exit_code
     assert "listens only behind TLS" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import io
+import itertools
 import os
 import re
 import shutil
@@ -30,11 +31,19 @@ NGINX_EXAMPLE = ROOT / "docs" / "deploy" / "nginx.conf"
 START_SECONDS = 120
 
 
+_ports = itertools.count(os.getpid() * 61)
+
+
 def free_port() -> int:
-    """Find a port on the loopback address that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Find a port on the loopback address that nobody uses, and that nobody gets by chance before it is used.
+
+    It lies below those that the system gives to connections, and other test processes begin their search elsewhere.
+    """
+    for number in _ports:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", 16_384 + number % 16_000))
+            return int(probe.getsockname()[1])
+    raise AssertionError
 
 
 def command_line(*arguments: str) -> str:

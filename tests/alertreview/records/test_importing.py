@@ -180,16 +180,16 @@ def test_shards_may_be_cut_anywhere(tmp_path):
     assert whole.content_hash == parts.content_hash
 
 
-def test_a_hundred_thousand_codes_are_read_and_remarked(tmp_path):
-    codes = [f"LAB//{50000 + i % 3000}//unit {i}" for i in range(60_000)] + [f"BILLING//{i}" for i in range(40_000)]
+def test_thirty_thousand_codes_are_read_and_remarked(tmp_path):
+    codes = [f"LAB//{50000 + i % 1000}//unit {i}" for i in range(20_000)] + [f"BILLING//{i}" for i in range(10_000)]
     rows = [*ROWS, *((1, "2026-01-02 10:00", code, 1.0) for code in codes)]
     start = time.process_time()
     cohort, report = build_cohort(write_rows(tmp_path, rows), mapping="mimic-iv-meds", min_positive=1)
     assert time.process_time() - start < 20
     unknown = next(drop for drop in report.read.dropped if "no rule" in drop.reason)
-    assert (unknown.n_rows, unknown.n_codes, len(unknown.examples)) == (40_000, 40_000, 20)
-    assert report.n_tasks["LAB_ORDER"] == 3_000
-    assert report.read.n_items_with_several_unit_codes == 3_000
-    assert len(report.read.unit_conflicts) == 3_000
+    assert (unknown.n_rows, unknown.n_codes, len(unknown.examples)) == (10_000, 10_000, 20)
+    assert report.n_tasks["LAB_ORDER"] == 1_000
+    assert report.read.n_items_with_several_unit_codes == 1_000
+    assert len(report.read.unit_conflicts) == 1_000
     assert len("\n".join(report.lines())) < 10_000
     assert len(cohort.tasks) == sum(report.n_tasks.values()) + report.n_panels

@@ -112,10 +112,9 @@ def test_the_totals_are_posted_once_a_day_without_anybody_s_name(
 
 
 def test_what_was_not_taken_is_not_noted_and_comes_with_the_next_start(
-    site: Application, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Application, server: Server, tmp_path: Path
 ) -> None:
     hook = settings_of(tmp_path, server)
-    monkeypatch.setattr(webhook, "PATIENCE_SECONDS", 0.4)
     tries: list[tuple[dict[str, Any], str]] = [
         ({"status": 503}, "answered 503"),
         ({"status": 302}, "answered 302, and redirects are not followed"),
@@ -125,9 +124,12 @@ def test_what_was_not_taken_is_not_noted_and_comes_with_the_next_start(
         vars(server).update(status=200, drips=False)
         vars(server).update(changed)
         start = time.monotonic()
-        with pytest.raises(ProviderUnavailableError, match=words) as refused:
-            send(site, hook)
-        assert time.monotonic() - start < 5
+        with pytest.MonkeyPatch.context() as patch:
+            if server.drips:  # for minutes
+                patch.setattr(webhook, "PATIENCE_SECONDS", 0.4)
+            with pytest.raises(ProviderUnavailableError, match=words) as refused:
+                send(site, hook)
+        assert time.monotonic() - start < 60
         assert "127.0.0.1" in str(refused.value)
         assert "secret-part" not in str(refused.value)
     assert not any(b"elsewhere" in body for _, body in server.taken)

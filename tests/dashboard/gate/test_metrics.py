@@ -101,7 +101,7 @@ def test_a_scrape_in_mid_import_answers(
         uow.audit.append(snapshot.created_at, "test", "half done", "import", {})
         scraping = threading.Thread(target=lambda: answers.append(visitor.get("/metrics", headers=bearer())))
         scraping.start()
-        scraping.join(20)
+        scraping.join(60)
         assert [answer.status_code for answer in answers] == [200]
 
 
