@@ -16,7 +16,7 @@ from scipy import sparse
 from alertreview.alerts.models import CaseView, LastValue, Timeline, TimelineDrug, TimelineLab
 from alertreview.records.snapshots import Snapshot
 from core.cohort.catalogue import members_of
-from core.cohort.feature_layout import LOOK_BACK_HOURS
+from core.cohort.feature_layout import ADMISSION, LOOK_BACK_HOURS
 from core.events.facts import FactKind
 from core.events.stream import decision_events, of_kind
 from core.kinds import EventKind, Kind, task_of
@@ -203,7 +203,7 @@ class SnapshotViews:
         seen = self._seen(row_index)
         timeline = self._timeline(seen, task_key, related)
         background = self._background(seen)
-        said = [what for what, _ in background]
+        said = {BACKGROUND[0][0] if what == ADMISSION else what for what, _ in background}
         unsaid = [(what, kinds) for what, kinds in BACKGROUND if what not in said]
         has = self.snapshot.fact_kinds
         return CaseView(
@@ -261,19 +261,20 @@ class SnapshotViews:
 
     def _background(self, seen: "_Seen") -> tuple[tuple[str, str], ...]:
         """Say reasons for admission, problems, allergies and procedures known by then, each once."""
-        events = seen.events
-        admissions = seen.rows[events.of_kind([EventKind.ADMISSION])[seen.rows]]
         said = []
         for what, kinds in BACKGROUND:
             facts = seen.facts[seen.facts["kind"].isin(list(kinds)).to_numpy()]
-            names = [
-                f"{name} (undated)" if undated else str(name)
-                for name, undated in zip(facts["name"], facts["known_at"].isna(), strict=True)
-            ]
-            if what == BACKGROUND[0][0] and not names:
-                names = [str(name) for name in events.name[admissions] if name]
-            if names:
-                said.append((what, ", ".join(dict.fromkeys(names))))
+            names = dict(zip(facts["name"].astype(str), facts["known_at"].isna(), strict=True))
+            words = [f"{name} (undated)" if undated else name for name, undated in names.items() if _is_name(name)]
+            if n_nameless := sum(not _is_name(name) for name in names):
+                words.append(f"{n_nameless} without a name in the source")
+            if words:
+                said.append((what, ", ".join(words)))
+        if BACKGROUND[0][0] not in dict(said):
+            # What a source says of an admission may be its reason or only its type.
+            admissions = seen.rows[seen.events.of_kind([EventKind.ADMISSION])[seen.rows]]
+            if names := dict.fromkeys(str(name) for name in seen.events.name[admissions] if name):
+                said.insert(0, (ADMISSION, ", ".join(names)))
         return tuple(said)
 
     def record_after(self, row_index: int, task_key: str) -> tuple[str, ...]:
@@ -457,6 +458,11 @@ class SnapshotViews:
     def _own_names(self, task_key: str) -> tuple[str, ...]:
         """Names of the items of a task."""
         return tuple(self.task_name(key) for key in self._done_by(task_key))
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text is more than a code, which tells a physician nothing."""
+    return "//" not in text and any(each.isalpha() for each in text)
 
 
 def _shown_names(names: npt.NDArray[np.object_], wanted: list[str]) -> list[str]:

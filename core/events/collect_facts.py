@@ -7,11 +7,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from core.events.code_book import CodeBook, Subjects, Words, ranked
-from core.events.facts import rows_with_details, sorted_facts
+from core.events.facts import FactKind, rows_with_details, sorted_facts
 from core.events.mapping import SiteMapping
 from core.events.parts import Spill
 
 _PATIENTS_PER_PART = 4096
+_OF_A_DAY = frozenset(FactKind) - {FactKind.REASON, FactKind.VITAL_SIGN}
+"""Facts that sources often date by the day alone; a reason is known with the admission, a vital sign has its time."""
 _TIMES = ("end", "known_at")
 _NUMBERS = ("value", "range_low", "range_high")
 _TEXTS = ("text", "unit", "dose", "route")
@@ -83,6 +85,7 @@ class FactCollector:
         words = _Texts(self._words.texts)
         kinds = _Texts([str(each.fact or each.kind or "") for each in found])
         items, labels = _Texts([each.item for each in found]), _Texts(self._book.names_by_code())
+        of_a_day = np.array([each.fact in _OF_A_DAY for each in found], dtype=bool)
         units = _Texts([mapping.known_unit(each) for each in (*(each.unit for each in found), *self._words.texts)])
         for part, first in enumerate(range(0, len(names), _PATIENTS_PER_PART)):
             rows = self._spill.read(part)
@@ -97,10 +100,17 @@ class FactCollector:
                 item=items.of(code),
                 name=labels.of(code),
                 unit=units.of(np.where(units.is_empty[code], rows["unit"].to_numpy() + len(found), code)),
-                known_at=np.fmax(rows["known_at"].to_numpy(), rows["start"].to_numpy()),
+                known_at=_known_at(rows, of_a_day[code]),
                 **{name: words.of(rows[name].to_numpy()) for name in ("text", "dose", "route")},
             )
             yield sorted_facts(facts)
+
+
+def _known_at(rows: pd.DataFrame, is_of_a_day: npt.NDArray[np.bool_]) -> npt.NDArray[np.datetime64]:
+    """Return when facts could be known; a date without a time is known when the day is over."""
+    known = np.fmax(rows["known_at"].to_numpy(), rows["start"].to_numpy())
+    is_midnight = known == known.astype("datetime64[D]")
+    return np.asarray(np.where(is_midnight & is_of_a_day, known + np.timedelta64(1, "D"), known))
 
 
 class _Texts:

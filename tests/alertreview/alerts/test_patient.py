@@ -170,11 +170,25 @@ def test_what_was_known_only_later_is_not_in_the_background(tmp_path: Path) -> N
     views = made_views(tmp_path, ROWS)
     key = str(views.snapshot.tasks["task_key"].iloc[0])
     first, second, third = (dict(views.case(row, key).background) for row in (0, 1, 2))
-    assert first["Admitted for"] == "Chest pain"
+    assert first["Admission"] == "Chest pain", "the source does not say whether this is the reason or only the type"
     assert first["Problems and diagnoses"] == second["Problems and diagnoses"] == "Heart failure"
     assert third["Problems and diagnoses"] == "Heart failure, Pneumonia"
     assert views.case(0, key).absent == ("Procedures",)
     assert first["Allergies"] == "Penicillin (undated)", "an allergy without a date is said to be one"
+
+
+def test_a_date_without_a_time_and_a_code_without_a_name_tell_a_reader_nothing(tmp_path: Path) -> None:
+    rows = """{p},2026-01-02 00:00,PROCEDURE//Bypass,,,,,,,,
+{p},2026-01-01 06:40,PROCEDURE//225792,,,,,,,,
+{p},2026-01-01 06:41,PROCEDURE//ICD//10//02HV33Z,,,,,,,,
+{p},2026-01-01 06:42,REASON//Angina,,,,,,,,
+"""
+    views = made_views(tmp_path, ROWS + rows)
+    key = str(views.snapshot.tasks["task_key"].iloc[0])
+    told = [dict(views.case(row, key).background) for row in (0, 1, 2)]
+    nameless = "2 without a name in the source"
+    assert [each["Procedures"] for each in told] == [nameless, nameless, f"Bypass, {nameless}"]
+    assert told[0]["Admitted for"] == "Angina"
 
 
 def test_what_a_patient_does_not_have_is_told_from_what_the_source_does_not(tmp_path: Path) -> None:

@@ -126,3 +126,27 @@ def test_no_fact_leaves_a_hash_as_it_is():
 
 def test_kinds_of_facts_are_no_kinds_of_events():
     assert not {kind.value for kind in FactKind} & {kind.value for kind in EventKind}
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "known"),
+    [
+        ("DIAGNOSIS", "2026-01-02 00:00", "2026-01-03 00:00"),
+        ("PROBLEM", "2026-01-02 00:00", "2026-01-03 00:00"),
+        ("PROCEDURE", "2026-01-02 00:00", "2026-01-03 00:00"),
+        ("ALLERGY", "2026-01-02 00:00", "2026-01-03 00:00"),
+        ("MICROBIOLOGY", "2026-01-02 00:00", "2026-01-03 00:00"),
+        ("REPORT", "2026-01-02 00:00", "2026-01-03 00:00"),
+        ("REASON", "2026-01-02 00:00", "2026-01-02 00:00"),
+        ("VITAL_SIGN", "2026-01-02 00:00", "2026-01-02 00:00"),
+        ("PROCEDURE", "2026-01-02 00:01", "2026-01-02 00:01"),
+    ],
+)
+def test_a_fact_with_a_date_alone_is_known_when_the_day_is_over(kind: str, at: str, known: str) -> None:
+    rules = [{"code": "FACT//(?P<item>.+)", "kind": kind}, *RULES]
+    builder = StreamBuilder(site(rules=rules, patient_prefix="P"), {})
+    builder.add(frame([*ROWS[:3], (1, at, "FACT//X"), (1, "2026-01-05 09:00", "OUT")]))
+    builder.finish_parts()
+    facts = pd.concat(list(builder.facts({"P1"})))
+    (fact,) = facts[facts["item"] == "X"].to_dict("records")
+    assert (str(fact["start"]), str(fact["known_at"])) == (f"{at}:00", f"{known}:00")
