@@ -1,6 +1,8 @@
 """Kinds of events and of decisions. One entry of `Kind` registers a kind of decision; everything else reads it here."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, Literal
@@ -45,6 +47,24 @@ LABEL_EVENTS: Final = (EventKind.LABEL_TRUE, EventKind.LABEL_FALSE)
 """What somebody says of a patient at a time; nothing happened then, and nothing of it was known."""
 
 
+ACT_WORDS: Final[Mapping[EventKind, tuple[str, ...]]] = {
+    EventKind.LAB_ORDER: ("ordered", "sampled"),
+    EventKind.LAB_RESULT: ("measured",),
+    EventKind.MEDICATION_ORDER: ("ordered", "prescribed", "dispensed", "ordered or dispensed"),
+    EventKind.ADMINISTRATION: ("given", "dispensed"),
+}
+"""What an event that decides may be called: the first, unless a site mapping knows better (``act_words``)."""
+_ONE_AND_WHOSE: Final = {
+    "ordered": ("order", "had the order"),
+    "sampled": ("specimen", "had a specimen taken"),
+    "measured": ("result", "had it measured"),
+    "prescribed": ("prescription", "were prescribed it"),
+    "dispensed": ("dispensation", "had it dispensed"),
+    "given": ("administration", "were given it"),
+}
+"""`KindWords.act` and `KindWords.had` of each word of `ACT_WORDS`."""
+
+
 @dataclass(frozen=True)
 class KindRecord:
     """How a kind of decision shows in the records.
@@ -82,14 +102,14 @@ class KindRecord:
 
 @dataclass(frozen=True)
 class KindWords:
-    """How a kind of decision is worded on pages, in reports and in files.
+    """How a kind of decision is worded on pages, in reports and in files; `Kind.worded` knows the source of a task.
 
     Attributes
     ----------
     noun : str
-        One task: "lab order". Its plural takes an s, as that of `item` and `act`.
+        One task: "lab order".
     item : str
-        What is decided on: "lab". Categories of a site mapping name it.
+        What is decided on: "lab". Categories of a site mapping name it. Its plural takes an s, as that of `act`.
     done : str
         "ordered", after the name of an item.
     act : str
@@ -106,11 +126,6 @@ class KindWords:
     act: str = "order"
     had: str = "had the order"
     happened: str = ""
-
-    @property
-    def nouns(self) -> str:
-        """Several tasks: "lab orders"."""
-        return f"{self.noun}s"
 
     @property
     def items(self) -> str:
@@ -190,6 +205,25 @@ class Kind(StrEnum):
         """Kinds of events that tell of it."""
         return tuple(event for event in EventKind if event in (self.record.order, self.record.done, self.record.stop))
 
+    def worded(self, done: str) -> KindWords:
+        """Return the words of a task of which the import says what was done.
+
+        Parameters
+        ----------
+        done : str
+            As `done_word` returns it; "" where the import does not say, for the words of the kind.
+
+        Examples
+        --------
+        >>> Kind.LAB_ORDER.worded("measured").had
+        'had it measured'
+        """
+        if not done:
+            return self.words
+        act, had = _ONE_AND_WHOSE.get(done, ("record", f"had it {done}"))
+        noun = f"{self.words.item} {act}" if self is Kind.LAB_ORDER else self.words.noun
+        return replace(self.words, noun=noun, done=done, act=act, had=had, happened="")
+
 
 KIND_OF_EVENT: Final = {event: kind for kind in Kind for event in kind.events}
 VALUE_EVENTS: Final = tuple(
@@ -236,3 +270,44 @@ def task_of(key: str) -> tuple[Kind, str]:
     """
     kind, _, item = key.partition("/")
     return Kind(kind), item
+
+
+def in_words(words: Iterable[str]) -> str:
+    """Join what is said to be done, each word once: "ordered, dispensed or given"."""
+    order = list(_ONE_AND_WHOSE)
+    single = {each for word in words for each in word.replace(", ", " or ").split(" or ")}
+    found = sorted(single, key=lambda word: (order.index(word) if word in order else len(order), word))
+    return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+
+
+def said_of(done: Mapping[str, str]) -> dict[str, str]:
+    """Return what `done_word` reads: the commonest word of each kind, and the tasks that have another one.
+
+    Parameters
+    ----------
+    done : mapping from task key to word
+
+    Examples
+    --------
+    >>> said_of({"LAB_ORDER/a": "measured", "LAB_ORDER/b": "measured", "LAB_ORDER/c": "ordered"})
+    {'LAB_ORDER': 'measured', 'LAB_ORDER/c': 'ordered'}
+    """
+    words: dict[str, Counter[str]] = {}
+    for key, word in done.items():
+        words.setdefault(task_of(key)[0].value, Counter())[word] += 1
+    usual = {kind: min(counts, key=lambda word: (-counts[word], word)) for kind, counts in words.items()}
+    return usual | {key: word for key, word in done.items() if word != usual[task_of(key)[0].value]}
+
+
+def done_word(said: Mapping[str, str] | None, key: str) -> str:
+    """Return what an import calls it that a task was done ("measured"), "" where it does not say.
+
+    Parameters
+    ----------
+    said : mapping or None
+        As `said_of` returned it when the source was imported.
+    key : str
+        Task key.
+    """
+    said = said or {}
+    return said.get(key, said.get(task_of(key)[0].value, ""))

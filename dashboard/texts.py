@@ -8,7 +8,7 @@ from typing import Literal
 from alertreview.alerts.models import AlertRow, Comparison
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
-from core.kinds import Kind
+from core.kinds import KindWords
 from core.statistics.estimate import Estimate, percent_places, percent_text
 from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
 
@@ -206,10 +206,10 @@ def minutes_left(n_cases: int, minutes_per_case: float = 2.0) -> str:
     return f"about {minutes} min" if minutes < 100 else f"about {minutes / 60:.1f} h"
 
 
-def reason(compared: Comparison, kind: Kind, sex: str) -> tuple[str, str]:
+def reason(compared: Comparison, words: KindWords, sex: str) -> tuple[str, str]:
     """Return what similar patients got and what the same patient got before: a sentence each, empty without days."""
     days = f"{compared.n_days:,} most similar days of other patients ({plural(compared.n_patients, 'patient')})"
-    others = f"{compared.n_decided:,} of the {days} {kind.words.had}."
+    others = f"{compared.n_decided:,} of the {days} {words.had}."
     whose = {"F": "Her", "M": "His"}.get(sex, "The patient's")
     own = f"{whose} own earlier days: {compared.n_own_decided:,} of {compared.n_own_days:,}."
     return (

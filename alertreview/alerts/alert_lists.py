@@ -152,11 +152,12 @@ class AlertLists(Service):
             record = uow.alerts.get(alert_id)
             refuse_withheld(uow, record, filters.reader)
             run = uow.runs.get(record.run_id)
-            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            snapshot = uow.snapshots.get(run.snapshot_id)
+            zone = ZoneInfo(snapshot.site_timezone)
             listed = replace(filters, run_id=run.id, scorer=record.scorer)
             restriction = restriction_of(uow, run, listed, zone, now)
             line = members_of(uow, run.id, listed.grouping, listed.order, record, restriction)
-            return lines_in_words(uow, [line], listed.grouping, zone, now)[0]
+            return lines_in_words(uow, [line], listed.grouping, snapshot, now)[0]
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def past_instance(self, alert_id: AlertId, position: int, person_id: PersonId | None = None) -> Timeline:

@@ -1,6 +1,6 @@
 """Lines of the worklist: alerts that belong together are one, at the place of the first of them, and in words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from alertreview.alerts.models import AlertRow, WorklistLine
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageStatus
 from core.errors import NotFoundError
-from core.kinds import Kind
+from core.kinds import KindWords, done_word, in_words
 from core.vocabulary import Decision, RunId, TriageState
-from db.models import AlertFilters, DecisionKey, ListedAlert, ScoringRun, Triage
+from db.models import AlertFilters, CohortSnapshot, DecisionKey, ListedAlert, ScoringRun, Triage
 from db.queries.reading import in_parts
 from db.repositories.alert_cursors import cursor_of, day_cursor_of
 from db.unit_of_work import UnitOfWork
@@ -168,14 +168,15 @@ def decision_of(record: ListedAlert) -> DecisionKey:
 
 
 def lines_in_words(
-    uow: UnitOfWork, found: Sequence[Line], grouping: Grouping, zone: ZoneInfo, now: datetime
+    uow: UnitOfWork, found: Sequence[Line], grouping: Grouping, snapshot: CohortSnapshot, now: datetime
 ) -> tuple[WorklistLine, ...]:
     """Bring lines into the words of the screen, with where their decisions stand."""
     status = uow.triage.status([decision_of(record) for line in found for record in line])
+    zone, said = ZoneInfo(snapshot.site_timezone), snapshot.words
     lines = []
     for line in found:
         rows = tuple(
-            _alert_row(record, zone, triage_status(status.get(decision_of(record)), now, zone)) for record in line
+            _alert_row(record, zone, said, triage_status(status.get(decision_of(record)), now, zone)) for record in line
         )
         lines.append(WorklistLine(rows, line_words(rows, grouping)))
     return tuple(lines)
@@ -194,7 +195,8 @@ def triage_status(row: Triage | None, now: datetime, zone: ZoneInfo) -> TriageSt
     )
 
 
-def _alert_row(record: ListedAlert, zone: ZoneInfo, triage: TriageStatus) -> AlertRow:
+def _alert_row(record: ListedAlert, zone: ZoneInfo, said: Mapping[str, str], triage: TriageStatus) -> AlertRow:
+    done = done_word(said, record.task_key)
     return AlertRow(
         alert_id=record.id,
         rank=record.rank,
@@ -202,7 +204,8 @@ def _alert_row(record: ListedAlert, zone: ZoneInfo, triage: TriageStatus) -> Ale
         task_name=record.task_name,
         kind=record.kind,
         decision=record.decision,
-        decision_words=headline(record.task_name, record.kind, record.decision),
+        decision_words=headline(record.task_name, record.kind.worded(done), record.decision),
+        done=done,
         patient_id=record.patient_id,
         sex=record.sex,
         age_years=record.age_years,
@@ -218,26 +221,28 @@ def _alert_row(record: ListedAlert, zone: ZoneInfo, triage: TriageStatus) -> Ale
     )
 
 
-def headline(task_name: str, kind: Kind, decision: Decision) -> str:
+def headline(task_name: str, words: KindWords, decision: Decision) -> str:
     """Say it as in a list.
 
     Examples
     --------
-    >>> headline("Troponin I", Kind.LAB_ORDER, Decision.OMISSION)
+    >>> from core.kinds import Kind
+    >>> headline("Troponin I", Kind.LAB_ORDER.words, Decision.OMISSION)
     'Troponin I not ordered'
     """
-    return f"{task_name} {'not ' if decision is Decision.OMISSION else ''}{kind.words.done}"
+    return f"{task_name} {'not ' if decision is Decision.OMISSION else ''}{words.done}"
 
 
-def sentence(task_name: str, kind: Kind, decision: Decision) -> str:
+def sentence(task_name: str, words: KindWords, decision: Decision) -> str:
     """Say it in the past tense, as a reader is asked about it.
 
     Examples
     --------
-    >>> sentence("Heparin", Kind.MEDICATION, Decision.COMMISSION)
+    >>> from core.kinds import Kind
+    >>> sentence("Heparin", Kind.MEDICATION.words, Decision.COMMISSION)
     'Heparin was given'
     """
-    return f"{task_name} was {'not ' if decision is Decision.OMISSION else ''}{kind.words.done}"
+    return f"{task_name} was {'not ' if decision is Decision.OMISSION else ''}{words.done}"
 
 
 def line_words(members: Sequence[AlertRow], grouping: Grouping) -> str:
@@ -251,6 +256,6 @@ def line_words(members: Sequence[AlertRow], grouping: Grouping) -> str:
         return f"{first.decision_words} and {n - 1} more"
     kinds = {member.kind for member in members}
     things = first.kind.words.items if len(kinds) == 1 else "decisions"
-    verb = first.kind.words.done if len(kinds) == 1 else "taken"
+    verb = in_words(member.words.done for member in members) if len(kinds) == 1 else "taken"
     negation = "not " if first.decision is Decision.OMISSION else ""
     return f"{first.order_group}: {n} {things} {negation}{verb}"

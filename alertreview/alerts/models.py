@@ -11,7 +11,7 @@ from datetime import date, datetime
 from alertreview.alerts.reasons import ReasonWords
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice, TriageStatus
 from alertreview.scoring.models import Histogram, RunView
-from core.kinds import Kind
+from core.kinds import Kind, KindWords
 from core.statistics.alert_rate import HEADLINE_BUDGET
 from core.vocabulary import AlertId, Decision, PersonId, RunId
 
@@ -84,6 +84,13 @@ class AlertRow:
     """The decision window was cut short by discharge, death or the end of the data."""
     triage: TriageStatus = field(default_factory=TriageStatus)
     """Of the decision, whatever the run."""
+    done: str = ""
+    """What the import calls it that the task was done; see `core.kinds.done_word`."""
+
+    @property
+    def words(self) -> KindWords:
+        """Words of the decision."""
+        return self.kind.worded(self.done)
 
 
 @dataclass(frozen=True)
@@ -194,6 +201,8 @@ class Timeline:
     drugs: tuple[TimelineDrug, ...]
     """Drugs that bear on the decision first, then those that run."""
     admitted_at: datetime | None = None
+    done: str = ""
+    """As `AlertRow.done`."""
     decision: Decision = field(init=False)
     """What was decided here, read from the record itself so that no page can draw another patient's decision."""
 

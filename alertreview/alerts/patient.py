@@ -19,7 +19,7 @@ from core.cohort.catalogue import members_of
 from core.cohort.feature_layout import ADMISSION, LOOK_BACK_HOURS
 from core.events.facts import FactKind
 from core.events.stream import decision_events, of_kind
-from core.kinds import EventKind, Kind, task_of
+from core.kinds import EventKind, Kind, done_word, task_of
 from db.cache import Cache
 
 Times = npt.NDArray[np.datetime64]
@@ -196,6 +196,7 @@ class SnapshotViews:
             labs=self._labs(seen, wanted),
             drugs=self._drugs(seen, wanted),
             admitted_at=self.at(seen.admitted_at),
+            done=self._done(task_key),
         )
 
     def case(self, row_index: int, task_key: str, related: Iterable[str] = ()) -> CaseView:
@@ -285,7 +286,7 @@ class SnapshotViews:
         later = events.decisions(*self._done_by(task_key))
         later = later[(events.time[later] >= snapshot_at) & (events.time[later] < horizon)]
         task = self._task(task_key)
-        words = Kind(task["kind"]).words
+        words = Kind(task["kind"]).worded(self._done(task_key))
         done = words.happened or words.done
         sentences = [self._first_decision(events, later, snapshot_at, str(task["name"]), done)]
         if len(later) and events.time[later[0]] >= snapshot_at + WINDOW:
@@ -450,6 +451,9 @@ class SnapshotViews:
     def _task(self, task_key: str) -> dict[str, Any]:
         tasks = self.snapshot.tasks
         return dict(tasks.iloc[int(np.flatnonzero((tasks["task_key"] == task_key).to_numpy())[0])])
+
+    def _done(self, task_key: str) -> str:
+        return done_word(self.snapshot.words, task_key)
 
     def _done_by(self, task_key: str) -> tuple[str, ...]:
         """Keys of the tasks whose events are decisions of a task: the members of a panel, else its own."""

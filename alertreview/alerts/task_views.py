@@ -20,7 +20,7 @@ from alertreview.scoring.models import Histogram
 from alertreview.settings import Clock, Settings
 from alertreview.studies.results import auc_on_candidates, case_rows, majority_labels
 from core.errors import NotFoundError
-from core.kinds import Kind
+from core.kinds import Kind, KindWords, done_word
 from core.statistics.estimate import Estimate, not_computable
 from core.vocabulary import Decision, RunId, TriageState
 from db.database import Database
@@ -81,6 +81,13 @@ class TaskView:
     """Alerts of this task within the budget."""
     triage: Mapping[TriageState, int]
     """Where those alerts stand; adds up to them."""
+    done: str = ""
+    """As `alertreview.alerts.models.AlertRow.done`."""
+
+    @property
+    def words(self) -> KindWords:
+        """Words of its decisions."""
+        return self.kind.worded(self.done)
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,8 @@ class TaskPages(Service):
         with self._database.read() as uow:
             run = _published(uow, filters.run_id)
             task = _task(uow, run, filters.task_key)
-            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            snapshot = uow.snapshots.get(run.snapshot_id)
+            zone = ZoneInfo(snapshot.site_timezone)
             result = uow.runs.task_result(run.id, task.id, filters.scorer or None)
             restriction = restriction_of(uow, run, _of_the_task(filters, run), zone, now)
             scores = uow.alerts.scores(run.id, **restriction)
@@ -195,6 +203,7 @@ class TaskPages(Service):
                 thresholds=_thresholds(uow, run, filters),
                 n_alerts={decision: len(scores[decision][0]) for decision in Decision},
                 triage=_triage(uow, run, restriction),
+                done=done_word(snapshot.words, task.task_key),
             )
 
     @requires(Action.SEE_RESULTS)

@@ -108,10 +108,11 @@ class Worklist(Service):
             run = find_run(uow, filters.run_id)
             if run is None:
                 return WorklistPage((), None, 0, 0, {})
-            zone = ZoneInfo(uow.snapshots.get(run.snapshot_id).site_timezone)
+            snapshot = uow.snapshots.get(run.snapshot_id)
+            zone = ZoneInfo(snapshot.site_timezone)
             restriction = restriction_of(uow, run, filters, zone, now)
             found = self._pages.get(uow, run, filters.grouping, filters.order, after, limit, restriction)
-            lines = lines_in_words(uow, found.lines, filters.grouping, zone, now)
+            lines = lines_in_words(uow, found.lines, filters.grouping, snapshot, now)
             end = self._end_without_withheld(run, filters, restriction)
             n_alerts = end.n_alerts - found.n_hidden_by_triage
             return WorklistPage(
@@ -160,7 +161,7 @@ class Worklist(Service):
             restriction = restriction_of(uow, run, listed, zone, now)
             previous, following = uow.alerts.neighbours(record, **restriction)
             end = self._end_without_withheld(run, listed, restriction)
-            row = lines_in_words(uow, [(record,)], Grouping.ALERT, zone, now)[0].members[0]
+            row = lines_in_words(uow, [(record,)], Grouping.ALERT, snapshot, now)[0].members[0]
         explanation = self._explanations.explain(snapshot.content_hash, record, past)
         return AlertDetail(
             row=row,

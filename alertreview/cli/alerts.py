@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from alertreview.alerts.lines import headline
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.cli.tables import aligned, as_text
 from core.kinds import Kind
@@ -73,7 +72,7 @@ def render_alerts(rows: tuple[AlertRow, ...], output_format: str, *, simulated: 
     """
     records = alert_records(rows, simulated=simulated)
     if output_format == "table":
-        return _table(records, simulated)
+        return _table(rows, records, simulated)
     return as_text(records, list(_record(0, None, simulated)), output_format)
 
 
@@ -101,16 +100,13 @@ def _record(position: int, row: AlertRow | None, simulated: bool) -> dict[str, o
     }
 
 
-def _table(records: list[dict[str, object]], simulated: bool) -> str:
+def _table(rows: tuple[AlertRow, ...], records: list[dict[str, object]], simulated: bool) -> str:
     if not records:
         return "No alerts. Score the site first (alertreview score), or leave out a filter.\n"
     columns = {
         "#": [str(record["rank"]) for record in records],
         "alert": [str(record["alert_id"]) for record in records],
-        "decision in question": [
-            headline(str(record["task"]), Kind(str(record["kind"])), Decision(str(record["decision"])))
-            for record in records
-        ],
+        "decision in question": [row.decision_words for row in rows],
         "type": [str(record["decision"]) for record in records],
         "scaled": [f"{record['scaled_score']:.3f}" for record in records],
         "support": [f"{record['support']:.2f}" for record in records],

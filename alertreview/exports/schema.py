@@ -14,7 +14,7 @@ import yaml
 
 from alertreview.files import data_folder
 from core.errors import InvalidInputError
-from core.kinds import Kind
+from core.kinds import ACT_WORDS, Kind, in_words
 from core.vocabulary import Answer
 
 
@@ -150,9 +150,14 @@ def _values(plain: str | Mapping[object, object]) -> Iterator[tuple[str, str]]:
             yield str(value), str(meaning)
 
 
+def _kind_meaning(kind: Kind) -> str:
+    said = in_words(word for event in kind.events for word in ACT_WORDS.get(event, ()))
+    return f"{kind.words.item} {said}" if said else kind.words.noun
+
+
 _REGISTERED = {
     "answers": {a.key: a.words if a.is_vote else f"{a.words} (no vote)" for a in sorted(Answer)},
-    "kinds": {kind.value: f"{kind.words.noun} {kind.words.happened}".strip() for kind in Kind},
+    "kinds": {kind.value: _kind_meaning(kind) for kind in Kind},
 }
 
 

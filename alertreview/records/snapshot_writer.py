@@ -335,6 +335,7 @@ class SnapshotWriter:
             "simulated": built.simulated,
             "source": report.source,
             "mapping": report.mapping,
+            "words": report.words,
             "n_instances": len(built.instances),
             "n_tasks": len(built.tasks),
             "n_facts": self._n_facts,

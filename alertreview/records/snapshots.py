@@ -123,6 +123,11 @@ class Snapshot:
         return str(self.manifest["content_hash"])
 
     @property
+    def words(self) -> dict[str, str]:
+        """What it is called that a task was done, as `core.kinds.done_word` reads it; a former version said nothing."""
+        return dict(self.manifest.get("words", {}))
+
+    @property
     def site_timezone(self) -> str:
         """IANA name of the zone of all times."""
         return str(self.manifest["site_timezone"])

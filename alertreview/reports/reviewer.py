@@ -7,7 +7,7 @@ from core.statistics.estimate import Estimate
 from core.studies.report import OperatingPoint, StudyReport
 
 KIND_WORDS = {
-    **{kind.value: kind.words.nouns.capitalize() for kind in Kind},
+    **{kind.value: kind.words.items.capitalize() for kind in Kind},
     "omission": "Omissions",
     "commission": "Commissions",
     "both": "Omissions and commissions",

@@ -113,7 +113,7 @@ class AdjudicationService(Service):
             task_name=row.task_name,
             kind=row.kind,
             decision=row.decision,
-            decision_words=sentence(row.task_name, row.kind, row.decision),
+            decision_words=sentence(row.task_name, row.words, row.decision),
             sex=row.sex,
             age_years=row.age_years,
             unit=row.unit,

@@ -109,7 +109,7 @@ class VoteExchange(Service):
 
     def _case(self, number: int, row: BlindedRow) -> ToolCase:
         patient = self._open_patient_views(row.snapshot_hash).case(row.row_index, row.task_key)
-        question = sentence(row.task_name, row.kind, row.decision)
+        question = sentence(row.task_name, row.words, row.decision)
         return ToolCase(row.case_id, f"C{number:03}", question, "\n".join(_lines(row, patient)))
 
     def _note(self, slug: str, actor: str, action: str, details: dict[str, object]) -> None:

@@ -1,14 +1,14 @@
 """From an event stream to a cohort: stays, instances, features, tasks and order groups, part by part."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.cohort.catalogue import panels_and_asked, why_no_order, with_catalogue
+from core.cohort.catalogue import members_of, panels_and_asked, why_no_order, with_catalogue
 from core.cohort.cohort import About, Built, Cohort, CohortSink, MemorySink
 from core.cohort.content_hash import content_hash
 from core.cohort.feature_layout import Layout, note_first_texts, with_unit
@@ -34,7 +34,7 @@ from core.events.stays import (
     stay_ends,
 )
 from core.events.stream import EVENT_COLUMNS
-from core.kinds import ITEM_WORDS, Kind
+from core.kinds import ACT_WORDS, ITEM_WORDS, EventKind, Kind, in_words, said_of
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and the share that is done, in [0, 1]."""
@@ -105,6 +105,7 @@ def build_parts(
     hashed = content_hash(built, stream, state.used_texts, sink.feature_chunks(), mapping)
     built = replace(built, content_hash=hashed)
     report = _report(built, stream.n_events, state.checks, counts, patients.counts(), mapping, about)
+    report = replace(report, words=_words(built.tasks, state.tasks.decided_by, mapping))
     progress("checks", 1.0)
     findings = [*counts.findings, *_findings(report), _crowded(built.instances), state.checks.midnights()]
     findings += [_unnamed(built.tasks), _alike(built.tasks)]
@@ -273,6 +274,19 @@ def _order_groups(tasks: Tasks, orders: list[bool]) -> npt.NDArray[np.object_]:
     names = tasks.table["name"].iloc[ordered].tolist()
     groups[ordered] = order_groups(tasks.decisions[:, ordered], names, orders=[orders[i] for i in ordered])
     return groups
+
+
+def _words(
+    tasks: pd.DataFrame, decided_by: Mapping[str, Collection[EventKind]], mapping: SiteMapping
+) -> dict[str, str]:
+    """Return what it is called that a task was done, of a panel from its members."""
+    done = {}
+    members = tasks.reindex(columns=["members"], fill_value="")["members"]
+    for key, text in zip(tasks["task_key"], members, strict=True):
+        events = {event for each in members_of(text) or (key,) for event in decided_by[each]}
+        if events <= set(ACT_WORDS):
+            done[key] = in_words(map(mapping.act_word, events))
+    return said_of(done)
 
 
 def _report(

@@ -31,6 +31,7 @@ _LATER_KEYS = (
     "done_words",
     "day_level",
     "ask_about",
+    "act_words",
 )
 _N_FIRST_EVENTS = 12
 """Kinds of events that every hash names; one that came later counts only where it occurs."""

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from core.events.series import SeriesSet, distinct
 from core.events.stays import DAY
 from core.events.stream import of_kind, seconds
-from core.kinds import Kind, task_key
+from core.kinds import EventKind, Kind, task_key
 
 IntArray = npt.NDArray[np.int64]
 
@@ -41,12 +41,18 @@ class TaskCollector:
     ----------
     items, names : sequence of str
         Group key and name for people of every item.
+
+    Attributes
+    ----------
+    decided_by : dict from task key to set of EventKind
+        The events that were decisions.
     """
 
     def __init__(self, items: Sequence[str], names: Sequence[str]) -> None:
         self._items, self._names = items, names
         self._n_instances = 0
         self._rows: dict[tuple[Kind, int], list[npt.NDArray[np.int32]]] = {}
+        self.decided_by: dict[str, set[EventKind]] = {}
 
     def add(self, events: pd.DataFrame, instances: pd.DataFrame) -> None:
         """Note the decisions of one part.
@@ -61,7 +67,7 @@ class TaskCollector:
         is_decision = events["is_decision"].to_numpy()
         n = max(len(instances), 1)
         for kind in Kind:
-            chosen = events.loc[is_decision & of_kind(events, kind.events), ["patient_id", "time", "item"]]
+            chosen = events.loc[is_decision & of_kind(events, kind.events), ["patient_id", "time", "item", "kind"]]
             instance = instance_of(chosen, events["patient_id"].cat.categories, instances)
             inside = instance >= 0
             item = chosen["item"].cat.codes.to_numpy()[inside].astype(np.int64)
@@ -71,6 +77,9 @@ class TaskCollector:
             ends = np.append(starts, len(rows))[1:]
             for number, first, end in zip(found.tolist(), starts, ends, strict=True):
                 self._rows.setdefault((kind, number), []).append(rows[first:end])
+            for event in kind.events:
+                for number in np.unique(item[of_kind(chosen, [event])[inside]]).tolist():
+                    self.decided_by.setdefault(task_key(kind, self._items[number]), set()).add(event)
         self._n_instances += len(instances)
 
     def tasks(self, positives_needed: Callable[[Kind], int]) -> Tasks:

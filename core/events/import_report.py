@@ -13,7 +13,7 @@ from core.errors import InvalidInputError
 from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
-from core.kinds import LABEL_EVENTS, PATIENT_EVENTS, EventKind, Kind
+from core.kinds import CHARTED, LABEL_EVENTS, PATIENT_EVENTS, EventKind, Kind, task_of
 from core.vocabulary import SNAPSHOT_HOUR
 
 N_EXAMPLES = 8
@@ -159,6 +159,8 @@ class ImportReport:
     """Order groups that are one task, besides those of `n_tasks`."""
     n_asked: int | None = None
     """Tasks and panels that the task catalogue asks about by default; None in reports of former versions."""
+    words: dict[str, str] = field(default_factory=dict)
+    """What it is called that a task was done; see `core.kinds.said_of`."""
 
     @property
     def n_recognised(self) -> int:
@@ -256,14 +258,25 @@ class ImportReport:
             ("features", f"{self.n_features:,}"),
             *(
                 (
-                    f"{kind.words.noun.replace(' ', '-')} tasks",
+                    f"{kind.words.item} tasks",
                     f"{self.n_tasks[kind]:,} with at least {self.min_positive[kind]} positive instances",
                 )
                 for kind in Kind
                 if kind in self.n_tasks
             ),
+            *self._worded(),
             *self._catalogue(),
         ]
+
+    def _worded(self) -> list[tuple[str, str]]:
+        """Return the words of decisions, and how many tasks have others."""
+        parts = []
+        for kind in CHARTED:
+            if kind.value in self.words:
+                n_others = sum(task_of(key)[0] is kind for key in self.words if key not in list(Kind))
+                others = f" ({n_others:,} of them otherwise)" if n_others else ""
+                parts.append(f"{kind.words.items} {self.words[kind.value]}{others}")
+        return [("words of decisions", ", ".join(parts))] if parts else []
 
     def _catalogue(self) -> list[tuple[str, str]]:
         n_all = sum(self.n_tasks.values()) + self.n_panels

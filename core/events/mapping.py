@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
 from core.events.spelling import stands_for_nothing, tidy, unit_spelling
-from core.kinds import CHARTED, ITEM_EVENTS, ITEM_WORDS, EventKind, Kind
+from core.kinds import ACT_WORDS, CHARTED, ITEM_EVENTS, ITEM_WORDS, EventKind, Kind
 from core.vocabulary import SNAPSHOT_HOUR
 
 _GROUPS = {"item", "unit", "event"}
@@ -314,6 +314,8 @@ class SiteMapping(_Strict):
     """auto: orders or specimens for items that have any, results else."""
     medication_tasks_from: Literal["auto", "order", "administration"] = "auto"
     """auto: orders for drugs that have any, administrations else."""
+    act_words: dict[EventKind, str] = {}
+    """What the source records, where it is not what `core.kinds.ACT_WORDS` names first."""
     columns: Columns = Columns()
     csv: CsvColumns = CsvColumns()
     code_prefix: str = ""
@@ -354,6 +356,16 @@ class SiteMapping(_Strict):
     """Names of order groups and their task keys; replaces what was found for these tasks."""
     ask_about: Literal["orders", "everything"] = "orders"
     """What the task catalogue asks about: panels of labs and single orders, or every lab and drug by itself."""
+
+    @field_validator("act_words")
+    @classmethod
+    def _known_act_words(cls, words: dict[EventKind, str]) -> dict[EventKind, str]:
+        for event, word in words.items():
+            if event not in ACT_WORDS:
+                raise ValueError(f"{event} never decides; words are for {', '.join(ACT_WORDS)}")
+            if word not in ACT_WORDS[event]:
+                raise ValueError(f"{word!r} is no word for {event}; known are {', '.join(ACT_WORDS[event])}")
+        return words
 
     @cached_property
     def compiled_rules(self) -> tuple[tuple[re.Pattern[str], Rule], ...]:
@@ -405,6 +417,10 @@ class SiteMapping(_Strict):
         """Return which events of a kind are decisions; "auto": orders for items that have any, else what was done."""
         setting = str(getattr(self, kind.record.setting)) if kind.record.setting else kind.record.decided_by
         return "auto" if setting == "auto" else "order" if setting == "order" else "done"
+
+    def act_word(self, event: EventKind) -> str:
+        """Return what an event that decides is called: "ordered", "measured"."""
+        return self.act_words.get(event, ACT_WORDS[event][0])
 
     def positives_needed(self, kind: Kind) -> int:
         """Return how many positive instances a task of a kind needs."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alertreview.alerts.models import Timeline, TimelineDrug, TimelineLab
-from core.kinds import Kind
+from core.kinds import Kind, KindWords
 from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, bare_axis, layout, line, note, safe
 from dashboard.charts.palette import Palette
@@ -62,6 +62,11 @@ class _Frame:
         return round((when - self.timeline.snapshot_at).total_seconds() / 3600, 3)
 
     @property
+    def words(self) -> KindWords:
+        """Words of the decision."""
+        return self.kind.worded(self.timeline.done)
+
+    @property
     def has_room(self) -> bool:
         """Whether words of the decision fit into its window; otherwise they stand below its name."""
         return not self.size.phone and self.end - self.start <= ROOMY_HOURS
@@ -71,7 +76,7 @@ class _Frame:
         """What was done in the window, with the time of the first, or that nothing was."""
         taken = self.timeline.orders_in_window
         if not taken:
-            return f"not {self.kind.words.done}"
+            return f"not {self.words.done}"
         return short_time(taken[0]) + (f", {len(taken)}×" if len(taken) > 1 else "")
 
     @property
@@ -169,7 +174,7 @@ def _decision_lane(frame: _Frame) -> tuple[list[Json], dict[str, object], list[J
     axes: dict[str, object] = {"yaxis": bare_axis(domain=frame.domain(0, size.decision), range=[0, 1])}
     shapes = [] if taken else [_empty_box(frame, pair)]
     notes = [_words_in_window(frame)] if frame.has_room else []
-    done = frame.kind.words.done
+    done = frame.words.done
     words, colour = done, colours.muted
     if not frame.has_room:
         words, colour = f"<b>{frame.decision_words}</b>", colours.decision_text(frame.decision)
@@ -459,7 +464,7 @@ def _time_axis(frame: _Frame) -> Json:
 def _sentence(frame: _Frame) -> str:
     """Return the figure in words, for screen readers."""
     data = frame.timeline
-    act = frame.kind.words.act
+    act = frame.words.act
     begin = short_time(data.snapshot_at + timedelta(hours=frame.start))
     before, inside = plural(len(data.past_orders), act), len(data.orders_in_window) or "none"
     snapshot = f"the snapshot at {short_time(data.snapshot_at)}"

@@ -151,7 +151,7 @@ def _title(detail: AlertDetail) -> None:
         st.markdown(
             f"# {texts.plain(row.decision_words)} :small[{cards.decision_badge_text(row.decision)}]", anchors=False
         )
-        others, own = texts.reason(detail.compared, row.kind, row.sex)
+        others, own = texts.reason(detail.compared, row.words, row.sex)
         st.markdown(f"**{texts.plain(others)}** {cards.muted(texts.plain(own))}  \n{cards.muted(about)}")
 
 
@@ -207,7 +207,7 @@ def _scores(detail: AlertDetail) -> None:
 
 def _score_sentence(detail: AlertDetail) -> str:
     """Say in words how the score came about."""
-    asked = detail.row.kind.words.done
+    asked = detail.row.words.done
     share = texts.percent(detail.task_positive_share)
     expected = asked if detail.row.decision is Decision.OMISSION else f"not {asked}"
     how = ""

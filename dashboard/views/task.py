@@ -59,7 +59,7 @@ def page() -> None:
         _histograms(task, "task")
     with right:
         _other(other, filters)
-    drift_card(app.tasks.drift(filters), "task", task.kind)
+    drift_card(app.tasks.drift(filters), "task", task.words)
 
 
 def _first(choices: dict[str, TaskChoice]) -> str:
@@ -99,7 +99,7 @@ def _header(
 ) -> None:
     group = f"order group {texts.plain(task.order_group, 40)}" if task.order_group else ""
     line = texts.joined(
-        task.kind.words.noun,
+        task.words.noun,
         group,
         f"run {run.run_id} of {texts.day_time(run.published_at)}",
         texts.plain(task.scorer, 30),
@@ -149,7 +149,7 @@ def _tiles(task: TaskView, judged: JudgedTask) -> None:
         (
             ("Instances scored", f"{task.n_scored:,}", f"against {texts.plural(task.n_past, 'past one')}"),
             (
-                f"{task.kind.words.done.capitalize()} in the past",
+                f"{task.words.done.capitalize()} in the past",
                 share,
                 f"{task.n_past_positive:,} of {task.n_past:,} past instances",
             ),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from core.kinds import Kind
+from core.kinds import Kind, KindWords, done_word
 from core.vocabulary import (
     Answer,
     CaseId,
@@ -177,12 +177,19 @@ class BlindedRow(Record):
     task_key: str
     task_name: str
     kind: Kind
+    said: JsonObject | None
+    """`CohortSnapshot.words`; None in imports of former versions."""
     decision: Decision
     sex: str
     age_years: float | None
     unit: str
     day_of_stay: int
     window_hours: float
+
+    @property
+    def words(self) -> KindWords:
+        """Words of the decision."""
+        return self.kind.worded(done_word(self.said, self.task_key))
 
 
 class PanelSlot(NamedTuple):

@@ -124,6 +124,7 @@ _BLINDED = (
     StudyCase.task_key,
     Task.name.label("task_name"),
     Task.kind,
+    CohortSnapshot.import_summary["words"].label("said"),
     StudyCase.decision,
     Instance.sex,
     Instance.age_years,

@@ -39,6 +39,13 @@ def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (function.end_lineno or 0) - function.lineno + 1 - text
 
 
+def test_the_words_of_a_decision_come_from_its_import() -> None:
+    """What was "ordered" in one hospital's records was "measured" in another's; `Kind.worded` knows."""
+    own = re.compile(r"(kind|Kind\(.*\))\.words\.(noun|done|act|had|happened)\b")
+    found = [name_of(path) for path in MODULES if own.search(path.read_text(encoding="utf-8"))]
+    assert found == ["alertreview/exports/schema.py"], "the data dictionary alone speaks of kinds in general"
+
+
 def test_no_function_is_long() -> None:
     found = [
         f"{name_of(path)}: {node.name}, {lines_of(node)} lines"

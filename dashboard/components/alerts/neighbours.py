@@ -4,7 +4,6 @@ import pandas as pd
 import streamlit as st
 
 from alertreview.alerts.models import AlertDetail
-from core.kinds import Kind
 from dashboard import texts
 from dashboard.components import cards, case_view
 from dashboard.context import acting_id, application, shown_errors
@@ -32,7 +31,7 @@ def neighbours(detail: AlertDetail) -> None:
 def _line(detail: AlertDetail) -> str:
     if not detail.neighbours:
         return ""
-    had = detail.row.kind.words.had
+    had = detail.row.words.had
     return (
         f"{detail.compared.n_decided:,} of {detail.compared.n_days:,} {had}, the nearest {len(detail.neighbours)} shown"
     )
@@ -45,7 +44,7 @@ def _grid(detail: AlertDetail) -> int | None:
             "Patient": texts.shorten(neighbour.patient_id, 24),
             "Day": texts.day(neighbour.snapshot_at),
             "Similarity": neighbour.similarity,
-            "After": _after(detail.row.kind, neighbour.decided, neighbour.hours_to_decision),
+            "After": _after(detail.row.words.done, neighbour.decided, neighbour.hours_to_decision),
         }
         for neighbour in detail.neighbours
     ]
@@ -70,7 +69,7 @@ def _grid(detail: AlertDetail) -> int | None:
 def _past_instance(detail: AlertDetail, position: int) -> None:
     past = application().alert_lists.past_instance(detail.row.alert_id, position, acting_id())
     neighbour = detail.neighbours[position]
-    what = _after(detail.row.kind, neighbour.decided, neighbour.hours_to_decision)
+    what = _after(detail.row.words.done, neighbour.decided, neighbour.hours_to_decision)
     st.markdown(
         f"**{texts.plain(neighbour.patient_id, 24)}** "
         + cards.muted(texts.joined(texts.day_time(neighbour.snapshot_at), texts.plain(what)))
@@ -78,8 +77,7 @@ def _past_instance(detail: AlertDetail, position: int) -> None:
     case_view.timeline_card(past, detail.row.kind, f"past-{detail.row.alert_id}-{position}", is_keyed=False)
 
 
-def _after(kind: Kind, decided: bool, hours: float | None) -> str:
-    done = kind.words.done
+def _after(done: str, decided: bool, hours: float | None) -> str:
     if not decided:
         return f"Not {done}"
     return done.capitalize() + ("" if hours is None else f", {texts.hours(hours)} later")

@@ -12,7 +12,7 @@ from dashboard.context import is_phone
 def reasons(detail: AlertDetail) -> None:
     """Draw the card: a line for each reason with its two shares, and the change that would turn the expectation."""
     row = detail.row
-    done = row.kind.words.done
+    done = row.words.done
     title = "Why it was expected" if row.decision is Decision.OMISSION else "Why it was not expected"
     with cards.card(title, f"share of past days {done}", height="stretch", key="reasons"):
         if not detail.reasons.lines:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from alertreview.alerts.task_views import RunPoint
-from core.kinds import Kind
+from core.kinds import KindWords
 from core.vocabulary import Decision
 from dashboard import texts
 from dashboard.charts.task import over_runs
@@ -13,8 +13,8 @@ from dashboard.components import cards
 from dashboard.context import colours
 
 
-def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) -> None:
-    """Draw three figures over two runs or more: of a task when `kind` is given, of the whole runs otherwise.
+def drift_card(points: Sequence[RunPoint], name: str, words: KindWords | None = None) -> None:
+    """Draw three figures over two runs or more: of a task when `words` are given, of the whole runs otherwise.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
         Oldest first.
     name
         For keys of the figures.
-    kind
+    words
         Of the task.
     """
     second = f"the newest {len(points)} stored runs" if len(points) > 1 else "one stored run so far"
@@ -36,7 +36,7 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
         runs = [f"Run {point.run_id}, {texts.day(point.published_at)}" for point in points]
         with st.grid(3, min_column_width=280):
             with st.container(gap="xsmall"):
-                what = f"Share {kind.words.done}" if kind else "Share of decisions taken, mean over tasks"
+                what = f"Share {words.done}" if words else "Share of decisions taken, mean over tasks"
                 st.markdown(cards.muted(what))
                 series = {
                     "in scored instances": [point.recent_share for point in points],
@@ -46,19 +46,19 @@ def drift_card(points: Sequence[RunPoint], name: str, kind: Kind | None = None) 
                     over_runs(runs, series, colours(), what=what, percentage=True), f"drift-share-{name}", colours()
                 )
             with st.container(gap="xsmall"):
-                what = "Alerts within the budget" if kind else "Instances scored"
+                what = "Alerts within the budget" if words else "Instances scored"
                 st.markdown(cards.muted(what))
                 named = {f"{texts.DECISION_TEXTS[one]}s": one for one in Decision}
                 counts = (
                     {label: [point.n_alerts.get(one) for point in points] for label, one in named.items()}
-                    if kind
+                    if words
                     else {"recent instances": [point.n_scored for point in points]}
                 )
                 paints = {label: colours().decision_text(one) for label, one in named.items()}
                 chart = over_runs(runs, counts, colours(), what=what, paints=paints)
                 cards.figure(chart, f"drift-counts-{name}", colours())
             with st.container(gap="xsmall"):
-                what = "Scaled scores" if kind else "Scaled score where the alert budget ends"
+                what = "Scaled scores" if words else "Scaled score where the alert budget ends"
                 st.markdown(cards.muted(what))
                 names = list(dict.fromkeys(one for point in points for one in point.scores))
                 scores = {one: [point.scores.get(one) for point in points] for one in names}

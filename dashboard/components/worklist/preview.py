@@ -37,7 +37,7 @@ def preview(
         )
         st.markdown(f"### {texts.plain(row.decision_words)}", anchors=False)
         st.markdown(
-            texts.plain(" ".join(texts.reason(detail.compared, row.kind, row.sex)), 400)
+            texts.plain(" ".join(texts.reason(detail.compared, row.words, row.sex)), 400)
             + "  \n"
             + cards.muted(
                 texts.joined(

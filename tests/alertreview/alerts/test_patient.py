@@ -235,7 +235,7 @@ def test_the_record_afterwards_agrees_with_the_decision(views: SnapshotViews) ->
         for column in range(place % 5, len(tasks), 5):
             task = tasks[column]
             sentences = views.record_after(row, task.task_key)
-            done = "ordered" if task.kind == Kind.LAB_ORDER else "started or given"
+            done = "ordered" if task.kind == Kind.LAB_ORDER else "given"
             assert sentences[0].startswith(f"{task.name} was ")
             assert done in sentences[0]
             decided = bool(views.snapshot.decisions[row, column])

@@ -60,6 +60,11 @@ def test_a_scoring_asks_about_no_other_task(site: Application) -> None:
     rows = site.worklist.page(WorklistFilters(alerts_per_patient_day=1000), limit=1000).rows
     assert rows
     assert {row.task_name for row in rows} <= asked
+    # The ward's records hold results and doses, and no order.
+    assert {row.words.done for row in rows} <= {"measured", "given"}
+    for row in rows:
+        assert row.decision_words.endswith(" measured" if row.kind is Kind.LAB_ORDER else " given")
+        assert site.worklist.alert(row.alert_id).patient.timeline.done == row.done
     assert outcome.n_tasks_scored + len(outcome.left_out) == len(asked)
     assert outcome.n_not_asked == len(by_name(site)) - len(asked)
     assert any("not asked about" in line for line in outcome.lines())
@@ -82,7 +87,7 @@ def test_a_panel_is_shown_with_the_orders_and_values_of_its_members(site: Applic
         assert bool(timeline.orders_in_window) == decided[row]
         assert (views.hours_to_decision(row, PANEL_KEY) is not None) == decided[row]
         if decided[row]:
-            assert views.record_after(row, PANEL_KEY)[0].startswith("Basic metabolic panel was ordered")
+            assert views.record_after(row, PANEL_KEY)[0].startswith("Basic metabolic panel was measured")
         values = views.case(row, PANEL_KEY).last_values
         measured = {value.name for value in values if value.value is not None}
         # The panel has no value of its own; it stands in the list only where no member was measured.

@@ -1,7 +1,7 @@
 """Blinding of the review: nothing that a reader is given tells score, stratum or what others answered."""
 
 import re
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import get_args, get_type_hints
 
 import pytest
@@ -10,7 +10,7 @@ from alertreview.alerts.filters import show_score
 from alertreview.review.models import BlindedCase, DraftView
 from core.vocabulary import Answer, Decision
 from tests.support.review_acts import captured, next_case, save
-from tests.support.stored_site import StoredSite
+from tests.support.stored_site import StoredSite, new_instances, new_snapshot, new_tasks
 
 
 def test_a_blinded_case_has_no_field_that_could_unblind() -> None:
@@ -85,6 +85,26 @@ def test_the_decision_is_said_in_words(site: StoredSite, task: int, decision: De
     site.studies.add_readers("demo", [reader])
     site.studies.open_study("demo")
     assert next_case(site, reader).decision_words == words
+
+
+def test_the_words_are_those_of_the_import(site: StoredSite) -> None:
+    summary = {"words": {"LAB_ORDER": "measured", site.tasks[1].task_key: "dispensed"}}
+    with site.database.write() as uow:
+        uow.snapshots.add(replace(new_snapshot("b" * 64), import_summary=summary), new_instances(4), new_tasks(4))
+        uow.commit()
+    later = StoredSite.reopen(site.database)
+    run_id = later.publish([])
+    chosen = [later.case(0, 0), later.case(1, 1), later.case(2, 3)]
+    later.studies.create_study("demo", "A study", run_id, chosen, n_slots=1)
+    reader = later.person("Reader")
+    later.studies.add_readers("demo", [reader])
+    later.studies.open_study("demo")
+    for _ in chosen:
+        case = next_case(later, reader)
+        done = {site.tasks[0].name: "measured", site.tasks[1].name: "dispensed"}.get(case.task_name, "given")
+        assert case.decision_words == f"{case.task_name} was not {done}"
+        save(later, reader, case)
+    assert len({judgment.decision_words for judgment in later.review.my_judgments(reader)}) == 3
 
 
 def test_labels_and_positions_are_the_readers_own(site: StoredSite) -> None:

@@ -191,7 +191,7 @@ def test_the_outcome_in_lines_names_scorer_split_tasks_time_and_memory(
     settings: Settings, own_database: Database
 ) -> None:
     text = "\n".join(score_site(settings, own_database, REQUEST).lines())
-    for part in ("scorer shared", "split by time", "lab orders", "medications", "omissions", " s and ", "MiB"):
+    for part in ("scorer shared", "split by time", " labs", " drugs", "omissions", " s and ", "MiB"):
         assert part in text
 
 

@@ -101,7 +101,7 @@ def test_the_reason_beside_the_list_is_whole(open_page: OpenPage) -> None:
     double = FakeApplication()
     page = open_page("worklist", double)
     row = double.rows()[0]
-    whole = " ".join(texts.reason(double.worklist.preview(row.alert_id).compared, row.kind, row.sex))
+    whole = " ".join(texts.reason(double.worklist.preview(row.alert_id).compared, row.words, row.sex))
     assert len(whole) > 80
     assert whole in words(page)
 
