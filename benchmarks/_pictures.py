@@ -42,22 +42,28 @@ class Picture:
     act: Act | None = None
 
 
-def pictures(homes: dict[str, Path]) -> list[Picture]:
-    """Return all pictures; neighbours share site and login, so that each window is signed in once."""
-    with open_application(homes["demonstration"]) as site:
+def paths_of_pages(home: Path) -> dict[str, str]:
+    """Return each page of the frame with an address at which a demonstration's site has something to show."""
+    with open_application(home) as site:
         first = {one: site.worklist.page(WorklistFilters(decision=one)).rows[0] for one in Decision}
-    alert = f"alert?alert={first[Decision.OMISSION].alert_id}"
     queries = {
         "home": "",
-        "alert": alert,
+        "alert": f"alert?alert={first[Decision.OMISSION].alert_id}",
         "task": f"task?task={first[Decision.OMISSION].task_key}",
         "reports": f"reports?study={STUDY}",
         "studies": f"studies?study={STUDY}",
         "adjudication": f"adjudication?study={STUDY}",
+        "alert-commission": f"alert?alert={first[Decision.COMMISSION].alert_id}",
     }
     names = [page[0].replace("_", "-") for page in (*frame.OFFERED, *frame.REACHED_FROM_OTHERS)]
-    full = [Picture(name, "demonstration", "", queries.get(name, name)) for name in names]
-    full.append(Picture("alert-commission", "demonstration", "", f"alert?alert={first[Decision.COMMISSION].alert_id}"))
+    return {name: queries.get(name, name) for name in (*names, "alert-commission")}
+
+
+def pictures(homes: dict[str, Path]) -> list[Picture]:
+    """Return all pictures; neighbours share site and login, so that each window is signed in once."""
+    paths = paths_of_pages(homes["demonstration"])
+    alert, names = paths["alert"], [name for name in paths if name != "alert-commission"]
+    full = [Picture(name, "demonstration", "", path) for name, path in paths.items()]
     opened = [Picture(name, "demonstration", "", path, act) for name, (path, act) in OPENED.items()]
     opened.append(Picture("alert-dismiss", "demonstration", "", alert, _press("d", "Dismiss it because")))
     empty = [Picture(f"{name}-empty", "new", _who_sees(name), "" if name == "home" else name) for name in names]
@@ -120,7 +126,7 @@ def _filter_everything_out(page: Page) -> None:
 def _own_design(page: Page) -> None:
     page.get_by_label("Design", exact=True).click()
     page.get_by_role("option", name="Own choice").click()
-    page.get_by_role("textbox", name="Borders of the strata").wait_for(timeout=10_000)
+    page.get_by_role("textbox", name="Strata boundaries").wait_for(timeout=10_000)
     settle(page)
 
 
@@ -134,7 +140,7 @@ OPENED: dict[str, tuple[str, Act | None]] = {
     "alert-not-there": ("alert?alert=999999", None),
     "review-answered": ("review", _answer),
     "study-setup-own-design": ("study-setup", _own_design),
-    "reports-planner": (f"reports?study={STUDY}", _click("How many cases would a next study need")),
+    "reports-planner": (f"reports?study={STUDY}", _click("How many cases would another study need")),
     "studies-not-there": ("studies?study=none", None),
     "task-not-there": ("task?task=none", None),
 }

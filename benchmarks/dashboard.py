@@ -1,4 +1,4 @@
-"""Dashboard over a million alerts: from key to text and to chart, many sessions at once, memory over time.
+"""Dashboard over a million alerts: from key to text and to chart, layout shift, many sessions at once, memory.
 
 Builds a site, starts the real dashboard on loopback, measures in Chromium and over websockets, and prints each figure
 beside its bound. Chromium is named by ALERTREVIEW_CHROMIUM (default /usr/bin/chromium). Ends with 1 when a bound is
@@ -18,8 +18,11 @@ import numpy as np
 from benchmarks._browser import Served, chromium, serving
 from benchmarks._dashboard_clients import crowd, opened
 from benchmarks._dashboard_keys import Reaction, press
+from benchmarks._dashboard_shifts import WINDOWS, shifts_of_pages
 from benchmarks._dashboard_site import build_site
 from benchmarks._machine import Watch, described
+from benchmarks._pictures import paths_of_pages
+from tests.browser.layout_shift import GOOD, cumulative
 
 BOUNDS_MS = {"text": (150, 400), "chart": (350, 700)}
 """p50 and p95 from key to text and to chart."""
@@ -49,6 +52,8 @@ def main() -> int:
         asyncio.run(_warm(server.port))
         if options.keys:
             missed += _in_browser(server, options.keys)
+        if options.shifts:
+            missed += _layout_shifts(server, home)
         for n_sessions, every, bound in CROWDS if options.seconds else ():
             missed += _in_crowd(server, n_sessions, every, bound, options.seconds)
         if options.minutes:
@@ -65,6 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--alerts", type=int, default=1_000_000)
     parser.add_argument("--instances", type=int, default=100_000, help="patient-days of the large import")
     parser.add_argument("--keys", type=int, default=40, help="presses of each key in Chromium; 0 leaves them out")
+    parser.add_argument("--no-shifts", dest="shifts", action="store_false", help="leave out the layout shift of pages")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each crowd acts; 0 leaves them out")
     parser.add_argument("--minutes", type=float, default=30.0, help="soak: open, act and close for so long; 0: none")
     return parser.parse_args()
@@ -90,6 +96,20 @@ def _in_browser(server: Served, n_keys: int) -> int:
             missed += _judge(f"{name}, key to chart", np.array([one.chart for one in redrawn]), BOUNDS_MS["chart"])
         if len(redrawn) < len(reactions):
             print(f"  {len(reactions) - len(redrawn)} of {len(reactions)} figures were the same and not drawn again")
+    return missed
+
+
+def _layout_shifts(server: Served, home: Path) -> int:
+    """Load every page on a desktop and a phone, and print how far it jumps meanwhile."""
+    missed = 0
+    with chromium() as browser:
+        for width in WINDOWS:
+            for name, shifts in shifts_of_pages(browser, server.url, paths_of_pages(home), width, 300_000):
+                found = cumulative(shifts)
+                missed += found >= GOOD
+                worst = max(shifts, key=lambda one: one.by, default=None)
+                word = "holds" if found < GOOD else f"MISSED: {worst.what if worst else ''}"
+                print(f"layout shift of {name:20} at {width:4} px  {found:.3f}   bound {GOOD:g}  {word}", flush=True)
     return missed
 
 

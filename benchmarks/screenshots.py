@@ -21,11 +21,11 @@ from benchmarks._browser import chromium, serving, settle
 from benchmarks._picture_sites import PASSWORD, build_sites
 from benchmarks._pictures import DOCUMENTED, Picture, pictures
 from benchmarks._questions import QUESTIONS, clip, pictured_alert
+from tests.browser.visits import PHONE_AGENT
 from tests.conftest import ROOT
 
 MODES = ("light", "dark")
 WIDTHS = {"1280": (1280, 800), "390": (390, 844)}
-PHONE_AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
 N_COLOURS = 128
 """Colours of a picture in the documents; enough for its edges to stay smooth, at a third of the bytes."""
 

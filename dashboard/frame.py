@@ -13,14 +13,12 @@ from dashboard.gate.metrics import page_timed
 
 HERE = Path(__file__).resolve().parent
 
-# Padding has no theme key, and pages must line up with the logo. The answer bar of the review page would leave an empty
-# strip, and two answers truncated after a few words look the same. On the light accent of the dark mode, white button
-# text is unreadable. Tables are exported on the Export page only: a download from a table's toolbar would be missing
-# from the audit trail and would not say that its patients are simulated. A window too low for case and answer bar, as
-# at 200 % zoom, scrolls both. On a phone the menu is named, and a line of the worklist reads from the left. Print
-# shows the whole page without buttons.
+# The answer bar of the review page would leave an empty strip, and two answers truncated after a few words look the
+# same. On the light accent of the dark mode, white button text is unreadable. Tables are exported on the Export page
+# only: a download from a table's toolbar would be missing from the audit trail and would not say that its patients
+# are simulated. A window too low for case and answer bar, as at 200 % zoom, scrolls both. On a phone the menu is
+# named, and a line of the worklist reads from the left. Print shows the whole page without buttons.
 CSS = """<style>
-.stMainBlockContainer{padding-inline:1.25rem}
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
 :is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
 line-height:1.2}

@@ -1,5 +1,10 @@
-// What Streamlit leaves out: figures follow the colours of the system, typed text is kept after a pause, links are copied, `?` lists the keys, `/` searches.
+// What Streamlit leaves out: nothing jumps while a page loads, figures follow the colours of the system, typed text is kept after a pause, links are copied, `?` lists the keys, `/` searches.
 (() => {
+  // Streamlit draws a low bar for each part whose code is still loading: what stands below would jump when it comes.
+  // The column is as wide as the page and lines up with the logo, also before the first words arrive.
+  document.head.append(Object.assign(document.createElement("style"), { textContent: `
+    :is([data-testid=stElementContainer],[data-testid=stLayoutWrapper]):has([data-testid=stSkeleton])~*{visibility:hidden}
+    .stMainBlockContainer.stMainBlockContainer{max-width:none;padding-inline:1.25rem}` }));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => location.reload());
   const KEPT = ["Comment", "Reason", "Reason for the change"];
   const PAUSE = 1500;

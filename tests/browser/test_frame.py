@@ -1,11 +1,14 @@
 """What holds on every page: nothing leaves the machine, nothing scrolls sideways, no script comes out of a name."""
 
 import http.client
+import re
 import urllib.request
 from urllib.parse import urlparse
 
 import pytest
+from playwright.sync_api import Route, expect
 
+from tests.browser.layout_shift import GOOD, Shift, cumulative, shifts_so_far, watch_shifts
 from tests.browser.page_checks import SIDEWAYS
 from tests.browser.visits import OpenVisit
 
@@ -47,6 +50,40 @@ def test_title_time_line_and_answers_fit_on_a_phone(visit: OpenVisit) -> None:
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390
         assert box["y"] + box["height"] <= 844
+
+
+def test_a_page_whose_code_comes_late_does_not_jump(visit: OpenVisit) -> None:
+    opened, late = visit(phone=True), list[Route]()
+    page, held = opened.page, True
+
+    def hold(route: Route) -> None:
+        if held:
+            late.append(route)
+        else:
+            route.continue_()
+
+    watch_shifts(page)
+    # The code of tables, figures and fields; words and buttons are drawn before it comes.
+    page.route(re.compile(r"/static/js/(DataFrame|ArrowTable|PlotlyChart|Slider|Expander)"), hold)
+    page.goto(f"{opened.url}/worklist")
+    expect(page.locator("h1")).to_be_visible()
+    page.wait_for_selector("[data-testid=stSkeleton]", state="attached")
+    held = False
+    for route in late:
+        route.continue_()
+    opened.settle()
+    shifts = shifts_so_far(page)
+    assert cumulative(shifts) < GOOD, shifts
+
+
+def test_shifts_add_up_while_they_are_less_than_a_second_apart_and_within_five() -> None:
+    def total(*shifts: tuple[float, float]) -> float:
+        return round(cumulative([Shift(at, by, "") for at, by in shifts]), 6)
+
+    assert total() == 0
+    assert total((100, 0.05), (1099, 0.05)) == 0.1
+    assert total((100, 0.05), (1100, 0.07)) == 0.07
+    assert total(*((at, 0.01) for at in range(0, 6000, 900))) == 0.06
 
 
 def test_the_rules_of_css_are_in_force(visit: OpenVisit) -> None:
