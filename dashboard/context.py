@@ -70,8 +70,13 @@ def settings() -> "Settings":
 
 
 def command(words: str) -> str:
-    """Return a command of `alertreview` for this site, as somebody types it on the server."""
-    return f"alertreview {words} --home {shlex.quote(str(settings().home))}"
+    """Return a command of `alertreview` for this site, as somebody types it on the server.
+
+    A database that the environment names stands there as its variable, because its address may hold a password; a shell
+    in which the variable is not set refuses the command, which would otherwise work on a database in the home.
+    """
+    database = f' --database "${{{DATABASE_VARIABLE}:?}}"' if os.environ.get(DATABASE_VARIABLE) else ""
+    return f"alertreview {words} --home {shlex.quote(str(settings().home))}{database}"
 
 
 def _token() -> str | None:

@@ -3,7 +3,8 @@
 from itertools import pairwise
 
 from alertreview.studies.models import PlanPreview
-from dashboard.charts.base import Chart, Json, axis, layout, line, note
+from core.scoring.scorers import label_of_scorer
+from dashboard.charts.base import Chart, Json, axis, layout, line, note, safe
 from dashboard.charts.palette import Palette
 
 
@@ -36,7 +37,13 @@ def strata(preview: PlanPreview, colours: Palette, *, height: int = 240) -> Char
             colours,
             height,
             margin={"t": 40, "r": 14},
-            xaxis=axis(colours, f"Scaled score of {preview.scorer}", range=[low, high], nticks=8, tickformat=".1f"),
+            xaxis=axis(
+                colours,
+                f"Scaled score, {safe(label_of_scorer(preview.scorer))}",
+                range=[low, high],
+                nticks=8,
+                tickformat=".1f",
+            ),
             # A linear scale would show the lowest stratum only: most decisions are as expected.
             yaxis=axis(colours, "Candidates", grid=True, type="log", dtick=1, showline=False),
             shapes=[line(at, at, 0, 1, colours.muted, yref="paper", dash="dot") for at in borders],

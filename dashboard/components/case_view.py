@@ -1,5 +1,7 @@
 """The view of a case that Review, the alert page and adjudication share: background, time line, last values, drugs."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -18,6 +20,8 @@ MOST_ROWS = 12
 FEW_ROWS = 7
 """Where the answers leave less room: both tables are to be seen at once."""
 ROW_PIXELS = 29
+LONGEST_EARLIER = 11
+"""Letters that the column of earlier values holds on a laptop."""
 COLUMN_RATIO = (7, 5)
 """Of the time line and the tables beside it."""
 
@@ -136,10 +140,16 @@ def _row(value: LastValue) -> dict[str, object]:
     return {
         "Lab": texts.shorten(value.name, 30),
         "Value": words,
-        "Earlier": " → ".join(texts.number(each) for each in before[-2:]),
+        "Earlier": _earlier(before),
         "Reference": _reference(value.low, value.high),
         "Age": age,
     }
+
+
+def _earlier(values: Sequence[float]) -> str:
+    """Return the last two values, or the last one where two would be cut at the end of the column."""
+    words = " → ".join(texts.number(each) for each in values[-2:])
+    return words if len(words) <= LONGEST_EARLIER else texts.number(values[-1])
 
 
 def _widths(more: list[str]) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-// What Streamlit leaves out: nothing jumps while a page loads, figures follow the colours of the system, typed text is kept after a pause, links are copied, `?` lists the keys, `/` searches.
+// What Streamlit leaves out: nothing jumps while a page loads, figures follow the colours of the system, typed text is kept after a pause, a digit waits for its question, links are copied, `?` lists the keys, `/` searches.
 (() => {
   // Streamlit draws a low bar for each part whose code is still loading: what stands below would jump when it comes.
   // The column is as wide as the page and lines up with the logo, also before the first words arrive.
@@ -59,6 +59,37 @@
     if (!searchField()) worklist.click();
     search(80);
   });
+  // D and S ask a question on the server, which digits answer: until it is drawn, a digit waits, so that it does not
+  // reach an open panel, whose keys are digits too.
+  const LONGEST = 5000;
+  const endsWith = (buttons, key) => [...buttons].some(button => button.innerText.trim().endsWith(key.toUpperCase()));
+  const question = () => document.querySelector("[class*=st-key-alert]:is([class*=-why],[class*=-until])");
+  const waiting = [];
+  let asked = 0;
+  const answer = () => {
+    if (!question()?.querySelector("button") && Date.now() - asked < LONGEST) { setTimeout(answer, 50); return; }
+    // Streamlit binds a key a moment after its button is drawn.
+    setTimeout(() => {
+      const buttons = question()?.querySelectorAll("button") ?? [];
+      const digit = waiting.splice(0).find(key => endsWith(buttons, key));
+      if (digit) ["keydown", "keyup"].forEach(type => document.body.dispatchEvent(
+        new KeyboardEvent(type, { key: digit, code: "Digit" + digit, keyCode: digit.charCodeAt(0), bubbles: true })));
+      asked = 0;
+    }, 200);
+  };
+  window.addEventListener("keydown", (event) => {
+    const { key, target, isTrusted } = event;
+    if (!isTrusted || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target instanceof Element && target.closest("input, textarea, [contenteditable=true]")) return;
+    const asks = endsWith(document.querySelectorAll(".st-key-alert-triage button"), key);
+    if (/^[ds]$/i.test(key)) asked = asks && !question() ? Date.now() : 0;
+    else if (!/^[0-9]$/.test(key)) { asked = 0; waiting.length = 0; }
+    else if (asked && (waiting.length || !question()) && Date.now() - asked < LONGEST) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      if (waiting.push(key) === 1) answer();
+    } else asked = 0;
+  }, true);
   document.addEventListener("click", async ({ target }) => {
     if (!(target instanceof Element) || !target.closest(".st-key-copy-link button")) return;
     const link = new URL(location.href);

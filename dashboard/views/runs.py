@@ -7,6 +7,7 @@ import streamlit as st
 
 from alertreview.alerts.models import WorklistFilters
 from alertreview.records.doubts import raised_checks
+from alertreview.rights import Action
 from alertreview.scoring.models import RunView
 from core.errors import InvalidInputError
 from core.events.import_report import ImportReport
@@ -18,7 +19,7 @@ from dashboard.components.runs import compare
 from dashboard.components.runs.drift import drift_card
 from dashboard.components.runs.parameters import parameters_in_words
 from dashboard.components.runs.sensitivity import sensitivity_card
-from dashboard.context import acting_id, application
+from dashboard.context import acting_id, application, may
 
 SPLITS = {
     "time": "everything before a date is past",
@@ -38,7 +39,9 @@ def page() -> None:
     run = app.worklist.run(links.whole_number(st.query_params.get("run"), RunId)) or runs[0]
     line = "A run is one scoring of all recent instances; readers only ever see finished ones."
     with cards.header("Scoring runs", line, simulated=app.site.simulated):
-        if st.button("Worklist of this run", key="runs_worklist", icon=":material/format_list_numbered:"):
+        if may(Action.SEE_ALERTS) and st.button(
+            "Worklist of this run", key="runs_worklist", icon=":material/format_list_numbered:"
+        ):
             st.switch_page("views/worklist.py", query_params={"run": str(run.run_id)})
     _table(runs, run)
     left, right = st.columns(2)

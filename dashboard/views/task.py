@@ -8,6 +8,7 @@ from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.task_views import JudgedTask, TaskChoice, TaskView
 from alertreview.scoring.models import RunView
 from core.errors import NotFoundError
+from core.scoring.scorers import label_of_scorer
 from core.vocabulary import Decision, TriageState
 from dashboard import texts
 from dashboard.charts.task import task_histogram
@@ -97,12 +98,13 @@ def _header(
     *,
     simulated: bool,
 ) -> None:
-    group = f"order group {texts.plain(task.order_group, 40)}" if task.order_group else ""
+    # Most tasks are a group of their own.
+    group = f"order group {texts.plain(task.order_group, 40)}" if task.order_group not in {"", task.name} else ""
     line = texts.joined(
         task.words.noun,
         group,
         f"run {run.run_id} of {texts.day_time(run.published_at)}",
-        texts.plain(task.scorer, 30),
+        texts.plain(label_of_scorer(task.scorer), 60),
     )
     with cards.header(texts.plain(task.name, 60), line, simulated=simulated):
         # Both choices stand up here: above one of the figures, it would push that one below the other.

@@ -48,6 +48,18 @@ def test_a_digit_answers_the_question_of_the_triage_bar_and_never_the_panel(visi
     expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
 
 
+def test_a_digit_typed_before_the_question_is_drawn_waits_for_it(visit: OpenVisit) -> None:
+    opened = visit(state="panel")
+    page = opened.open("alert?alert=1005")
+    opened.key("d")
+    opened.key("1")
+    expect(page.locator(".st-key-alert-triage").get_by_text("Dismissed")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_hidden()
+    opened.settle()
+    opened.key("2")
+    expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_visible()
+
+
 def test_a_phone_shows_the_whole_card_and_a_finger_saves(visit: OpenVisit) -> None:
     opened = visit(state="panel", phone=True)
     page = opened.open("alert?alert=1005")

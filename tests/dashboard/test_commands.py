@@ -4,6 +4,7 @@ import ast
 import functools
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +61,25 @@ def test_the_command_line_knows_the_command_and_its_options(words: str, monkeypa
     options = {name for parameter in found.params for name in parameter.opts}
     assert {word for word in typed if word.startswith("--")} <= options
     assert typed[typed.index("--home") + 1] == "/srv/a ward's site"
+
+
+@pytest.mark.parametrize("set_there", [True, False], ids=["the shell's own", "not in the shell"])
+def test_a_database_of_the_environment_is_named_without_its_password(
+    set_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "opened_site", lambda _home, _database: FakeApplication())
+    assert "--database" not in context.command("score")
+    monkeypatch.setenv(context.DATABASE_VARIABLE, "postgresql://ward:secret@db/site")
+    typed = context.command("score")
+    assert "secret" not in typed
+    environment = {context.DATABASE_VARIABLE: "postgresql://other"} if set_there else {}
+    shell = ["/bin/sh", "-c", typed.replace("alertreview", "printf '%s\\n'", 1)]
+    run = subprocess.run(shell, env=environment, capture_output=True, text=True, check=False)
+    if set_there:
+        assert run.stdout.splitlines() == ["score", "--home", "/srv/a ward's site", "--database", "postgresql://other"]
+    else:
+        assert run.returncode != 0
+        assert context.DATABASE_VARIABLE in run.stderr
 
 
 def test_no_page_writes_a_command_of_its_own() -> None:

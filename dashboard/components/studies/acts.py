@@ -41,9 +41,14 @@ def acts(study: StudyView) -> None:
             st.markdown(f":small[{cards.muted(effect)}]")
         elif study.status is StudyStatus.OPEN:
             _add_readers(study, paper.reader_ids)
-            _with_reason(study, "Lock the study", "sa_lock", "accepts no more judgments; the report can be signed")
+            _with_reason(
+                study,
+                "Lock the study",
+                "sa_lock",
+                "A locked study accepts no more judgments, and its report can be signed.",
+            )
         else:
-            _with_reason(study, "Reopen the study", "sa_reopen", "signatures under its report no longer hold")
+            _with_reason(study, "Reopen the study", "sa_reopen", "Signatures under its report then no longer hold.")
         if paper.history:
             with st.expander("History"):
                 st.markdown("\n".join(f"- {texts.plain(sentence, 400)}" for sentence in paper.history))
@@ -77,7 +82,8 @@ def _with_reason(study: StudyView, label: str, key: str, effect: str) -> None:
     with st.form(f"{key}_{study.slug}", border=False):
         if n_open:
             st.markdown(f":orange[:material/warning: {lost}]")
-        reason = st.text_input("Reason", key=f"{key}_reason_{study.slug}", max_chars=300, placeholder=effect)
+        reason = st.text_input("Reason", key=f"{key}_reason_{study.slug}", max_chars=300)
+        st.markdown(f":small[{cards.muted(effect)}]")
         if st.form_submit_button(label, icon=":material/lock:"):
             service = application().studies
             with shown_errors():

@@ -68,3 +68,24 @@ def test_a_case_of_any_shape_is_drawn(open_page: OpenPage, monkeypatch: pytest.M
                 assert said == f"{VALUES[each.name][1]} 10⁹/L", "without a range there is no flag"
         if name == "words":
             assert shown == {"Potassium": "3.1 10⁹/L ↓ low", "Blood Culture": "no growth", "CRP": "not measured"}
+
+
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [
+        ((), ""),
+        ((138.0,), "138"),
+        ((9.0, 213.0, 246.0), "213 → 246"),
+        ((32.1, 35.7), "32.1 → 35.7"),
+        ((0.493, 0.606), "0.606"),
+        ((-12.5, 1e6), "1,000,000"),
+    ],
+)
+def test_two_earlier_values_stand_only_where_neither_is_cut(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, before: tuple[float, ...], shown: str
+) -> None:
+    value, double = LastValue("Troponin I", 0.5, "ng/mL", "", 2.0, trend=(*before, 0.5)), FakeApplication()
+    detail = replace(double.worklist.alert(1000), patient=case_of(more=(value,)))
+    monkeypatch.setattr(type(double.worklist), "alert", lambda *_: detail)
+    values = next(one.value for one in open_page("alert", double, alert="1000").dataframe if "Earlier" in one.value)
+    assert values.set_index("Lab").loc["Troponin I", "Earlier"] == shown

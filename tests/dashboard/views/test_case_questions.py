@@ -12,6 +12,7 @@ from alertreview.application import Application
 from benchmarks._questions import QUESTIONS, pictured_alert
 from core.vocabulary import AlertId
 from dashboard import texts
+from dashboard.components import case_view
 from tests.dashboard.conftest import ROOT, OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 
@@ -51,6 +52,7 @@ def potassium_as_measured(page: AppTest, stay: pd.DataFrame, at: pd.Timestamp) -
         assert values.loc["Potassium", "Age"] == texts.hours(age), "when potassium was last measured"
         before = [texts.number(value) for value in results["numeric_value"].iloc[:-1].dropna()][-2:]
         assert values.loc["Potassium", "Earlier"] == " → ".join(before), "which way it goes"
+        assert values["Earlier"].str.len().max() <= case_view.LONGEST_EARLIER, "and no cell is cut"
 
 
 @pytest.mark.parametrize("place", range(3))

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 
 from alertreview.access.accounts import AccountService
 from alertreview.alerts.task_views import TaskPages
@@ -66,6 +67,21 @@ def test_the_navigation_offers_the_pages_of_the_role(role: Role, monkeypatch: py
     monkeypatch.setattr(frame.st, "Page", page_of)
     offered = {page.url_path for page in frame.pages(somebody(role))[""] if page.visibility == "visible"}
     assert offered - {"", "home"} == {name for name, use_case in BEHIND.items() if may(role, use_case)}
+
+
+@pytest.mark.parametrize("name", [name for name, use_case in BEHIND.items() if may(Role.ADMINISTRATOR, use_case)])
+def test_no_button_leads_an_administrator_to_a_page_that_refuses(
+    open_page: OpenPage, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    led_to: list[str] = []
+    monkeypatch.setattr(st, "switch_page", lambda page, **_: led_to.append(page))
+    double = FakeApplication()
+    double.sessions = FakeSessions(somebody(Role.ADMINISTRATOR))
+    keys = [button.key for button in open_page(name, double).button if not button.disabled]
+    for key in keys:
+        open_page(name, double).button(key=key).click().run()
+    files = {page.removeprefix("views/").removesuffix(".py").replace("_", "-") for page in led_to}
+    assert [file for file in files if not may(Role.ADMINISTRATOR, (BEHIND | HIDDEN)[file])] == []
 
 
 @pytest.mark.parametrize("name", HIDDEN)
