@@ -139,10 +139,7 @@ def shown_errors() -> Iterator[None]:
 
 
 def attempt(act: "Callable[[Services], Result]") -> "tuple[Result | None, str]":
-    """Do one act and return its answer, or None and the sentence that says why it failed.
-
-    Nothing of Streamlit is inside, so a new key press cannot cut the act in half.
-    """
+    """Do one act and return its answer, or None and the sentence that says why it failed."""
     try:
         return act(application()), ""
     except AlertReviewError as error:
