@@ -6,6 +6,8 @@ from importlib import resources
 
 from playwright.sync_api import Page
 
+from tests.browser.visits import AT_REST
+
 GRAVE = frozenset({"serious", "critical"})
 
 
@@ -42,10 +44,18 @@ def grave_findings(page: Page) -> list[Finding]:
 
 
 def faults(page: Page) -> list[str]:
-    """Everything that is wrong with the page once it is drawn, in words; what a run has not drawn anew yet is pale."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
-    page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=60_000)
-    page.wait_for_timeout(300)
+    """Return everything that is wrong with the page, in words, and stays wrong: what is still being drawn is not."""
+    for pause in (300, 1_000, 4_000):
+        page.wait_for_selector(AT_REST, timeout=60_000)
+        page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=60_000)
+        page.wait_for_timeout(pause)
+        if not (found := faults_now(page)):
+            break
+    return found
+
+
+def faults_now(page: Page) -> list[str]:
+    """Return everything that is wrong with the page at this moment, in words."""
     found = [f"poor contrast: {words}" for words in page.evaluate(CONTRAST)]
     found += [f"an error is shown: {one}" for one in page.locator("[data-testid=stException]").all_inner_texts()]
     if (excess := page.evaluate(SIDEWAYS)) > 0:
@@ -73,6 +83,9 @@ SIDEWAYS = """() => {
   const main = document.querySelector('[data-testid=stMain]');
   return Math.max(main.scrollWidth - main.clientWidth, document.documentElement.scrollWidth - window.innerWidth);
 }"""
+
+FITS = f"({SIDEWAYS})() <= 0"
+"""Holds once nothing on the page scrolls sideways: a figure takes its width a moment after it is drawn."""
 
 CONTRAST = """() => {
   const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);

@@ -3,36 +3,28 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.blinded_frames import VITAL_SIGN
-from tests.browser.page_checks import faults
+from tests.browser.page_checks import FITS, faults
 from tests.browser.visits import OpenVisit, Visit, wait_for_case
 
 pytestmark = pytest.mark.browser
 
-SIDEWAYS = "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
 PAGES = ("", "worklist", "review", "my-judgments", "studies", "reports", "runs", "tasks", "export")
-
-
-def case_number(page: Page) -> int:
-    found = re.search(r"Case (\d+) of \d+", page.locator("[data-testid=stMain]").inner_text())
-    return int(found[1]) if found else 0
 
 
 def judge(opened: Visit, key: str, name: str) -> None:
     """Answer the case that is shown with two keys and wait for what comes next."""
     page = opened.page
-    title = page.get_by_role("heading", level=1)
-    before = page.url
-    assert title.count() == 1
     wait_for_case(page)
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    before = page.url
     opened.key(key)
     expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]", has_text=name)).to_have_count(1)
     wait_for_case(page)
-    opened.key("s")
-    page.wait_for_function("before => location.href !== before", arg=before, timeout=60_000)
-    opened.settle()
+    opened.run(lambda: opened.key("s"))
+    page.wait_for_function("before => location.href !== before", arg=before)
 
 
 def test_from_the_worklist_to_the_auc(visit: OpenVisit, demo_url: str) -> None:
@@ -85,7 +77,7 @@ def test_every_page_of_the_demonstration_draws_without_an_error(visit: OpenVisit
     for path in PAGES:
         page = opened.go(path)
         assert page.locator("[data-testid=stAlert], [data-testid=stException]").count() == 0, path
-        assert page.evaluate(SIDEWAYS) <= 0, path
+        page.wait_for_function(FITS)
         expect(page.get_by_text("Simulated data").first).to_be_visible()
 
 

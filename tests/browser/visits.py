@@ -37,6 +37,7 @@ expect.set_options(timeout=60_000)
 DESKTOP_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
 PHONE_AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
 
+AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
 CASE_IS_DRAWN = """() => {
     const shown = new URL(location.href).searchParams.get("case");
     const bars = [...document.querySelectorAll("[class*='st-key-rv_answer_']")];
@@ -47,7 +48,7 @@ CASE_IS_DRAWN = """() => {
 
 # What a click on a link inside the dashboard does: the program stays, only the page is another.
 GO = """path => { history.pushState({}, "", "/" + path); dispatchEvent(new PopStateEvent("popstate", {state: {}})); }"""
-# Streamlit binds a button's key after the button is on the screen; a key pressed between the two is the case before's.
+# Streamlit binds a button's key anew after each drawing; until then the key is the former button's, or nobody's.
 DRAWN = "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 50))"
 
 
@@ -74,21 +75,26 @@ class Visit:
         """
         if not self.page.url.startswith(self.url) or not self.page.locator("[data-testid=stApp]").count():
             return self.open(path)
+        self.run(lambda: self.page.evaluate(GO, path))
+        return self.page
+
+    def run(self, act: Callable[[], object]) -> None:
+        """Do what makes the script run, and wait until a run has ended since and is drawn."""
+        self.page.wait_for_selector(AT_REST, timeout=60_000)
         n_before = len(self.frames)
-        self.page.evaluate(GO, path)
-        deadline = time.monotonic() + 30
-        # A quick page comes and is over between two looks at the state of the script, but its last frame stays.
+        act()
+        deadline = time.monotonic() + 60
+        # A quick run begins and ends between two looks at the state of the script, but its last frame stays.
         while not any(_is_end_of_run(frame) for frame in self.frames[n_before:]):
-            assert time.monotonic() < deadline, f"{path} did not come"
+            assert time.monotonic() < deadline, f"nothing ran at {self.page.url}"
             self.page.wait_for_timeout(20)
         self.page.evaluate(DRAWN)
         self.settle()
-        return self.page
 
     def settle(self) -> None:
         """Wait until the script has run and every figure is drawn."""
         page = self.page
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
+        page.wait_for_selector(AT_REST, timeout=60_000)
         page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p):visible", timeout=60_000)
         page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=60_000)
         page.wait_for_function(
@@ -97,8 +103,12 @@ class Visit:
         )
         page.evaluate(DRAWN)
 
-    def key(self, keys: str) -> None:
-        """Press a key as a reader does, outside of every field."""
+    def key(self, keys: str, *, at_once: bool = False) -> None:
+        """Press a key as a reader does, once the page is drawn and its keys are bound; or in haste, without waiting."""
+        if not at_once:
+            self.page.wait_for_selector(AT_REST, timeout=60_000)
+            self.page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=60_000)
+            self.page.evaluate(DRAWN)
         self.page.keyboard.press(keys)
 
     def received(self) -> str:
@@ -119,10 +129,9 @@ def _is_end_of_run(frame: bytes) -> bool:
 
 
 def wait_for_case(page: Page) -> None:
-    """Wait until the answers on the screen are the shown case's: a key in the moment of drawing finds no button."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
+    """Wait until the answers on the screen are the shown case's."""
+    page.wait_for_selector(AT_REST, timeout=60_000)
     page.wait_for_function(CASE_IS_DRAWN, timeout=60_000)
-    page.evaluate(DRAWN)
 
 
 def start_chromium(playwright: Playwright) -> Browser:
@@ -165,13 +174,13 @@ def let_go(opened: Visit, windows: list[BrowserContext]) -> None:
     windows.append(window)
 
 
-def until(page: Page, expression: str, *, arg: object = None, timeout: float = 20_000) -> None:
+def until(page: Page, expression: str, *, arg: object = None, timeout: float = 60_000) -> None:
     """Wait until an expression holds, asking from outside: the browser's own waiting makes code from text in the page,
     which the dashboard's Content-Security-Policy forbids, as it should."""
     deadline = time.monotonic() + timeout / 1000
     while not page.evaluate(expression, arg):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"did not come true: {expression}")
+            raise TimeoutError(f"did not come true at {page.url}: {expression}")
         page.wait_for_timeout(50)
 
 

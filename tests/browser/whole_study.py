@@ -144,13 +144,9 @@ def settle_all(opened: Visit, slug: str, answer: int, n_waiting: int, secrets: S
         expect(page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]")).to_have_count(2)
         reason = page.get_by_placeholder("Reason, stored with the answer")
         reason.fill("settled after reading the record")
-        reason.blur()
-        opened.settle()
-        opened.key("s")
+        opened.run(reason.blur)
+        opened.run(lambda: opened.key("s"))
         expect(page.get_by_text("Saved: ")).to_be_visible(timeout=60_000)
-        page.wait_for_function(
-            "before => document.querySelector('[data-testid=stMain]').innerText !== before", arg=before
-        )
         n_settled += 1
     scanned.found += [f"{ADJUDICATOR}: {one}" for one in leaks(opened.frames, secrets)]
     scanned.n_frames += len(opened.frames)
