@@ -27,4 +27,4 @@ def finish_every_act() -> None:
         finally:
             runner._execing = True  # noqa: SLF001 - as above
 
-    SessionState._run_callback_and_record_rerun = finish  # type: ignore[method-assign]  # noqa: SLF001 - as above
+    SessionState._run_callback_and_record_rerun = finish  # type: ignore[method-assign, assignment]  # noqa: SLF001 - as above

@@ -61,7 +61,7 @@
   });
   // D and S ask a question on the server, which digits answer: until it is drawn, a digit waits, so that it does not
   // reach an open panel, whose keys are digits too.
-  const LONGEST = 5000;
+  const LONGEST = 30000;
   const endsWith = (buttons, key) => [...buttons].some(button => button.innerText.trim().endsWith(key.toUpperCase()));
   const question = () => document.querySelector("[class*=st-key-alert]:is([class*=-why],[class*=-until])");
   const waiting = [];

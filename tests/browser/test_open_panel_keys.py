@@ -51,7 +51,7 @@ def test_a_digit_typed_before_the_question_is_drawn_waits_for_it(visit: OpenVisi
     opened = visit(state="panel")
     page = opened.open("alert?alert=1005")
     opened.key("d")
-    opened.key("1")
+    opened.key("1", at_once=True)
     expect(page.locator(".st-key-alert-triage").get_by_text("Dismissed")).to_be_visible()
     expect(page.get_by_text(re.compile(r"Saved \d\d:\d\d"))).to_be_hidden()
     opened.settle()
