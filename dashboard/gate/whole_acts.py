@@ -3,28 +3,25 @@
 import functools
 from typing import Any
 
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.state.session_state import SessionState
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 
 def finish_every_act() -> None:
     """Have Streamlit finish the callback of a key or click before it turns to the next one.
 
-    Left to itself it looks for the next one whenever a callback reads or writes the session's state, and drops the
-    rest of the callback: of an answer and a save pressed in one go, the answer could be lost. Called again, this
-    changes nothing.
+    Left to itself it looks for the next one before a callback and whenever one reads or writes the session's state,
+    and drops the rest: of an answer and a save pressed in one go, the answer could be lost. Called again, this changes
+    nothing.
     """
-    run_callback = SessionState._run_callback_and_record_rerun  # noqa: SLF001 - Streamlit has no public way
-    run_callback = getattr(run_callback, "__wrapped__", run_callback)
+    call_back = getattr(SafeSessionState.on_script_will_rerun, "__wrapped__", SafeSessionState.on_script_will_rerun)
 
-    @functools.wraps(run_callback)
-    def finish(*given: Any) -> None:
-        context: Any = get_script_run_ctx()
-        runner = context.session_state._yield_callback.__self__  # noqa: SLF001 - as above
+    @functools.wraps(call_back)
+    def finish(state: SafeSessionState, *given: Any, **named: Any) -> None:
+        runner: Any = getattr(state._yield_callback, "__self__")  # noqa: B009, SLF001 - Streamlit has no public way
         runner._execing = False  # noqa: SLF001 - as above; only while it is set does the runner look
         try:
-            run_callback(*given)
+            call_back(state, *given, **named)
         finally:
             runner._execing = True  # noqa: SLF001 - as above
 
-    SessionState._run_callback_and_record_rerun = finish  # type: ignore[method-assign, assignment]  # noqa: SLF001 - as above
+    SafeSessionState.on_script_will_rerun = finish  # type: ignore[method-assign, assignment]

@@ -1,13 +1,18 @@
-"""An act under way is finished when the next key is pressed, and that one's act follows."""
+"""An act is finished though the next key is pressed before or during it, and that one's run follows."""
 
 import pytest
-from streamlit.runtime.state.session_state import SessionState
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
 from dashboard.gate.whole_acts import finish_every_act
 
+MOMENTS = ("before it begins", "while it is under way")
 
-def page() -> None:
+
+def page(moment: str) -> None:
     import streamlit as st
     from streamlit.runtime.scriptrunner import get_script_run_ctx
     from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
@@ -16,7 +21,8 @@ def page() -> None:
         context = get_script_run_ctx()
         assert context is not None
         assert context.script_requests is not None
-        context.script_requests.request_rerun(RerunData())
+        if moment == "while it is under way":
+            context.script_requests.request_rerun(RerunData())
         st.session_state["acts"] = [*st.session_state.get("acts", []), "begun"]
         st.query_params["place"] = "next"
         st.session_state["acts"] = [*st.session_state["acts"], "ended"]
@@ -26,26 +32,40 @@ def page() -> None:
 
 
 @pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streamlit as it is, whatever ran in this process before."""
-    run = SessionState._run_callback_and_record_rerun
-    monkeypatch.setattr(SessionState, "_run_callback_and_record_rerun", getattr(run, "__wrapped__", run))
+    call_back = SafeSessionState.on_script_will_rerun
+    monkeypatch.setattr(SafeSessionState, "on_script_will_rerun", getattr(call_back, "__wrapped__", call_back))
 
 
-def acts_after_a_click() -> list[str]:
-    ran = AppTest.from_function(page).run().button[0].click().run()
+def acts_after_a_click(moment: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    shown = AppTest.from_function(page, args=(moment,)).run()
+    read, waiting = ScriptCache.get_bytecode, [moment == "before it begins"]
+
+    def read_and_wait(cache: ScriptCache, path: str) -> object:
+        context = get_script_run_ctx()
+        assert context is not None
+        assert context.script_requests is not None
+        if waiting.pop() if waiting else False:
+            context.script_requests.request_rerun(RerunData())
+        return read(cache, path)
+
+    monkeypatch.setattr(ScriptCache, "get_bytecode", read_and_wait)
+    ran = shown.button[0].click().run()
     assert not ran.exception
     assert ran.markdown[0].value == "drawn", "the next run follows"
     return list(ran.session_state.get("acts", []))
 
 
-@pytest.mark.usefixtures("plain")
-def test_an_act_is_finished_though_the_next_key_is_pressed() -> None:
+@pytest.mark.usefixtures("_plain")
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_an_act_is_finished_though_the_next_key_is_pressed(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     finish_every_act()
     finish_every_act()
-    assert acts_after_a_click() == ["begun", "ended"]
+    assert acts_after_a_click(moment, monkeypatch) == ["begun", "ended"]
 
 
-@pytest.mark.usefixtures("plain")
-def test_streamlit_alone_would_break_it_off() -> None:
-    assert "ended" not in acts_after_a_click(), "nothing to guard against any more: delete dashboard.gate.whole_acts"
+@pytest.mark.usefixtures("_plain")
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_streamlit_alone_would_drop_it(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "ended" not in acts_after_a_click(moment, monkeypatch), "delete dashboard.gate.whole_acts: it guards nothing"
