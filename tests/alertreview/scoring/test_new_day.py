@@ -171,7 +171,7 @@ def later_import(settings: Settings, database: Database) -> np.ndarray:
         decisions=sparse.csc_matrix(before.decisions[rows][:, tasks]),
         content_hash="f" * 64,
     )
-    report = SimpleNamespace(to_dict=lambda: before.report, source="later records", mapping="test")
+    report = SimpleNamespace(to_dict=lambda: before.report, source="later records", mapping="test", words={})
     written = read_snapshot(write_snapshot(cohort, report, settings.home))  # type: ignore[arg-type]
     new = replace(stored, id=UNSAVED, content_hash=cohort.content_hash, folder=cohort.content_hash[:16])
     with database.write() as uow:
