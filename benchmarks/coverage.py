@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alertreview.studies.models import PRESETS
-from core.simulation.study import SimulatedCandidates, simulate_candidates
 from core.statistics.auc import auc
 from core.statistics.bayesian_bootstrap import N_DRAWS, auc_of, limits
 from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.estimate import Estimate, normal_quantile
 from core.statistics.weighted_auc import patient_jackknife
 from core.studies.selection import SelectionDesign, choose_cases
+from tests.support.simulated_study import SimulatedCandidates, simulate_candidates
 
 LEVEL = 0.95
 N_PATIENTS, N_PER_PATIENT = 600, 100

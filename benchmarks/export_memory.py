@@ -11,9 +11,9 @@ from pathlib import Path
 
 from alertreview.exports.formats import ExportFormat, write_table
 from alertreview.exports.study_rows import study_rows, study_schema
-from core.simulation.study import simulate_study
 from core.studies.make_report import study_report
 from core.studies.selection import SelectionDesign
+from tests.support.simulated_study import simulate_study
 
 
 def peak_mib() -> float:

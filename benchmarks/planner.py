@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.simulation.study import simulate_candidates
 from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.design_planning import ExpectedReaders, ExpectedStratum, Forecast, forecast
 from core.studies.selection import SelectionDesign, choose_cases
+from tests.support.simulated_study import simulate_candidates
 
 DESIGNS = (
     (0.16, SelectionDesign(n_cases=222)),

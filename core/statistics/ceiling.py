@@ -9,7 +9,7 @@ whose AUC against the truth is A reads, against the majority,
 
 where PPV and NPV say how often a positive, a negative majority label is true. The ceiling is its value at A = 1:
 (PPV + NPV) / 2. With equal errors e = 1 - a = b, Fleiss' kappa and the share q of positive votes give
-(1 - 2 e)^2 = 4 kappa q (1 - q) + (2 q - 1)^2 (`reader_error`, `ceiling_at`).
+(1 - 2 e)^2 = 4 kappa q (1 - q) + (2 q - 1)^2 (`reader_error`).
 """
 
 import math
@@ -54,31 +54,6 @@ def reader_error(kappa: float, positive_share: float) -> float:
             f"kappa {kappa} and share of positive votes {positive_share} must lie above 0 and at most (below) 1."
         )
     return float(_error(np.array(kappa), np.array(positive_share)))
-
-
-def ceiling_at(error: float, positive_share: float, n_readers: int = 3) -> float:
-    """Return the highest AUC that a perfect detector shows against the majority of `n_readers`.
-
-    Parameters
-    ----------
-    error : float
-        Probability that a vote is wrong, in [0, 0.5).
-    positive_share : float
-        Share of positive votes among the cases in question.
-    n_readers : int
-        Votes per case; ties (even numbers) are left out, as in the labels.
-
-    Returns
-    -------
-    float
-        In [0.5, 1].
-
-    Examples
-    --------
-    >>> round(ceiling_at(0.0, 0.2), 2)
-    1.0
-    """
-    return float(_ceiling(np.array(error), np.array(positive_share), n_readers))
 
 
 def _error(kappa: NDArray[np.float64], share: FloatArray) -> FloatArray:

@@ -9,13 +9,13 @@ import pytest
 from alertreview.exports.formats import ExportFormat
 from alertreview.exports.recompute import read_rows
 from alertreview.exports.study_rows import estimates_of, study_schema
-from core.simulation.study import simulate_study
 from core.statistics.alert_rate import Budget
 from core.studies.report_input import REPEAT_COLUMNS, StudyInput
 from core.studies.selection import SelectionDesign
 from tests.alertreview.exports.test_study_rows import export
 from tests.support.second_road import Study
 from tests.support.second_road_report import differences, second_report
+from tests.support.simulated_study import simulate_study
 
 
 def study_of_everything() -> StudyInput:

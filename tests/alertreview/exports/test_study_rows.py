@@ -16,12 +16,12 @@ from alertreview.exports.schema import table_schemas
 from alertreview.exports.study_rows import RECOMPUTED_FROM, study_rows, study_schema, study_settings
 from alertreview.reports.signing import content_hash
 from core.errors import InvalidInputError
-from core.simulation.study import simulate_study
 from core.statistics.alert_rate import Budget
 from core.studies.make_report import study_report
 from core.studies.report_input import REPEAT_COLUMNS, StudyInput, prepare
 from core.studies.selection import SelectionDesign
 from core.vocabulary import BLINDED, OPEN_PANEL, READING
+from tests.support.simulated_study import simulate_study
 
 READ_BACK = [f for f in ExportFormat if f is not ExportFormat.XLSX]
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)

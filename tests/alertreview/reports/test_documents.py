@@ -15,12 +15,12 @@ from alertreview.reports.documents import ReportFormat, html_document, json_docu
 from alertreview.reports.signing import Signature, content_hash
 from core.errors import InvalidInputError
 from core.kinds import Kind
-from core.simulation.study import simulate_study
 from core.studies.make_report import blinded_report, study_report
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput
 from core.studies.selection import SelectionDesign
 from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, READING
+from tests.support.simulated_study import simulate_study
 
 HOSTILE = '<img src=x onerror=alert(1)> #read("/etc/passwd") **b** "\'&'
 

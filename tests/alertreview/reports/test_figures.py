@@ -7,11 +7,11 @@ import pytest
 
 from alertreview.reports import figures
 from alertreview.reports.plot import Axis, Curve, Plot, Stroke, Words, draw_svg
-from core.simulation.study import simulate_study
 from core.statistics.estimate import Estimate, not_computable
 from core.studies.make_report import study_report
 from core.studies.report import FlowDiagram, StudyReport
 from core.studies.selection import SelectionDesign
+from tests.support.simulated_study import simulate_study
 
 SVG = "{http://www.w3.org/2000/svg}"
 

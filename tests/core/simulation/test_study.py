@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.simulation.study import simulate_candidates, simulate_study
+from tests.support.simulated_study import simulate_candidates, simulate_study
 
 
 def test_relevant_decisions_are_as_common_as_asked_and_score_higher():

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from core.errors import InvalidInputError
-from core.simulation.study import SimulatedPanel, simulate_candidates, simulate_votes
+from core.simulation.study import SimulatedPanel, simulate_votes
+from core.statistics import ceiling
 from core.statistics.agreement import fleiss_kappa
 from core.statistics.auc import auc
-from core.statistics.ceiling import agreement_ceiling, ceiling_at, reader_error
+from core.statistics.ceiling import agreement_ceiling, reader_error
 from core.studies.selection import SelectionDesign, choose_cases
+from tests.support.simulated_study import simulate_candidates
 
 FEW = settings(max_examples=30, deadline=None)
 
@@ -51,6 +53,10 @@ def test_error_and_prevalence_come_back_from_kappa_and_share(prevalence, error):
     share = prevalence * (1 - error) + (1 - prevalence) * error
     kappa = prevalence * (1 - prevalence) * (1 - 2 * error) ** 2 / (share * (1 - share))
     assert_allclose(reader_error(kappa, share), error, atol=1e-6)
+
+
+def ceiling_at(error, share, n_readers=3):
+    return float(ceiling._ceiling(np.array(error), np.array(share), n_readers))
 
 
 @FEW

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from core.simulation.study import SimulatedPanel, simulate_study
+from core.simulation.study import SimulatedPanel
 from core.statistics.alert_rate import Budget
 from core.statistics.auc import auc
 from core.statistics.consensus import majority_label
@@ -18,6 +18,7 @@ from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
 from core.studies.selection import SelectionDesign
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
+from tests.support.simulated_study import simulate_study
 
 
 @pytest.fixture(scope="module")

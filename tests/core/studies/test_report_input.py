@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from core.errors import InvalidInputError
-from core.simulation.study import simulate_study
 from core.studies.report_input import StudyInput, prepare
+from tests.support.simulated_study import simulate_study
 
 
 @pytest.fixture(scope="module")
