@@ -96,6 +96,45 @@ def as_weights(values: ArrayLike, n: int, *, name: str, allow_zero: bool = True)
     return weights
 
 
+def whole_number(value: object, *, name: str, least: int) -> int:
+    """Return a whole number from `least` on; refuse anything else, also 2.0 and True."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InvalidInputError(f"'{name}' is {value!r}; give a whole number from {least} on.")
+    return int(value)
+
+
+def as_codes(identifiers: ArrayLike, n: int, *, name: str) -> IntArray:
+    """Return codes 0, 1, ... of `n` identifiers in their sorted order.
+
+    Raises
+    ------
+    InvalidInputError
+        When the length is not `n`, an identifier is missing, or text and numbers are mixed.
+    """
+    array = np.asarray(identifiers)
+    if array.shape != (n,):
+        raise InvalidInputError(f"'{name}' has shape {array.shape}; give one entry for each of {n} cases.")
+    if array.dtype.kind == "f":
+        missing = np.isnan(array)
+    elif array.dtype == object:
+        missing = np.array([not isinstance(one, str) and str(one) in _MISSING for one in array], dtype=bool)
+    else:
+        missing = np.zeros(n, dtype=bool)
+    if missing.any():
+        raise InvalidInputError(
+            f"Entry {int(missing.argmax())} of '{name}' is missing. Cases of unknown patients cannot be told apart: "
+            "leave them out, or give each a name of its own."
+        )
+    try:
+        return np.unique(array, return_inverse=True)[1].astype(np.int64)
+    except TypeError:
+        raise InvalidInputError(f"'{name}' mixes text and numbers. Write all of them in one way.") from None
+
+
+_MISSING = frozenset({"None", "nan", "<NA>", "NaT"})
+"""How values that stand for nothing are written, in NumPy and pandas."""
+
+
 def as_decisions(y: ArrayLike, *, n: int | None = None, name: str = "y") -> FloatArray:
     """Return decisions as -1.0 and +1.0; accepts booleans, and for nodes mean labels inside [-1, 1].
 

@@ -1,12 +1,18 @@
 """The AUC that the labels of a panel would give on all candidates of a run, with its interval."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InvalidInputError
 from core.statistics.auc import PairedTest
 from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.estimate import Estimate, Floats, as_vector, check_level, usable_cases
+from core.validation import as_codes, whole_number
+
+StratumSizes = ArrayLike | Mapping[Any, float]
 
 
 def design_weighted_auc(
@@ -16,7 +22,7 @@ def design_weighted_auc(
     patients: ArrayLike,
     inclusion_probability: ArrayLike,
     strata: ArrayLike,
-    stratum_sizes: ArrayLike,
+    stratum_sizes: StratumSizes,
     level: float = 0.95,
     random_state: int | None = None,
 ) -> Estimate:
@@ -32,9 +38,9 @@ def design_weighted_auc(
         Patient of each case; cases of one patient are drawn together.
     inclusion_probability : array-like of shape (n,)
         Chance of each case to be chosen, in (0, 1].
-    strata : array-like of shape (n,), int
-        Stratum of each case, a position in `stratum_sizes`.
-    stratum_sizes : array-like of shape (n_strata,)
+    strata : array-like of shape (n,)
+        Stratum of each case: a position in `stratum_sizes`, or one of its keys.
+    stratum_sizes : array-like of shape (n_strata,), or mapping
         Candidates in each stratum. Strata without a usable case are left out of the figure.
     level : float
         Confidence level.
@@ -50,8 +56,8 @@ def design_weighted_auc(
     Raises
     ------
     InvalidInputError
-        If lengths differ, a label is not 0, 1 or NaN, an inclusion probability is not in (0, 1], a stratum is unknown
-        or has fewer candidates than cases, or `random_state` is negative.
+        If lengths differ, a label is not 0, 1 or NaN, a patient is missing, an inclusion probability is not in (0, 1],
+        a stratum is unknown or has fewer candidates than cases, or `random_state` is no whole number from 0 on.
 
     References
     ----------
@@ -60,9 +66,8 @@ def design_weighted_auc(
     Statistical Science 16, 101-133.
     """
     scores = as_vector("score", score)
-    return _figures(y, [scores], patients, inclusion_probability, strata, stratum_sizes, level, random_state).auc(
-        scores
-    )
+    given = {"score": scores}
+    return _figures(y, given, patients, inclusion_probability, strata, stratum_sizes, level, random_state).auc(scores)
 
 
 def design_weighted_difference(
@@ -73,7 +78,7 @@ def design_weighted_difference(
     patients: ArrayLike,
     inclusion_probability: ArrayLike,
     strata: ArrayLike,
-    stratum_sizes: ArrayLike,
+    stratum_sizes: StratumSizes,
     level: float = 0.95,
     random_state: int | None = None,
 ) -> PairedTest:
@@ -97,42 +102,72 @@ def design_weighted_difference(
         As `design_weighted_auc` does.
     """
     a, b = as_vector("score_a", score_a), as_vector("score_b", score_b)
-    figures = _figures(y, [a, b], patients, inclusion_probability, strata, stratum_sizes, level, random_state)
+    given = {"score_a": a, "score_b": b}
+    figures = _figures(y, given, patients, inclusion_probability, strata, stratum_sizes, level, random_state)
     return figures.difference(a, b)
 
 
 def _figures(
     y: ArrayLike,
-    scores: list[Floats],
+    scores: dict[str, Floats],
     patients: ArrayLike,
     inclusion_probability: ArrayLike,
     strata: ArrayLike,
-    stratum_sizes: ArrayLike,
+    stratum_sizes: StratumSizes,
     level: float,
     random_state: int | None,
 ) -> CandidateFigures:
     check_level(level)
+    seed = 0 if random_state is None else whole_number(random_state, name="random_state", least=0)
     labels = as_vector("y", y)
     probability = as_vector("inclusion_probability", inclusion_probability)
-    stratum, size = as_vector("strata", strata), as_vector("stratum_sizes", stratum_sizes)
-    for name, vector in (("inclusion_probability", probability), ("strata", stratum)):
+    codes, size = _strata(strata, stratum_sizes)
+    for name, vector in (*scores.items(), ("inclusion_probability", probability), ("strata", codes)):
         if vector.size != labels.size:
             raise InvalidInputError(
                 f"'{name}' has {vector.size} values and 'y' has {labels.size}; give one for each case."
             )
-    usable_cases(labels, scores, patient=patients)
+    patient = as_codes(patients, labels.size, name="patients")
+    usable_cases(labels, list(scores.values()))
     if bad := probability[~((probability > 0.0) & (probability <= 1.0))].tolist():
         raise InvalidInputError(f"Inclusion probability {bad[0]:g} is not above 0 and at most 1.")
-    if bad := stratum[~np.isin(stratum, np.arange(size.size))].tolist():
-        raise InvalidInputError(f"A case has stratum {bad[0]:g}, but there are {size.size} stratum sizes.")
-    codes = stratum.astype(np.int64)
     n_chosen = np.bincount(codes, minlength=size.size)
     if (wrong := np.flatnonzero(~(np.isfinite(size) & (size >= n_chosen)))).size:
         h = int(wrong[0])
+        stratum = list(stratum_sizes)[h] if isinstance(stratum_sizes, Mapping) else h
         raise InvalidInputError(
-            f"Stratum {h} has {size[h]:g} candidates and {n_chosen[h]} cases; give the number of its candidates."
+            f"Stratum {stratum} has {size[h]:g} candidates and {n_chosen[h]} cases; give the number of its candidates."
         )
-    if random_state is not None and random_state < 0:
-        raise InvalidInputError(f"'random_state' is {random_state}; give a whole number from 0 on.")
-    patient = np.unique(np.asarray(patients), return_inverse=True)[1].astype(np.int64)
-    return CandidateFigures(labels, 1.0 / probability, patient, codes, size, level, random_state or 0)
+    return CandidateFigures(labels, 1.0 / probability, patient, codes, size, level, seed)
+
+
+def _strata(strata: ArrayLike, stratum_sizes: StratumSizes) -> tuple[NDArray[np.int64], Floats]:
+    """Return the position of each case's stratum, and the sizes of the strata."""
+    if isinstance(stratum_sizes, Mapping):
+        size = as_vector("stratum_sizes", list(stratum_sizes.values()))
+        position = {name: h for h, name in enumerate(stratum_sizes)}
+        names = np.asarray(strata).tolist()
+        names = names if isinstance(names, list) else [names]
+        if unknown := [name for name in names if name not in position]:
+            raise InvalidInputError(f"A case has stratum {unknown[0]!r}, which has no size in 'stratum_sizes'.")
+        return np.array([position[name] for name in names], dtype=np.int64), size
+    size = as_vector("stratum_sizes", stratum_sizes)
+    try:
+        stratum = as_vector("strata", strata)
+    except InvalidInputError as problem:
+        raise InvalidInputError(f"{problem} Give 'stratum_sizes' as a dict where strata have names.") from None
+    if bad := stratum[~np.isin(stratum, np.arange(size.size))].tolist():
+        raise InvalidInputError(
+            f"A case has stratum {bad[0]:g}, but there are {size.size} stratum sizes, for strata from 0 on. "
+            "Give 'stratum_sizes' as a dict where strata have other names."
+        )
+    codes = stratum.astype(np.int64)
+    if size.size == codes.size > np.unique(codes).size and np.array_equal(size, size[_first_of_stratum(codes)]):
+        raise InvalidInputError("'stratum_sizes' repeats a size for each case; give one for each stratum.")
+    return codes, size
+
+
+def _first_of_stratum(codes: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return for each case the first case of its stratum."""
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return first[inverse]

@@ -122,8 +122,8 @@ def check_level(level: float) -> float:
     InvalidInputError
         If `level` is not between 0 and 1.
     """
-    if not 0.0 < level < 1.0:
-        raise InvalidInputError(f"Confidence level {level} is not between 0 and 1. Give for example 0.95.")
+    if not isinstance(level, (int, float)) or not 0.0 < level < 1.0:
+        raise InvalidInputError(f"Confidence level {level!r} is not between 0 and 1. Give for example 0.95.")
     return float(level)
 
 

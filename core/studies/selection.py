@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InvalidInputError
+from core.statistics.estimate import as_vector
+from core.validation import as_codes, whole_number
 from core.vocabulary import Decision
 
 Integers = NDArray[np.int64]
@@ -49,13 +51,12 @@ class SelectionDesign:
     half_in_largest: bool = False
 
     def __post_init__(self) -> None:
-        if self.n_cases < 1 or self.n_readers < 1:
-            raise InvalidInputError(
-                f"A study needs at least one case and one reader; {self.n_cases} cases and {self.n_readers} readers "
-                "were asked for."
-            )
-        if any(b <= a for a, b in zip(self.edges, self.edges[1:], strict=False)):
-            raise InvalidInputError(f"Stratum edges {self.edges} must rise.")
+        for name, least in (("n_cases", 1), ("n_readers", 1), ("seed", 0)):
+            object.__setattr__(self, name, whole_number(getattr(self, name), name=name, least=least))
+        for name in ("edges", "quantiles"):
+            object.__setattr__(self, name, tuple(as_vector(name, getattr(self, name)).tolist()))
+        if not all(b > a for a, b in zip((-np.inf, *self.edges), (*self.edges, np.inf), strict=True)):
+            raise InvalidInputError(f"Stratum edges {self.edges} must rise and be finite.")
         inside = all(0.0 < q < 1.0 for q in self.quantiles)
         if not inside or any(b <= a for a, b in zip(self.quantiles, self.quantiles[1:], strict=False)):
             raise InvalidInputError(f"Stratum quantiles {self.quantiles} must rise and lie between 0 and 1.")
@@ -130,8 +131,8 @@ def choose_cases(
     ----------
     scaled_score : array-like of shape (n,)
         Scaled score of every instance x task; higher = more unusual; NaN leaves a row out.
-    patient : array-like of shape (n,), int
-        Code of the patient behind each row.
+    patient : array-like of shape (n,)
+        Number or name of the patient behind each row.
     design : SelectionDesign
     is_commission : array-like of shape (n,), bool, optional
         True where the decision was taken. Needed to balance decisions.
@@ -156,10 +157,13 @@ def choose_cases(
     Cochran (1977), Sampling Techniques, chapters 5 and 8: stratified and systematic sampling.
     """
     score = np.asarray(scaled_score)
+    if score.dtype.kind not in "fiub":
+        score = as_vector("scaled_score", scaled_score)
     candidates, left_out = candidate_rows(score, group, eligible)
     if candidates.size == 0:
         raise InvalidInputError("No candidate is left to choose cases from. Check the run and the exclusions.")
-    codes = np.unique(_same_length("patient", patient, score.size)[candidates], return_inverse=True)[1].astype(np.int32)
+    patients = _same_length("patient", patient, score.size)[candidates]
+    codes = as_codes(patients, candidates.size, name="patient").astype(np.int32)
     if design.balance_decisions and is_commission is None:
         raise InvalidInputError("Omissions and commissions cannot be balanced without 'is_commission'.")
     kept_score = score[candidates].astype(np.float64)

@@ -153,14 +153,31 @@ def test_strata_may_be_quantiles_of_the_candidates():
     assert [s.n_population for s in found.strata] == [2000, 1600, 400]
 
 
+def test_lists_and_names_of_patients_choose_the_same_cases():
+    score, patient, _ = population()
+    expected = choose_cases(score, patient, SelectionDesign(edges=(0.2, 0.5), n_cases=30))
+    names = [f"p{one:05}" for one in patient]
+    found = choose_cases(score.tolist(), names, SelectionDesign(edges=[0.2, 0.5], n_cases=np.int64(30)))
+    assert found.index.tolist() == expected.index.tolist()
+    assert found.strata == expected.strata
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: SelectionDesign(n_cases=0), "at least one case"),
+        (lambda: SelectionDesign(n_cases=0), "'n_cases' is 0; give a whole number from 1 on"),
+        (lambda: SelectionDesign(n_cases=60.0), "'n_cases' is 60.0"),
+        (lambda: SelectionDesign(n_readers="3"), "'n_readers' is '3'"),
+        (lambda: SelectionDesign(seed=None), "'seed' is None; give a whole number from 0 on"),
         (lambda: SelectionDesign(edges=(0.5, 0.5)), "must rise"),
+        (lambda: SelectionDesign(edges=(0.5, np.nan)), "must rise and be finite"),
+        (lambda: SelectionDesign(edges=("low",)), "'edges' holds something that is not a number"),
+        (lambda: SelectionDesign(quantiles=0.5), "'quantiles' has 0 dimensions"),
         (lambda: SelectionDesign(quantiles=(0.0, 0.5)), "between 0 and 1"),
         (lambda: choose_cases([np.nan], [0]), "No candidate is left"),
         (lambda: choose_cases([0.1, 0.2], [0]), "'patient' has shape"),
+        (lambda: choose_cases([0.1, 0.2], [0, None]), "Entry 1 of 'patient' is missing"),
+        (lambda: choose_cases(["low"], [0]), "'scaled_score' holds something that is not a number"),
         (lambda: choose_cases([[0.1]], [0]), "'scaled_score' has 2 dimensions"),
         (lambda: choose_cases([0.1], [0], group=[1, 2]), "'group' has shape"),
     ],
