@@ -27,9 +27,23 @@ The smaller one holds where hardly any candidate is positive, the larger one whe
 """
 PSEUDO_CASES_OF_AUC = (0.1, 0.25)
 """The same for one AUC, which half a pseudo-case of each class in every stratum draws to one half."""
+FEW = 2.0, 4.0
+"""Effective numbers of patients up to which the larger number of pseudo-cases would outweigh the cases seen."""
 _NUMBERS = sorted({*PSEUDO_CASES, *PSEUDO_CASES_OF_AUC})
 Statistic = Callable[[Floats, Floats], Floats]
 """From weights of the positive and the negative class, both of shape (n_draws, n), to draws of a figure."""
+
+
+def pseudo_cases_of_auc(n_effective: float) -> tuple[float, ...]:
+    """Return the pseudo-cases for one AUC that rests on this effective number of patients with the rarer class."""
+    return PSEUDO_CASES_OF_AUC if n_effective > FEW[1] else PSEUDO_CASES_OF_AUC[:1]
+
+
+def pseudo_cases_of_difference(n_effective: float) -> tuple[float, ...]:
+    """Return the same for a difference of two AUCs, which pseudo-cases do not draw to one side."""
+    if n_effective > FEW[1]:
+        return PSEUDO_CASES
+    return PSEUDO_CASES_OF_AUC if n_effective > FEW[0] else PSEUDO_CASES[:1]
 
 
 class CandidateDraws:
@@ -74,6 +88,23 @@ class CandidateDraws:
         self._every = _by_stratum(self._by_patient, stratum, size.size)
         self._newest: tuple[bytes, list[tuple[Floats, Floats]]] = (b"", [])
 
+    def n_effective(self, inside: NDArray[np.bool_]) -> float:
+        """Return the effective number of patients with cases of the rarer class, by Kish; 0 without one of the classes.
+
+        Parameters
+        ----------
+        inside : bool array of shape (n,)
+            The cases that a figure is about.
+        """
+        counts = np.bincount(self._stratum, minlength=self._size.size)[self._stratum]
+        weight = np.where(inside, self._size[self._stratum] / counts, 0.0)
+        found = []
+        for of in (self._positive, ~self._positive):
+            by_patient = np.bincount(self._patient, weight * of)
+            found.append(by_patient.sum() ** 2 / max(float(by_patient @ by_patient), 1e-300))
+        # Rounded, so that the order of the rows does not decide on which side of a bound two equal weights lie.
+        return round(float(min(found)), 6)
+
     def interval(
         self,
         statistic: Statistic,
@@ -98,7 +129,7 @@ class CandidateDraws:
         is_share : bool
             Whether the figure lies in [0, 1] and its interval is taken on the logit scale; else it lies in [-1, 1].
         pseudo_cases : sequence of float
-            `PSEUDO_CASES`, or `PSEUDO_CASES_OF_AUC`.
+            Some of `PSEUDO_CASES` and `PSEUDO_CASES_OF_AUC`.
 
         Returns
         -------

@@ -15,6 +15,8 @@ from core.statistics.bayesian_bootstrap import (
     CandidateDraws,
     Statistic,
     auc_of,
+    pseudo_cases_of_auc,
+    pseudo_cases_of_difference,
     share_positive,
 )
 from core.statistics.estimate import Estimate, Floats, UsableCases, not_computable, t_quantile, usable_cases
@@ -22,10 +24,8 @@ from core.statistics.weighted_auc import weighted_auc
 
 Mask = NDArray[np.bool_]
 INTERVAL = (
-    "interval by a stratified Bayesian bootstrap over patients with 0.1 and 0.5 pseudo-cases of each class in every "
-    "stratum"
+    "interval by a stratified Bayesian bootstrap over patients with {} pseudo-cases of each class in every stratum"
 )
-INTERVAL_OF_AUC = INTERVAL.replace("0.1 and 0.5", "0.1 and 0.25")
 ONE_PATIENT = "interval not computable: all cases come from one patient"
 
 
@@ -65,17 +65,18 @@ class CandidateFigures:
 
     def auc(self, score: Floats, inside: Mask | None = None) -> Estimate:
         """Return the AUC of a score on the candidates, or on those of a subgroup."""
-        method = f"AUC weighted by inverse inclusion probability; {INTERVAL_OF_AUC} (logit, t)"
+        method = f"AUC weighted by inverse inclusion probability; {INTERVAL} (logit, t)"
         rows = np.ones(score.size, dtype=bool) if inside is None else inside
         used = rows & np.isfinite(score)
         cases = self._usable(rows, score)
         if why := cases.why_no_auc() or cases.why_no_order():
-            return not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
+            return self._missing(why, cases, method, PSEUDO_CASES_OF_AUC)
         value = weighted_auc(cases.y, cases.scores[0], cases.weight).value
         statistic = auc_of(score[self._labelled[used[self._labelled]]])
-        return self._with_interval(
-            value or 0.0, statistic, used, cases, method, (score,), pseudo_cases=PSEUDO_CASES_OF_AUC
-        )
+        pseudo_cases: Sequence[float] = PSEUDO_CASES_OF_AUC
+        if inside is None:
+            pseudo_cases = pseudo_cases_of_auc(self._draws.n_effective(used[self._labelled]))
+        return self._with_interval(value or 0.0, statistic, used, cases, method, (score,), pseudo_cases=pseudo_cases)
 
     def difference(self, first: Floats, other: Floats) -> PairedTest:
         """Return the AUC of the first score less that of the other on the cases that have both."""
@@ -83,8 +84,7 @@ class CandidateFigures:
         used = np.isfinite(first) & np.isfinite(other)
         cases = self._usable(np.ones_like(used), first, other)
         if why := cases.why_no_auc():
-            missing = not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
-            return PairedTest(missing, None, None)
+            return PairedTest(self._missing(why, cases, method), None, None)
         a, b = (weighted_auc(cases.y, score, cases.weight).value or 0.0 for score in cases.scores)
         apart = 0.0 if abs(a - b) < 1e-12 else a - b
         rows = self._labelled[used[self._labelled]]
@@ -93,7 +93,10 @@ class CandidateFigures:
         def statistic(positive: Floats, negative: Floats) -> Floats:
             return auc_a(positive, negative) - auc_b(positive, negative)
 
-        found = self._with_interval(apart, statistic, used, cases, method, (first, other), is_share=False)
+        pseudo_cases = pseudo_cases_of_difference(self._draws.n_effective(used[self._labelled]))
+        found = self._with_interval(
+            apart, statistic, used, cases, method, (first, other), is_share=False, pseudo_cases=pseudo_cases
+        )
         return self._tested(found, int(cases.patient.max()))
 
     def share(self, inside: Mask | None = None) -> Estimate:
@@ -102,7 +105,7 @@ class CandidateFigures:
         method = f"weighted share of positive cases; {INTERVAL} (logit, t)"
         cases = self._usable(rows)
         if cases.n == 0:
-            return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
+            return self._missing("no labelled case", cases, method)
         value = float(cases.weight @ cases.y / cases.weight.sum())
         return self._with_interval(value, share_positive, rows, cases, method)
 
@@ -128,7 +131,7 @@ class CandidateFigures:
         for name, (hit, of, why) in parts.items():
             method = f"weighted {name.replace('_', ' ')}; {INTERVAL} (logit, t)"
             if not of.any():
-                found[name] = not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
+                found[name] = self._missing(why, cases, method)
                 continue
             value = float(weight[hit].sum() / weight[of].sum())
             found[name] = self._with_interval(value, statistics[name], rows, cases, method, (score,))
@@ -144,7 +147,7 @@ class CandidateFigures:
         cases = self._usable(np.ones_like(rows), score)
         method = f"weighted net benefit per candidate; {INTERVAL} (t)"
         if cases.n == 0:
-            return not_computable("no labelled case", left_out=cases.left_out, level=self._level, method=method)
+            return self._missing("no labelled case", cases, method)
         used = score[self._labelled[rows[self._labelled]]] >= threshold
         shown = cases.weight * (cases.scores[0] >= threshold)
         value = float(shown @ np.where(cases.y, 1.0, -odds) / cases.weight.sum())
@@ -164,8 +167,7 @@ class CandidateFigures:
         own, others = self.auc(score, group), self.auc(score, ~group)
         if own.value is None or others.value is None:
             why = (own.reason or others.reason).removeprefix("not computable: ")
-            missing = not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
-            return PairedTest(missing, None, None)
+            return PairedTest(self._missing(why, cases, method), None, None)
         used = self._labelled[rows[self._labelled]]
         inside = group[used]
         auc_own, auc_others = auc_of(score[used][inside]), auc_of(score[used][~inside])
@@ -186,6 +188,12 @@ class CandidateFigures:
         reach = found.value - found.low if found.value > 0.0 else found.high - found.value
         z = found.value / reach * t_quantile(self._level, degrees) if reach > 0.0 else 0.0
         return PairedTest(found, z, float(2.0 * special.stdtr(degrees, -abs(z))))
+
+    def _missing(
+        self, why: str, cases: UsableCases, method: str, pseudo_cases: Sequence[float] = PSEUDO_CASES
+    ) -> Estimate:
+        method = _method(method, pseudo_cases)
+        return not_computable(why, n=cases.n, left_out=cases.left_out, level=self._level, method=method)
 
     def _usable(self, rows: Mask, *scores: Floats) -> UsableCases:
         chosen = [score[rows] for score in scores]
@@ -210,6 +218,7 @@ class CandidateFigures:
         is_share: bool = True,
         pseudo_cases: Sequence[float] = PSEUDO_CASES,
     ) -> Estimate:
+        method = _method(method, pseudo_cases)
         if cases.patient.max() < 1:
             return Estimate(value, None, None, self._level, cases.n, cases.left_out, ONE_PATIENT, method)
         rows = inside[self._labelled]
@@ -218,6 +227,11 @@ class CandidateFigures:
             statistic, self._level, rows, order_by=ordered, is_share=is_share, pseudo_cases=pseudo_cases
         )
         return Estimate(value, min(low, value), max(high, value), self._level, cases.n, cases.left_out, "", method)
+
+
+def _method(text: str, pseudo_cases: Sequence[float]) -> str:
+    """Fill the numbers of pseudo-cases into the description of a figure."""
+    return text.format(" and ".join(f"{number:g}" for number in pseudo_cases))
 
 
 def _ratio(part: Floats, rest: Floats) -> Floats:

@@ -17,7 +17,7 @@ FIRST, SECOND = {3.0}, {2.0, 3.0}
 GROUPINGS = {"kind": "kind", "decision": "decision", "sex": "sex", "age band": "age_band", "unit": "unit"}
 BUDGETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5)
 N_DRAWS = 600
-WIDE, NARROW = (0.1, 0.5), (0.1, 0.25)
+WIDE, NARROW, NARROWEST = (0.1, 0.5), (0.1, 0.25), (0.1,)
 NAN = float("nan")
 
 
@@ -239,7 +239,25 @@ class Labelled:
         value = area(self.y[keep], score[keep], study.weight[keep])
         value = None if value is None or len(set(score[keep])) < 2 else value
         used = about & np.isfinite(score)
-        return self.figure(value, drawn_area(score), used, [score], NARROW, about=about)
+        numbers = NARROW if inside is not None or self.n_effective(used) > 4.0 else NARROWEST
+        return self.figure(value, drawn_area(score), used, [score], numbers, about=about)
+
+    def n_effective(self, inside):
+        """Return the effective number of patients with cases of the rarer class."""
+        n_in_stratum, found = Counter(self.study.stratum[self.rows].tolist()), []
+        for side in (1.0, 0.0):
+            by_patient = Counter()
+            for i in self.rows:
+                if inside[i] and self.y[i] == side:
+                    h = int(self.study.stratum[i])
+                    by_patient[self.study.patient[i]] += self.study.size[h] / n_in_stratum[h]
+            squares = sum(total**2 for total in by_patient.values())
+            found.append(sum(by_patient.values()) ** 2 / squares if squares else 0.0)
+        return round(min(found), 6)
+
+    def numbers_of_difference(self, inside):
+        n = self.n_effective(inside)
+        return WIDE if n > 4.0 else NARROW if n > 2.0 else NARROWEST
 
     def difference(self, first, other):
         study, a, b = self.study, self.study.scores[first], self.study.scores[other]
@@ -253,6 +271,7 @@ class Labelled:
             lambda *given: first_area(*given) - other_area(*given),
             np.isfinite(a) & np.isfinite(b),
             [a, b],
+            self.numbers_of_difference(np.isfinite(a) & np.isfinite(b)),
             is_share=False,
             about=everyone,
         )

@@ -1,11 +1,15 @@
 """The AUC on all candidates: against plain loops over the same draws, what must not change it, and that it covers."""
 
+import itertools
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special
 
 from core.errors import InvalidInputError
 from core.statistics import design_weighted_auc, design_weighted_difference
+from core.statistics.auc import delong_interval
 from core.statistics.bayesian_bootstrap import CandidateDraws, auc_of
 from core.statistics.candidate_figures import CandidateFigures
 from core.studies.selection import SelectionDesign, choose_cases
@@ -170,6 +174,50 @@ def test_only_another_seed_gives_another_interval():
     assert other.low == pytest.approx(first.low, abs=0.05)
 
 
+def test_lists_frames_and_other_kinds_of_labels_give_the_same_figure():
+    given = study()
+    frame = pd.DataFrame({key: given[key] for key in ("y", "score", "patients")}, index=range(100, 160))
+    names = [("low", "middle", "high")[h] for h in given["strata"]]
+    spellings = (
+        {key: value.tolist() for key, value in given.items()},
+        {**given, **{key: frame[key] for key in frame}},
+        {**given, "y": given["y"].astype(bool)},
+        {**given, "y": pd.Series(given["y"], dtype="Int64")},
+        {**given, "strata": given["strata"].astype(float)},
+        {**given, "strata": names, "stratum_sizes": {"low": 9000, "middle": 900, "high": 100}},
+        {**given, "strata": given["strata"] + 1, "stratum_sizes": {1: 9000, 2: 900, 3: 100}},
+    )
+    expected = design_weighted_auc(**given)
+    for spelling in spellings:
+        y, score = spelling.pop("y"), spelling.pop("score")
+        assert design_weighted_auc(y, score, **spelling) == expected
+
+
+def test_a_higher_level_gives_an_interval_around_that_of_a_lower_one():
+    found = [design_weighted_auc(**study(), level=level) for level in (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)]
+    assert [one.level for one in found] == [0.5, 0.8, 0.9, 0.95, 0.99, 0.999]
+    for inner, outer in itertools.pairwise(found):
+        assert outer.low < inner.low <= inner.value <= inner.high < outer.high
+
+
+def test_a_census_of_many_patients_has_about_the_interval_of_unweighted_cases():
+    rng = np.random.default_rng(6)
+    y = (rng.random(300) < 0.3).astype(float)
+    score, ones = y + rng.normal(0.0, 1.5, 300), np.ones(300)
+    strata = (score > 0.5).astype(int)
+    found = design_weighted_auc(
+        y,
+        score,
+        patients=np.arange(300),
+        inclusion_probability=ones,
+        strata=strata,
+        stratum_sizes=np.bincount(strata),
+    )
+    naive = delong_interval(y, score)
+    assert found.value == pytest.approx(naive.value, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((naive.low, naive.high), abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -186,10 +234,22 @@ def test_only_another_seed_gives_another_interval():
         ({"stratum_sizes": np.array([9000.0, np.nan, 100.0])}, "Stratum 1 has nan candidates"),
         ({"y": np.full(60, 2.0)}, "Label 2 is neither"),
         ({"y": np.full(60, "relevant")}, "'y' holds something that is not a number"),
-        ({"score": np.zeros(59)}, "'score 1' has 59 values and 'y' has 60"),
-        ({"patients": np.zeros(59)}, "'patient' has shape"),
-        ({"level": 1.0}, "Confidence level 1.0"),
-        ({"random_state": -1}, "'random_state' is -1"),
+        ({"score": np.zeros(59)}, "'score' has 59 values and 'y' has 60"),
+        ({"patients": np.zeros(59)}, "'patients' has shape"),
+        ({"patients": np.zeros((60, 1))}, "'patients' has shape"),
+        ({"patients": None}, "'patients' has shape"),
+        ({"patients": [None, *range(59)]}, "Entry 0 of 'patients' is missing"),
+        ({"patients": [*range(59), np.nan]}, "Entry 59 of 'patients' is missing"),
+        ({"patients": [*["a"] * 59, pd.NA]}, "Entry 59 of 'patients' is missing"),
+        ({"patients": pd.Series([*["a"] * 59, 1])}, "'patients' mixes text and numbers"),
+        ({"strata": ["low"] * 60}, "'strata' holds something that is not a number.*as a dict"),
+        ({"strata": ["low"] * 60, "stratum_sizes": {"high": 100}}, "A case has stratum 'low', which has no size"),
+        ({"strata": ["low"] * 60, "stratum_sizes": {"low": 59}}, "Stratum low has 59 candidates and 60 cases"),
+        ({"stratum_sizes": 100.0 * (1.0 + study()["strata"])}, "'stratum_sizes' repeats a size for each case"),
+        ({"stratum_sizes": 100.0}, "'stratum_sizes' has 0 dimensions"),
+        ({"inclusion_probability": 0.5}, "'inclusion_probability' has 0 dimensions"),
+        *(({"level": level}, f"Confidence level {level!r}") for level in (1.0, 0, 95, "95 %", None, np.nan)),
+        *(({"random_state": seed}, f"'random_state' is {seed!r}") for seed in (-1, 1.5, "a", True)),
     ],
 )
 def test_wrong_input_is_refused_by_name_and_value(change, words):
@@ -230,6 +290,41 @@ def test_a_small_share_is_covered_in_many_strata():
         found = CandidateFigures(y, np.full(30, 200.0), np.arange(30), stratum, size, 0.95).share()
         held.append(found.low <= 0.01 <= found.high)
     assert np.mean(held) >= 0.93
+
+
+def test_the_effective_number_of_patients_is_that_of_the_rarer_class_and_of_whole_patients():
+    strata, size = np.repeat([0, 1], 20), np.array([200.0, 40.0])
+    patient, y = np.arange(40), np.zeros(40)
+    y[[20, 21, 22]] = 1.0
+
+    def n_effective(y, patient):
+        return CandidateDraws(y == 1.0, patient, strata, size).n_effective(np.ones(40, dtype=bool))
+
+    assert n_effective(y, patient) == n_effective(1.0 - y, patient) == 3.0
+    assert n_effective(y, np.where(y == 1.0, 99, patient)) == 1.0
+    y[0] = 1.0
+    assert n_effective(y, patient) == pytest.approx((10.0 + 3 * 2.0) ** 2 / (10.0**2 + 3 * 2.0**2))
+    assert n_effective(np.zeros(40), patient) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("n_relevant", "auc_text", "difference_text"),
+    [
+        (1, "with 0.1 pseudo", "with 0.1 pseudo"),
+        (2, "with 0.1 pseudo", "with 0.1 pseudo"),
+        (3, "with 0.1 pseudo", "0.1 and 0.25 pseudo"),
+        (4, "with 0.1 pseudo", "0.1 and 0.25 pseudo"),
+        (5, "0.1 and 0.25 pseudo", "0.1 and 0.5 pseudo"),
+    ],
+)
+def test_few_relevant_cases_are_not_outweighed_by_pseudo_cases(n_relevant, auc_text, difference_text):
+    given = {**study(n_patients=10_000), "inclusion_probability": np.full(60, 0.1), "strata": np.repeat(0, 60)}
+    given["stratum_sizes"] = [600.0]
+    score = given.pop("score")
+    given["y"] = (np.arange(60) < n_relevant).astype(float)
+    other = design_weighted_difference(score_a=score, score_b=score[::-1], **given).difference
+    assert auc_text in design_weighted_auc(score=score, **given).method
+    assert difference_text in other.method
 
 
 def test_an_auc_is_covered_where_one_candidate_in_a_hundred_is_relevant_in_many_strata():
