@@ -1,14 +1,19 @@
 """The documents say what is true: links lead somewhere, nothing is left unsaid, nothing of this machine leaks."""
 
+import dataclasses
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import click
 import pytest
 
 from alertreview.cli.main import cli
+from core.statistics.estimate import Estimate
+from core.studies.report import StudyReport
 from tests.support import generated_docs
 from tests.support.documents import DOCUMENTS, ROOT, anchors, commands_in, identify, links_in
 
@@ -194,3 +199,36 @@ def test_reasons_for_missing_figures_are_the_words_of_the_code() -> None:
     quoted = re.findall(r"`([^`]+)`", section)
     assert len(quoted) > 20
     assert [words for words in quoted if words not in code] == []
+
+
+def numbers_of_a_report(kind: Any = StudyReport, seen: set[type] | None = None) -> Iterator[str]:
+    """Yield the names of all fields of a report that hold numbers or figures; of an estimate only its own name."""
+    seen = set() if seen is None else seen
+    if not dataclasses.is_dataclass(kind) or kind in seen:
+        return
+    seen.add(kind)
+    for name, hint in get_type_hints(kind).items():
+        kinds = set(parts_of(hint))
+        if kinds & {Estimate, int, float}:
+            yield name
+        for part in kinds - {Estimate}:
+            yield from numbers_of_a_report(part, seen)
+
+
+def parts_of(hint: Any) -> Iterator[Any]:
+    yield hint
+    for argument in get_args(hint):
+        yield from parts_of(argument)
+
+
+def test_statistics_names_every_figure_of_a_report_and_no_other() -> None:
+    text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    section = text.split("## Every figure, with its formula\n")[1].split("\n*Jackknife.*")[0]
+    rows = [line[1:-1].split("|") for line in section.splitlines() if line.startswith("| ")][1:]
+    assert all(len(row) == 4 for row in rows)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row[0] + row[1] + row[2])}
+    settings = {"format_version", "level", "headline_budget", "n"}
+    expected = set(numbers_of_a_report()) - settings
+    assert len(expected) > 60
+    assert expected - named == set()
+    assert named - expected == {"ceiling", "ceiling_second_rule", "dawid_skene", "weighted"} - expected
