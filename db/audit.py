@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -133,11 +134,14 @@ class AuditTrail(Repository):
 
     def all(self) -> Iterator[dict[str, Any]]:
         """Yield every row as it is hashed, oldest first, few in memory at a time."""
-        return map(vars, self._stream())
+        with self._stream() as events:
+            yield from map(vars, events)
 
-    def _stream(self) -> Iterator[AuditEvent]:
-        found = self._run(_ALL)
-        return make_records(AuditEvent, tuple(found.keys()), found)
+    @contextmanager
+    def _stream(self) -> Iterator[Iterator[AuditEvent]]:
+        """Open all rows, and close what the server holds for them however the reading ends."""
+        with self._run(_ALL) as found:
+            yield make_records(AuditEvent, tuple(found.keys()), found)
 
     def count(self) -> int:
         """Return the number of rows; they are numbered without gaps."""
@@ -196,17 +200,18 @@ class AuditTrail(Repository):
         awaited = {**(kept or {}), **({known_head: "an earlier print"} if known_head else {})}
         awaited.pop(GENESIS, None)
         sealed: Seals = {}
-        for event in self._stream():
-            expected += 1
-            if event.sequence != expected:
-                return ChainReport(expected, previous, f"Row {expected} of the audit trail is missing.")
-            if event.previous_hash != previous or event.hash != _seal(event):
-                problem = f"Row {event.sequence} of the audit trail was changed or put in."
-                return ChainReport(expected, previous, problem)
-            previous = event.hash
-            if _MARKED in event.details:
-                sealed.update(json.loads(event.details).get(SEALS, {}))
-            awaited.pop(previous, None)
+        with self._stream() as events:
+            for event in events:
+                expected += 1
+                if event.sequence != expected:
+                    return ChainReport(expected, previous, f"Row {expected} of the audit trail is missing.")
+                if event.previous_hash != previous or event.hash != _seal(event):
+                    problem = f"Row {event.sequence} of the audit trail was changed or put in."
+                    return ChainReport(expected, previous, problem)
+                previous = event.hash
+                if _MARKED in event.details:
+                    sealed.update(json.loads(event.details).get(SEALS, {}))
+                awaited.pop(previous, None)
         if awaited:
             where = next(iter(awaited.values()))
             problem = f"The end of the audit trail was cut, or the trail exchanged: the head of {where} is gone."
