@@ -173,6 +173,12 @@ def _database(database: Database) -> Iterator[Finding]:
     else:
         revision = database.state().revision
         yield Finding(Level.GOOD, "database", f"{found.server}, schema {revision}, settings as they should be")
+    if not found.has_checksums:
+        text = (
+            f"{found.server} keeps no checksums of its pages, so what a failing disk changes in an index stays unseen. "
+            "Stop the server and run: pg_checksums --enable --pgdata=FOLDER"
+        )
+        yield Finding(Level.WARNING, "database pages", text)
     if found.may_do_too_much:
         text = (
             "The account owns the tables and could change the audit trail. Let the program use an account of its own: "

@@ -1,20 +1,27 @@
 """Files that pages hand out: each only to the session that its page was sent to, with the same rights as then.
 
 Streamlit serves a file under an address that is a hash of its content, to whoever asks. Every address reaches the
-browser over the websocket of a page, so the gate reads it there.
+browser over the websocket of a page, so the gate reads it there: in the fields of buttons and pictures alone, because a
+page may also show an address as a text that somebody typed.
 """
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterator
 from threading import Lock
+
+from google.protobuf.message import DecodeError, Message
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from alertreview.rights import Actor
 
 SESSIONS = 2_000
 FILES = 500
 """Addresses remembered of a session; charts and pictures count too."""
-_ADDRESS = re.compile(rb"/media/([\w.-]+)")
 _PREFIX = "/media/"
+_ADDRESS = re.compile(r".*/media/([\w.-]+)")
+_FIELDS = {"DownloadButton": "url", "Image": "url", "Logo": "image", "PageConfig": "favicon"}
+"""Fields in which Streamlit names a file, by message."""
 
 
 class Downloads:
@@ -24,16 +31,16 @@ class Downloads:
         self._mutex = Lock()
         self._offered: OrderedDict[int, OrderedDict[str, str]] = OrderedDict()
 
-    def note(self, actor: Actor, sent: bytes | str) -> None:
-        """Remember the addresses in a message that is sent to a session."""
-        found = _ADDRESS.findall(sent.encode("utf-8", "replace") if isinstance(sent, str) else sent)
+    def note(self, actor: Actor, sent: bytes) -> None:
+        """Remember the files that a message to a session offers."""
+        found = list(_offered(sent)) if _PREFIX.encode() in sent else []
         if not found:
             return
         with self._mutex:
             offered = self._offered.setdefault(actor.session_id, OrderedDict())
             self._offered.move_to_end(actor.session_id)
             for name in found:
-                offered[name.decode("ascii", "replace")] = _rights(actor)
+                offered[name] = _rights(actor)
             while len(offered) > FILES:
                 offered.popitem(last=False)
             while len(self._offered) > SESSIONS:
@@ -46,6 +53,29 @@ class Downloads:
         with self._mutex:
             offered = self._offered.get(actor.session_id)
             return offered is not None and offered.get(path.removeprefix(_PREFIX)) == _rights(actor)
+
+
+def _offered(sent: bytes) -> Iterator[str]:
+    message = ForwardMsg()
+    try:
+        message.ParseFromString(sent)
+    except DecodeError:
+        return
+    yield from _files(message)
+
+
+def _files(message: Message) -> Iterator[str]:
+    for field, value in message.ListFields():
+        if isinstance(value, str):
+            found = _ADDRESS.fullmatch(value) if _FIELDS.get(message.DESCRIPTOR.name) == field.name else None
+            if found:
+                yield found[1]
+        elif isinstance(value, Message):
+            yield from _files(value)
+        elif field.message_type is not None and field.is_repeated:
+            for part in value:
+                if isinstance(part, Message):
+                    yield from _files(part)
 
 
 def _rights(actor: Actor) -> str:

@@ -60,6 +60,7 @@ REFUSAL = (
 )
 FOREIGN = "This did not come from this site. Open the page again."
 NOT_OFFERED = "This file was not made for you, or your rights have changed. Open the page and prepare it again."
+TAKES_NOTHING = "Nothing can be sent to this address."
 OPEN_ADDRESS = (
     "It can be reached from other machines. Beyond this machine the dashboard listens only behind TLS: set "
     "ALERTREVIEW_HOSTS to the name browsers use and ALERTREVIEW_TLS_PROXY to the address of the proxy that speaks TLS "
@@ -217,6 +218,8 @@ class Gate:
             return
         if scope["type"] == "websocket":
             await self._watched(scope, receive, send, visit, lambda sent: self._downloads.note(actor, sent))
+        elif scope["method"] not in {"GET", "HEAD"}:
+            await self._answer(scope, receive, send, PlainTextResponse(TAKES_NOTHING, 405, {"Allow": "GET, HEAD"}))
         elif not self._downloads.may_have(actor, visit.path):
             await self._answer(scope, receive, send, PlainTextResponse(NOT_OFFERED, 403))
         else:
@@ -235,7 +238,7 @@ class Gate:
         return RedirectResponse(f"{visit.base}/login?next={quote(visit.target, safe='')}", 303)
 
     async def _watched(
-        self, scope: Scope, receive: Receive, send: Send, visit: Visit, note: Callable[[bytes | str], None]
+        self, scope: Scope, receive: Receive, send: Send, visit: Visit, note: Callable[[bytes], None]
     ) -> None:
         """Pass a websocket on, note what is sent, and close it when its session ends."""
         over = asyncio.Event()
@@ -270,7 +273,7 @@ class Gate:
         async def sending(message: Message) -> None:
             if not over.is_set():
                 if message["type"] == "websocket.send":
-                    note(message.get("bytes") or message.get("text") or b"")
+                    note(message.get("bytes") or b"")
                 await send(message)
 
         looking = asyncio.ensure_future(look_again())

@@ -1,5 +1,6 @@
 """What a request to the gate claims: who makes it, where it wants to go, whether a person made it."""
 
+import asyncio
 import re
 import secrets
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FORM_COOKIE = "alertreview_form"
 LARGEST_FORM = 10_000
+SLOWEST_FORM_SECONDS = 20.0
 LONGEST_TARGET = 600
 SECRET_HEADER = "x-alertreview-proxy-secret"  # noqa: S105 - the name of a header
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
@@ -154,13 +156,17 @@ async def form_of(request: Request) -> dict[str, str]:
     Raises
     ------
     RefusedError
-        If the form is too large, comes from another site, or its key does not match the browser's cookie.
+        If the form is too large or too slow, comes from another site, or its key does not match the browser's cookie.
     """
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST_FORM:
-            raise RefusedError("The form is too large.")
+    try:
+        async with asyncio.timeout(SLOWEST_FORM_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > LARGEST_FORM:
+                    raise RefusedError("The form is too large.")
+    except TimeoutError:
+        raise RefusedError("The form did not arrive in time. Send it again.") from None
     try:
         fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=20)
     except ValueError:
@@ -187,7 +193,7 @@ def comes_from_here(connection: HTTPConnection) -> bool:
     Browsers name the origin with every websocket, form and call between origins. Programs name none.
     """
     origins = connection.headers.getlist("origin")
-    return all(urlsplit(origin).netloc == connection.headers.get("host") for origin in origins)
+    return all(origin.partition("://")[2] == connection.headers.get("host") for origin in origins)
 
 
 def is_at_this_machine(connection: HTTPConnection, web: WebSettings) -> bool:

@@ -37,6 +37,13 @@ _UNREACHABLE_SERVER = (
     "names it."
 )
 
+_DAMAGED_SERVER = (
+    f"The server cannot read its files of this database, which are damaged or gone. {_NOTHING_KEPT} Check the server's "
+    "disk, and restore the last verified backup into a new database."
+)
+_DAMAGED_STATES = {"XX001", "XX002", "58P01", "58030"}
+"""SQLSTATE of PostgreSQL for damaged data, damaged indexes, files that are gone and errors of the disk."""
+
 _BY_DRIVER_WORDS: dict[str, tuple[type[StoreError], str]] = {
     "append-only": (RefusedError, _KEPT),
     "lock timeout": (DatabaseUnavailableError, _BUSY),
@@ -83,6 +90,8 @@ def as_store_error(error: sa_errors.SQLAlchemyError | sqlite3.Error) -> AlertRev
     original = error if isinstance(error, sqlite3.Error) else getattr(error, "orig", None)
     if isinstance(original, AlertReviewError):
         return original
+    if getattr(original, "sqlstate", None) in _DAMAGED_STATES:
+        return DatabaseUnavailableError(_DAMAGED_SERVER)
     driver = str(original or "").lower()
     for words, (kind, text) in _BY_DRIVER_WORDS.items():
         if words in driver:

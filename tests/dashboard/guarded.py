@@ -73,7 +73,11 @@ async def echo(websocket: WebSocket) -> None:
     await websocket.accept()
     try:
         while True:
-            await websocket.send_text(await websocket.receive_text())
+            heard = await websocket.receive()
+            if heard["type"] == "websocket.receive":
+                await websocket.send({**heard, "type": "websocket.send"})
+            else:
+                return
     except WebSocketDisconnect:
         return
 

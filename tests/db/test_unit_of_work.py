@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -313,6 +314,11 @@ def test_every_kind_of_driver_error_has_its_words() -> None:
     assert isinstance(unknown, DatabaseUnavailableError)
     assert "OperationalError" in str(unknown)
     assert "canary" not in str(unknown)
+    for state in failures._DAMAGED_STATES:
+        original = psycopg.errors.lookup(state)('invalid page in block 3 of relation "base/1/2"')
+        damaged = failures.as_store_error(sa.exc.DBAPIError("SELECT canary", {}, original))
+        assert isinstance(damaged, DatabaseUnavailableError)
+        assert "damaged or gone" in str(damaged)
     strange = failures.as_store_error(sa.exc.InvalidRequestError("canary"))
     assert "InvalidRequestError" in str(strange)
     assert "canary" not in str(strange)

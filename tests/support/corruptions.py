@@ -29,6 +29,7 @@ from alertreview.settings import Settings
 from core.errors import AlertReviewError
 from db.connection.engine import parse_url, sqlite_file
 from db.models import Record
+from db.schema import foreign_keys_at_rest
 from tests.support.postgresql import copy_kept, files_of, keep
 
 FILES = ("snapshots", "learned", "backup", "export")
@@ -237,13 +238,14 @@ def _harm_row(url: str, table: str, harm: str, chance: random.Random) -> str:
     """Harm a row as somebody does whom no trigger and no foreign key stops; gives the column, if it is one."""
     engine = sa.create_engine(parse_url(url), poolclass=sa.NullPool)
     while True:
-        with contextlib.suppress(sa.exc.DBAPIError), _without_guards(engine) as connection:
+        with contextlib.suppress(sa.exc.DBAPIError), without_guards(engine) as connection:
             return _harm_one(connection, Record.metadata.tables[table], harm, chance)
 
 
 @contextlib.contextmanager
-def _without_guards(engine: sa.Engine) -> Iterator[sa.Connection]:
-    with engine.begin() as connection:
+def without_guards(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Begin a transaction whose acts no trigger and no foreign key stops."""
+    with engine.connect() as connection, foreign_keys_at_rest(connection), connection.begin():
         if engine.dialect.name == "postgresql":
             connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
             yield connection

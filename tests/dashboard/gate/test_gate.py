@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server import server_util
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -25,6 +26,7 @@ from tests.support.isolated import run_apart
 from tests.support.sign_in_desk import SignInDesk
 
 STREAM = "ws://127.0.0.1:8501/_stcore/stream"
+ROUNDABOUT = ("/media/rows.csv", "/%6dedia/rows.csv", "/media/%72ows.csv", "/media/./rows.csv", "/x/../media/rows.csv")
 
 
 @pytest.mark.checklist("B4")
@@ -81,11 +83,25 @@ def test_a_websocket_opens_only_for_a_session_and_closes_when_it_ends(
             stream.receive_text()
 
 
-def offer(visitor: TestClient, path: str) -> None:
-    """Let the page of a session name a file, as Streamlit does."""
+def button(path: str) -> bytes:
+    """Return the message with which Streamlit shows a button for a file."""
+    message = ForwardMsg()
+    message.delta.new_element.download_button.url = path
+    return message.SerializeToString()
+
+
+def shown(path: str) -> bytes:
+    """Return messages in which a path stands as text, as where a page repeats what somebody typed."""
+    message = ForwardMsg()
+    message.delta.new_element.markdown.body = path
+    return message.SerializeToString()
+
+
+def offer(visitor: TestClient, sent: bytes) -> None:
+    """Let the page of a session be sent a message."""
     with visitor.websocket_connect(STREAM) as stream:
-        stream.send_text(f"a button with {path}")
-        assert stream.receive_text()
+        stream.send_bytes(sent)
+        assert stream.receive_bytes() == sent
 
 
 @pytest.mark.checklist("B2", "B3")
@@ -97,9 +113,16 @@ def test_a_file_is_handed_only_to_the_session_that_its_page_was_sent_to_and_with
     sign_in(own)
     sign_in(others, "eve")
     assert own.get("/media/rows.csv").status_code == 403
-    offer(own, "/media/rows.csv")
+    offer(own, button("/media/rows.csv"))
     assert own.get("/media/rows.csv").text == "patient rows"
+    for path in ROUNDABOUT:
+        for method in ("GET", "HEAD"):
+            answer = others.request(method, path, headers={"range": "bytes=0-3"})
+            assert "patient" not in answer.text, path
     assert others.get("/media/rows.csv").status_code == 403
+    for sent in (shown("/media/rows.csv"), shown("see /media/rows.csv"), b"/media/rows.csv"):
+        offer(others, sent)
+        assert others.get("/media/rows.csv").status_code == 403, "who types an address is offered nothing"
     assert own.get("/media/rows.csv?x=1").status_code == 200
     assert own.get("/media/../media/rows.csv2").status_code == 403
     desk.accounts.set_units(desk.accounts.find("ada").person_id, ["ICU"])
@@ -111,15 +134,24 @@ def test_a_file_is_handed_only_to_the_session_that_its_page_was_sent_to_and_with
     assert own.get("/media/rows.csv").status_code == 403, "a new session was offered nothing"
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_nothing_can_be_sent_to_what_is_behind_sign_in(browser: Callable[..., TestClient], method: str) -> None:
+    visitor = browser()
+    sign_in(visitor)
+    for path in ("/", "/_stcore/upload_file/1/2", "/media/rows.csv"):
+        answer = visitor.request(method, path, content=b"x" * 10)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
 def test_what_is_remembered_of_offered_files_is_bounded() -> None:
     offered = downloads.Downloads()
     actor = Actor(PersonId(1), "Ada", Role.REVIEWER, session_id=SessionId(1))
     for number in range(downloads.FILES + 10):
-        offered.note(actor, f"/media/{number}.csv".encode())
+        offered.note(actor, button(f"/media/{number}.csv"))
     assert not offered.may_have(actor, "/media/0.csv")
     assert offered.may_have(actor, f"/media/{downloads.FILES}.csv")
     for number in range(2, downloads.SESSIONS + 10):
-        offered.note(replace(actor, session_id=SessionId(number)), "/media/a.csv")
+        offered.note(replace(actor, session_id=SessionId(number)), button("/media/a.csv"))
     assert not offered.may_have(actor, f"/media/{downloads.FILES}.csv")
 
 
@@ -130,7 +162,7 @@ def test_pages_and_downloads_end_with_the_session(
     first, second = browser(), browser()
     for visitor in (first, second):
         assert sign_in(visitor).status_code == 303
-        offer(visitor, "/media/rows.csv")
+        offer(visitor, button("/media/rows.csv"))
         assert visitor.get("/media/rows.csv").text == "patient rows"
     clock.added += timedelta(minutes=10)
     assert first.get("/worklist").status_code == 200
@@ -289,6 +321,9 @@ def test_a_host_header_that_is_no_name_with_a_port_is_refused(browser: Callable[
         "http://127.0.0.1:8501@evil.example",
         "null",
         "",
+        "http://[",
+        "http://127.0.0.1:8501/",
+        "http://127.0.0.1:8501, http://evil.example",
     ],
 )
 def test_a_page_of_another_origin_gets_nothing_with_the_readers_cookie(

@@ -1,5 +1,6 @@
 """Signing in at the gate: cookies, deep links, passwords, the proxy header, forms tied to the browser."""
 
+import asyncio
 import re
 import threading
 from collections.abc import Callable
@@ -8,10 +9,13 @@ from pathlib import Path
 import anyio
 import httpx
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from alertreview.configuration import WebSettings
+from core.errors import RefusedError
 from core.vocabulary import Role, SignInSource
+from dashboard.gate import visits
 from dashboard.gate.gate import Gate
 from dashboard.gate.sign_in import CHECKS_AT_ONCE
 from db.database import Database
@@ -92,6 +96,18 @@ def test_forms_of_other_sites_and_other_browsers_are_refused(
     for path in ("/logout", "/logout?everywhere=1", "/password", "/confirm"):
         assert visitor.post(path, data={"form_key": "x", "password": PASSWORD}).status_code == 403
     assert visitor.get("/").status_code == 200
+
+
+def test_a_form_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits, "SLOWEST_FORM_SECONDS", 0.01)
+
+    async def never() -> dict[str, object]:
+        await asyncio.Event().wait()
+        return {}
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, never)
+    with pytest.raises(RefusedError, match="did not arrive in time"):
+        run_apart(visits.form_of(request))
 
 
 def test_a_wrong_password_says_the_same_as_an_unknown_login_and_never_what_was_typed(
