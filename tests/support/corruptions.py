@@ -115,9 +115,8 @@ class DamagedSite:
         """Do it; gives what was damaged, how, and whether anything is different now."""
         url = self._settings.database_url
         if store == "rows":
-            table, harm = chance.choice(self._filled), chance.choice(ROW_HARMS)
-            what = _harm_row(url, table, harm, chance)
-            return f"{table} {what}", harm, _rows(url) != self._rows
+            table, harm, column = _harm_row(url, self._filled, chance)
+            return f"{table} {column}", harm, _rows(url) != self._rows
         harm = chance.choice(HARMS)
         if store == "pages":
             self._mend(store)  # anew, so that the server has read none of it
@@ -234,12 +233,16 @@ def _sorted(connection: sa.Connection, table: str) -> Iterator[sa.Row[Any]]:
     yield from sorted(connection.exec_driver_sql(f"SELECT * FROM {table}").fetchall(), key=repr)
 
 
-def _harm_row(url: str, table: str, harm: str, chance: random.Random) -> str:
-    """Harm a row as somebody does whom no trigger and no foreign key stops; gives the column, if it is one."""
+def _harm_row(url: str, tables: list[str], chance: random.Random) -> tuple[str, str, str]:
+    """Harm a row as somebody does whom no trigger and no foreign key stops; gives table, harm and column, if it is one.
+
+    What the database still refuses, as a second row of one key, is tried with another row.
+    """
     engine = sa.create_engine(parse_url(url), poolclass=sa.NullPool)
     while True:
+        table, harm = chance.choice(tables), chance.choice(ROW_HARMS)
         with contextlib.suppress(sa.exc.DBAPIError), without_guards(engine) as connection:
-            return _harm_one(connection, Record.metadata.tables[table], harm, chance)
+            return table, harm, _harm_one(connection, Record.metadata.tables[table], harm, chance)
 
 
 @contextlib.contextmanager
