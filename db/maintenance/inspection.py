@@ -100,7 +100,7 @@ def check_pages(database: Database) -> None:
                     )
 
 
-def _orphans(key: sa.ForeignKeyConstraint) -> sa.Select[tuple[int]]:
+def _orphans(key: sa.ForeignKeyConstraint) -> sa.Select[int]:
     other = key.referred_table.alias()
     pairs = [(part.parent, other.c[part.column.name]) for part in key.elements]
     found = sa.select(sa.literal(1)).select_from(other).where(*(own == theirs for own, theirs in pairs))
