@@ -15,11 +15,13 @@ from alertreview.records.importing import import_snapshot
 from alertreview.records.snapshots import read_snapshot
 from alertreview.scoring.score_site import score_fold
 from alertreview.scoring.splits import choose_split, fold_of_row, rows_of_fold
-from benchmarks.scoring import PAST_SHARE, simulate
+from benchmarks.scoring import PAST_SHARE, simulate, simulated_roles
 from core.scoring.all_tasks import score_tasks
 from core.scoring.parameters import ScoringParameters
+from core.scoring.scorers import SHARED, SOFTHAD
 
 MODEST = {"instances": 6_000, "features": 1_500, "tasks": 16, "nodes": 200}
+"""Nodes of a graph of "softhad", or landmarks of "shared"."""
 FACTORS = (1, 2, 4)
 TOPS = (50, 200)
 WANTED_OVERLAP = 40
@@ -34,23 +36,27 @@ def parse(arguments):
     )
     parser.add_argument("--setting", nargs="+", default=["1x200", "3x200"], help="graphs x nodes, as 3x200")
     parser.add_argument("--seeds", type=int, default=3, help="seeds, compared in pairs")
+    parser.add_argument(
+        "--scorer", default=SOFTHAD.key, choices=[SOFTHAD.key, SHARED.key], help="whose growth is measured"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="workers")
     return parser.parse_args(arguments)
 
 
-def measure(sizes):
+def measure(sizes, scorer):
     """Score once in a process of its own; gives CPU seconds and the memory it grew by in MiB."""
     tiny = simulate(300, 60, 2, 0)
-    score(tiny, 50)
+    score(tiny, 50, scorer)
     data = simulate(sizes["instances"], sizes["features"], sizes["tasks"], 0)
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    score(data, sizes["nodes"])
+    score(data, sizes["nodes"], scorer)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return time.process_time() - started, grown / 1024
 
 
-def score(data, n_nodes):
+def score(data, n_nodes, scorer):
     """Score one simulated cohort with one graph and one worker."""
+    sizes = {"n_landmarks": n_nodes} if scorer == SHARED.key else {"n_nodes": n_nodes, "n_graphs": 1}
     X, is_flag, Y, patients = data
     boundary = np.quantile(patients, PAST_SHARE)
     score_tasks(
@@ -60,13 +66,15 @@ def score(data, n_nodes):
         patients=patients,
         past=np.flatnonzero(patients <= boundary),
         recent=np.flatnonzero(patients > boundary),
-        parameters=ScoringParameters(n_nodes=n_nodes, n_graphs=1, min_past_positives=2),
+        scorers=(scorer,),
+        parameters=ScoringParameters(min_past_positives=2, **sizes),
+        **(simulated_roles(is_flag, Y.shape[1], 0) if scorer == SHARED.key else {}),
     )
 
 
-def print_growth():
+def print_growth(scorer):
     """Let one size grow at a time, and print the slope of log cost over log size: 1 = in proportion."""
-    print(f"from {', '.join(f'{size} {name}' for name, size in MODEST.items())}; one graph, one worker")
+    print(f"{scorer} from {', '.join(f'{size} {name}' for name, size in MODEST.items())}; one graph, one worker")
     print(f"{'grows':12} {'size':>8} {'CPU s':>8} {'MiB more':>9}")
     context = multiprocessing.get_context("spawn")
     for name, smallest in MODEST.items():
@@ -75,7 +83,7 @@ def print_growth():
             sizes = MODEST | {name: smallest * factor}
             # A fresh process for each: the peak of a process never goes down.
             with ProcessPoolExecutor(1, mp_context=context) as pool:
-                costs.append(pool.submit(measure, sizes).result())
+                costs.append(pool.submit(measure, sizes, scorer).result())
             print(f"{name:12} {sizes[name]:8d} {costs[-1][0]:8.2f} {costs[-1][1]:9.0f}", flush=True)
         slopes = [
             np.polyfit(np.log(FACTORS), np.log(np.maximum(cost, 1e-3)), 1)[0] for cost in zip(*costs, strict=True)
@@ -141,7 +149,7 @@ def main(arguments=None):
     """Print what was asked for."""
     options = parse(arguments)
     if options.part in ("all", "growth"):
-        print_growth()
+        print_growth(options.scorer)
     if options.part in ("all", "stability"):
         print_stability(options)
 
