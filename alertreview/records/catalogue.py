@@ -19,6 +19,7 @@ from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.settings import Settings
 from core.cohort.catalogue import members_of
 from core.errors import ConflictError, InvalidInputError, NotFoundError
+from core.events.yaml_text import DoubledKeyError, UniqueLoader
 from core.kinds import Kind
 from db.database import Database
 from db.unit_of_work import UnitOfWork
@@ -306,9 +307,12 @@ def read_catalogue(path: Path, entries: Sequence[CatalogueEntry]) -> dict[str, T
         If the file cannot be read, or says something that a catalogue cannot: it names file, task, key and value.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        content = yaml.load(path.read_text(encoding="utf-8-sig"), UniqueLoader)  # noqa: S506 - a SafeLoader
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be read ({error.strerror}). Name a task catalogue.") from None
+    except DoubledKeyError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise InvalidInputError(f"{path}, line {line}: {error.problem}. Join both, or leave one out.") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         raise InvalidInputError(f"{path}: is not YAML in UTF-8. Correct the file.") from None
     if not isinstance(content, dict):

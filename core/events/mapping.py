@@ -1,6 +1,7 @@
 """The site mapping: which codes of a health record source mean what, read from YAML and checked key by key."""
 
 import re
+import reprlib
 from collections.abc import Mapping
 from datetime import date
 from functools import cached_property
@@ -15,6 +16,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.plausibility import RULES, Bounds
 from core.events.spelling import stands_for_nothing, tidy, unit_spelling
+from core.events.yaml_text import DoubledKeyError, TextLoader
 from core.kinds import ACT_WORDS, CHARTED, ITEM_EVENTS, ITEM_WORDS, EventKind, Kind
 from core.vocabulary import SNAPSHOT_HOUR
 
@@ -144,6 +146,12 @@ class PlausibleRange(_Strict):
     low: float = float("-inf")
     high: float = float("inf")
 
+    @model_validator(mode="after")
+    def _from_low_to_high(self) -> "PlausibleRange":
+        if not self.low <= self.high:
+            raise ValueError(f"low = {self.low:g} is not below high = {self.high:g}")
+        return self
+
 
 class UnitConversion(_Strict):
     """``value_in_to = value * factor + offset``."""
@@ -151,8 +159,14 @@ class UnitConversion(_Strict):
     item: str
     from_unit: UnitText
     to_unit: UnitText
-    factor: float = 1.0
-    offset: float = 0.0
+    factor: float = Field(default=1.0, allow_inf_nan=False)
+    offset: float = Field(default=0.0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _keeps_values_apart(self) -> "UnitConversion":
+        if self.factor == 0:
+            raise ValueError("factor = 0 makes every value the same")
+        return self
 
 
 class EventWords(_Strict):
@@ -339,7 +353,7 @@ class SiteMapping(_Strict):
     unknown_units: tuple[str, ...] = ("", "UNK", "N/A")
     unit_aliases: dict[str, str] = {}
     unit_conversions: tuple[UnitConversion, ...] = ()
-    sentinels: tuple[float, ...] = ()
+    sentinels: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     """Numbers that stand for "nothing", whatever the item."""
     sentinel_dates: tuple[date, ...] = SENTINEL_DATES
     """Dates that stand for "none" where no other event of the patient lies within a year."""
@@ -448,6 +462,11 @@ class SiteMapping(_Strict):
         return f"{self.patient_prefix}{number}"
 
 
+def _shown(value: object) -> str:
+    """Show a wrong value; what YAML's anchors nest a billion times is cut."""
+    return reprlib.repr(value)[:200] if isinstance(value, dict | list) else repr(str(value)[:80])
+
+
 def parse_mapping(content: Mapping[str, Any], where: str) -> SiteMapping:
     """Check the content of a mapping file.
 
@@ -474,7 +493,7 @@ def parse_mapping(content: Mapping[str, Any], where: str) -> SiteMapping:
         key = ".".join(str(part) for part in first["loc"]) or "the whole file"
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         rule = first["msg"].removeprefix("Value error, ")
-        shown = "" if first["type"] == "missing" else f" = {str(first['input'])[:80]!r}"
+        shown = "" if first["type"] == "missing" else f" = {_shown(first['input'])}"
         raise MappingError(f"{where}: key {key}{shown}: {rule}{more}. See data/README.md for the keys.") from None
 
 
@@ -496,13 +515,16 @@ def load_mapping(path: Path) -> SiteMapping:
         When the file is missing, no YAML, or breaks a rule.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        content = yaml.load(path.read_text(encoding="utf-8-sig"), TextLoader)  # noqa: S506 - a SafeLoader
     except OSError as error:
         raise MappingError(f"{path}: cannot be read ({error.strerror}); give the path of a site mapping.") from None
     except RecursionError:
         raise MappingError(
             f"{path}: is nested too deeply; a site mapping has a few levels. Correct the file."
         ) from None
+    except DoubledKeyError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise MappingError(f"{path}, line {line}: {error.problem}. Join both, or leave one out.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f", line {line + 1}" if line is not None else ""

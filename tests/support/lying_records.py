@@ -1,11 +1,11 @@
-"""A small hospital whose records can be made to lie, in every format: the same acts as CSV, MEDS and OMOP.
+"""A small hospital whose records can be made to lie, in every format: the same acts as CSV, MEDS, OMOP and FHIR.
 
 Fourteen patients stay five days each, one after the other; a day has a lab of each of two kinds and a dose-free drug
 order on most days. No real patient stands behind it.
 """
 
 import csv
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-FORMATS = ("csv", "meds", "omop")
+from tests.support.fhir_records import Resource, coded, encounter, lab, order, patient, write_export
+
+FORMATS = ("csv", "meds", "omop", "fhir")
 """Formats that `write` knows."""
 N_PATIENTS, N_DAYS = 14, 5
 N_INSTANCES = N_PATIENTS * N_DAYS
@@ -56,11 +58,11 @@ def patient_acts(patient: int, start: str, *, labs: tuple[str, str] = ("Potassiu
         Act(patient, at(0, "11:00"), "ward", "Ward A"),
     ]
     for i in range(N_DAYS):
-        for j, lab in enumerate(labs):
+        for j, name in enumerate(labs):
             if (i + j + patient) % 4 or i == N_DAYS - 1:
                 acts += [
-                    Act(patient, at(i, f"22:{10 + j}"), "order", lab),
-                    Act(patient, at(i, f"22:{40 + j}"), "result", lab, f"4.{(i + j + patient) % 10}", "mmol/L"),
+                    Act(patient, at(i, f"22:{10 + j}"), "order", name),
+                    Act(patient, at(i, f"22:{40 + j}"), "result", name, f"4.{(i + j + patient) % 10}", "mmol/L"),
                 ]
         if (i + patient) % 2:
             acts.append(Act(patient, at(i, "22:00"), "start", "Heparin"))
@@ -113,7 +115,8 @@ _MEDS = {
 def write(acts: Iterable[Act], format: str, folder: Path) -> Path:  # noqa: A002
     """Write acts as one source, and return where it is."""
     folder.mkdir(parents=True, exist_ok=True)
-    return {"csv": _write_csv, "meds": _write_meds, "omop": _write_omop}[format](list(acts), folder)
+    writers = {"csv": _write_csv, "meds": _write_meds, "omop": _write_omop, "fhir": _write_fhir}
+    return writers[format](list(acts), folder)
 
 
 def _write_csv(acts: list[Act], folder: Path) -> Path:
@@ -177,3 +180,50 @@ def _write_omop(acts: list[Act], folder: Path) -> Path:
             file.write(header + "\n")
             csv.writer(file).writerows(rows)
     return folder
+
+
+_LABORATORY = [coded("laboratory", system="http://terminology.hl7.org/CodeSystem/observation-category")]
+
+
+def _write_fhir(acts: list[Act], folder: Path) -> Path:
+    return write_export(
+        folder, *(each for number in sorted({act.patient for act in acts}) for each in _fhir(acts, number))
+    )
+
+
+def _fhir(acts: list[Act], number: int) -> Iterator[Resource]:
+    """Return one patient's resources; the i-th start and the i-th stop of a drug, or of a stay, belong together."""
+    name = f"P{number:03d}"
+    mine = [replace(act, time=_instant(act.time)) for act in acts if act.patient == number]
+
+    def times(what: str, item: str = "") -> list[str]:
+        return [act.time for act in mine if act.what == what and item in ("", act.item)]
+
+    def periods(begin: str, end: str, item: str = "") -> Iterator[Resource]:
+        ends = dict(enumerate(times(end, item)))
+        for i, start in enumerate(times(begin, item)):
+            yield {"start": start} | ({"end": ends[i]} if i in ends else {})
+
+    died = times("death")
+    yield patient(name, birthDate=times("birth")[0][:10], **({"deceasedDateTime": died[0]} if died else {}))
+    for period in periods("admit", "discharge"):
+        yield encounter(
+            f"{name}-{period['start']}", name, period=period, location=[{"location": {"display": "Ward A"}}]
+        )
+    for act in mine:
+        code, quantity = coded(act.item), {"value": act.value and float(act.value), "unit": act.unit}
+        if act.what == "result":
+            yield lab(act.time, of=name, code=code, valueQuantity=quantity)
+        elif act.what == "order":
+            plain = order(act.time, name, code=code, category=_LABORATORY, medicationCodeableConcept=None)
+            yield plain | {"resourceType": "ServiceRequest"}
+    for drug in dict.fromkeys(act.item for act in mine if act.what == "start"):
+        for period in periods("start", "stop", drug):
+            bounds = [{"timing": {"repeat": {"boundsPeriod": period}}}]
+            yield order(period["start"], name, medicationCodeableConcept=coded(drug), dosageInstruction=bounds)
+
+
+def _instant(time: str) -> str:
+    """Return a time as FHIR spells it; a date stays one."""
+    day, _, clock = time.partition(" ")
+    return f"{day}T{clock + ':00' * (clock.count(':') < 2)}Z" if clock else day

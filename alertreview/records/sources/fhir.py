@@ -156,7 +156,8 @@ class _Reader:
         self._locations: dict[str, str] = {}
         self._medications: dict[str, Concept] = {}
         self._encounters: dict[str, _Encounter] = {}
-        self._n_stays = self._n_offsets = self._n_foreign = 0
+        self._n_offsets = self._n_foreign = 0
+        self._stays: dict[tuple[str, str, datetime | None], int] = {}
         self._foreign: Counter[str] = Counter()
         self._waiting: list[tuple[str, Row]] = []
         self._files = self._by_type(source)
@@ -307,10 +308,12 @@ class _Reader:
         elif start is not None and start == end:
             yield Row(subject, start, f"{code}//ZERO_LENGTH")
         else:
-            self._n_stays += 1
-            yield Row(subject, start, f"{code}//ADMISSION", stay=self._n_stays)
+            # An encounter that an export holds twice is one stay; one without an id is itself alone.
+            name = text(resource, "id") or f"\0{len(self._stays)}"
+            stay = self._stays.setdefault((subject, name, start), len(self._stays) + 1)
+            yield Row(subject, start, f"{code}//ADMISSION", stay=stay)
             if end is not None:
-                yield Row(subject, end, f"{code}//DISCHARGE", stay=self._n_stays)
+                yield Row(subject, end, f"{code}//DISCHARGE", stay=stay)
         for each in parts(resource, "location"):
             target = part(each, "location")
             name = self._locations.get(reference(each, "location"), "") or text(target, "display")

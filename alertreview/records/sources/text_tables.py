@@ -9,6 +9,7 @@ import re
 import stat
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -114,13 +115,23 @@ def unread_files(source: Path, wanted: Callable[[str], bool] = is_text_table) ->
         Sorted; empty for a single file.
     """
     if source.is_dir():
-        paths = [path.relative_to(source) for path in source.rglob("*") if path.is_file()]
+        found = (path for path in source.rglob("*") if path.is_file() or _is_lost(path, source))
+        paths = [path.relative_to(source) for path in found]
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as opened:
             paths = [Path(info.filename) for info in opened.infolist() if not info.is_dir()]
     else:
         paths = []
-    return sorted(str(path) for path in paths if not is_ignored(path) and not wanted(path.name))
+    return sorted(
+        str(path)
+        for path in paths
+        if not is_ignored(path) and not (wanted(path.name) and (source.is_file() or (source / path).is_file()))
+    )
+
+
+def _is_lost(path: Path, source: Path) -> bool:
+    """Return whether a link leads nowhere, or to a folder outside: it is not followed."""
+    return path.is_symlink() and not (path.exists() and path.resolve().is_relative_to(source.resolve()))
 
 
 def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> list[TextFile]:
@@ -281,6 +292,9 @@ def _member(archive: Path, info: zipfile.ZipInfo) -> TextFile:
     return TextFile(f"{archive.name}, {info.filename}", _stem(info.filename), opener, info.compress_size)
 
 
+_MOST_OF_A_HEADER = 1 << 20
+
+
 def look_at(file: TextFile) -> Layout:
     """Find encoding, delimiter and columns; reads the whole file once, block by block.
 
@@ -306,11 +320,12 @@ def look_at(file: TextFile) -> Layout:
     first = text.splitlines()[0] if text.strip() else ""
     if not first.strip():
         raise SourceError(f"{file.name}: is empty; its first line must name the columns.")
+    if len(head) == _MOST_OF_A_HEADER and first == text:
+        raise SourceError(f"{file.name}: its first line has a million characters and names no columns. Give a table.")
     delimiter = max(_DELIMITERS, key=first.count)
     columns = tuple(tidy(name.strip().strip('"')) for name in first.split(delimiter))
-    lower = [name.lower() for name in columns]
-    for name in lower:
-        if name and lower.count(name) > 1:
+    for name, times in Counter(name.lower() for name in columns).items():
+        if name and times > 1:
             raise SourceError(f"{file.name}: the column {name!r} appears twice. Rename one of them.")
     # Columns without a name are never asked for; the reader wants every name to be different.
     return Layout(tuple(name or f"\0{i}" for i, name in enumerate(columns)), encoding, delimiter, n_lines)
@@ -321,8 +336,10 @@ def _encoding(file: TextFile) -> tuple[str, bytes, int]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     head, encoding, n_lines, last = b"", "utf-8", 0, b""
     with file.opener() as stream:
-        while block := stream.read(1 << 20):
-            head = head or block[: 1 << 16]
+        while block := stream.read(_MOST_OF_A_HEADER):
+            if not head:
+                end = block.find(b"\n")
+                head = block if end < 0 else block[: max(1 << 16, end + 2)]
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 return "utf-16", head, 0
             if b"\0" in block:

@@ -10,7 +10,7 @@ import yaml
 
 from alertreview.files import preset_paths
 from alertreview.records.importing import build_cohort, choose_mapping
-from alertreview.records.mapping_help import check_mapping
+from alertreview.records.mapping_help import check_mapping, save_suggestion, suggest_mapping
 from core.errors import MappingError
 from core.events.plausibility import Severity
 from tests.support.lying_records import FORMATS, N_INSTANCES, Act, hospital, write
@@ -189,6 +189,18 @@ def test_a_check_of_the_mapping_counts_what_the_import_counts(tmp_path, source_f
     found = check_mapping(path, format=source_format)
     assert (found.n_rows, found.kinds, found.mapping) == (report.read.n_rows, report.read.kinds, report.mapping)
     assert sorted(found.dropped, key=str) == sorted(report.read.dropped, key=str)
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_a_draft_of_a_mapping_counts_what_it_will_check_and_import(tmp_path, source_format):
+    path = write(hospital(n=4), source_format, tmp_path / "source")
+    draft = suggest_mapping(path, format=source_format)
+    mapping = tmp_path / "own.yaml"
+    save_suggestion(draft, mapping)
+    report = build_cohort(path, format=source_format, mapping=mapping)[1]
+    assert draft.check == check_mapping(path, format=source_format, mapping=mapping)
+    assert (draft.check.n_rows, draft.check.kinds) == (report.read.n_rows, (*report.read.kinds, *report.read.facts))
+    assert sorted(draft.check.dropped, key=str) == sorted(report.read.dropped, key=str)
 
 
 def test_drugs_with_dates_alone_are_named_and_may_count_for_their_day(tmp_path):

@@ -149,6 +149,13 @@ def test_an_edited_catalogue_is_followed_by_the_next_scoring(site: Application) 
     assert asked(site) == {"Basic metabolic panel", "Heparin", "Lipase"}
 
 
+def test_a_task_that_stands_twice_in_a_catalogue_is_refused(
+    site: Application, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert applied(site, "LAB_ORDER/Lipase: {asked: false}\nLAB_ORDER/Lipase: {asked: true}\n") != 0
+    assert "line 2: the key 'LAB_ORDER/Lipase' stands twice" in capsys.readouterr().err
+
+
 def test_every_change_is_a_row_of_the_audit_trail_with_its_reason(site: Application) -> None:
     assert applied(site, "LAB_ORDER/Lipase: {asked: false}", reason="the lab stopped it") == 0
     with site.database.read() as uow:

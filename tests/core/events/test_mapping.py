@@ -105,3 +105,66 @@ def test_every_key_and_kind_is_explained_in_the_readme_of_the_data():
     text = (data_folder() / "README.md").read_text(encoding="utf-8")
     for word in [*SiteMapping.model_fields, *EventKind, "IGNORE", *preset_paths()]:
         assert f"`{word}`" in text, word
+
+
+def written(folder: Path, extra: str) -> Path:
+    path = folder / "ward.yaml"
+    path.write_text(
+        f"name: x\ntitle: X\nformat: meds\nrules: [{{code: A, kind: ADMISSION}}]\n{extra}\n", encoding="utf-8"
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("extra", "key", "value"),
+    [
+        ("names: {NO: Nitric oxide, 0050912: Creatinine}", "names", {"NO": "Nitric oxide", "0050912": "Creatinine"}),
+        ("names: {2026-01-01: a, 1e3: b, 12:30: c}", "names", {"2026-01-01": "a", "1e3": "b", "12:30": "c"}),
+        ("unknown_units: [no, off, 1.0]", "unknown_units", ("no", "off", "1.0")),
+        ("not_done_words: [N, Yes]", "not_done_words", ("N", "Yes")),
+        ("calendar_is_shifted: yes", "calendar_is_shifted", True),
+        ("sentinels: [999999, -1.5]", "sentinels", (999999.0, -1.5)),
+        ("snapshot_hour: 010", "snapshot_hour", 10),
+        ("ignored_items: &some [UNK]\nunknown_units: *some", "unknown_units", ("UNK",)),
+        ("<<: {timezone: Europe/Berlin}", "timezone", "Europe/Berlin"),
+    ],
+)
+def test_a_value_is_what_stands_in_the_file(tmp_path: Path, extra, key, value):
+    """YAML 1.1 reads NO as false, 010 as eight and 12:30 as 750."""
+    assert getattr(load_mapping(written(tmp_path, extra)), key) == value
+
+
+@pytest.mark.parametrize(
+    ("extra", "part"),
+    [
+        ("timezone: UTC\ntimezone: Europe/Berlin", "line 6: the key 'timezone' stands twice"),
+        ("rules: []", "line 5: the key 'rules' stands twice"),
+        ("names:\n  A: b\n  A: c", "line 7: the key 'A' stands twice"),
+        ("csv: {patient: a, time: b, 'patient': c}", "line 5: the key 'patient' stands twice"),
+        ("min_positive: true", "min_positive = 'true'"),
+        ("snapshot_hour: 8:00", "snapshot_hour = '8:00'"),
+        ("result_delay_minutes: 1:00", "result_delay_minutes = '1:00'"),
+        ("sentinels: [nan]", "finite number"),
+        ("sentinels: [true]", "sentinels.0 = 'true'"),
+        ("plausible: [{item: K, low: 15, high: 1}]", "low = 15 is not below high = 1"),
+        ("plausible: [{item: K, low: nan}]", "plausible.0"),
+        ("unit_conversions: [{item: K, from_unit: a, to_unit: b, factor: 0}]", "factor = 0"),
+        ("unit_conversions: [{item: K, from_unit: a, to_unit: b, factor: inf}]", "finite number"),
+        ("timezone: !!python/name:os.system ''", "not YAML"),
+    ],
+)
+def test_what_one_value_would_hide_is_refused(tmp_path: Path, extra, part):
+    with pytest.raises(MappingError) as caught:
+        load_mapping(written(tmp_path, extra))
+    assert part in str(caught.value)
+    assert "ward.yaml" in str(caught.value)
+
+
+def test_anchors_that_nest_a_billion_values_are_refused_at_once(tmp_path: Path):
+    bomb = "&n0 [x]"
+    for i in range(1, 12):
+        bomb = f"&n{i} [{bomb}, {', '.join([f'*n{i - 1}'] * 8)}]"
+    with pytest.raises(MappingError) as caught:
+        load_mapping(written(tmp_path, f"ignored_items: [{bomb}]"))
+    assert "ignored_items.0" in str(caught.value)
+    assert len(str(caught.value)) < 1_000

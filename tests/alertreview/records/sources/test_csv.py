@@ -154,6 +154,32 @@ def test_links_in_archives_and_folders_are_refused(tmp_path):
         rows_of(tmp_path / "folder")
 
 
+@pytest.mark.parametrize("name", ["more", "gone.csv"])
+def test_links_that_lead_to_no_file_are_named(tmp_path, name):
+    folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder.mkdir()
+    written(folder, HEADER + BODY)
+    written(elsewhere, HEADER + BODY)
+    (folder / name).symlink_to(folder / "nowhere" if name.startswith("gone") else elsewhere)
+    (found,) = csv.read(folder, site(format="csv")).findings
+    assert (found.name, found.examples) == ("unread_files", (name,))
+
+
+def test_a_table_of_very_many_columns_is_read_by_its_own_header(tmp_path):
+    more = "".join(f",column {i}" for i in range(30_000))
+    path = written(tmp_path, HEADER.replace("\n", f"{more}\n") + BODY.replace("\n", "," * 30_000 + "\n"))
+    assert len(rows_of(path)) == 4
+    doubled = path.read_text(encoding="utf-8").replace("column 29999", "column 5", 1)
+    with pytest.raises(SourceError, match="'column 5' appears twice"):
+        rows_of(written(tmp_path, doubled))
+
+
+def test_a_line_of_a_million_characters_is_no_header(tmp_path):
+    with pytest.raises(SourceError, match="first line"):
+        rows_of(written(tmp_path, "patient," * 200_000))
+
+
 @pytest.mark.checklist("D2")
 def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
     monkeypatch.setattr(text_tables, "_BOMB_BYTES", 1 << 20)

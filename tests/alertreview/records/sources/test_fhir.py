@@ -64,6 +64,20 @@ def test_a_zone_that_the_offsets_contradict_is_remarked_on(tmp_path):
     assert rows(tmp_path / "b", patient(), *away, timezone="America/New_York")[1].remarks == []
 
 
+def test_an_encounter_that_the_export_holds_twice_is_one_stay(tmp_path):
+    stays = [encounter(), encounter("e2", period={"start": "2026-02-01T06:00:00Z", "end": "2026-02-03T10:00:00Z"})]
+    once, _ = build_cohort(write_export(tmp_path / "a", patient(), lab(), *stays), format="fhir", min_positive=1)
+    twice, report = build_cohort(
+        write_export(tmp_path / "b", patient(), lab(), *stays, *stays), format="fhir", min_positive=1
+    )
+    assert (report.stays.n_stays, report.stays.n_overlapping, report.read.n_duplicates_dropped) == (2, 0, 4)
+    assert twice.content_hash == once.content_hash
+    # One id for two periods: a corrected line, or an id that was used again. Neither is lost.
+    again = [encounter(), encounter(period=stays[1]["period"])]
+    _, report = build_cohort(write_export(tmp_path / "c", patient(), lab(), *again), format="fhir", min_positive=1)
+    assert report.stays.n_stays == 2
+
+
 def test_codes_have_the_names_that_the_export_gives_them(tmp_path):
     pressure = {"component": [{"code": coded("8480-6", "Systolic"), "valueQuantity": {"value": 120, "unit": "mmHg"}}]}
     found, source = rows(
