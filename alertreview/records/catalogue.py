@@ -311,8 +311,7 @@ def read_catalogue(path: Path, entries: Sequence[CatalogueEntry]) -> dict[str, T
     except OSError as error:
         raise InvalidInputError(f"{path}: cannot be read ({error.strerror}). Name a task catalogue.") from None
     except DoubledKeyError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise InvalidInputError(f"{path}, line {line}: {error.problem}. Join both, or leave one out.") from None
+        raise InvalidInputError(f"{path}, {error}") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         raise InvalidInputError(f"{path}: is not YAML in UTF-8. Correct the file.") from None
     if not isinstance(content, dict):

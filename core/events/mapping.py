@@ -523,8 +523,7 @@ def load_mapping(path: Path) -> SiteMapping:
             f"{path}: is nested too deeply; a site mapping has a few levels. Correct the file."
         ) from None
     except DoubledKeyError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise MappingError(f"{path}, line {line}: {error.problem}. Join both, or leave one out.") from None
+        raise MappingError(f"{path}, {error}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         at = f", line {line + 1}" if line is not None else ""

@@ -1,14 +1,13 @@
 """YAML that people write by hand: a key stands once, and values of a site mapping are texts as they are written."""
 
-import re
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
 
-class DoubledKeyError(yaml.MarkedYAMLError):
-    """A key stands twice in one place, so that one of its values would be lost."""
+class DoubledKeyError(yaml.YAMLError):
+    """A key stands twice in one place, so that one of its values would be lost; says line, key and what to do."""
 
 
 class UniqueLoader(yaml.SafeLoader):
@@ -27,8 +26,9 @@ class UniqueLoader(yaml.SafeLoader):
                 continue
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable) and key in seen:
+                line = key_node.start_mark.line + 1
                 raise DoubledKeyError(
-                    problem=f"the key {str(key)[:80]!r} stands twice", problem_mark=key_node.start_mark
+                    f"line {line}: the key {str(key)[:80]!r} stands twice. Join both, or leave one out."
                 )
             seen.add(key if isinstance(key, Hashable) else object())
         return super().construct_mapping(node, deep=deep)
@@ -40,7 +40,8 @@ class TextLoader(UniqueLoader):
     Nothing (``~``, ``null``) stays nothing. Whoever asks for a number reads it from the text.
     """
 
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
-        first: [(tag, pattern) for tag, pattern in found if tag.endswith((":null", ":merge"))]
-        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+
+TextLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in found if tag.endswith((":null", ":merge"))]
+    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}

@@ -25,6 +25,7 @@ _KNOWN = (("admissions", "hadm_id"), ("patient", "patientunitstayid"))
 """Tables with a column by which a folder of MIMIC or eICU is known."""
 _PLACE = re.compile(r"\{(\w+)\}")
 _MONTH = np.timedelta64(31, "D")
+_AGES_AGREE = pd.Timedelta(days=2 * 366)
 _MINUTE = np.timedelta64(60_000_000, "us")
 _COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "text", "order", "dose", "name"})
 """Fields that name a column each."""
@@ -136,8 +137,10 @@ class _Reader:
             times = self._values(events.at)
             names = self._values(events.name)
             wanted = _wanted(events, self._mapping.origins)
+            born: dict[object, pd.Timestamp] = {}
             for first_row, columns in islice(table.batches(wanted), n_batches):
-                yield self._chunk(events, table.file.name, first_row, columns, times, names)
+                chunk = self._chunk(events, table.file.name, first_row, columns, times, names)
+                yield _first_births(chunk, born) if events.minus_years else chunk
 
     def _values(self, lookup: Lookup | None) -> dict[str, str]:
         if lookup is None or lookup.table not in self._tables:
@@ -270,6 +273,19 @@ class _Reader:
             months = time.astype("datetime64[M]") - np.where(years.isna(), 0, years).astype(int) * 12
             time = np.where(years.isna(), np.datetime64("NaT"), months.astype("datetime64[us]"))
         return np.asarray(time, dtype="datetime64[us]")
+
+
+def _first_births(chunk: pd.DataFrame, born: dict[object, pd.Timestamp]) -> pd.DataFrame:
+    """Leave out births that only repeat a patient's first: ages tell them to the year, on a calendar of our own making.
+
+    Those that lie further apart than that stay, so that the contradiction is counted.
+    """
+    keep = []
+    for subject, time in zip(chunk["subject"], chunk["time"], strict=True):
+        keep.append(subject not in born or abs(time - born[subject]) > _AGES_AGREE)
+        if not pd.isna(time):
+            born.setdefault(subject, time)
+    return chunk[keep]
 
 
 class _Rows:

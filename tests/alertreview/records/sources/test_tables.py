@@ -143,6 +143,46 @@ def test_a_raw_eicu_folder_has_its_minutes_put_on_a_calendar(tmp_path):
     assert set(snapshot.events_of("002-7").query("kind == 'MEDICATION_ORDER'")["item"]) == {"heparin"}
 
 
+@pytest.mark.parametrize(("age", "n"), [("88", 0), ("> 89", 0), ("30", 1)])
+def test_ages_of_two_stays_contradict_each_other_by_more_than_the_calendar(tmp_path, age, n):
+    patient = EICU["patient"].replace("> 89,Sepsis,2015,0", f"{age},Sepsis,2015,0")
+    assert patient.count(f",{age},Sepsis,2015,0,") == 1
+    _, report = imported(write(tmp_path, EICU, patient=patient))
+    assert report.stays.n_contradicted == n
+
+
+@pytest.mark.parametrize(
+    ("tables", "more"),
+    [
+        (
+            MIMIC_IV,
+            {
+                "icu/chartevents": "subject_id,charttime,storetime,itemid,value,valuenum,valueuom\n"
+                "7,2150-03-01 12:00:00,2150-03-01 12:05:00,220045,88,88,bpm\n"
+                "7,2150-03-01 12:00:00,2150-03-01 12:05:00,223900,Oriented,,\n"
+            },
+        ),
+        (
+            EICU,
+            {
+                "vitalPeriodic": "vitalperiodicid,patientunitstayid,observationoffset,temperature,sao2,heartrate,"
+                "respiration,systemicsystolic\n1,11,5,,97,88,,\n",
+                "vitalAperiodic": "vitalaperiodicid,patientunitstayid,observationoffset,noninvasivesystolic,"
+                "noninvasivediastolic\n1,11,5,120,\n",
+            },
+        ),
+    ],
+)
+def test_vital_signs_of_the_bedside_charts_are_facts_and_no_tasks(tmp_path, tables, more):
+    snapshot, _ = imported(write(tmp_path / "more", {**tables, **more}))
+    plain, _ = imported(write(tmp_path / "plain", tables))
+    rates = [row for (kind, name), row in facts_of(snapshot).items() if (kind, name) == ("VITAL_SIGN", "Heart rate")]
+    assert [row.value for row in rates] == [88]
+    n_facts = len(snapshot.facts) - len(plain.facts)
+    assert n_facts == (1 if tables is MIMIC_IV else 3), "an empty cell is no measurement"
+    assert list(snapshot.feature_dictionary["name"]) == list(plain.feature_dictionary["name"])
+
+
 def test_a_zip_archive_is_the_same_as_the_folder(tmp_path):
     folder = write(tmp_path / "raw", MIMIC_IV)
     with zipfile.ZipFile(tmp_path / "raw.zip", "w") as archive:
