@@ -16,8 +16,9 @@ HERE = Path(__file__).resolve().parent
 # The answer bar of the review page would leave an empty strip, and two answers truncated after a few words look the
 # same. On the light accent of the dark mode, white button text is unreadable. Tables are exported on the Export page
 # only: a download from a table's toolbar would be missing from the audit trail and would not say that its patients
-# are simulated. A window too low for case and answer bar, as at 200 % zoom, scrolls both. On a phone the menu is
-# named, and a line of the worklist reads from the left. Print shows the whole page without buttons.
+# are simulated. A window too low for case and answer bar, as at 200 % zoom, scrolls both; there the filters are one
+# line, which scrolls sideways, under a title on a line of its own. On a phone the menu is named, and a line of the
+# worklist reads from the left. Print shows the whole page without buttons.
 CSS = """<style>
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
 :is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
@@ -34,6 +35,9 @@ line-height:1.2}
 [class*=st-key-wl-card-] button>*{justify-content:flex-start;width:100%%}
 [class*=st-key-wl-card-] button :is(.stMarkdownEllipsis,p){white-space:normal;text-align:left}
 :is(.st-key-review-head,.st-key-alert-head,.st-key-adjudication-head) h1{padding-top:.25rem}
+@media(max-width:800px){.st-key-header{gap:.5rem!important}.st-key-header>:first-child{flex:1 0 100%%!important}
+.st-key-filter-row{flex-wrap:nowrap!important;overflow-x:auto;overflow-y:hidden}.st-key-filter-row>*{flex-shrink:0}
+[data-testid=stExpander] .st-key-filter-row{flex-wrap:wrap!important;overflow:visible}}
 @media(max-height:560px){[data-testid=stBottom]{position:static}}
 @media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
 .stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;

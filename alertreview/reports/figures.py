@@ -115,19 +115,21 @@ def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
         for (x, _), point in zip(places, points, strict=True)
         if point.rate.low is not None and point.rate.high is not None
     ]
+    # On the side of the line that its neighbour does not lie on, unless the words would leave the figure there.
+    beside = places[max(here - 1, 0)] if late else places[min(here + 1, len(places) - 1)]
+    is_above = rate < 0.1 or (beside[1] <= rate <= 0.9)
     marks: list[Mark] = [
         Band(tuple(band)),
         Segment((x, 0), (x, rate), DOTTED),
         Curve(tuple(places), STROKES[0], dots=6, hover=tuple(f"{words} alerts per patient-day" for words in said)),
         Dots((places[here],), size=11, ring=True),
-        # Rates mostly fall, so that there is room below on the left and above on the right.
         Words(
             places[here],
             said[here],
             Tone.ACCENT,
             Anchor.END if late else Anchor.START,
             bold=True,
-            shift=(-9 if late else 9, -18 if late or rate > 0.8 else 12),
+            shift=(-9 if late else 9, 12 if is_above else -18),
         ),
     ]
     share = curve.positive_share.value

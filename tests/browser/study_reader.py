@@ -23,6 +23,9 @@ FOCUSED = """() => {
   return on.matches('button, a, input, textarea') ? `${on.innerText} ${on.getAttribute('aria-label') ?? ''}` : '';
 }"""
 SHOWN = """() => document.querySelector('.st-key-review-bar')?.innerText.match(/Case \\d+ of \\d+|Review/)?.[0] ?? ''"""
+LABEL = (
+    """() => document.querySelector('.st-key-review-head')?.innerText.match(/of stay\\.\\s*(Case \\S+)/)?.[1] ?? ''"""
+)
 # Milliseconds from the last key to the choice on the screen.
 CHOSEN = """([answer, shown]) => new Promise(done => {
   const began = performance.now();
@@ -34,19 +37,23 @@ CHOSEN = """([answer, shown]) => new Promise(done => {
   };
   requestAnimationFrame(look);
 })"""
-# Milliseconds from the last key to the saved mark beside another case, and to that case with its figure, whole.
+# Milliseconds from the last key to the words of another case, to the saved mark beside it, and to its figure, whole.
 SAVED = """before => new Promise(done => {
-  const began = performance.now(); let marked = null;
+  const began = performance.now(); let marked = null, text = null;
+  const head = () => document.querySelector('.st-key-review-head');
+  const label = () => head()?.innerText.match(/of stay\\.\\s*(Case \\S+)/)?.[1] ?? '';
   const look = () => {
+    if (text === null && label() && label() !== before[1] && !head().querySelector('h1')?.closest('[data-stale=true]'))
+      text = performance.now() - window.pressedAt;
     const bar = document.querySelector('.st-key-review-bar');
     const where = bar?.innerText.match(/Case \\d+ of \\d+|Review/)?.[0] ?? '';
     const marks = [...bar?.querySelectorAll('p') ?? []].filter(p => /Saved \\d\\d:\\d\\d/.test(p.innerText));
-    const isMarked = where && where !== before && marks.some(p => !p.closest('[data-stale=true]'));
+    const isMarked = where && where !== before[0] && marks.some(p => !p.closest('[data-stale=true]'));
     if (marked === null && isMarked) marked = performance.now() - window.pressedAt;
     const charts = [...document.querySelectorAll('[data-testid=stPlotlyChart]')];
     const isDrawn = (where === 'Review' || charts.length) && charts.every(c => c.querySelector('.main-svg .xtick'));
     if (marked !== null && isDrawn && !document.querySelector('[data-testid=stSkeleton], [data-stale=true]'))
-      return done([marked, performance.now() - window.pressedAt]);
+      return done([marked, performance.now() - window.pressedAt, text ?? marked]);
     if (performance.now() - began > 60000) return done(null);
     requestAnimationFrame(look);
   };
@@ -56,15 +63,17 @@ SAVED = """before => new Promise(done => {
 
 @dataclass
 class Times:
-    """Milliseconds from a key to what it brings about: the choice, the saved mark, the next case with its figure."""
+    """Milliseconds from a key to what it brings about: the choice, the next case's words and figure, the saved mark."""
 
     to_choice: list[float] = field(default_factory=list)
+    to_next_text: list[float] = field(default_factory=list)
     to_mark: list[float] = field(default_factory=list)
     to_next_case: list[float] = field(default_factory=list)
 
     def add(self, other: "Times") -> None:
         """Take another reader's times in."""
         self.to_choice += other.to_choice
+        self.to_next_text += other.to_next_text
         self.to_mark += other.to_mark
         self.to_next_case += other.to_next_case
 
@@ -177,11 +186,12 @@ class Reader:
 
     def _save(self, case: int, answer: int, comment: str) -> None:
         """Save, see the mark, and find the answer in the database at that moment."""
-        before = self.page.evaluate(SHOWN)
+        before = [self.page.evaluate(SHOWN), self.page.evaluate(LABEL)]
         self.opened.key("Control+Enter" if comment else "s")
         taken = self.page.evaluate(SAVED, before)
         alerts = self.page.locator("[data-testid=stAlert]").all_inner_texts()
         assert taken is not None, f"case {case}, {self.name}: no saved mark; {alerts}"
+        self.times.to_next_text.append(taken[2])
         self.times.to_mark.append(taken[0])
         self.times.to_next_case.append(taken[1])
         self.typed.setdefault(case, []).append((answer, comment))

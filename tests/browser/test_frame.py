@@ -76,6 +76,20 @@ def test_a_page_whose_code_comes_late_does_not_jump(visit: OpenVisit) -> None:
     assert cumulative(shifts) < GOOD, shifts
 
 
+def test_at_200_percent_the_filters_of_the_worklist_take_one_line(visit: OpenVisit) -> None:
+    page = visit(width=640).open("worklist")
+    page.set_viewport_size({"width": 640, "height": 400})
+    row = page.locator(".st-key-filter-row")
+    box = row.bounding_box()
+    assert box is not None
+    assert box["height"] < 110
+    assert box["y"] + box["height"] < 400, "and end on the first screen"
+    more = page.get_by_role("button", name="More", exact=True)
+    more.focus()
+    expect(more).to_be_in_viewport(ratio=0.9)
+    assert page.evaluate(SIDEWAYS) <= 0
+
+
 def test_shifts_add_up_while_they_are_less_than_a_second_apart_and_within_five() -> None:
     def total(*shifts: tuple[float, float]) -> float:
         return round(cumulative([Shift(at, by, "") for at, by in shifts]), 6)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from alertreview.reports import figures
-from alertreview.reports.plot import Axis, Curve, Plot, Stroke, Words, draw_svg
+from alertreview.reports.plot import Anchor, Axis, Curve, Plot, Stroke, Words, draw_svg
 from core.statistics.estimate import Estimate, not_computable
 from core.studies.make_report import study_report
 from core.studies.report import FlowDiagram, StudyReport
@@ -103,6 +103,29 @@ def test_what_cannot_be_computed_is_no_figure(report: StudyReport) -> None:
     assert figures.roc(nothing, first.scorer) is None
     assert figures.auc_of_methods(nothing, first.scorer) is None
     assert figures.alert_rate(replace(report.primary.alert_rates[0], points=()), 0.25) is None
+
+
+@pytest.mark.parametrize(
+    "rates", [(0.3, 0.5, 0.4, 0.6), (0.8, 0.6, 0.5, 0.2), (0.2, 0.4, 0.6, 0.85), (0.5, 0.4, 0.5, 0.4)]
+)
+@pytest.mark.parametrize("chosen", range(4))
+def test_the_words_at_a_budget_stand_off_the_line_to_the_next_one(
+    report: StudyReport, rates: tuple[float, ...], chosen: int
+) -> None:
+    curve, budgets = report.primary.alert_rates[0], (0.02, 0.1, 0.25, 0.5)
+    points = tuple(
+        replace(curve.points[0], alerts_per_patient_day=budget, rate=Estimate(rate))
+        for budget, rate in zip(budgets, rates, strict=True)
+    )
+    plot = figures.alert_rate(replace(curve, points=points), budgets[chosen])
+    assert plot is not None
+    said = next(mark for mark in plot.marks if isinstance(mark, Words) and mark.bold)
+    is_left = said.anchor is Anchor.END
+    beside = chosen - 1 if is_left else chosen + 1
+    if not 0 <= beside < len(rates):
+        return
+    rises_towards_it = rates[beside] > rates[chosen]
+    assert (said.shift[1] < 0) is rises_towards_it, "below where the line comes from above, above where from below"
 
 
 def test_a_hidden_number_of_decided_cases_stays_hidden() -> None:
