@@ -5,19 +5,31 @@
   document.head.append(Object.assign(document.createElement("style"), { textContent: `
     :is([data-testid=stElementContainer],[data-testid=stLayoutWrapper]):has([data-testid=stSkeleton])~*{visibility:hidden}
     .stMainBlockContainer.stMainBlockContainer{max-width:none;padding-inline:1.25rem}` }));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => location.reload());
   const KEPT = ["Comment", "Reason", "Reason for the change"];
   const PAUSE = 1500;
   let timer = 0;
+  // In a form, Enter would send it off.
+  const isKept = (field) => field instanceof HTMLInputElement && KEPT.includes(field.getAttribute("aria-label")) &&
+    !field.closest("[data-testid=stForm]");
+  const keep = (field) => {
+    if (document.activeElement !== field || !isKept(field)) return;
+    // Streamlit takes over what is typed at Enter; the cursor stays where it is.
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
+    field.dispatchEvent(new KeyboardEvent("keypress", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
+  };
   document.addEventListener("input", ({ target }) => {
     clearTimeout(timer);
-    if (!(target instanceof HTMLInputElement) || !KEPT.includes(target.getAttribute("aria-label"))) return;
-    timer = setTimeout(() => {
-      if (document.activeElement !== target) return;
-      // Streamlit takes over what is typed at Enter; the cursor stays where it is.
-      target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
-      target.dispatchEvent(new KeyboardEvent("keypress", { key: "Enter", code: "Enter", keyCode: 13, bubbles: true }));
-    }, PAUSE);
+    if (isKept(target)) timer = setTimeout(keep, PAUSE, target);
+  });
+  const isIdle = () => document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]");
+  // What only the browser holds would be lost with the page: text in forms and notes.
+  const holdsText = () => [...document.querySelectorAll("[data-testid=stForm] input, textarea")].some(field => field.value);
+  const reload = (tries) => {
+    if (tries && !isIdle()) setTimeout(reload, 200, tries - 1); else if (!holdsText()) location.reload();
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    keep(document.activeElement);
+    setTimeout(reload, 300, 50);
   });
   const copy = async (text) => {
     try {
