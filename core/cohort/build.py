@@ -41,6 +41,7 @@ Progress = Callable[[str, float], None]
 _MANY_AT_MIDNIGHT = 0.9
 _MANY_OUTSIDE = 0.5
 _CROWD_TIMES = 10
+_WEEK, _ENOUGH_A_DAY, _LEAP = 7, 10, 3
 
 
 def build(
@@ -108,6 +109,8 @@ def build_parts(
     report = replace(report, words=_words(built.tasks, state.tasks.decided_by, mapping))
     progress("checks", 1.0)
     findings = [*counts.findings, *_findings(report), _crowded(built.instances), state.checks.midnights()]
+    if not mapping.calendar_is_shifted:
+        findings.append(uneven_days(built.instances["snapshot_at"]))
     findings += [_unnamed(built.tasks), _alike(built.tasks)]
     checks = judged(findings, mapping.checks)
     said = patients.labels.sentences(mapping.positives_needed(Kind.LABEL))
@@ -357,6 +360,20 @@ def _crowded(instances: pd.DataFrame) -> Finding:
     """Count the instances of the patient with most, where they are many times those of the median patient."""
     n = instances["patient_id"].value_counts().to_numpy()
     return Finding("crowded_patients", int(n[0]) if n[0] > _CROWD_TIMES * np.median(n) else 0, int(n.sum()))
+
+
+def uneven_days(snapshots: pd.Series) -> Finding:
+    """Count the days whose number of instances leaps out of the two weeks around; a shifted calendar has no such days.
+
+    The first and the last two weeks, in which a record set fills and empties, and wards with few patients tell nothing.
+    """
+    days = snapshots.to_numpy().astype("datetime64[D]")
+    n = np.bincount((days - days.min()).astype(np.int64))
+    around = pd.Series(n).rolling(2 * _WEEK + 1, center=True).median().to_numpy()
+    is_told = np.zeros(len(n), dtype=bool)
+    is_told[2 * _WEEK : -2 * _WEEK] = around[2 * _WEEK : -2 * _WEEK] >= _ENOUGH_A_DAY
+    uneven = np.flatnonzero(is_told & ((n > _LEAP * around) | (_LEAP * n < around)))
+    return Finding("uneven_days", len(uneven), int(is_told.sum()), tuple(np.datetime_as_string(days.min() + uneven)))
 
 
 def _unnamed(tasks: pd.DataFrame) -> Finding:

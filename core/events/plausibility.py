@@ -211,6 +211,12 @@ RULES = (
         Bounds(0.05, 0.2),
     ),
     Rule(
+        "uneven_days",
+        "days have over three times or less than a third of the instances of the days around them",
+        "A feed may have stopped or sent patients twice; what was not recorded on such a day looks like an omission.",
+        Bounds(0, _NEVER),
+    ),
+    Rule(
         "unread_files",
         "files of the source were not read",
         "Patients and decisions in them do not exist for the program.",

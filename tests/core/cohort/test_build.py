@@ -1,9 +1,10 @@
 """From events to features, decisions and tasks: parts that belong together, and a hash of exactly what came in."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from core.cohort.build import build
+from core.cohort.build import build, uneven_days
 from core.cohort.cohort import About
 from core.errors import MappingError
 from tests.support.records import site, stream
@@ -92,3 +93,41 @@ def test_results_before_the_first_order_of_their_item_are_counted():
     rows = [*ROWS, (1, "2026-01-02 08:30", "ASK//K")]
     assert built(rows)[1].n_results_before_order == 1
     assert built(ROWS)[1].n_results_before_order == 0
+
+
+def days_of(counts):
+    """Snapshots of a hospital with so many instances on each day from the first of the year."""
+    days = pd.Timestamp("2026-01-01 08:00") + pd.to_timedelta(np.repeat(np.arange(len(counts)), counts), "D")
+    return pd.Series(days)
+
+
+@pytest.mark.parametrize(
+    ("changed", "n_usual", "expected"),
+    [
+        ({}, 20, []),
+        ({30: 0, 31: 0}, 20, ["2026-01-31", "2026-02-01"]),
+        ({30: 61}, 20, ["2026-01-31"]),
+        ({30: 60, 31: 7}, 20, []),
+        ({day: 12 for day in range(60) if day % 7 > 4}, 20, []),
+        ({30: 0}, 9, []),
+        ({1: 90, 58: 0}, 20, []),
+    ],
+)
+def test_days_that_leap_out_of_the_weeks_around_are_counted(changed, n_usual, expected):
+    counts = [changed.get(day, n_usual) for day in range(60)]
+    found = uneven_days(days_of(counts))
+    assert list(found.examples) == expected
+    assert found.count == len(expected)
+    slow = [
+        day
+        for day in range(14, 46)
+        if np.median(counts[day - 7 : day + 8]) >= 10
+        and not 1 / 3 <= counts[day] / np.median(counts[day - 7 : day + 8]) <= 3
+    ]
+    assert len(slow) == found.count
+    assert found.n_of == (32 if n_usual >= 10 else 0)
+
+
+def test_a_record_set_of_a_few_weeks_has_no_uneven_days():
+    for n in (1, 5, 27, 28):
+        assert (uneven_days(days_of([20] * n)).count, uneven_days(days_of([20] * n)).n_of) == (0, 0)
