@@ -47,10 +47,7 @@ def save(database: Database, now: datetime, form: JudgmentForm, given: AnswerInp
     """Save an answer; see `alertreview.review.review.ReviewService.submit_judgment` for the rules."""
     if given.answer is None:
         raise RefusedError("No answer is chosen. Choose one, then save.")
-    if given.answer.needs_reason and not given.reason.strip():
-        raise RefusedError(f"'{given.answer.text}' needs a reason. Say what is missing, then save.")
-    check_comment(given.comment)
-    check_comment(given.reason)
+    _require_complete(given.answer, given.comment, given.reason)
     with database.write(case_id=form.case_id) as uow:
         state = form_state(uow, form)
         already_saved = was_saved(state, form.case_id, form.person_id)
@@ -96,6 +93,14 @@ def form_state(uow: UnitOfWork, form: JudgmentForm) -> FormState:
     if not form.form_key:
         raise InvalidInputError("The form has no key. Reload the case.")
     return uow.judgments.form_state(form.slug, form.person_id, form.case_id, form.form_key)
+
+
+def _require_complete(answer: Answer, comment: str, reason: str) -> None:
+    """Refuse an answer without the reason that it needs, and text that no database keeps as it is."""
+    if answer.needs_reason and not reason.strip():
+        raise RefusedError(f"'{answer.text}' needs a reason. Say what is missing, then save.")
+    check_comment(comment)
+    check_comment(reason)
 
 
 def append_judgment(uow: UnitOfWork, now: datetime, form: JudgmentForm, given: AnswerInput, state: FormState) -> None:
@@ -231,7 +236,10 @@ def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[O
     Raises
     ------
     RefusedError
-        If a case has no slot left, a reader is none of the study, or the study is not open; then nothing was kept.
+        If a case has no slot left, a reader is none of the study, an answer lacks its reason, or the study is not open;
+        then nothing was kept.
+    InvalidInputError
+        If a comment is too long, or holds what no database keeps.
     """
     n_new = 0
     with database.write() as uow:
@@ -243,6 +251,10 @@ def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[O
             if was_saved(state, vote.case_id, vote.person_id):
                 continue
             terms = require_judgeable(state, slug, vote.case_id)
+            try:
+                _require_complete(vote.answer, vote.comment, vote.reason)
+            except (RefusedError, InvalidInputError) as error:
+                raise type(error)(f"Case {vote.case_id}, person {vote.person_id}: {error}") from None
             until = now + timedelta(hours=terms.hold_hours)
             if not uow.slots.hold(terms.study_id, vote.case_id, vote.person_id, now=now, until=until):
                 raise RefusedError(

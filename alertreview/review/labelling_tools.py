@@ -15,6 +15,7 @@ from core.vocabulary import Answer, CaseId, Certainty
 
 LONGEST = 100_000_000
 """Most characters of a file that is read."""
+_LONGEST_NUMBER = 18
 
 
 class Tool(StrEnum):
@@ -182,8 +183,14 @@ def _from_label_studio(text: str, study: str) -> list[ToolVote]:
             "The file is not a list of tasks. Export the project from Label Studio as JSON, not JSON-MIN."
         )
     votes, seen = [], set()
+    first_of: dict[str, int] = {}
     for at, task in enumerate(tasks, start=1):
         where = f"Task {at} of the file"
+        if "id" in task and (earlier := first_of.setdefault(str(task["id"]), at)) != at:
+            raise SourceError(
+                f"{where} has the id {str(task['id'])[:40]} of task {earlier}: files of two projects were joined. Read "
+                "each file by itself."
+            )
         data = task.get("data")
         if not isinstance(data, dict) or data.get("study") != study or "case_id" not in data:
             raise SourceError(f"{where} is not a case of study '{study}'. Name the study that the tasks were made for.")
@@ -232,7 +239,7 @@ _CERTAINTIES = {one: str(code) for code, one in enumerate(Certainty, start=1)}
 
 def _record(study: str, data: str, case: ToolCase, reader: str, at: int, vote: ToolVote | None) -> dict[str, str]:
     return {
-        "record_id": f"{case.case_id}-{at}",
+        "record_id": f"case-{case.case_id}-{at}",  # "1-2" would be a date to a spreadsheet
         "study": study,
         "case_id": str(case.case_id),
         "case_label": case.label,
@@ -300,7 +307,7 @@ def _from_redcap(text: str, study: str) -> list[ToolVote]:
 
 def _case_id(value: object, where: str) -> CaseId:
     text = str(value).strip()
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER):
         raise SourceError(f"{where}: '{text[:40]}' is not a case number. Leave the column as it was written.")
     return CaseId(int(text))
 

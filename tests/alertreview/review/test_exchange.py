@@ -13,12 +13,31 @@ import pytest
 from alertreview.application import Application, open_application
 from alertreview.cli.main import main
 from alertreview.review.labelling_tools import Tool, ToolCase, ToolVote, from_tool, to_tool
-from core.errors import NotFoundError, RefusedError, SourceError
+from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
 from core.vocabulary import Answer, Certainty
 
 TOOLS = list(Tool)
 RECORDS = {Tool.LABEL_STUDIO: "tasks.json", Tool.REDCAP: "records.csv"}
 HOSTILE = 'a "quoted"; comma, <b>bold</b>\nsecond line =1+1 é µ'
+ODD = (
+    "1-2",
+    "007",
+    "1234567890123456789",
+    "1e5",
+    "=1+1",
+    "@SUM(A1)",
+    '"',
+    "'",
+    "NA",
+    "two\r\nlines\rand\nmore",
+    " spaces ",
+    "\ttab",
+    "🫀 \u202ert\ufeff",
+    ",;|",
+    "<View/>",
+    '{"a": 1}',
+    HOSTILE,
+)
 
 
 @pytest.fixture
@@ -132,8 +151,19 @@ def rows_with(change: Callable[[list[dict]], object]) -> Callable[[str], str]:  
     return changed
 
 
+def comment_result(text: str) -> dict[str, object]:
+    return {"from_name": "comment", "type": "textarea", "value": {"text": [text]}}
+
+
 WRONG = [
-    (Tool.LABEL_STUDIO, tasks_with(lambda t: t.append(t[0])), SourceError, "an earlier task is as well"),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t.append(t[0])), SourceError, "has the id .* of task 1"),
+    (Tool.LABEL_STUDIO, tasks_with(lambda t: t[1].update(id=t[0]["id"])), SourceError, "Task 2 .* the id .* of task 1"),
+    (
+        Tool.LABEL_STUDIO,
+        tasks_with(lambda t: t[1]["data"].update(case_id=t[0]["data"]["case_id"])),
+        SourceError,
+        "an earlier task is as well",
+    ),
     (
         Tool.LABEL_STUDIO,
         tasks_with(lambda t: t[0]["annotations"].append(t[0]["annotations"][0])),
@@ -162,6 +192,20 @@ WRONG = [
     (Tool.REDCAP, rows_with(lambda r: r[0].update(certainty="7")), SourceError, "is not a certainty"),
     (Tool.REDCAP, rows_with(lambda r: r[0].update(study="other")), SourceError, "not of study 'demo'"),
     (Tool.REDCAP, rows_with(lambda r: r[0].update(case_id="1e3")), SourceError, "is not a case number"),
+    (Tool.REDCAP, rows_with(lambda r: r[0].update(case_id="9" * 5000)), SourceError, "is not a case number"),
+    (Tool.REDCAP, rows_with(lambda r: r[0].update(answer="0", reason=" ")), RefusedError, "Case .* needs a reason"),
+    (
+        Tool.REDCAP,
+        rows_with(lambda r: r[0].update(comment="c" * 20_001)),
+        InvalidInputError,
+        "Case .* 20001 characters",
+    ),
+    (
+        Tool.LABEL_STUDIO,
+        tasks_with(lambda t: t[0]["annotations"][0]["result"].append(comment_result("a\0b"))),
+        InvalidInputError,
+        "Case .* a null character",
+    ),
     (Tool.REDCAP, lambda text: text.replace("answer", "reply", 1), SourceError, "no column 'answer'"),
     (Tool.REDCAP, lambda text: text + "1,2,3\r\n", SourceError, "more or fewer cells"),
     (Tool.REDCAP, lambda _: "", SourceError, "no column"),
@@ -190,6 +234,44 @@ def test_another_answer_than_the_one_here_is_refused(exported: dict[Tool, str], 
     with pytest.raises(RefusedError, match="has another answer"):
         judged.exchange.read("demo", Tool.REDCAP, other(exported[Tool.REDCAP]), {})
     assert votes_of(judged) == before
+
+
+def comments_of(application: Application) -> dict[tuple[int, int], str]:
+    with application.database.read() as uow:
+        study = uow.studies.by_slug("demo")
+        return {(vote.case_id, vote.reviewer_id): vote.comment for vote in uow.judgments.votes(study.id)}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_odd_comments_come_through_the_files_of_the_commands_as_they_are(
+    exported: dict[Tool, str], unjudged: Application, tmp_path: Path, tool: Tool
+) -> None:
+    """Out of the tool, into a site, out of the site and into the tool again."""
+    odd = iter(ODD)
+
+    def comment(task: dict) -> None:  # type: ignore[type-arg]
+        for annotation in task["annotations"]:
+            kept = [one for one in annotation["result"] if one["from_name"] != "comment"]
+            annotation["result"] = [*kept, comment_result(next(odd, "usual"))]
+
+    if tool is Tool.LABEL_STUDIO:
+        text = tasks_with(lambda tasks: [comment(task) for task in tasks])(exported[tool])
+    else:
+        text = rows_with(lambda rows: [row.update(comment=next(odd, "")) for row in rows])(exported[tool])
+    (tmp_path / "votes").write_bytes(text.encode())
+    given = ["--study", "demo", "--tool", tool.value, "--home", str(unjudged.settings.home)]
+    assert main(["study", "votes", str(tmp_path / "votes"), *given]) == 0
+    found = comments_of(unjudged)
+    assert set(ODD) <= set(found.values())
+    assert main(["study", "cases", *given, "--out", str(tmp_path / "out")]) == 0
+    again = (tmp_path / "out" / RECORDS[tool]).read_bytes().decode()
+    key = {(vote.case_id, vote.reader): vote for vote in from_tool(tool, text, "demo")}
+    assert {(vote.case_id, vote.reader): vote for vote in from_tool(tool, again, "demo")} == key
+
+
+def test_no_record_of_redcap_is_named_like_a_date_or_a_number(exported: dict[Tool, str]) -> None:
+    for row in csv.DictReader(io.StringIO(exported[Tool.REDCAP])):
+        assert row["record_id"].startswith(f"case-{row['case_id']}-")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
