@@ -1,5 +1,6 @@
 """Paths of a site: its home folder, what the home contains, and its database."""
 
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ def load_settings(
 
     configuration = read_configuration(folder, database=database)
     url = configuration.database or f"sqlite:///{folder / 'alertreview.db'}"
+    logging.getLogger(__name__).info("Home: %s", folder)
     return Settings(
         home=folder,
         database_url=url,

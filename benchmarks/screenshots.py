@@ -21,13 +21,15 @@ from benchmarks._browser import chromium, serving, settle
 from benchmarks._picture_sites import PASSWORD, build_sites
 from benchmarks._pictures import DOCUMENTED, Picture, pictures
 from benchmarks._questions import QUESTIONS, clip, pictured_alert
-from tests.browser.visits import PHONE_AGENT
+from tests.browser.visits import PHONE_AGENT, wait_for_case
 from tests.conftest import ROOT
 
 MODES = ("light", "dark")
 WIDTHS = {"1280": (1280, 800), "390": (390, 844)}
 N_COLOURS = 128
 """Colours of a picture in the documents; enough for its edges to stay smooth, at a third of the bytes."""
+FRAME_MS = [3000, 1500, 2500]
+"""How long the animation shows the case, the chosen answer and the next case."""
 
 
 def main() -> int:
@@ -50,6 +52,7 @@ def main() -> int:
                     failed += _window(browser, list(group), urls, mode, width, folder, docs=options.docs)
         if options.docs and not options.only:
             ask(browser, urls["demonstration"], homes["demonstration"], folder)
+            judge(browser, urls["demonstration"], folder / "judgment.gif")
     print(f"{len(chosen) * len(modes) * len(widths) - len(failed)} pictures in {folder}")
     for one in failed:
         print(f"not drawn: {one}", file=sys.stderr)
@@ -137,13 +140,42 @@ def ask(browser: Browser, url: str, home: Path, folder: Path) -> None:
     context.close()
 
 
+def judge(browser: Browser, url: str, path: Path) -> None:
+    """Save the animation of a judgment: a blinded case, the answer that a key chooses, the next case."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{url}/review")
+    frames = [_drawn(page)]
+    page.keyboard.press("3")
+    page.locator("[data-testid=stBottom] [data-testid=stBaseButton-primary]", has_text="relevant").wait_for()
+    frames.append(_drawn(page))
+    before = page.url
+    page.keyboard.press("s")
+    page.wait_for_function("before => location.href !== before", arg=before)
+    frames.append(_drawn(page))
+    context.close()
+    first, *rest = [_in_few_colours(Image.open(io.BytesIO(frame))) for frame in frames]
+    first.save(path, save_all=True, append_images=rest, duration=FRAME_MS, loop=0, optimize=True)
+
+
+def _drawn(page: Page) -> bytes:
+    wait_for_case(page)
+    settle(page)
+    return page.screenshot()
+
+
 def _save_small(page: Page, path: Path, part: dict[str, float] | None = None) -> None:
-    """Save the first screen in its most frequent colours, which are those of the pages, not blends of them."""
-    whole = Image.open(io.BytesIO(page.screenshot(clip=part))).convert("RGB")  # type: ignore[arg-type]
+    """Save the first screen in few colours."""
+    _in_few_colours(Image.open(io.BytesIO(page.screenshot(clip=part)))).save(path, optimize=True)  # type: ignore[arg-type]
+
+
+def _in_few_colours(picture: Image.Image) -> Image.Image:
+    """Return a picture in its most frequent colours, which are those of the pages, not blends of them."""
+    whole = picture.convert("RGB")
     counted = sorted(whole.getcolors(whole.width * whole.height) or [], reverse=True)
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for _, colour in counted[:N_COLOURS] for part in colour])
-    whole.quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
+    return whole.quantize(palette=palette, dither=Image.Dither.NONE)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from alertreview.cli.options import COUNT, list_format, site_options
-from alertreview.cli.tables import as_text
+from alertreview.cli.tables import as_text, tell
 from alertreview.rights import role_words
 from core.errors import RefusedError
 from core.vocabulary import Role, SignInSource
@@ -64,7 +64,7 @@ def create(
             name, first, login=login, source=SignInSource(source), units=units or None, further_roles=further
         )
         person = application.accounts.find(name)
-    click.echo(f"Created: {person.name}, {role_words(person.roles)}, login '{person.login}'.")
+    tell(f"Created: {person.name}, {role_words(person.roles)}, login '{person.login}'.")
     _say_code(code)
 
 
@@ -92,7 +92,7 @@ def disable(login: str, enable: bool, reason: str, home: Path | None, database: 
     with open_application(home, database) as application:
         person = application.accounts.find(login)
         application.accounts.set_active(person.person_id, enable, reason=reason)
-    click.echo(f"{person.name} may {'sign in again' if enable else 'no longer sign in'}.")
+    tell(f"{person.name} may {'sign in again' if enable else 'no longer sign in'}.")
 
 
 @account.command()
@@ -127,28 +127,33 @@ def role(
             application.accounts.set_units(person_id, units or None)
         person = application.accounts.find(login)
     limit = "all units" if person.units is None else ", ".join(person.units)
-    click.echo(f"{person.name}: {role_words(person.roles)}, {limit}.")
+    tell(f"{person.name}: {role_words(person.roles)}, {limit}.")
 
 
 @account.command(name="list")
+@list_format
 @site_options
-def list_(home: Path | None, database: str | None) -> None:
-    """List everybody with login, role, units and whether the account is active."""
+def list_(output_format: str, home: Path | None, database: str | None) -> None:
+    """List everybody with login, roles, units and whether the account is active."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
         people = application.accounts.all()
-    if not people:
-        click.echo(
-            "No accounts yet. Create the first administrator: alertreview account create NAME --role administrator"
-        )
-    for person in people:
-        units = ALL_UNITS if person.units is None else ", ".join(person.units) or "none"
-        state = "deactivated" if not person.active else "one-time code not used yet" if person.awaits_code else "active"
-        login = person.login or "no account"
-        click.echo(
-            f"{person.person_id:>4}  {login:20}  {role_words(person.roles):14}  {state:15}  {units:20}  {person.name}"
-        )
+    if not people and output_format == "table":
+        tell("No accounts yet. Create the first administrator: alertreview account create NAME --role administrator")
+        return
+    records = [
+        {
+            "person": one.person_id,
+            "login": one.login or None,
+            "roles": role_words(one.roles),
+            "state": "deactivated" if not one.active else "one-time code not used yet" if one.awaits_code else "active",
+            "units": ALL_UNITS if one.units is None else ", ".join(one.units) or "none",
+            "name": one.name,
+        }
+        for one in people
+    ]
+    click.echo(as_text(records, ("person", "login", "roles", "state", "units", "name"), output_format), nl=False)
 
 
 def _say_code(code: str) -> None:
@@ -156,7 +161,7 @@ def _say_code(code: str) -> None:
         click.echo(f"One-time code, valid for 24 hours and shown only now: {code}")
         click.echo("The person opens the dashboard, chooses 'I have a one-time code' and sets a password.")
     else:
-        click.echo("No code needed: the person uses the external sign-in that this site trusts.")
+        tell("No code needed: the person uses the external sign-in that this site trusts.")
 
 
 def ask_password() -> str:
@@ -241,4 +246,4 @@ def revoke(number: int, home: Path | None, database: str | None) -> None:
 
     with open_application(home, database) as application:
         application.api_tokens.revoke(number)
-    click.echo(f"Token {number} is revoked.")
+    tell(f"Token {number} is revoked.")

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+import click
 from tqdm import tqdm
 
 import alertreview
+from alertreview.cli.tables import is_set
 from alertreview.settings import DATABASE_VARIABLE, FIRST_PAGE_VARIABLE, HOME_VARIABLE, Progress, Settings
 
 EXIT_INTERRUPTED = 130
@@ -32,10 +35,19 @@ class Terminated(SystemExit):
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Yield a callback (done, total) that draws a bar with the time left; it draws nothing without a terminal."""
-    bar = tqdm(desc=title, unit="", disable=None, leave=False, dynamic_ncols=True, file=sys.stderr)
+    """Yield a callback (done, total) that draws a bar with the time left.
+
+    Without a terminal it draws nothing; ``-v`` makes it a line for each tenth. ``-q`` draws nothing anywhere.
+    """
+    disable = True if is_set("quiet") else None
+    bar = tqdm(desc=title, unit="", disable=disable, leave=False, dynamic_ncols=True, file=sys.stderr)
+    in_lines, told = bool(bar.disable) and is_set("verbose"), 0
 
     def report(done: int, total: int) -> None:
+        nonlocal told
+        if in_lines and total and 10 * done // total > told:
+            told = int(10 * done // total)
+            click.echo(f"{title}: {10 * told} %", err=True)
         if bar.total != total:
             bar.total = total
         bar.update(done - bar.n)
@@ -44,6 +56,21 @@ def progress_bar(title: str) -> Iterator[Progress]:
         yield report
     finally:
         bar.close()
+
+
+@contextmanager
+def log_to_terminal(title: str) -> Iterator[None]:
+    """Write the program's log on standard error while a command runs, and then how long it took."""
+    logger, handler, started = logging.getLogger("alertreview"), logging.StreamHandler(), time.monotonic()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.info("%s took %.1f s.", title.strip(), time.monotonic() - started)
+        logger.setLevel(logging.NOTSET)
+        logger.removeHandler(handler)
 
 
 def write_technical_log(log_file: Path, error: BaseException) -> None:

@@ -16,6 +16,7 @@ from alertreview.cli.records import simulate
 from alertreview.cli.reproduce import reproduce, sensitivity_of_run
 from alertreview.cli.score import run, score
 from alertreview.cli.study import export, recompute, report, sign_report, study
+from alertreview.cli.tables import STANDARD_OUTPUT, show, tell
 from alertreview.cli.tasks import tasks
 from alertreview.settings import Settings, load_settings, load_web_settings
 from core.errors import AlertReviewError, SettingsError
@@ -26,11 +27,22 @@ GOES_ON = "nothing half-done is visible, the same command goes on from here"
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="alertreview")
-def cli() -> None:
+@click.option("-q", "--quiet", is_flag=True, help="Print errors and what was asked for, and no sentence about it.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Also print the home, progress and the time taken, on standard error."
+)
+@click.pass_context
+def cli(context: click.Context, quiet: bool, verbose: bool) -> None:
     """Find unusual patient-management decisions, have clinicians judge them, report how good the alerts are.
 
     A site lives in a home folder: import health records, score them, then open the dashboard.
     """
+    if quiet and verbose:
+        raise click.UsageError("--quiet and --verbose are mutually exclusive.")
+    if verbose:
+        from alertreview.cli.console import log_to_terminal
+
+        context.with_resource(log_to_terminal(f"alertreview {__version__} {context.invoked_subcommand or ''}"))
 
 
 @cli.command()
@@ -47,9 +59,9 @@ def demo(home: Path | None, database: str | None, no_serve: bool, port: int, bro
 
     settings = load_settings(home or demo_home(), database, create=True)
     for line in build_demo(settings):
-        click.echo(line)
+        tell(line)
     if no_serve:
-        click.echo(f"Open it with: alertreview dashboard --home {settings.home}")
+        tell(f"Open it with: alertreview dashboard --home {settings.home}")
         return
     _serve(settings, port, browser)
 
@@ -62,7 +74,7 @@ def init(home: Path | None, database: str | None) -> None:
 
     settings = load_settings(home, database, create=True)
     with open_database(settings, upgrade=True):
-        click.echo(f"Ready: {settings.home}")
+        tell(f"Ready: {settings.home}")
 
 
 @cli.command(name="import")
@@ -80,8 +92,8 @@ def init(home: Path | None, database: str | None) -> None:
 @click.option(
     "--report",
     "report_file",
-    type=FilePath(path_type=Path),
-    help="Also write the import report to FILE (.html or .json).",
+    type=FilePath(path_type=Path, allow_dash=True),
+    help="Also write the import report to FILE (.html or .json); - prints it as JSON instead of the sentences.",
 )
 @site_options
 def import_(
@@ -109,12 +121,15 @@ def import_(
         outcome = import_records(
             settings, site_database, source, source_format, mapping, progress, schema=schema, add=add, labels=labels
         )
+    if str(report_file) == STANDARD_OUTPUT:
+        show(outcome.report.to_dict(), (), "json")
+        return
     for line in outcome.report.lines():
-        click.echo(line)
-    click.echo("Already imported; nothing changed." if outcome.unchanged else f"Imported as {outcome.folder.name}.")
+        tell(line)
+    tell("Already imported; nothing changed." if outcome.unchanged else f"Imported as {outcome.folder.name}.")
     if report_file is not None:
         write_import_report(outcome.report, report_file)
-        click.echo(f"Report written to {report_file}.")
+        tell(f"Report written to {report_file}.")
 
 
 @cli.command()

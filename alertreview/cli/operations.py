@@ -2,12 +2,16 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, site_options
-from alertreview.cli.tables import write_out
+from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, site_options
+from alertreview.cli.tables import show, tell, write_out
 from alertreview.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from alertreview.operations.backup import VerifiedBackup
 
 _FOLDER = FilePath(path_type=Path)
 
@@ -27,35 +31,44 @@ def backup() -> None:
 @click.option(
     "--scratch-database", metavar="URL", help="Empty PostgreSQL database to try the backup in (default: a new one)."
 )
+@result_format
 @site_options
 def create(
-    to: Path | None, keep: int | None, scratch_database: str | None, home: Path | None, database: str | None
+    to: Path | None,
+    keep: int | None,
+    scratch_database: str | None,
+    output_format: str,
+    home: Path | None,
+    database: str | None,
 ) -> None:
     """Copy database and imports while the site is in use, and try the copy; only then it counts."""
     from alertreview.operations.backup import Backups
 
     verified = Backups(load_settings(home, database), _now).create(to, keep=keep, scratch_url=scratch_database)
-    click.echo(f"Backup made and verified: {verified.folder}")
-    _tell(verified.manifest.contents.n_audit_events, verified.manifest.contents.audit_head)
+    _show_backup(verified, [f"Backup made and verified: {verified.folder}"], output_format)
 
 
 @backup.command()
 @click.argument("folder", type=_FOLDER)
 @click.option("--scratch", type=_FOLDER, metavar="DIR", help="Where to try it (default: beside the backup).")
 @click.option("--scratch-database", metavar="URL", help="Empty PostgreSQL database to try it in (default: a new one).")
+@result_format
 @site_options
 def verify(
-    folder: Path, scratch: Path | None, scratch_database: str | None, home: Path | None, database: str | None
+    folder: Path,
+    scratch: Path | None,
+    scratch_database: str | None,
+    output_format: str,
+    home: Path | None,
+    database: str | None,
 ) -> None:
     """Restore a backup into a scratch place, check every row and file, and compute its reports."""
     from alertreview.operations.backup import verify_backup
 
     settings = _settings_anywhere(home, database)
     verified = verify_backup(folder, settings.database_url, scratch_url=scratch_database, place=scratch)
-    for slug, digest in sorted(verified.reports.items()):
-        click.echo(f"Report of study {slug}: {digest}")
-    click.echo(f"Verified: {folder}")
-    _tell(verified.manifest.contents.n_audit_events, verified.manifest.contents.audit_head)
+    reports = [f"Report of study {slug}: {digest}" for slug, digest in sorted(verified.reports.items())]
+    _show_backup(verified, [*reports, f"Verified: {folder}"], output_format)
 
 
 @backup.command()
@@ -67,30 +80,42 @@ def restore(folder: Path, home: Path | None, database: str | None) -> None:
 
     settings = _settings_anywhere(home, database)
     manifest = Backups(settings, _now).restore(folder)
-    click.echo(f"Restored as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC: {settings.home}")
-    click.echo("Everybody has to sign in again.")
-    _tell(manifest.contents.n_audit_events, manifest.contents.audit_head)
+    tell(f"Restored as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC: {settings.home}")
+    tell("Everybody has to sign in again.")
+    _tell_head(manifest.contents.n_audit_events, manifest.contents.audit_head)
 
 
 @click.command()
+@result_format
 @site_options
-def doctor(home: Path | None, database: str | None) -> None:
+def doctor(output_format: str, home: Path | None, database: str | None) -> None:
     """Check the site and say what to do about each finding; exits with 1 if something needs doing."""
     from alertreview.operations.doctor import Level, examine_site
 
     findings = []
     for finding in examine_site(load_settings(home, database), _now()):
-        click.echo(f"{finding.level.value:8} {finding.subject}: {finding.text}")
+        if output_format == "text":
+            click.echo(f"{finding.level.value:8} {finding.subject}: {finding.text}")
         findings.append(finding)
     n_problems = sum(finding.level is Level.PROBLEM for finding in findings)
     n_warnings = sum(finding.level is Level.WARNING for finding in findings)
-    click.echo(f"{n_problems} problems, {n_warnings} warnings.")
+    result = {
+        "problems": n_problems,
+        "warnings": n_warnings,
+        "findings": [{"level": one.level.value, "subject": one.subject, "text": one.text} for one in findings],
+    }
+    show(result, [f"{n_problems} problems, {n_warnings} warnings."], output_format)
     if n_problems:
         raise click.exceptions.Exit(EXIT_UNEXPECTED)
 
 
 @click.command()
-@click.option("--out", type=_FOLDER, metavar="FILE", help="Write to FILE, atomically (default: standard output).")
+@click.option(
+    "--out",
+    type=FilePath(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Write to FILE, atomically (default, and -: standard output).",
+)
 @site_options
 def metrics(out: Path | None, home: Path | None, database: str | None) -> None:
     """Print figures of the site for Prometheus; with --out for the text file folder of its node exporter.
@@ -106,8 +131,9 @@ def metrics(out: Path | None, home: Path | None, database: str | None) -> None:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show whose work waits, and send nothing.")
+@result_format
 @site_options
-def digest(dry_run: bool, home: Path | None, database: str | None) -> None:
+def digest(dry_run: bool, output_format: str, home: Path | None, database: str | None) -> None:
     """Mail everybody with open work how much there is and where, and post the totals to a webhook; once a day.
 
     Numbers and links only, nothing of a patient. Made for cron: after a failure the same command sends the rest.
@@ -116,19 +142,28 @@ def digest(dry_run: bool, home: Path | None, database: str | None) -> None:
 
     with open_application(home, database) as application:
         if dry_run:
-            lines = [
-                f"{one.name} ({one.address or 'no address'}): {one.n_cases} open" for one in application.digests.open()
-            ]
-            click.echo("\n".join(lines) or "Nobody with an account has open work.")
+            waiting = application.digests.open()
+            people = [{"name": one.name, "address": one.address or None, "open": one.n_cases} for one in waiting]
+            lines = [f"{one.name} ({one.address or 'no address'}): {one.n_cases} open" for one in waiting]
+            show({"people": people}, lines or ["Nobody with an account has open work."], output_format)
             return
         outcome = application.digests.send()
     for one in outcome.without_address:
         click.echo(
             f"{one.name} has no mail address. Add the login to [digest.addresses] in alertreview.toml.", err=True
         )
-    click.echo(f"Sent: {len(outcome.sent)}. Sent before on this day: {len(outcome.sent_before)}.")
+    result = {
+        "sent": len(outcome.sent),
+        "sent_before": len(outcome.sent_before),
+        "without_address": [one.name for one in outcome.without_address],
+        "studies_posted": outcome.n_posted,
+    }
+    if output_format == "json":
+        show(result, (), output_format)
+        return
+    tell(f"Sent: {len(outcome.sent)}. Sent before on this day: {len(outcome.sent_before)}.")
     if outcome.n_posted:
-        click.echo(f"Posted to the webhook: {outcome.n_posted} {'study' if outcome.n_posted == 1 else 'studies'}.")
+        tell(f"Posted to the webhook: {outcome.n_posted} {'study' if outcome.n_posted == 1 else 'studies'}.")
 
 
 @click.group()
@@ -137,19 +172,23 @@ def db() -> None:
 
 
 @db.command()
+@result_format
 @site_options
-def status(home: Path | None, database: str | None) -> None:
+def status(output_format: str, home: Path | None, database: str | None) -> None:
     """Show which schema the database has and which one this version needs; changes nothing."""
     from db.database import Database
     from db.schema import head
 
     with Database(load_settings(home, database).database_url) as site:
         state = site.state()
-        click.echo(f"Database: {site.name}")
-        click.echo(f"Schema: {state.revision or 'none'}, this version needs {head()}")
+        result: dict[str, Any] = {"database": site.name, "schema": state.revision, "needed": head()}
+        if output_format == "text":
+            click.echo(f"Database: {site.name}")
+            click.echo(f"Schema: {state.revision or 'none'}, this version needs {head()}")
         site.check()
         with site.read() as uow:
-            _tell(uow.audit.count(), uow.audit.head())
+            result |= {"audit_rows": uow.audit.count(), "audit_head": uow.audit.head()}
+    show(result, [_head_line(result["audit_rows"], result["audit_head"])], output_format)
 
 
 @db.command()
@@ -164,8 +203,8 @@ def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
     with Database(settings.database_url) as site:
         copy = upgrade_site(settings, site, _now(), backup=not no_backup)
         if copy is not None:
-            click.echo(f"Copied first: {copy}")
-        click.echo(f"Schema {site.state().revision}.")
+            tell(f"Copied first: {copy}")
+        tell(f"Schema {site.state().revision}.")
 
 
 @db.command()
@@ -180,10 +219,10 @@ def downgrade(revision: str, discard: bool, home: Path | None, database: str | N
     settings = load_settings(home, database)
     with Database(settings.database_url) as site:
         copy, lost = downgrade_site(settings, site, revision, _now(), discard=discard)
-        click.echo(f"Copied first: {copy}")
+        tell(f"Copied first: {copy}")
         for thing in lost:
-            click.echo(f"Lost: {thing}")
-        click.echo(f"Schema {site.state().revision}.")
+            tell(f"Lost: {thing}")
+        tell(f"Schema {site.state().revision}.")
 
 
 @db.command()
@@ -197,7 +236,7 @@ def grant(role: str, home: Path | None, database: str | None) -> None:
     with Database(load_settings(home, database).database_url) as site:
         site.check()
         for table, rights in grant_rights(site, role).items():
-            click.echo(f"{table}: {rights}")
+            tell(f"{table}: {rights}")
 
 
 @click.group()
@@ -207,8 +246,9 @@ def audit() -> None:
 
 @audit.command(name="verify")
 @click.option("--head", metavar="HASH", help="A head printed earlier; also detects a truncated tail.")
+@result_format
 @site_options
-def verify_trail(head: str | None, home: Path | None, database: str | None) -> None:
+def verify_trail(head: str | None, output_format: str, home: Path | None, database: str | None) -> None:
     """Check every row against the one before and every sealed record against its seal, with the heads of backups."""
     from alertreview.operations.backup import list_backups
     from alertreview.operations.heads import known_heads
@@ -219,8 +259,8 @@ def verify_trail(head: str | None, home: Path | None, database: str | None) -> N
         site.check()
         with site.read() as uow:
             report = uow.audit.require_whole(head, known_heads(settings, list_backups(settings.backups)))
-    click.echo("The audit trail is intact.")
-    _tell(report.n_events, report.head)
+    result = {"intact": True, "audit_rows": report.n_events, "audit_head": report.head}
+    show(result, ["The audit trail is intact.", _head_line(report.n_events, report.head)], output_format)
 
 
 @audit.command(name="export")
@@ -234,12 +274,28 @@ def export_trail(file: Path, home: Path | None, database: str | None) -> None:
     with Database(load_settings(home, database).database_url) as site:
         site.check()
         report = AuditTrailService(site, _now).export(file)
-    click.echo(f"Written: {file}")
-    _tell(report.n_events, report.head)
+    tell(f"Written: {file}")
+    _tell_head(report.n_events, report.head)
 
 
-def _tell(n_events: int, head: str) -> None:
-    click.echo(f"Audit trail: {n_events} rows, head {head}")
+def _head_line(n_events: int, head: str) -> str:
+    return f"Audit trail: {n_events} rows, head {head}"
+
+
+def _tell_head(n_events: int, head: str) -> None:
+    tell(_head_line(n_events, head))
+
+
+def _show_backup(verified: "VerifiedBackup", lines: list[str], output_format: str) -> None:
+    contents = verified.manifest.contents
+    result = {
+        "folder": str(verified.folder),
+        "made_at": verified.manifest.made_at.isoformat(timespec="seconds"),
+        "reports": verified.reports,
+        "audit_rows": contents.n_audit_events,
+        "audit_head": contents.audit_head,
+    }
+    show(result, [*lines, _head_line(contents.n_audit_events, contents.audit_head)], output_format)
 
 
 def _settings_anywhere(home: Path | None, database: str | None) -> Settings:

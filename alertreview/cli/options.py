@@ -18,12 +18,16 @@ COUNT = click.IntRange(1, 2**31 - 1)
 
 
 class FilePath(click.Path):
-    """A file or folder; an empty name is none."""
+    """A file or folder; an empty name is none, and ``-`` is standard output where `allow_dash` says so."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or refuse an empty name."""
+        """Return the path, or refuse an empty name and a ``-`` that would become a file."""
         if value == "":
             self.fail("The name of the file or folder is empty.", param, ctx)
+        if str(value) == "-" and not self.allow_dash:
+            self.fail(
+                "'-' means standard output or input, which is not possible here. Name a file or folder.", param, ctx
+            )
         return super().convert(value, param, ctx)
 
 
@@ -56,6 +60,13 @@ def list_format(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command with ``--format``: a table for people, CSV and JSON for scripts."""
     return click.option(
         "--format", "output_format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
+    )(command)
+
+
+def result_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with ``--format``: lines for people, a JSON object for scripts."""
+    return click.option(
+        "--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True
     )(command)
 
 

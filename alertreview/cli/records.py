@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from alertreview.cli.options import SEED, FilePath, site_options, source_options
+from alertreview.cli.tables import STANDARD_OUTPUT, tell
 
 
 @click.group()
@@ -37,19 +38,21 @@ def mapping_groups(home: Path | None, database: str | None) -> None:
 
 @mapping.command(name="suggest")
 @source_options
-@click.option("--out", type=FilePath(path_type=Path), help="New YAML file (default: standard output).")
+@click.option(
+    "--out", type=FilePath(path_type=Path, allow_dash=True), help="New YAML file (default, and -: standard output)."
+)
 def mapping_suggest(source: Path | str, source_format: str, schema: str | None, out: Path | None) -> None:
     """Draft a site mapping from the codes found in SOURCE, with remarks on what to check."""
     from alertreview.records.mapping_help import save_suggestion, suggest_mapping
 
     suggestion = suggest_mapping(source, format=source_format, schema=schema)
-    if out is None:
+    if out is None or str(out) == STANDARD_OUTPUT:
         click.echo(suggestion.text, nl=False)
         return
     save_suggestion(suggestion, out)
     for note in suggestion.notes:
-        click.echo(note)
-    click.echo(f"Draft written to {out}; look at it, then: alertreview import {source} --mapping {out}")
+        tell(note)
+    tell(f"Draft written to {out}; look at it, then: alertreview import {source} --mapping {out}")
 
 
 @click.command()
@@ -81,4 +84,4 @@ def simulate(size: str, seed: int, out: Path, **switches: float | None) -> None:
 
     chosen = {name: value for name, value in switches.items() if value is not None}
     for line in write_simulated_source(size, seed, out, **chosen):
-        click.echo(line)
+        tell(line)

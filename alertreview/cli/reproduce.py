@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import COUNT, SEED, FilePath, log_the_unforeseen, site_options
+from alertreview.cli.options import COUNT, SEED, FilePath, list_format, log_the_unforeseen, site_options
+from alertreview.cli.tables import as_text, tell
 from alertreview.settings import load_settings
 from core.vocabulary import RunId
 
@@ -55,7 +56,7 @@ def _run(title: str, experiment: Callable[..., "Results"], options: "Options", *
         results = experiment(options, *arguments, progress)
     for line in results.lines():
         click.echo(line)
-    click.echo("\nWritten: " + ", ".join(str(path) for path in results.write(options)))
+    tell("\nWritten: " + ", ".join(str(path) for path in results.write(options)))
 
 
 @reproduce.command()
@@ -106,8 +107,11 @@ def scaling(runs: int, out: Path, jobs: int, seed: int) -> None:
 @click.command("sensitivity")
 @click.option("--run", "run_id", type=COUNT, help="Number of a published run (default: the newest).")
 @click.option("--jobs", type=COUNT, help="Tasks scored in parallel (default: one per processor).")
+@list_format
 @site_options
-def sensitivity_of_run(run_id: RunId | None, jobs: int | None, home: Path | None, database: str | None) -> None:
+def sensitivity_of_run(
+    run_id: RunId | None, jobs: int | None, output_format: str, home: Path | None, database: str | None
+) -> None:
     """Score a run's import again at other graph sizes and regularisers, and keep the curves for the Runs page.
 
     At each setting: the share of the run's first 50 omissions and 50 commissions that are found again, and the AUC on
@@ -120,8 +124,16 @@ def sensitivity_of_run(run_id: RunId | None, jobs: int | None, home: Path | None
     settings = load_settings(home, database)
     with open_database(settings, upgrade=True) as site_database, progress_bar("Varying") as progress:
         number, found = compute_sensitivity(settings, site_database, run_id, n_jobs=jobs, progress=progress)
-    click.echo(f"Sensitivity of run {number}, nodes drawn with seed {found.seed}; shown on the Runs page.")
-    click.echo(f"{'scorer':14} {'varied':15} {'setting':>8} {'shared':>7}  AUC")
-    for point in found.points:
-        auc = point.auc.text()
-        click.echo(f"{point.scorer:14} {point.varied.value:15} {point.setting:8g} {100 * point.shared:6.0f}%  {auc}")
+    if output_format == "table":
+        tell(f"Sensitivity of run {number}, nodes drawn with seed {found.seed}; shown on the Runs page.")
+    records = [
+        {
+            "scorer": point.scorer,
+            "varied": point.varied.value,
+            "setting": point.setting,
+            "shared": point.shared,
+            "auc": point.auc.text() if output_format == "table" else point.auc.value,
+        }
+        for point in found.points
+    ]
+    click.echo(as_text(records, ("scorer", "varied", "setting", "shared", "auc"), output_format), nl=False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from alertreview.cli.options import COUNT, SEED, list_format, site_options
-from alertreview.cli.tables import as_text
+from alertreview.cli.options import COUNT, SEED, list_format, result_format, site_options
+from alertreview.cli.tables import as_text, show, tell
 from alertreview.settings import Settings, load_settings
 from core.errors import NotFoundError
 
@@ -64,6 +64,7 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
 @click.option("--reason", default="", help="Why a check is accepted, for the audit trail.")
 @click.option("--jobs", type=COUNT, help="Tasks scored in parallel (default: one per processor).")
 @click.option("--cluster", metavar="ADDRESS", help="Run the tasks on the Dask scheduler at tcp://HOST:PORT.")
+@result_format
 @site_options
 @click.pass_context
 def score(
@@ -81,6 +82,7 @@ def score(
     reason: str,
     jobs: int | None,
     cluster: str | None,
+    output_format: str,
     home: Path | None,
     database: str | None,
 ) -> None:
@@ -94,12 +96,12 @@ def score(
     from alertreview.operations.upgrade import open_database
     from alertreview.records.doubts import require_trusted
     from alertreview.scoring.resume import ScoringRequest
-    from alertreview.scoring.score_site import published_already
+    from alertreview.scoring.score_site import PublishedRun, published_already
     from core.scoring.scorers import SCORERS, SHARED, describe_scorer
 
     if list_scorers:
-        for name in SCORERS:
-            click.echo(f"{name:21} {describe_scorer(name)}")
+        described = {name: describe_scorer(name) for name in SCORERS}
+        show(described, [f"{name:21} {text}" for name, text in described.items()], output_format)
         return
     given = [name for name in LEARNING_OPTIONS if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     _check_from_run(from_run, since, given)
@@ -122,8 +124,12 @@ def score(
             outcome = published_already(settings, site_database, request)
         if outcome is None:
             outcome = _score_anew(settings, site_database, request, cluster, progress, again=again)
+    if output_format == "json":
+        is_new = not isinstance(outcome, PublishedRun)
+        show({"run": outcome.run_id, "is_new": is_new}, (), output_format)
+        return
     for line in outcome.lines():
-        click.echo(line)
+        tell(line)
 
 
 def _check_from_run(from_run: str | None, since: str | None, given: list[str]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from alertreview.cli.options import COUNT, SEED, FilePath, list_format, site_options
-from alertreview.cli.tables import STANDARD_OUTPUT, as_text, write_out
+from alertreview.cli.tables import STANDARD_OUTPUT, as_text, is_set, tell, write_out
 from core.errors import InvalidInputError, SourceError
 
 
@@ -14,7 +14,9 @@ from core.errors import InvalidInputError, SourceError
 @click.option(
     "--format", "output_format", type=click.Choice(["json", "html", "pdf"]), default="json", show_default=True
 )
-@click.option("--out", type=FilePath(path_type=Path), help="File to write (default, and -: standard output).")
+@click.option(
+    "--out", type=FilePath(path_type=Path, allow_dash=True), help="File to write (default, and -: standard output)."
+)
 @site_options
 def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
     """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
@@ -26,7 +28,7 @@ def report(slug: str, output_format: str, out: Path | None, home: Path | None, d
         signatures = application.reports.signatures(slug, study_report)
         content = render_report(study_report, ReportFormat(output_format), signatures)
     if write_out(out, content):
-        click.echo(f"Report of study {slug} written to {out}.")
+        tell(f"Report of study {slug} written to {out}.")
 
 
 @click.command(name="sign-report")
@@ -43,8 +45,8 @@ def sign_report(slug: str, person: str, meaning: str, home: Path | None, databas
         signer = application.site.person_named(person).person_id
         application.sign_in.require_credentials(signer, ask_password)
         signature = application.reports.sign(slug, signer, meaning)
-    click.echo(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
-    click.echo(f"Content {signature.content_hash}")
+    tell(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
+    tell(f"Content {signature.content_hash}")
 
 
 @click.group()
@@ -112,9 +114,9 @@ def study_create(
     )
     with open_application(home, database) as application:
         made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)
-    click.echo(f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers.")
+    tell(f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers.")
     if made.is_open_panel:
-        click.echo(OPEN_PANEL_LIMIT)
+        tell(OPEN_PANEL_LIMIT)
 
 
 def _edges(written: str) -> tuple[float, ...]:
@@ -257,7 +259,7 @@ def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: st
     with becoming(out, ".cases-") as folder:
         for name, content in files.items():
             (folder / name).write_bytes(content.encode("utf-8"))
-    click.echo(f"Written to {out}: {', '.join(files)}.")
+    tell(f"Written to {out}: {', '.join(files)}.")
 
 
 @study.command(name="votes")
@@ -287,13 +289,13 @@ def study_votes(
             '--reader names somebody of the tool and a reader: --reader "ada@clinic.example=Reader A".'
         )
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = file.read_bytes().decode("utf-8-sig")  # line breaks in comments stay as they are
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise SourceError(f"{file}: cannot be read ({why}). Name another file.") from None
     with open_application(home, database) as application:
         n_votes, n_new = application.exchange.read(slug, Tool(tool), text, {name: whom for name, _, whom in pairs})
-    click.echo(f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded.")
+    tell(f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded.")
 
 
 @study.command(name="lock")
@@ -306,7 +308,7 @@ def study_lock(slug: str, home: Path | None, database: str | None) -> None:
     with open_application(home, database) as application:
         application.studies.lock_study(slug)
         view = application.studies.view(slug)
-    click.echo(f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers.")
+    tell(f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers.")
 
 
 @click.group()
@@ -330,7 +332,12 @@ def export() -> None:
     show_default=True,
     help="One row for each version of each judgment, or one row for each case.",
 )
-@click.option("--out", type=FilePath(path_type=Path), required=True, help="File to write; - is standard output.")
+@click.option(
+    "--out",
+    type=FilePath(path_type=Path, allow_dash=True),
+    required=True,
+    help="File to write; - is standard output.",
+)
 @site_options
 def export_labels(
     slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None
@@ -351,7 +358,7 @@ def export_labels(
                 write_out(out, (folder / f"{slug}-labels").read_bytes())
             return
         n_rows = application.exports.labels(slug, output_format, layout, out)
-    click.echo(f"{n_rows} rows written to {out}.")
+    tell(f"{n_rows} rows written to {out}.")
 
 
 @export.command(name="study")
@@ -375,12 +382,14 @@ def export_study(
 
     with open_application(home, database) as application:
         files = application.exports.study(slug, output_formats, out)
-    click.echo(f"{len(files)} files and a manifest written to {out}.")
+    tell(f"{len(files)} files and a manifest written to {out}.")
 
 
 @click.command()
 @click.argument("folder", type=FilePath(path_type=Path))
-@click.option("--out", type=FilePath(path_type=Path), help="File to write (default, and -: standard output).")
+@click.option(
+    "--out", type=FilePath(path_type=Path, allow_dash=True), help="File to write (default, and -: standard output)."
+)
 @click.option("--no-verify", is_flag=True, help="Do not compare hashes of files, manifest and report.")
 def recompute(folder: Path, out: Path | None, no_verify: bool) -> None:
     """Recompute a study's report from the files in FOLDER alone, as JSON; needs no site and no database.
@@ -393,6 +402,7 @@ def recompute(folder: Path, out: Path | None, no_verify: bool) -> None:
 
     report = recompute_report(folder, verify=not no_verify)
     if write_out(out, render_report(report, ReportFormat.JSON)):
-        click.echo(f"Report recomputed from {folder} written to {out}.")
+        tell(f"Report recomputed from {folder} written to {out}.")
     same = "not compared" if no_verify else "as exported"
-    click.echo(f"Content {content_hash(report)}, {same}.", err=True)
+    if not is_set("quiet"):
+        click.echo(f"Content {content_hash(report)}, {same}.", err=True)

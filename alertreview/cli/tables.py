@@ -1,16 +1,39 @@
-"""Records on standard output: an aligned table for people, CSV and JSON for scripts; bytes to a file or to ``-``."""
+"""What commands print: tables and results for people and scripts, sentences that ``-q`` leaves out, bytes to ``-``."""
 
 import csv
 import io
 import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import click
 
 from alertreview.files import write_bytes
 
 STANDARD_OUTPUT = "-"
+
+
+def is_set(flag: str) -> bool:
+    """Return whether a flag of the program itself, quiet or verbose, was given."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.find_root().params.get(flag))
+
+
+def tell(sentence: str) -> None:
+    """Print a sentence about what was done, unless the program was told to be quiet."""
+    if not is_set("quiet"):
+        click.echo(sentence)
+
+
+def show(result: Mapping[str, Any], lines: Iterable[str], output_format: str) -> None:
+    """Print a result as lines for people, or as one JSON object whose times are in ISO 8601."""
+    if output_format == "json":
+        click.echo(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+        return
+    for line in lines:
+        click.echo(line)
 
 
 def as_text(records: Sequence[Mapping[str, Any]], names: Sequence[str], output_format: str) -> str:

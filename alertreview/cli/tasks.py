@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from alertreview.cli.options import FilePath, list_format, site_options
-from alertreview.cli.tables import as_text, write_out
+from alertreview.cli.tables import as_text, tell, write_out
 from core.vocabulary import Decision
 
 
@@ -87,7 +87,9 @@ def tasks_alerts(output_format: str, top: int, order: str, home: Path | None, da
 
 
 @tasks.command(name="export")
-@click.option("--out", type=FilePath(path_type=Path), help="New YAML file (default: standard output).")
+@click.option(
+    "--out", type=FilePath(path_type=Path, allow_dash=True), help="New YAML file (default, and -: standard output)."
+)
 @site_options
 def tasks_export(out: Path | None, home: Path | None, database: str | None) -> None:
     """Write the task catalogue as YAML, to be edited and given to tasks apply."""
@@ -99,7 +101,7 @@ def tasks_export(out: Path | None, home: Path | None, database: str | None) -> N
     with open_database(settings) as site_database:
         text = catalogue_text(current_catalogue(settings, site_database))
     if write_out(out, text.encode()):
-        click.echo(f"Written to {out}.")
+        tell(f"Written to {out}.")
 
 
 @tasks.command(name="apply")
@@ -120,5 +122,5 @@ def tasks_apply(file: Path, reason: str, home: Path | None, database: str | None
         wanted = read_catalogue(file, current_catalogue(settings, site_database))
         changed = change_catalogue(settings, site_database, wanted, reason, actor="command line", now=now())
     for name in changed:
-        click.echo(f"changed: {name}")
-    click.echo(f"{len(changed)} tasks changed." + (" Score again to follow (alertreview score)." if changed else ""))
+        tell(f"changed: {name}")
+    tell(f"{len(changed)} tasks changed." + (" Score again to follow (alertreview score)." if changed else ""))

@@ -1,6 +1,7 @@
 """The documents say what is true: links lead somewhere, nothing is left unsaid, nothing of this machine leaks."""
 
 import dataclasses
+import itertools
 import re
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 import click
 import pytest
+from PIL import Image
 
 from alertreview.cli.main import cli
 from core.statistics.estimate import Estimate
@@ -64,6 +66,19 @@ def test_every_document_picture_and_example_is_reached_from_the_readme() -> None
 def test_every_picture_has_words_for_those_who_do_not_see_it(document: Path) -> None:
     for words in re.findall(r"!\[([^\]]*)\]", document.read_text(encoding="utf-8")):
         assert len(words.split()) >= 3, words
+
+
+def test_the_readme_shows_a_judgment_that_moves_in_few_bytes() -> None:
+    file = ROOT / "docs" / "pictures" / "judgment.gif"
+    assert file.stat().st_size < 300_000
+    with Image.open(file) as picture:
+        assert picture.n_frames == 3
+        frames = []
+        for at in range(3):
+            picture.seek(at)
+            frames.append(picture.convert("RGB").tobytes())
+    assert len(set(frames)) == 3
+    assert "docs/pictures/judgment.gif" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", generated_docs.PAGES)
@@ -130,7 +145,8 @@ def test_commands_and_options_exist(document: str, line: str) -> None:
             assert any(name.startswith(words[2]) for name in names), f"{document}: {line}"
         return
     command: click.Command = cli
-    rest = words[1:]
+    of_program = {name for option in cli.params for name in option.opts}
+    rest = list(itertools.dropwhile(of_program.__contains__, words[1:]))
     while rest and isinstance(command, click.Group):
         assert rest[0] in command.commands, f"{document}: {line}"
         command = command.commands[rest.pop(0)]

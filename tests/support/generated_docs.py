@@ -46,6 +46,13 @@ def command_line() -> str:
         "",
         "`alertreview COMMAND --help` shows the same. Options in square brackets of a usage line may be left out.",
         "Commands on a site take `--home` and `--database`, or `ALERTREVIEW_HOME` and `ALERTREVIEW_DATABASE`.",
+        "Before the command, as in `alertreview -q score`:",
+        "",
+        *(
+            f"- `{'`, `'.join(option.opts)}`: {option.help}"
+            for option in cli.params
+            if isinstance(option, click.Option)
+        ),
         "",
         "The shell completes commands and options after this line in its start file:",
         "",

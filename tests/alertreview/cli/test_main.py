@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from alertreview.cli import main as cli_module
+from alertreview.cli.console import progress_bar
 from alertreview.cli.main import cli, main
 from tests.support.demo_site import SMALL
 
@@ -137,6 +139,9 @@ def test_exports_and_recompute_go_round(own_home: Path, tmp_path: Path, capsys: 
     assert "name a folder" in capsys.readouterr().err
     assert run("export", "study", "--study", "demo", "--out", tmp_path / "study", "--home", own_home) == 0
     assert run("report", "--study", "demo", "--out", tmp_path / "stored.json", "--home", own_home) == 0
+    capsys.readouterr()
+    assert run("recompute", tmp_path / "study", "--out", "-") == 0
+    assert json.loads(capsys.readouterr().out)
     assert run("recompute", tmp_path / "study", "--out", tmp_path / "again.json") == 0
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "stored.json").read_bytes()
 
@@ -152,6 +157,10 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert "<html" in (tmp_path / "import.html").read_text(encoding="utf-8").lower()
     assert run("import", source, "--home", home) == 0
     assert "Already imported; nothing changed." in capsys.readouterr().out
+    assert run("import", source, "--home", home, "--report", "-") == 0
+    assert json.loads(capsys.readouterr().out)["source"]
+    assert run("mapping", "suggest", source, "--out", "-") == 0
+    assert "rules:" in capsys.readouterr().out
     assert run("score", "--home", home, "--nodes", "40", "--graphs", "1") == 0
     assert "Run 1 is published" in capsys.readouterr().out
     assert run("score", "--home", home, "--nodes", "40", "--graphs", "1") == 0
@@ -332,6 +341,43 @@ def test_every_number_has_bounds_and_no_file_an_empty_name(path: tuple[str, ...]
         if isinstance(kind, click.Path):
             with pytest.raises(click.BadParameter, match="is empty"):
                 kind.convert("", parameter, None)
+            if not kind.allow_dash:
+                with pytest.raises(click.BadParameter, match="'-' means standard output"):
+                    kind.convert("-", parameter, None)
+
+
+DASHES = {
+    ("import",): None,
+    ("report",): ("--study", "demo"),
+    ("export", "labels"): ("--study", "demo"),
+    ("recompute",): None,
+    ("mapping", "suggest"): None,
+    ("tasks", "export"): (),
+    ("metrics",): (),
+}
+"""Commands for which `-` is standard output, with what else they need on the demonstration, or None where a test of
+their own writes there.
+"""
+
+
+def test_a_dash_is_standard_output_and_no_file(
+    demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    found = {path for path in commands(cli) if any(getattr(one.type, "allow_dash", False) for one in found_in(path))}
+    assert found == DASHES.keys()
+    monkeypatch.chdir(tmp_path)
+    for path, needed in DASHES.items():
+        if needed is not None:
+            assert run(*path, *needed, "--out", "-", "--home", demo_home) == 0
+            assert len(capsysbinary.readouterr().out) > 100
+    assert list(tmp_path.iterdir()) == []
+
+
+def found_in(path: tuple[str, ...]) -> list[click.Parameter]:
+    command: click.Command = cli
+    for name in path:
+        command = command.commands[name]  # type: ignore[attr-defined]
+    return command.params
 
 
 @pytest.mark.parametrize(
@@ -390,3 +436,113 @@ def test_a_site_without_a_task_is_told_why_there_is_nothing_to_score(
     assert "The import has no task to score" in said
     assert "alertreview tasks list" in said
     assert run("tasks", "list", "--home", tmp_path / "site") == 0
+
+
+def read_as_json(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> dict[str, object]:
+    assert run(*arguments) == code
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+SPEAKS_ONLY = {
+    ("demo",): "builds a site and serves it",
+    ("dashboard",): "serves",
+    ("init",): "makes a folder",
+    ("import",): "--report - prints the import report as JSON",
+    ("study", "create"): "study list shows what was made",
+    ("study", "cases"): "writes files of another tool",
+    ("study", "votes"): "reads files of another tool",
+    ("study", "lock"): "study list shows the state",
+    ("sign-report",): "report writes the signatures",
+    ("recompute",): "always writes JSON",
+    ("mapping", "check"): "--format names the format of the source",
+    ("mapping", "groups"): "writes YAML",
+    ("mapping", "suggest"): "writes YAML",
+    ("tasks", "export"): "writes YAML",
+    ("tasks", "apply"): "tasks list shows the tasks",
+    ("simulate",): "writes a data set",
+    ("backup", "restore"): "db status shows the head",
+    ("metrics",): "writes what Prometheus reads",
+    ("db", "upgrade"): "db status shows the schema",
+    ("db", "downgrade"): "db status shows the schema",
+    ("db", "grant"): "the server shows the rights",
+    ("audit", "export"): "writes JSON lines",
+    ("account", "create"): "account list shows the account",
+    ("account", "reset"): "prints the code alone",
+    ("account", "disable"): "account list shows the state",
+    ("account", "role"): "account list shows the roles",
+    ("account", "token", "create"): "prints the token alone",
+    ("account", "token", "revoke"): "account token list shows the state",
+}
+"""Commands without JSON, and where a program finds instead what they did."""
+
+
+def test_every_command_that_answers_a_question_answers_a_program_too() -> None:
+    without = set()
+    for path in commands(cli):
+        command: click.Command = cli
+        for name in path:
+            command = command.commands[name]  # type: ignore[attr-defined]
+        formats = {choice for one in command.params for choice in getattr(one.type, "choices", ())}
+        if not isinstance(command, click.Group) and not formats & {"json", "jsonl"} and path[0] != "reproduce":
+            without.add(path)
+    assert without == SPEAKS_ONLY.keys()
+
+
+def test_what_is_said_of_a_site_is_said_in_json_too(demo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = ("--format", "json", "--home", demo_home)
+    schema = read_as_json(capsys, "db", "status", *home)
+    trail = read_as_json(capsys, "audit", "verify", *home)
+    assert schema["schema"] == schema["needed"]
+    assert (schema["audit_rows"], schema["audit_head"]) == (trail["audit_rows"], trail["audit_head"])
+    findings = read_as_json(capsys, "doctor", *home)
+    levels = [finding["level"] for finding in findings["findings"]]  # type: ignore[attr-defined]
+    assert (levels.count("problem"), levels.count("warning")) == (findings["problems"], findings["warnings"])
+    assert "softhad" in read_as_json(capsys, "score", "--list-scorers", *home)
+    assert "people" in read_as_json(capsys, "digest", "--dry-run", *home)
+    assert isinstance(read_as_json(capsys, "account", "list", *home), list)
+    assert read_as_json(capsys, "score", "--scorer", "softhad", *home)["is_new"] in (True, False)
+
+
+def test_quiet_prints_what_was_asked_for_and_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = ("--home", tmp_path / "site")
+    assert run("-q", "init", *home) == 0
+    assert capsys.readouterr() == ("", "")
+    assert run("--quiet", "account", "create", "Ada", "--role", "administrator", *home) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("One-time code")
+    assert said.err == ""
+    assert run("-q", "account", "list", *home) == 0
+    assert "Ada" in capsys.readouterr().out
+    assert run("-q", "account", "disable", "nobody", *home) == 2
+    assert "nobody" in capsys.readouterr().err
+    assert run("-q", "-v", "account", "list", *home) == 2
+    assert "mutually exclusive" in capsys.readouterr().err
+
+
+def test_verbose_adds_home_progress_and_time_on_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("account", "list", "--home", tmp_path) != 0
+    assert run("init", "--home", tmp_path / "site") == 0
+    capsys.readouterr()
+    assert run("account", "list", "--home", tmp_path / "site") == 0
+    plain = capsys.readouterr()
+    assert run("-v", "account", "list", "--home", tmp_path / "site") == 0
+    verbose = capsys.readouterr()
+    assert verbose.out == plain.out
+    assert plain.err == ""
+    assert re.fullmatch(rf"Home: {tmp_path}/site\nalertreview \S+ account took \d+\.\d s\.\n", verbose.err)
+
+
+@pytest.mark.parametrize(("flags", "shown"), [([], []), (["-v"], [10, 50, 100]), (["-q"], [])])
+def test_progress_without_a_terminal_is_told_in_lines_when_asked_for(flags: list[str], shown: list[int]) -> None:
+    @click.command()
+    def count() -> None:
+        with progress_bar("Counting") as progress:
+            for done in (0, 10, 19, 50, 51, 100):
+                progress(done, 100)
+
+    group = click.Group("alertreview", params=cli.params, callback=None)
+    group.add_command(count, "count")
+    result = CliRunner().invoke(group, [*flags, "count"])
+    assert result.stderr == "".join(f"Counting: {tenth} %\n" for tenth in shown)
