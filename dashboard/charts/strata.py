@@ -45,7 +45,7 @@ def strata(preview: PlanPreview, colours: Palette, *, height: int = 240) -> Char
                 tickformat=".1f",
             ),
             # A linear scale would show the lowest stratum only: most decisions are as expected.
-            yaxis=axis(colours, "Candidates", grid=True, type="log", dtick=1, showline=False),
+            yaxis=axis(colours, "Candidates", grid=True, type="log", dtick=1, tickformat=",d", showline=False),
             shapes=[line(at, at, 0, 1, colours.muted, yref="paper", dash="dot") for at in borders],
             annotations=[
                 note(words, (a + b) / 2, 1, colours.text, yref="paper", yanchor="bottom", size=12)

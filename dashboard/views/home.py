@@ -128,7 +128,7 @@ def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> 
 
 def _study_line(study: StudyView, person: PersonView | None) -> None:
     queue = application().review.queue(study.slug, person.person_id) if person is not None else None
-    mine = f":small[mine: {queue.n_submitted:,} of {queue.n_mine:,}]" if queue is not None else ""
+    mine = f":small[mine: {queue.n_submitted:,} of {queue.n_mine:,}]" if queue is not None and queue.n_mine else ""
     with _line([2, 5, 4, 4]) as cells:
         with next(cells):
             st.badge(texts.STATUS_TEXTS[study.status], color=texts.STATUS_COLOURS[study.status])

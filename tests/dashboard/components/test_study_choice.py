@@ -49,6 +49,7 @@ def test_a_newer_study_without_work_for_me_does_not_hide_my_list(
     home = open_page("home", double)
     assert nothing_failed(home)
     assert "ICU pilot 2026** " in words(home).split("your reading list")[0]
+    assert "mine: 0 of 0" not in words(home), "of a study in which nothing is mine, only the whole is counted"
     review = open_page("review", double)
     assert nothing_failed(review)
     assert review.session_state["review"].case is not None
