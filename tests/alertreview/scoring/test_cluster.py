@@ -97,29 +97,10 @@ def arrays_of(result: ScoredTasks) -> dict[str, np.ndarray]:
     return arrays | scores
 
 
-def scored_elsewhere(cache: Path) -> dict[str, np.ndarray]:
-    """Score in a process of its own, with a folder as its cache of machine code."""
-    file = cache / "scored.npz"
-    code = (
-        "import sys, numpy as np; from tests.alertreview.scoring.test_cluster import arrays_of, scored;"
-        "np.savez(sys.argv[1], **arrays_of(scored()))"
-    )
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(cache)}
-    subprocess.run([sys.executable, "-c", code, str(file)], cwd=ROOT, env=environment, capture_output=True, check=True)
-    with np.load(file) as kept:
-        return dict(kept)
-
-
 def assert_close(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
     assert found.keys() == expected.keys()
     for name, array in expected.items():
         np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6, err_msg=name)
-
-
-def test_cached_machine_code_gives_what_fresh_machine_code_gives(tmp_path: Path) -> None:
-    compiled = scored_elsewhere(tmp_path)
-    assert list(tmp_path.rglob("*.nbi")), "the first process has cached what it compiled"
-    assert_close(scored_elsewhere(tmp_path), compiled)
 
 
 def test_a_cluster_that_loses_a_worker_ends_complete_and_with_the_same_scores(

@@ -1,5 +1,8 @@
 """Shared sums against NumPy in double precision, and how loops are compiled and cached."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -8,6 +11,7 @@ import pytest
 
 from core.graph import kernels
 from core.numerics import compiled
+from tests.conftest import ROOT
 
 LENGTHS = [0, 1, 7, 8, 9, 16, 17, 75, 113, 208, 300]
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
@@ -67,6 +71,26 @@ def test_machine_code_is_cached_under_the_state_of_every_module_with_loops(tmp_p
     files[0].write_text("1")
     files[1].write_text("23")
     assert compiled.digest_of(files) != before
+
+
+def extended_elsewhere(cache):
+    """Extend a graph, with loops of four modules in each other, in a process that caches machine code in a folder."""
+    code = (
+        "import sys, numpy as np; from tests.core.graph.test_kernels import extended, system;"
+        "options = dict(zip(('inverse', 'soft_labels'), (given := system())[3:]), is_local=True, usual_scale=1);"
+        "np.save(sys.argv[1], extended(*given[:3], n_neighbors=9, **options))"
+    )
+    file, environment = cache / "extended.npy", os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    subprocess.run([sys.executable, "-c", code, str(file)], cwd=ROOT, env=environment, capture_output=True, check=True)
+    return np.load(file)
+
+
+def test_cached_machine_code_gives_what_fresh_machine_code_gives(tmp_path):
+    fresh = extended_elsewhere(tmp_path)
+    cached = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.nb*")}
+    assert cached, "the first process has cached what it compiled"
+    np.testing.assert_allclose(extended_elsewhere(tmp_path), fresh, rtol=1e-5)
+    assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.nb*")} == cached, "the second compiled nothing"
 
 
 def test_loops_compile_in_memory_where_there_is_no_place_for_a_cache(monkeypatch):
