@@ -46,8 +46,9 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo_url(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def demo_url(chromium: Browser, demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the dashboard on the real demonstration site, started as `python -m dashboard`."""
+    del chromium  # asked for first: without it the site would be built for nothing
     environment = {"ALERTREVIEW_HOME": str(demo_home), "ALERTREVIEW_DATABASE": ""}
     with running(["dashboard"], tmp_path_factory.mktemp("demo-server") / "server.log", environment) as (port, _):
         yield f"http://127.0.0.1:{port}"
