@@ -27,14 +27,12 @@ def to_csr(matrix: Any) -> sparse.csr_array:
     return converted  # type: ignore[no-any-return]
 
 
-def as_finite_matrix(X: Matrix, *, name: str = "X") -> Any:
+def as_finite_matrix(X: Matrix) -> Any:
     """Return `X` as a two-dimensional float64 array or CSR array, refusing values that are not finite.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_instances, n_features)
-    name : str
-        How the matrix is called in an error.
 
     Returns
     -------
@@ -50,37 +48,35 @@ def as_finite_matrix(X: Matrix, *, name: str = "X") -> Any:
         matrix.sum_duplicates()
         values = matrix.data
     else:
-        matrix = _as_float_array(X, name)
+        matrix = _as_float_array(X)
         if matrix.ndim != 2:
             raise InvalidInputError(
-                f"{name} has {matrix.ndim} dimension(s); a matrix of shape (n_instances, n_features) is needed. "
+                f"X has {matrix.ndim} dimension(s); a matrix of shape (n_instances, n_features) is needed. "
                 "Reshape your data: one row for each instance, one column for each feature."
             )
         values = matrix
     if min(matrix.shape) == 0:
         raise InvalidInputError(
-            f"{name} is empty: {matrix.shape[0]} instance(s) and {matrix.shape[1]} feature(s) (shape={matrix.shape}) "
+            f"X is empty: {matrix.shape[0]} instance(s) and {matrix.shape[1]} feature(s) (shape={matrix.shape}) "
             "while a minimum of 1 is required."
         )
     n_bad = int(values.size - np.count_nonzero(np.isfinite(values)))
     if n_bad:
         raise InvalidInputError(
-            f"{name} holds {n_bad} value(s) that are NaN or infinity; every feature must be a finite number. "
+            f"X holds {n_bad} value(s) that are NaN or infinity; every feature must be a finite number. "
             "Leave unmeasured entries out of a sparse matrix, or impute them beside a 'measured' flag."
         )
     return matrix
 
 
-def _as_float_array(X: ArrayLike, name: str) -> FloatArray:
+def _as_float_array(X: ArrayLike) -> FloatArray:
     array = np.asarray(X)
     if np.iscomplexobj(array):
-        raise InvalidInputError(f"Complex data not supported: {name} holds complex numbers; features must be real.")
+        raise InvalidInputError("Complex data not supported: X holds complex numbers; features must be real.")
     try:
         return np.ascontiguousarray(array, dtype=np.float64)
     except ValueError as problem:
-        raise InvalidInputError(
-            f"{name} holds something that is not a number: {problem}. Encode it first."
-        ) from problem
+        raise InvalidInputError(f"X holds something that is not a number: {problem}. Encode it first.") from problem
 
 
 def as_weights(values: ArrayLike, n: int, *, name: str, allow_zero: bool = True) -> FloatArray:
@@ -135,7 +131,7 @@ _MISSING = frozenset({"None", "nan", "<NA>", "NaT"})
 """How values that stand for nothing are written, in NumPy and pandas."""
 
 
-def as_decisions(y: ArrayLike, *, n: int | None = None, name: str = "y") -> FloatArray:
+def as_decisions(y: ArrayLike, *, n: int | None = None) -> FloatArray:
     """Return decisions as -1.0 and +1.0; accepts booleans, and for nodes mean labels inside [-1, 1].
 
     Raises
@@ -145,27 +141,25 @@ def as_decisions(y: ArrayLike, *, n: int | None = None, name: str = "y") -> Floa
     """
     decisions = np.asarray(y)
     if decisions.ndim != 1 or (n is not None and len(decisions) != n):
-        raise InvalidInputError(
-            f"{name} has shape {decisions.shape}; one decision for each instance, ({n},), is needed."
-        )
+        raise InvalidInputError(f"y has shape {decisions.shape}; one decision for each instance, ({n},), is needed.")
     if decisions.dtype == bool:
         return np.where(decisions, 1.0, -1.0)
     decisions = np.asarray(decisions, dtype=np.float64)
     if not np.isfinite(decisions).all() or (np.abs(decisions) > 1).any():
-        raise InvalidInputError(f"{name} must lie in [-1, 1] (-1 = not taken, +1 = taken). Recode the decisions.")
+        raise InvalidInputError("y must lie in [-1, 1] (-1 = not taken, +1 = taken). Recode the decisions.")
     return decisions
 
 
-def require_both_decisions(y: FloatArray, *, name: str = "y", fewest: int = 1) -> None:
+def require_both_decisions(y: FloatArray, *, fewest: int = 1) -> None:
     """Refuse decisions that are all the same, or of which one kind is rarer than a method needs."""
     if len(np.unique(np.sign(y))) < 2:
         raise InvalidInputError(
-            f"{name} holds one class only; decisions of both kinds are needed to say which are unusual. "
+            "y holds one class only; decisions of both kinds are needed to say which are unusual. "
             "Leave this task out or take a longer past."
         )
     if n_of_rarer(y) < fewest:
         raise InvalidInputError(
-            f"{name} holds {n_of_rarer(y)} of its rarer decision; this method needs {fewest} of each. "
+            f"y holds {n_of_rarer(y)} of its rarer decision; this method needs {fewest} of each. "
             "Leave this task out or take a longer past."
         )
 

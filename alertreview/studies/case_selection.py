@@ -131,7 +131,6 @@ def choose_study_cases(
     design: SelectionDesign,
     preset: str,
     *,
-    scorer: str | None = None,
     n_repeats: int = 0,
 ) -> tuple[list[ChosenCase], dict[str, Any]]:
     """Choose cases over the whole range of a run's scaled scores.
@@ -148,8 +147,6 @@ def choose_study_cases(
         How many, in which strata, with which seed.
     preset : str
         What the design is called in reports.
-    scorer : str or None
-        Whose scaled scores divide the strata; None for the run's first.
     n_repeats : int
         Cases that are shown twice, hidden, to the same readers.
 
@@ -166,8 +163,8 @@ def choose_study_cases(
     InvalidInputError
         If no decision of the run can be chosen, or more repeats than cases are wanted.
     """
-    candidates = read_candidates(database, snapshot, run, scorer)
-    return cases_of(database, run, candidates, design, preset, scorer=scorer or run.scorer, n_repeats=n_repeats)
+    candidates = read_candidates(database, snapshot, run)
+    return cases_of(database, run, candidates, design, preset, scorer=run.scorer, n_repeats=n_repeats)
 
 
 def cases_of(

@@ -301,7 +301,7 @@ class Runs(Repository):
         for task_id, vector in self._run(statement):  # noqa: UP028 - rows become plain pairs
             yield task_id, vector
 
-    def ranked(self, run_id: RunId, decision: Decision, limit: int, scorer: str | None = None) -> list[RankedAlert]:
+    def ranked(self, run_id: RunId, decision: Decision, limit: int) -> list[RankedAlert]:
         """Return the first alerts of a list by rank, each under what it is about: comparable between runs and imports.
 
         Parameters
@@ -312,10 +312,8 @@ class Runs(Repository):
             Which of the two lists.
         limit : int
             At most so many.
-        scorer : str or None
-            Whose list; None for the scorer that ranks the run.
         """
-        wanted = scorer if scorer is not None else self.get(run_id).scorer
+        wanted = self.get(run_id).scorer
         statement = (
             select(
                 Alert.id.label("alert_id"),

@@ -33,13 +33,11 @@ class Sessions(Repository):
         """Return a session by number."""
         return self._one(SignInSession, select_records(SignInSession).where(SignInSession.id == session_id))
 
-    def open(self, *, seen_since: datetime, now: datetime, person_id: PersonId | None = None) -> list[SignInSession]:
+    def open(self, *, seen_since: datetime, now: datetime) -> list[SignInSession]:
         """Return the sessions that still hold, the one seen last first."""
         statement = select_records(SignInSession).where(
             _STILL_OPEN, SignInSession.last_seen_at > seen_since, SignInSession.expires_at > now
         )
-        if person_id is not None:
-            statement = statement.where(SignInSession.person_id == person_id)
         return self._all(SignInSession, statement.order_by(SignInSession.last_seen_at.desc()))
 
     def seen(self, session_id: SessionId, at: datetime) -> None:
