@@ -60,6 +60,9 @@ def to_plain(value: object) -> Any:
 def from_plain(kind: type[T], plain: object) -> T:
     """Rebuild a value of type `kind` from what `to_plain` returned.
 
+    Not by pydantic: it would fill a missing field with its default and drop an unknown one, so that a report of another
+    version would pass for one of this version, under another hash.
+
     Raises
     ------
     InvalidInputError

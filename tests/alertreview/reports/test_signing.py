@@ -11,9 +11,10 @@ from alertreview.application import open_application
 from alertreview.cli.main import main
 from alertreview.reports.documents import ReportFormat, render_report
 from alertreview.reports.service import ReportService
-from alertreview.reports.signing import content_hash
+from alertreview.reports.signing import canonical_json, content_hash
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError
-from core.studies.report import StudyReport
+from core.statistics.estimate import Ceiling, Estimate
+from core.studies.report import AgreementFigures, AgreementReport, DawidSkeneReport, FlowDiagram, StudyReport
 from core.vocabulary import Answer, Role
 from tests.dashboard.doubles.report import simulated_report
 from tests.support.stored_site import StoredSite
@@ -202,3 +203,39 @@ def test_a_changed_vote_of_a_real_study_supersedes_what_was_signed_at_the_comman
     page = out.read_text(encoding="utf-8")
     assert f"<td>{visitor.name}</td><td>{MEANING}</td>" in page
     assert "superseded: the report changed after signing" in page
+
+
+def test_a_signed_report_keeps_its_hash_in_later_versions() -> None:
+    """Other bytes of an unchanged report would end every signature."""
+    missing = Estimate(None, reason="not computable: one reader only")
+    figures = AgreementFigures("all cases", 0, 0, missing, missing, missing, missing)
+    reached = Estimate(0.1 + 0.2, 1e-9, 1.0, n=3, left_out={"no score": 1, "no label": 2}, method="AUC")
+    report = StudyReport(
+        format_version=2,
+        slug="icu",
+        title="Überwachung",
+        simulated=True,
+        locked=True,
+        hidden=False,
+        question="Relevant?",
+        positive_texts=("relevant", "unusual"),
+        primary_scorer="softhad",
+        n_cases=3,
+        n_patients=2,
+        n_readers=1,
+        n_slots=1,
+        n_votes=3,
+        n_cannot_judge=0,
+        headline=("**0.30**",),
+        warnings=(),
+        results=(),
+        agreement=AgreementReport(figures, figures),
+        ceiling=Ceiling(reached, missing, None, 1),
+        readers=(),
+        dawid_skene=DawidSkeneReport(3, None, {}, {}, 0, False, 0, "not computable: fewer than three readers"),
+        flow=FlowDiagram(None, 9, 3, 3, 3, 3),
+        strata=(),
+        design={"seed": "7", "run": "run-1"},
+    )
+    assert content_hash(report) == "09ea71b4c10c28c7e2a8c09cd93225f02b883b8fecb2d984e525e3f018796e5a"
+    assert content_hash(StudyReport.from_dict(json.loads(canonical_json(report)))) == content_hash(report)
