@@ -152,7 +152,7 @@ def _title(detail: AlertDetail) -> None:
             f"# {texts.plain(row.decision_words)} :small[{cards.decision_badge_text(row.decision)}]", anchors=False
         )
         others, own = texts.reason(detail.compared, row.words, row.sex)
-        st.markdown(f"**{texts.plain(others)}** {cards.muted(texts.plain(own))}  \n{cards.muted(about)}")
+        st.markdown(f"**{texts.plain(others, 400)}** {cards.muted(texts.plain(own, 400))}  \n{cards.muted(about)}")
 
 
 def _triage(detail: AlertDetail, me: Acting) -> None:

@@ -285,6 +285,7 @@ def test_lanes_never_overlap_for_any_number_of_labs_and_drugs(detail: AlertDetai
             layout = timeline(data, Kind.LAB_ORDER, LIGHT, size=DESKTOP).figure["layout"]
             domains = sorted(v["domain"] for k, v in layout.items() if k.startswith("yaxis"))
             assert domains[0][0] >= -1e-9
+            assert all(share == round(share, 3) for pair in domains for share in pair), "none looks like a score"
             assert domains[-1][1] <= 1.0
             assert all(below[1] <= above[0] + 1e-9 for below, above in pairwise(domains))
 

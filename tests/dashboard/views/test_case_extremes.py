@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from alertreview.alerts.models import CaseView, LastValue, TimelineDrug, TimelineLab
+from alertreview.alerts.models import CaseView, Comparison, LastValue, TimelineDrug, TimelineLab
 from core.vocabulary import Decision
+from dashboard import texts
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.records import SNAPSHOT, case_view
@@ -68,6 +69,15 @@ def test_a_case_of_any_shape_is_drawn(open_page: OpenPage, monkeypatch: pytest.M
                 assert said == f"{VALUES[each.name][1]} 10⁹/L", "without a range there is no flag"
         if name == "words":
             assert shown == {"Potassium": "3.1 10⁹/L ↓ low", "Blood Culture": "no growth", "CRP": "not measured"}
+
+
+def test_what_similar_patients_got_is_never_cut(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    double, many = FakeApplication(), 1_234_567
+    detail = replace(double.worklist.alert(1000), compared=Comparison(many, many, many, many, many))
+    monkeypatch.setattr(type(double.worklist), "alert", lambda *_: detail)
+    said = texts.reason(detail.compared, detail.row.words, detail.row.sex)
+    page = words(open_page("alert", double, alert="1000"))
+    assert all(len(sentence) > 40 and sentence in page for sentence in said)
 
 
 @pytest.mark.parametrize(
