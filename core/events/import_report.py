@@ -286,10 +286,7 @@ class ImportReport:
         return [("task catalogue", f"{said} (alertreview tasks list)")]
 
     def _recognised(self) -> list[tuple[str, str]]:
-        return [
-            (_kind_words(count.kind), f"{count.n_rows:,} rows, {count.n_items:,} items, {count.n_codes:,} codes")
-            for count in (*self.read.kinds, *self.read.facts)
-        ]
+        return [(_kind_words(count.kind), _counts(count)) for count in (*self.read.kinds, *self.read.facts)]
 
     def _left_out(self) -> list[tuple[str, str]]:
         rows = [
@@ -373,6 +370,12 @@ def _tuple(values: list[Any]) -> tuple[Any, ...]:
 def _kind_words(kind: str) -> str:
     """Write the name of a kind of event in words: "lab order"."""
     return kind.lower().replace("_", " ")
+
+
+def _counts(count: KindCount) -> str:
+    """Return the rows, items and codes of a kind in words: "1 row, 2 items, 2 codes"."""
+    numbers = ((count.n_rows, "row"), (count.n_items, "item"), (count.n_codes, "code"))
+    return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
 
 
 def _is_raised(check: Check) -> bool:

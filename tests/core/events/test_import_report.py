@@ -69,6 +69,12 @@ def test_every_count_that_is_not_zero_is_printed():
     assert "converted" not in text
 
 
+def test_one_is_counted_in_the_singular():
+    kind = KindCount("SEX", 1, 1, 1, 1)
+    text = "\n".join(replace(REPORT, read=replace(REPORT.read, kinds=(kind,))).lines())
+    assert "1 row, 1 item, 1 code" in text
+
+
 def test_html_is_escaped_and_says_the_same_as_the_terminal():
     page = REPORT.to_html()
     assert "<script>" not in page
