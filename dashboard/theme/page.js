@@ -1,9 +1,11 @@
 // What Streamlit leaves out: nothing jumps while a page loads, figures follow the colours of the system, typed text is kept after a pause, a digit waits for its question, links are copied, `?` lists the keys, `/` searches.
 (() => {
   // Streamlit draws a low bar for each part whose code is still loading: what stands below would jump when it comes.
+  // Half a minute at most: code that never comes must not leave the page blank.
   // The column is as wide as the page and lines up with the logo, also before the first words arrive.
   document.head.append(Object.assign(document.createElement("style"), { textContent: `
-    :is([data-testid=stElementContainer],[data-testid=stLayoutWrapper]):has([data-testid=stSkeleton])~*{visibility:hidden}
+    :is([data-testid=stElementContainer],[data-testid=stLayoutWrapper]):has([data-testid=stSkeleton])~*{animation:await-code 30s step-end both}
+    @keyframes await-code{from{visibility:hidden}to{visibility:visible}}
     .stMainBlockContainer.stMainBlockContainer{max-width:none;padding-inline:1.25rem}` }));
   const KEPT = ["Comment", "Reason", "Reason for the change"];
   const PAUSE = 1500;

@@ -52,6 +52,11 @@ def test_title_time_line_and_answers_fit_on_a_phone(visit: OpenVisit) -> None:
         assert box["y"] + box["height"] <= 844
 
 
+# What is below code that never comes is hidden, but not for ever.
+HIDDEN_FOR_A_WHILE = """() => [...document.querySelectorAll("*")].map(one => getComputedStyle(one)).some(one =>
+  one.visibility === "hidden" && one.animationName === "await-code" && one.animationDuration === "30s")"""
+
+
 def test_a_page_whose_code_comes_late_does_not_jump(visit: OpenVisit) -> None:
     opened, late = visit(phone=True), list[Route]()
     page, held = opened.page, True
@@ -68,6 +73,7 @@ def test_a_page_whose_code_comes_late_does_not_jump(visit: OpenVisit) -> None:
     page.goto(f"{opened.url}/worklist")
     expect(page.locator("h1")).to_be_visible()
     page.wait_for_selector("[data-testid=stSkeleton]", state="attached")
+    page.wait_for_function(HIDDEN_FOR_A_WHILE)
     held = False
     for route in late:
         route.continue_()
