@@ -12,6 +12,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.util import calc_hash
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.support.served import START_SECONDS
+
 AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
 ANSWER_SECONDS = 120
 
@@ -114,6 +116,7 @@ async def open_page(port: int, page: str, query: str = "") -> AsyncIterator[Page
         compression=None,
         proxy=None,
         ping_interval=None,  # a machine that is busy answers late
+        open_timeout=START_SECONDS,
     ) as link:
         session = PageSession(link, page, query)
         await session.load()
