@@ -46,8 +46,8 @@ def grave_findings(page: Page) -> list[Finding]:
 def faults(page: Page) -> list[str]:
     """Return everything that is wrong with the page, in words, and stays wrong: what is still being drawn is not."""
     for pause in (300, 1_000, 4_000):
-        page.wait_for_selector(AT_REST, timeout=60_000)
-        page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=60_000)
+        page.wait_for_selector(AT_REST, timeout=180_000)
+        page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=180_000)
         page.wait_for_timeout(pause)
         if not (found := faults_now(page)):
             break

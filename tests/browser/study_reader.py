@@ -32,7 +32,7 @@ CHOSEN = """([answer, shown]) => new Promise(done => {
   const look = () => {
     if (document.querySelector(`.st-key-rv_answer_${answer}_${shown} [data-testid=stBaseButton-primary]`))
       return done(performance.now() - window.pressedAt);
-    if (performance.now() - began > 60000) return done(null);
+    if (performance.now() - began > 180000) return done(null);
     requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
@@ -54,7 +54,7 @@ SAVED = """before => new Promise(done => {
     const isDrawn = (where === 'Review' || charts.length) && charts.every(c => c.querySelector('.main-svg .xtick'));
     if (marked !== null && isDrawn && !document.querySelector('[data-testid=stSkeleton], [data-stale=true]'))
       return done([marked, performance.now() - window.pressedAt, text ?? marked]);
-    if (performance.now() - began > 60000) return done(null);
+    if (performance.now() - began > 180000) return done(null);
     requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
@@ -101,7 +101,7 @@ def sign_in(opened: Visit, name: str) -> None:
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
-    page.wait_for_selector(".ar-who", timeout=60_000)
+    page.wait_for_selector(".ar-who", timeout=180_000)
     opened.settle()
 
 
@@ -133,7 +133,7 @@ class Reader:
         self.scan(words=())
         go_to_by_keys(self.page, "Start reviewing")
         self.page.keyboard.press("Enter")
-        self.page.wait_for_selector(".st-key-review-bar", timeout=60_000)
+        self.page.wait_for_selector(".st-key-review-bar", timeout=180_000)
         self.opened.settle()
         wait_for_case(self.page)
         self.page.evaluate(LISTEN)
@@ -223,7 +223,7 @@ class Reader:
         self.scan(words=())
         go_to_by_keys(self.page, "Continue reviewing")
         self.page.keyboard.press("Enter")
-        self.page.wait_for_selector(".st-key-review-bar", timeout=60_000)
+        self.page.wait_for_selector(".st-key-review-bar", timeout=180_000)
         self.opened.settle()
         wait_for_case(self.page)
 

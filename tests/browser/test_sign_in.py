@@ -59,7 +59,7 @@ def enter(opened: Visit, login: str, path: str = "") -> Page:
     page.fill("#login", login)
     page.fill("#password", PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_selector(".ar-who", timeout=60_000)
+    page.wait_for_selector(".ar-who", timeout=180_000)
     opened.settle()
     return page
 
@@ -84,7 +84,7 @@ def test_a_page_on_another_port_opens_no_websocket(chromium: Browser, real_url: 
     page.fill("#login", "rita")
     page.fill("#password", PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_selector(".ar-who", timeout=60_000)
+    page.wait_for_selector(".ar-who", timeout=180_000)
     stream = f"{real_url.replace('http', 'ws')}/_stcore/stream"
     assert page.evaluate(OPENS, stream) == "opened"
     sent: list[dict[str, str]] = []
@@ -118,7 +118,7 @@ def test_a_reader_signs_in_at_a_deep_link_judges_with_hostile_words_and_is_out_i
         page.get_by_label("Comment", exact=True).fill(text)
         before = page.url
         opened.key("Control+Enter")
-        page.wait_for_function("before => location.href !== before", arg=before, timeout=60_000)
+        page.wait_for_function("before => location.href !== before", arg=before, timeout=180_000)
         opened.settle()
     page = opened.open("my-judgments")
     assert unharmed(page)
@@ -137,7 +137,7 @@ def test_a_reader_signs_in_at_a_deep_link_judges_with_hostile_words_and_is_out_i
     other.goto(f"{real_url}/logout")
     other.get_by_role("button", name="Sign out", exact=True).click()
     expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
-    page.wait_for_url("**/login?next=**", timeout=60_000)
+    page.wait_for_url("**/login?next=**", timeout=180_000)
     assert "You (demonstration)" not in page.content()
     other.close()
     assert opened.page.context.cookies() == [] or not any(

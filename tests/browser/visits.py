@@ -33,7 +33,7 @@ ARGUMENTS = [
     # No name but this machine's resolves: a request to another host fails, and is recorded below.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=180_000)
 DESKTOP_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"
 PHONE_AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Mobile Safari/537.36"
 
@@ -80,10 +80,10 @@ class Visit:
 
     def run(self, act: Callable[[], object]) -> None:
         """Do what makes the script run, and wait until a run has ended since and is drawn."""
-        self.page.wait_for_selector(AT_REST, timeout=60_000)
+        self.page.wait_for_selector(AT_REST, timeout=180_000)
         n_before = len(self.frames)
         act()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         # A quick run begins and ends between two looks at the state of the script, but its last frame stays.
         while not any(_is_end_of_run(frame) for frame in self.frames[n_before:]):
             assert time.monotonic() < deadline, f"nothing ran at {self.page.url}"
@@ -94,20 +94,20 @@ class Visit:
     def settle(self) -> None:
         """Wait until the script has run and every figure is drawn."""
         page = self.page
-        page.wait_for_selector(AT_REST, timeout=60_000)
-        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p):visible", timeout=60_000)
-        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=60_000)
+        page.wait_for_selector(AT_REST, timeout=180_000)
+        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p):visible", timeout=180_000)
+        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=180_000)
         page.wait_for_function(
             "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
-            timeout=60_000,
+            timeout=180_000,
         )
         page.evaluate(DRAWN)
 
     def key(self, keys: str, *, at_once: bool = False) -> None:
         """Press a key as a reader does, once the page is drawn and its keys are bound; or in haste, without waiting."""
         if not at_once:
-            self.page.wait_for_selector(AT_REST, timeout=60_000)
-            self.page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=60_000)
+            self.page.wait_for_selector(AT_REST, timeout=180_000)
+            self.page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=180_000)
             self.page.evaluate(DRAWN)
         self.page.keyboard.press(keys)
 
@@ -130,8 +130,8 @@ def _is_end_of_run(frame: bytes) -> bool:
 
 def wait_for_case(page: Page) -> None:
     """Wait until the answers on the screen are the shown case's."""
-    page.wait_for_selector(AT_REST, timeout=60_000)
-    page.wait_for_function(CASE_IS_DRAWN, timeout=60_000)
+    page.wait_for_selector(AT_REST, timeout=180_000)
+    page.wait_for_function(CASE_IS_DRAWN, timeout=180_000)
 
 
 def start_chromium(playwright: Playwright) -> Browser:
@@ -174,7 +174,7 @@ def let_go(opened: Visit, windows: list[BrowserContext]) -> None:
     windows.append(window)
 
 
-def until(page: Page, expression: str, *, arg: object = None, timeout: float = 60_000) -> None:
+def until(page: Page, expression: str, *, arg: object = None, timeout: float = 180_000) -> None:
     """Wait until an expression holds, asking from outside: the browser's own waiting makes code from text in the page,
     which the dashboard's Content-Security-Policy forbids, as it should."""
     deadline = time.monotonic() + timeout / 1000
@@ -186,7 +186,7 @@ def until(page: Page, expression: str, *, arg: object = None, timeout: float = 6
 
 def _new_window(chromium: Browser) -> BrowserContext:
     window = chromium.new_context(service_workers="block")
-    window.set_default_timeout(60_000)
+    window.set_default_timeout(180_000)
     return window
 
 

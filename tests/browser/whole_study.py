@@ -93,14 +93,14 @@ def make_study(opened: Visit, design: Design) -> str:
         cases = page.get_by_role("spinbutton", name="Cases", exact=True)
         cases.fill(str(design.n_cases))
         cases.press("Enter")
-    expect(page.get_by_text(re.compile(rf"^{design.n_cases} cases of \d+ patients"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(rf"^{design.n_cases} cases of \d+ patients"))).to_be_visible(timeout=180_000)
     opened.settle()
     choose(page, "Readers", *READERS)
     page.keyboard.press("Escape")
     opened.settle()
     page.get_by_role("button", name="Create draft").click()
-    page.get_by_role("button", name="Start the study").click(timeout=60_000)
-    expect(page.get_by_role("button", name="Lock the study")).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Start the study").click(timeout=180_000)
+    expect(page.get_by_role("button", name="Lock the study")).to_be_visible(timeout=180_000)
     opened.settle()
     found = re.search(r"[?&]study=([a-z0-9-]+)", page.url)
     assert found, page.url
@@ -134,7 +134,7 @@ def settle_all(opened: Visit, slug: str, answer: int, n_waiting: int, secrets: S
         opened.go(f"adjudication?study={slug}")
     n_settled = 0
     while True:
-        expect(page.get_by_text(re.compile(r"waiting for you|Nothing to settle")).first).to_be_visible(timeout=60_000)
+        expect(page.get_by_text(re.compile(r"waiting for you|Nothing to settle")).first).to_be_visible(timeout=180_000)
         opened.settle()
         if page.get_by_text("Nothing to settle").count():
             break
@@ -146,7 +146,7 @@ def settle_all(opened: Visit, slug: str, answer: int, n_waiting: int, secrets: S
         reason.fill("settled after reading the record")
         opened.run(reason.blur)
         opened.run(lambda: opened.key("s"))
-        expect(page.get_by_text("Saved: ")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("Saved: ")).to_be_visible(timeout=180_000)
         n_settled += 1
     scanned.found += [f"{ADJUDICATOR}: {one}" for one in leaks(opened.frames, secrets)]
     scanned.n_frames += len(opened.frames)
@@ -159,15 +159,19 @@ def lock_and_report(opened: Visit, slug: str, folder: Path) -> tuple[str, dict[s
     page = opened.open(f"studies?study={slug}")
     page.get_by_role("textbox", name="Reason").fill("every case is judged and settled")
     page.get_by_role("button", name="Lock the study").click()
-    expect(page.get_by_role("button", name="Reopen the study")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Reopen the study")).to_be_visible(timeout=180_000)
     opened.settle()
     page.get_by_role("button", name="Report", exact=True).click()
-    expect(page.get_by_text("AUC, design-weighted", exact=True)).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("AUC, design-weighted", exact=True)).to_be_visible(timeout=180_000)
     opened.settle()
     text = page.locator("[data-testid=stMain]").inner_text()
     page.get_by_test_id("stPopoverButton").filter(has_text="Download").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="JSON").click()
+    for _ in range(3):  # a browser gives up a download whose connection is closed at that moment
+        with page.expect_download() as download:
+            page.get_by_role("button", name="JSON").click()
+        if not (failure := download.value.failure()):
+            break
+    assert not failure, failure
     download.value.save_as(folder / "report.json")
     return text, read_report(folder / "report.json")
 
