@@ -386,7 +386,7 @@ class TestHeadline:
         few = study.cases.groupby("stratum").head(3)
         ids = set(few["case_id"])
         votes, scores = (table[table["case_id"].isin(ids)] for table in (study.votes, study.scores))
-        found = changed(study, cases=few, votes=votes, scores=scores)
+        found = changed(study, cases=few, votes=votes, scores=scores, level=0.99)
         figure = found.primary.scorers[0].auc_weighted
         assert figure.high - figure.low > 0.5
         assert "**" not in found.headline[0]
