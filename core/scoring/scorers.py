@@ -17,6 +17,7 @@ from core.scoring.evidence import (
     day_evidence,
     graph_evidence,
     logistic_evidence,
+    no_evidence,
     paper_evidence,
     short_logistic_evidence,
 )
@@ -189,7 +190,7 @@ LOOKING_BACK: Final = Scorer(
     "shared-looking-back",
     "SoftHAD on a shared graph, looking back",
     "probability of the other decision, by the shared graph and the other decisions of the window",
-    short_logistic_evidence,
+    no_evidence,
     parts=(Part("shared-looking-back", "looking_back_log_odds", is_log_odds=True),),
     support=SHARED.support,
     against_general=SHARED.against_general,

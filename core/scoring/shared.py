@@ -28,7 +28,6 @@ from core.scoring.own_history import OwnHistory, fit_history, residual_targets
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances
 from core.scoring.signs import (
-    OtherMembers,
     SignEffects,
     count_patients,
     fit_named,
@@ -197,7 +196,6 @@ def shared_evidence(
     parameters: ScoringParameters,
     seed: int,
     n_jobs: int | None = None,
-    others: OtherMembers | None = None,
 ) -> tuple[Expected, SharedModel]:
     """Learn the past of all tasks together and expect every instance's decisions without its own patient.
 
@@ -215,8 +213,6 @@ def shared_evidence(
     seed : int
     n_jobs : int, optional
         Threads, by joblib's rules.
-    others : OtherMembers, optional
-        Members of the scorer beside this one, in the order of `tasks`.
 
     Returns
     -------
@@ -257,8 +253,7 @@ def shared_evidence(
         chosen = list(tasks)
         kinds, order_groups = prepared.day.kinds[chosen], prepared.day.groups[chosen]
         arrays |= _roles_arrays(roles, chosen, kinds, order_groups)
-        beside = others or OtherMembers.none(positive.shape)
-        arrays |= _add_steps(arrays, raw, positive, log_odds, beside, groups, parameters, random, n_jobs)
+        arrays |= _add_steps(arrays, raw, positive, log_odds, groups, parameters, random, n_jobs)
     return Expected(log_odds, first.support), SharedModel(np.array(tasks, dtype=np.int64), arrays)
 
 
@@ -267,7 +262,6 @@ def _add_steps(
     raw: sparse.csr_array,
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
-    others: OtherMembers,
     groups: IntArray,
     parameters: ScoringParameters,
     random: np.random.Generator,
@@ -294,8 +288,8 @@ def _add_steps(
     _add_to_tasks(log_odds, of_history, n_jobs)
     there = _signs_of(raw, history.roles.signs)
     named = named_flags(there, history.roles.named, n_tasks)
-    named_effects = _add_named(named, positive, log_odds, others, groups, part, n_jobs)
-    fitted = _add_signs(there, positive, log_odds, others, groups, part, parameters, n_jobs)
+    named_effects = _add_named(named, positive, log_odds, groups, part, n_jobs)
+    fitted = _add_signs(there, positive, log_odds, groups, part, parameters, n_jobs)
     return {
         **trees[-1].arrays("history"),
         "named_effects": named_effects,
@@ -308,7 +302,6 @@ def _add_named(
     named: sparse.csc_array,
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
-    others: OtherMembers,
     groups: IntArray,
     part: IntArray,
     n_jobs: int | None,
@@ -326,7 +319,7 @@ def _add_named(
         effects = np.empty(N_PARTS + 1)
         for number in range(N_PARTS + 1):
             rows = past[part[past] != number]
-            effects[number] = fit_named(positive[rows, task], old[rows], by_patient[rows], others[rows, task])
+            effects[number] = fit_named(positive[rows, task], old[rows], by_patient[rows])
         found[task] = effects[N_PARTS]
         return there * effects[part]
 
@@ -344,7 +337,6 @@ def _add_signs(
     there: sparse.csr_array,
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
-    others: OtherMembers,
     groups: IntArray,
     part: IntArray,
     parameters: ScoringParameters,
@@ -355,10 +347,7 @@ def _add_signs(
     past_signs, past_log_odds = there[:n_past], log_odds[:n_past]
     by_patient = patient_weights(groups[:n_past])
     numbers = [np.flatnonzero(part[:n_past] == number) for number in range(N_PARTS)]
-    scores = [
-        score_signs(past_signs[rows], positive[rows], past_log_odds[rows], by_patient[rows], others[rows])
-        for rows in numbers
-    ]
+    scores = [score_signs(past_signs[rows], positive[rows], past_log_odds[rows], by_patient[rows]) for rows in numbers]
     slope, curvature = (np.sum([score[i] for score in scores], axis=0) for i in range(2))
     patients = [count_patients(past_signs[rows], groups[rows]) for rows in numbers]
     n_patients = np.sum(patients, axis=0)
@@ -375,7 +364,6 @@ def _add_signs(
                 positive[rows, task],
                 old[rows],
                 by_patient[rows],
-                others[rows, task],
                 slope[:, task] - (0 if whole else scores[number][0][:, task]),
                 curvature[:, task] - (0 if whole else scores[number][1][:, task]),
                 n_patients - (0 if whole else patients[number]),

@@ -17,7 +17,6 @@ from core.scoring.signs import (
     N_SIGNS,
     NAMED_EFFECT,
     NAMED_RIDGE,
-    OtherMembers,
     count_patients,
     fit_named,
     fit_signs,
@@ -229,14 +228,6 @@ def test_looking_back_knows_the_other_decisions_of_the_window_and_never_the_own(
         assert not np.array_equal(one, before.scores(task, "shared").soft_label)
 
 
-def test_what_the_shared_graph_expects_is_the_same_whichever_scorers_are_asked_for(cohort):
-    past, recent = split(cohort)
-    asked = [("shared",), ("shared-looking-back",), ("softhad", "shared", "shared-looking-back")]
-    first, *others = (log_odds(run(cohort, past=past, recent=recent, scorers=scorers)) for scorers in asked)
-    for found in others:
-        np.testing.assert_array_equal(found, first)
-
-
 def test_a_scale_that_was_stored_without_what_is_general_scores_as_it_did():
     evidence = {"shared_log_odds": np.array([1.0, -2.0]), "short_logistic_log_odds": np.array([1.0, -2.0])}
     scale = {f"{name}_{part}": slope for part in ("shared", "short-logistic") for name, slope in SCALE.items()}
@@ -287,44 +278,13 @@ def signs():
     return sparse.csr_array(there), groups, offset, positive
 
 
-ALONE = OtherMembers.none((900,))
-FLAT = OtherMembers(np.full(900, 0.3 / 3), 2 / 3)
-"""A member with a third of the weight that expects .3 whatever the signs."""
-
-
-def fit(signs, others, n_patients):
-    """Choose and fit the signs of one task."""
-    there, groups, offset, positive = signs
-    weights = patient_weights(groups)
-    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights, others[:, None])
-    chances = sparse.csc_array(there), positive, offset, weights, others
-    return fit_signs(*chances, slope[:, 0], curvature[:, 0], np.full(15, n_patients), 2.0)
-
-
-def losses(positive, offset, weights, others, tried):
-    """Minus log likelihood of the mean chance with each of the effects tried, of shape (n_tried,)."""
-    chance = others.share / (1 + np.exp(-(offset[:, None] + tried))) + others.chances[:, None]
-    return -(weights @ np.where(positive[:, None], np.log(chance), np.log(1 - chance)))
-
-
-@pytest.mark.parametrize("others", [ALONE, FLAT], ids=["alone", "in a mean"])
-def test_a_sign_s_effect_makes_the_decisions_likeliest(signs, others):
-    there, groups, offset, positive = signs
-    chosen, effects = fit(signs, others, 90)
-    assert chosen[effects != 0].tolist() == [4]
-    days, tried = there.toarray()[:, 4] > 0, np.linspace(-2, 8, 1001)
-    loss = losses(positive[days], offset[days], patient_weights(groups)[days], others[days], tried) + tried**2
-    assert effects[0] == pytest.approx(tried[np.argmin(loss)], abs=2e-2)
-
-
-def test_other_members_that_see_nothing_of_a_sign_leave_more_for_it_to_add(signs):
-    assert fit(signs, FLAT, 90)[1][0] > fit(signs, ALONE, 90)[1][0] > 0
-
-
 def test_only_a_sign_beyond_chance_is_chosen_and_fitted_as_by_plain_newton(signs):
     there, groups, offset, positive = signs
     weights = patient_weights(groups)
-    chosen, effects = fit(signs, ALONE, 90)
+    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights)
+    chosen, effects = fit_signs(
+        sparse.csc_array(there), positive, offset, weights, slope[:, 0], curvature[:, 0], np.full(15, 90), 2.0
+    )
     assert chosen[effects != 0].tolist() == [4]
     x, effect = there.toarray()[:, 4], 0.0
     for _ in range(50):
@@ -336,25 +296,29 @@ def test_only_a_sign_beyond_chance_is_chosen_and_fitted_as_by_plain_newton(signs
 
 
 def test_a_sign_of_few_patients_is_not_chosen(signs):
-    assert not fit(signs, ALONE, 4)[1].any()
+    there, groups, offset, positive = signs
+    weights = patient_weights(groups)
+    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights)
+    few = np.full(15, 4)
+    _, effects = fit_signs(sparse.csc_array(there), positive, offset, weights, slope[:, 0], curvature[:, 0], few, 2.0)
+    assert not effects.any()
 
 
-@pytest.mark.parametrize("others", [ALONE, FLAT], ids=["alone", "in a mean"])
 @pytest.mark.parametrize("n", [0, 1, 12, 900])
-def test_a_drug_of_the_lab_s_name_counts_before_any_data_which_then_correct_it(signs, n, others):
+def test_a_drug_of_the_lab_s_name_counts_before_any_data_which_then_correct_it(signs, n):
     _, groups, offset, positive = signs
     weights = patient_weights(groups)[:n]
-    effect = fit_named(positive[:n], offset[:n], weights, others[:n])
+    effect = fit_named(positive[:n], offset[:n], weights)
     tried = np.linspace(-4, 4, 801)
-    loss = losses(positive[:n], offset[:n], weights, others[:n], tried) + NAMED_RIDGE / 2 * (tried - NAMED_EFFECT) ** 2
+    chance = 1 / (1 + np.exp(-(offset[:n, None] + tried)))
+    loss = -(weights @ np.where(positive[:n, None], np.log(chance), np.log(1 - chance)))
+    loss = loss + NAMED_RIDGE / 2 * (tried - NAMED_EFFECT) ** 2
     assert effect == pytest.approx(tried[np.argmin(loss)], abs=1e-2)
 
 
 @pytest.mark.parametrize("taken", [True, False])
 def test_a_named_drug_s_effect_stays_finite_against_certainty(taken):
-    against = np.full(50, -40.0 if taken else 40.0)
-    for others in (ALONE, OtherMembers(np.full(900, 0.0 if taken else 1 / 3), 2 / 3)):
-        assert np.isfinite(fit_named(np.full(50, taken), against, np.ones(50), others[:50]))
+    assert np.isfinite(fit_named(np.full(50, taken), np.full(50, -40.0 if taken else 40.0), np.ones(50)))
 
 
 def test_a_named_drug_is_there_once_however_many_courses_say_so(signs):
