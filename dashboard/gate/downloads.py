@@ -20,7 +20,13 @@ FILES = 500
 """Addresses remembered of a session; charts and pictures count too."""
 _PREFIX = "/media/"
 _ADDRESS = re.compile(r".*/media/([\w.-]+)")
-_FIELDS = {"DownloadButton": "url", "Image": "url", "Logo": "image", "PageConfig": "favicon"}
+_FIELDS = {
+    "DownloadButton": "url",
+    "DeferredFileResponsePayload": "url",
+    "Image": "url",
+    "Logo": "image",
+    "PageConfig": "favicon",
+}
 """Fields in which Streamlit names a file, by message."""
 
 
