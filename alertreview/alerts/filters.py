@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from typing import cast
 from zoneinfo import ZoneInfo
 
-from alertreview.alerts.lines import Line, lines_after
+from alertreview.alerts.lines import Line, decision_of, lines_after
 from alertreview.alerts.models import WorklistFilters
 from alertreview.alerts.triage_models import STATES_SHOWN, Grouping, ListOrder
 from alertreview.settings import Clock
@@ -35,7 +35,7 @@ def restriction_of(
     InvalidInputError
         If the run has no such scorer.
     """
-    if filters.scorer and filters.scorer not in run.all_scorers:
+    if filters.scorer and filters.scorer not in (run.scorer, *run.scorers):
         raise InvalidInputError(
             f"Scoring run {run.id} has no scorer '{filters.scorer}'; it has {', '.join(run.all_scorers)}."
         )
@@ -73,7 +73,7 @@ def refuse_withheld(uow: UnitOfWork, alert: ListedAlert, person_id: PersonId | N
     RefusedError
         It says what to do first.
     """
-    if person_id is not None and uow.cases.awaits_judgment_of(person_id, alert.key):
+    if person_id is not None and uow.cases.awaits_judgment_of(person_id, decision_of(alert)):
         raise RefusedError(JUDGE_FIRST)
 
 

@@ -172,7 +172,7 @@ def lines_in_words(
 ) -> tuple[WorklistLine, ...]:
     """Bring lines into the words of the screen, with where their decisions stand."""
     status = uow.triage.status([decision_of(record) for line in found for record in line])
-    zone, said = ZoneInfo(snapshot.site_timezone), snapshot.words
+    zone, said = ZoneInfo(snapshot.site_timezone), snapshot.import_summary.get("words")
     lines = []
     for line in found:
         rows = tuple(
@@ -195,7 +195,7 @@ def triage_status(row: Triage | None, now: datetime, zone: ZoneInfo) -> TriageSt
     )
 
 
-def _alert_row(record: ListedAlert, zone: ZoneInfo, said: Mapping[str, str], triage: TriageStatus) -> AlertRow:
+def _alert_row(record: ListedAlert, zone: ZoneInfo, said: Mapping[str, str] | None, triage: TriageStatus) -> AlertRow:
     done = done_word(said, record.task_key)
     return AlertRow(
         alert_id=record.id,

@@ -203,7 +203,7 @@ class TaskPages(Service):
                 thresholds=_thresholds(uow, run, filters),
                 n_alerts={decision: len(scores[decision][0]) for decision in Decision},
                 triage=_triage(uow, run, restriction),
-                done=done_word(snapshot.words, task.task_key),
+                done=done_word(snapshot.import_summary.get("words"), task.task_key),
             )
 
     @requires(Action.SEE_RESULTS)

@@ -287,6 +287,7 @@ def _whatever_was_done(filters: WorklistFilters, run: ScoringRun) -> WorklistFil
 def _run_view(run: ScoringRun, snapshot: CohortSnapshot) -> RunView:
     floors = [floor for floor in (run.floor_omission, run.floor_commission) if floor is not None]
     published_at: datetime = run.published_at or run.created_at
+    scorers = (run.scorer, *run.scorers)
     return RunView(
         run_id=run.id,
         scorer=run.scorer,
@@ -304,8 +305,8 @@ def _run_view(run: ScoringRun, snapshot: CohortSnapshot) -> RunView:
         floor=min(floors, default=0.0),
         parameters=dict(run.parameters),
         import_summary=dict(snapshot.import_summary),
-        scorers=run.all_scorers,
-        retrospective_scorers=tuple(filter(is_retrospective, run.all_scorers)),
+        scorers=scorers,
+        retrospective_scorers=tuple(filter(is_retrospective, scorers)),
         base_run_id=run.base_run_id,
     )
 

@@ -99,8 +99,7 @@ def _require_complete(answer: Answer, comment: str, reason: str) -> None:
     """Refuse an answer without the reason that it needs, and text that no database keeps as it is."""
     if answer.needs_reason and not reason.strip():
         raise RefusedError(f"'{answer.text}' needs a reason. Say what is missing, then save.")
-    check_comment(comment)
-    check_comment(reason)
+    check_comment(comment, reason)
 
 
 def append_judgment(uow: UnitOfWork, now: datetime, form: JudgmentForm, given: AnswerInput, state: FormState) -> None:

@@ -128,14 +128,15 @@ def was_saved(state: FormState, case_id: CaseId, person_id: PersonId) -> bool:
     return True
 
 
-def check_comment(comment: str) -> None:
+def check_comment(*comments: str) -> None:
     """Refuse a comment that is too long to be one, or that no database keeps as it is."""
-    if "\0" in comment:
-        raise InvalidInputError("The comment contains a null character. Type it again.")
-    if len(comment) > LONGEST_COMMENT:
-        raise InvalidInputError(
-            f"The comment has {len(comment)} characters; at most {LONGEST_COMMENT} can be kept. Shorten it."
-        )
+    for comment in comments:
+        if "\0" in comment:
+            raise InvalidInputError("The comment contains a null character. Type it again.")
+        if len(comment) > LONGEST_COMMENT:
+            raise InvalidInputError(
+                f"The comment has {len(comment)} characters; at most {LONGEST_COMMENT} can be kept. Shorten it."
+            )
 
 
 def no_case(slug: str, case_id: CaseId) -> NotFoundError:

@@ -33,11 +33,6 @@ class CohortSnapshot(Record):
     """The import report: counts of what was read and left out, never a patient."""
     created_at: Column[datetime]
 
-    @property
-    def words(self) -> dict[str, str]:
-        """What it is called that a task was done, as `core.kinds.done_word` reads it."""
-        return dict(self.import_summary.get("words", {}))
-
 
 class Instance(Record):
     """A patient at one snapshot hour inside a stay; `row_index` is its row in the arrays of the snapshot."""

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from core.kinds import Kind
 from core.vocabulary import AlertId, Decision, InstanceId, RunId, RunStatus, SnapshotId, Split, TaskId, TriageState
 from db.models.base import UNSAVED, Column, JsonObject, Record, column
-from db.models.triage import DecisionKey
 from db.models.types import BigId, CompressedVector, words
 
 
@@ -235,11 +234,6 @@ class ListedAlert(Alert):
     age_years: float | None
     sex: str
     window_hours: float
-
-    @property
-    def key(self) -> DecisionKey:
-        """What the alert is about."""
-        return DecisionKey(self.patient_id, self.snapshot_at, self.task_key)
 
 
 class RankedAlert(Record):

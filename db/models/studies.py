@@ -178,7 +178,7 @@ class BlindedRow(Record):
     task_name: str
     kind: Kind
     said: JsonObject | None
-    """`CohortSnapshot.words`; None in imports of former versions."""
+    """``words`` of `CohortSnapshot.import_summary`; None in imports of former versions."""
     decision: Decision
     sex: str
     age_years: float | None

@@ -361,16 +361,16 @@ their own writes there.
 
 
 def test_a_dash_is_standard_output_and_no_file(
-    demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+    own_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     found = {path for path in commands(cli) if any(getattr(one.type, "allow_dash", False) for one in found_in(path))}
     assert found == DASHES.keys()
     monkeypatch.chdir(tmp_path)
     for path, needed in DASHES.items():
         if needed is not None:
-            assert run(*path, *needed, "--out", "-", "--home", demo_home) == 0
+            assert run(*path, *needed, "--out", "-", "--home", own_home) == 0
             assert len(capsysbinary.readouterr().out) > 100
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [own_home]
 
 
 def found_in(path: tuple[str, ...]) -> list[click.Parameter]:
@@ -488,8 +488,8 @@ def test_every_command_that_answers_a_question_answers_a_program_too() -> None:
     assert without == SPEAKS_ONLY.keys()
 
 
-def test_what_is_said_of_a_site_is_said_in_json_too(demo_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    home = ("--format", "json", "--home", demo_home)
+def test_what_is_said_of_a_site_is_said_in_json_too(own_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = ("--format", "json", "--home", own_home)
     schema = read_as_json(capsys, "db", "status", *home)
     trail = read_as_json(capsys, "audit", "verify", *home)
     assert schema["schema"] == schema["needed"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from alertreview.alerts.lines import decision_of
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder
 from alertreview.application import Application, open_application
@@ -57,7 +58,7 @@ def test_a_judgment_after_seeing_the_score_carries_the_mark(own: Application) ->
     with own.database.read() as uow:
         seen = uow.alerts.get(alert)
     with own.database.write() as uow:
-        uow.cases.note_score_seen(visitor(own), seen.key, seen.snapshot_at)
+        uow.cases.note_score_seen(visitor(own), decision_of(seen), seen.snapshot_at)
         uow.commit()
     shown = own.review.case("demo", visitor(own), case)
     own.review.submit_judgment(
