@@ -21,7 +21,7 @@ HEAVY = 0.1
 WIDEST = 0.5
 """A figure with a wider interval is no headline."""
 FEW_JUDGED = 10
-"""A rate needs this many judged cases to be a headline."""
+"""A figure needs this many judged cases to be a headline."""
 
 
 def headline(study: StudyArrays, primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling) -> tuple[str, ...]:
@@ -47,6 +47,8 @@ def _ranking(study: StudyArrays, primary: ResultSet) -> str:
 
 def _why_withheld(study: StudyArrays, primary: ResultSet, figure: Estimate) -> str:
     interval = f" ({figure.text()})" if figure.has_interval else ""
+    if figure.n < FEW_JUDGED:
+        return f"the AUC{interval} rests on {_cases(figure.n)}, fewer than {FEW_JUDGED}"
     if blind := blind_strata(study, primary):
         return f"{blind[0]}, and the AUC{interval} rests on that"
     if figure.low is None or figure.high is None:

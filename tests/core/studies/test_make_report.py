@@ -382,14 +382,18 @@ class TestHeadline:
         strata = [*study.strata, ("tiny", 10, 0)]
         assert "**" in changed(study, strata=strata).headline[0]
 
-    def test_a_wide_interval_withholds_the_auc(self, study):
-        few = study.cases.groupby("stratum").head(3)
+    @pytest.mark.parametrize(("n", "level"), [(3, 0.95), (4, 0.999)])
+    def test_few_cases_and_a_wide_interval_withhold_the_auc(self, study, n, level):
+        few = study.cases.groupby("stratum").head(n)
         ids = set(few["case_id"])
         votes, scores = (table[table["case_id"].isin(ids)] for table in (study.votes, study.scores))
-        found = changed(study, cases=few, votes=votes, scores=scores, level=0.99)
+        found = changed(study, cases=few, votes=votes, scores=scores, level=level)
         figure = found.primary.scorers[0].auc_weighted
-        assert figure.high - figure.low > 0.5
         assert "**" not in found.headline[0]
+        if figure.n < 10:
+            assert f"rests on {figure.n} decided cases, fewer than 10" in found.headline[0]
+        else:
+            assert figure.high - figure.low > 0.5
 
     def test_fewer_than_ten_judged_cases_withhold_the_rate(self, study):
         found = changed(study, budgets={"both": [Budget(0.25, float(study.scores["softhad"].nlargest(9).min()), 9)]})
