@@ -48,6 +48,10 @@ CASE_IS_DRAWN = """() => {
 
 # What a click on a link inside the dashboard does: the program stays, only the page is another.
 GO = """path => { history.pushState({}, "", "/" + path); dispatchEvent(new PopStateEvent("popstate", {state: {}})); }"""
+SETTLED = f"""() => document.querySelector("{AT_REST}") && !document.querySelector("[data-testid=stSkeleton]")
+    && [...document.querySelectorAll("[data-testid=stMainBlockContainer] :is(h1, p)")]
+        .some(one => one.checkVisibility({{visibilityProperty: true}}))
+    && [...document.querySelectorAll("[data-testid=stPlotlyChart]")].every(one => one.querySelector(".main-svg"))"""
 # Streamlit binds a button's key anew after each drawing; until then the key is the former button's, or nobody's.
 DRAWN = "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 50))"
 
@@ -64,8 +68,9 @@ class Visit:
 
     def open(self, path: str = "") -> Page:
         """Go to a page and wait until it is fully drawn."""
+        n_before = len(self.frames)
         self.page.goto(f"{self.url}/{path}")
-        self.settle()
+        self._settle_after(n_before)
         return self.page
 
     def go(self, path: str = "") -> Page:
@@ -83,8 +88,12 @@ class Visit:
         self.page.wait_for_selector(AT_REST, timeout=180_000)
         n_before = len(self.frames)
         act()
+        self._settle_after(n_before)
+
+    def _settle_after(self, n_before: int) -> None:
+        """Wait until a run has ended since so many frames had come, and is drawn."""
         deadline = time.monotonic() + 180
-        # A quick run begins and ends between two looks at the state of the script, but its last frame stays.
+        # A page is at rest before its first run too, and a quick run begins and ends between two looks at its state.
         while not any(_is_end_of_run(frame) for frame in self.frames[n_before:]):
             assert time.monotonic() < deadline, f"nothing ran at {self.page.url}"
             self.page.wait_for_timeout(20)
@@ -92,16 +101,10 @@ class Visit:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the script has run and every figure is drawn."""
-        page = self.page
-        page.wait_for_selector(AT_REST, timeout=180_000)
-        page.wait_for_selector("[data-testid=stMainBlockContainer] :is(h1, p):visible", timeout=180_000)
-        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=180_000)
-        page.wait_for_function(
-            "[...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(c => c.querySelector('.main-svg'))",
-            timeout=180_000,
-        )
-        page.evaluate(DRAWN)
+        """Wait until the script has run and every figure is drawn, and nothing begins again with the next frames."""
+        for _ in range(2):
+            self.page.wait_for_function(SETTLED, timeout=180_000)
+            self.page.evaluate(DRAWN)
 
     def key(self, keys: str, *, at_once: bool = False) -> None:
         """Press a key as a reader does, once the page is drawn and its keys are bound; or in haste, without waiting."""
