@@ -5,11 +5,13 @@ interval that only looks at how judged cases vary sees no variance where it saw 
 carries a few pseudo-cases of both classes: what the unjudged candidates could hide.
 
 Each draw gives every patient a weight from Gamma(1, 1); puts one pseudo-case of each class, of weight Gamma(c, 1), at a
-judged case of each stratum chosen at random; and scales the weights of the stratum to the number of its candidates. A
-figure computed from these weights is one draw of the figure that the panel's labels would give on all candidates. All
-figures of a labelling share the draws.
+judged case of each stratum chosen at random; and scales the weights of the stratum to the number of its candidates.
+Where the cases of a stratum had unequal chances to be chosen, each also counts as its weight over their mean. A figure
+computed from these weights is one draw of the figure that the panel's labels would give on all candidates. All figures
+of a labelling share the draws.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -56,6 +58,8 @@ class CandidateDraws:
     patient, stratum : int array of shape (n,)
     size : float array of shape (n_strata,)
         Candidates of each stratum.
+    weight : float array of shape (n,)
+        Inverse inclusion probabilities; only how they differ inside a stratum counts.
     seed, n_draws : int
 
     Raises
@@ -70,6 +74,7 @@ class CandidateDraws:
         patient: NDArray[np.int64],
         stratum: NDArray[np.int64],
         size: Floats,
+        weight: Floats,
         seed: int = 0,
         n_draws: int = N_DRAWS,
     ) -> None:
@@ -79,7 +84,8 @@ class CandidateDraws:
         self._patient = np.unique(patient, return_inverse=True)[1]
         self.n_patients = int(self._patient.max()) + 1 if self._patient.size else 0
         rng = np.random.default_rng(seed)
-        self._by_patient = rng.standard_gamma(1.0, (n_draws, self.n_patients))[:, self._patient]
+        self._relative = _over_mean_of_stratum(weight, stratum, size.size)
+        self._by_patient = rng.standard_gamma(1.0, (n_draws, self.n_patients))[:, self._patient] * self._relative
         shape = (2, n_draws, size.size)
         self._places = rng.random(shape)
         # A sum of gamma weights is a gamma weight: a larger number of pseudo-cases adds to the draws of a smaller one.
@@ -97,7 +103,7 @@ class CandidateDraws:
             The cases that a figure is about.
         """
         counts = np.bincount(self._stratum, minlength=self._size.size)[self._stratum]
-        weight = np.where(inside, self._size[self._stratum] / counts, 0.0)
+        weight = np.where(inside, self._size[self._stratum] / counts * self._relative, 0.0)
         found = []
         for of in (self._positive, ~self._positive):
             by_patient = np.bincount(self._patient, weight * of)
@@ -177,6 +183,17 @@ class CandidateDraws:
                 classes.append(weights)
             found.append((classes[0], classes[1]))
         return found
+
+
+def _over_mean_of_stratum(weight: Floats, stratum: NDArray[np.int64], n_strata: int) -> Floats:
+    """Return each weight over the mean of its stratum, exactly 1 where those of the stratum are equal."""
+    relative = np.ones_like(weight)
+    for h in range(n_strata):
+        own = weight[stratum == h]
+        if own.size and own.min() < own.max():
+            # An exact sum, so that the order of the rows changes nothing.
+            relative[stratum == h] = own * own.size / math.fsum(own.tolist())
+    return relative
 
 
 def _by_stratum(weights: Floats, stratum: NDArray[np.int64], n_strata: int) -> Floats:

@@ -202,9 +202,8 @@ class CandidateFigures:
     @cached_property
     def _draws(self) -> CandidateDraws:
         rows = self._labelled
-        return CandidateDraws(
-            self._y[rows] == 1.0, self._patient[rows], self._stratum[rows], self._size, self._seed, self._n_draws
-        )
+        cases = self._y[rows] == 1.0, self._patient[rows], self._stratum[rows]
+        return CandidateDraws(*cases, self._size, self._weight[rows], self._seed, self._n_draws)
 
     def _with_interval(
         self,

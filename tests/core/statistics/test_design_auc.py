@@ -34,7 +34,7 @@ def study(seed=0, n=60, n_patients=40, prevalence=0.2):
 def test_draws_equal_plain_loops_over_pairs():
     given = study(n=20)
     is_positive, stratum, score = given["y"] == 1.0, given["strata"], given["score"]
-    draws = CandidateDraws(is_positive, given["patients"], stratum, given["stratum_sizes"])
+    draws = CandidateDraws(is_positive, given["patients"], stratum, given["stratum_sizes"], np.ones(20))
     inside = score > 0.2
     for positive, negative in draws._weights(np.flatnonzero(inside), np.argsort(stratum[inside], kind="stable")):
         values = auc_of(score[inside])(positive, negative)
@@ -50,7 +50,8 @@ def test_draws_equal_plain_loops_over_pairs():
 
 def test_weights_of_a_stratum_add_up_to_its_candidates():
     given = study()
-    draws = CandidateDraws(given["y"] == 1.0, given["patients"], given["strata"], given["stratum_sizes"])
+    weight = 1.0 + np.random.default_rng(1).random(60)
+    draws = CandidateDraws(given["y"] == 1.0, given["patients"], given["strata"], given["stratum_sizes"], weight)
 
     for positive, negative in draws._weights(np.arange(60), np.argsort(given["strata"], kind="stable")):
         for h, size in enumerate(given["stratum_sizes"]):
@@ -58,8 +59,27 @@ def test_weights_of_a_stratum_add_up_to_its_candidates():
             np.testing.assert_allclose((positive + negative)[:, rows].sum(axis=1), size)
 
 
-def test_order_of_rows_names_of_patients_and_scale_of_scores_change_nothing():
+@pytest.mark.parametrize("n_high", [37, 211, 364])
+def test_unequal_chances_inside_a_stratum_give_about_the_interval_of_as_many_strata(n_high):
+    """High scores are chosen ten times as often as low ones: one stratum or two, the design is the same."""
+    rng, high = np.random.default_rng(0), np.arange(400) < n_high
+    given = {
+        "y": (rng.random(400) < np.where(high, 0.4, 0.1)).astype(float),
+        "score": high + rng.random(400),
+        "patients": np.arange(400),
+        "inclusion_probability": np.where(high, 0.1, 0.01),
+    }
+    sizes = [100 * (400 - n_high), 10 * n_high]
+    two = design_weighted_auc(**given, strata=high.astype(int), stratum_sizes=sizes)
+    one = design_weighted_auc(**given, strata=np.zeros(400), stratum_sizes=[sum(sizes)])
+    assert one.value == two.value
+    assert (one.low, one.high) == pytest.approx((two.low, two.high), abs=0.03)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_order_of_rows_names_of_patients_and_scale_of_scores_change_nothing(spread):
     given = study()
+    given["inclusion_probability"] *= 1.0 - spread * np.random.default_rng(2).random(60)
     before = design_weighted_auc(**given)
     order = np.random.default_rng(1).permutation(60)
     per_row = ("y", "score", "patients", "inclusion_probability", "strata")
@@ -298,7 +318,8 @@ def test_the_effective_number_of_patients_is_that_of_the_rarer_class_and_of_whol
     y[[20, 21, 22]] = 1.0
 
     def n_effective(y, patient):
-        return CandidateDraws(y == 1.0, patient, strata, size).n_effective(np.ones(40, dtype=bool))
+        every = np.ones(40, dtype=bool)
+        return CandidateDraws(y == 1.0, patient, strata, size, np.ones(40)).n_effective(every)
 
     assert n_effective(y, patient) == n_effective(1.0 - y, patient) == 3.0
     assert n_effective(y, np.where(y == 1.0, 99, patient)) == 1.0
