@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from core.errors import StoreError
 from db.connection.engine import canonical_json, take_turn_at_trail
 from db.models import AuditEvent
+from db.queries.derived import derived_problem
 from db.queries.reading import Repository, given, make_records, select_records
-from db.queries.seals import Seals, all_seals, compare, has_marks, put_seals, take_seals
+from db.queries.seals import LATER, Seals, all_seals, compare, has_marks, kind_of, put_seals, take_seals
 
 GENESIS = "0" * 64
 """What the first row names as the hash before it."""
@@ -23,12 +24,14 @@ SEALED = "records sealed"
 """Act of the program: sealing what no act has sealed."""
 SEALS = "sealed"
 """Key of the seals in the details of a row."""
+LATER_SEALS = "sealed further"
+"""Key of the seals that versions before schema 0012 do not look for: after a downgrade they find nothing missing."""
 CHECKSUM = "files"
 """Key of the checksum of files in the details of a row."""
 _BY_OBJECT = (
     select_records(AuditEvent).where(AuditEvent.object == given("thing")).order_by(AuditEvent.sequence.desc()).limit(1)
 )
-_MARKED = f'"{SEALS}":{{'
+_MARKED, _MARKED_LATER = f'"{SEALS}":{{', f'"{LATER_SEALS}":{{'
 _SEALS_AT_ONCE = 1_000
 _LAST = sa.select(AuditEvent.sequence, AuditEvent.hash).order_by(AuditEvent.sequence.desc()).limit(1)
 _ALL = select_records(AuditEvent).order_by(AuditEvent.sequence).execution_options(yield_per=5_000)
@@ -84,8 +87,9 @@ class AuditTrail(Repository):
         """
         take_turn_at_trail(self._connection)
         last = self._run(_LAST).one_or_none()
-        if seals := take_seals(self._connection):
-            details = details | {SEALS: seals}
+        for name, seal in take_seals(self._connection).items():
+            key = LATER_SEALS if kind_of(name) in LATER else SEALS
+            details = details | {key: details.get(key, {}) | {name: seal}}
         event = AuditEvent(
             sequence=last.sequence + 1 if last else 1,
             at=at.astimezone(UTC).isoformat(timespec="microseconds"),
@@ -167,27 +171,42 @@ class AuditTrail(Repository):
         if has_marks(self._connection):
             self.append(datetime.now(UTC), "program", SEALED, "database", {})
 
-    def seal_former(self) -> bool:
-        """Seal everything stored by versions that did not seal; return whether there was any.
+    def seal_former(self, *, again: bool = False) -> bool:
+        """Seal everything stored by versions that did not seal it; return whether there was any.
 
         From then on every change is found; what was changed before cannot be known.
+
+        Parameters
+        ----------
+        again : bool
+            A version that knows no `LATER` seals was at work since: seal anew what it changed.
         """
-        if (
-            self._run(sa.select(AuditEvent.sequence).where(AuditEvent.details.contains(_MARKED)).limit(1)).first()
-            is not None
-        ):
+        if not self._has_details(_MARKED):
+            seals = list(all_seals(self._connection))
+        elif again or not self._has_details(_MARKED_LATER):
+            known = self._last_seals()
+            found = all_seals(self._connection)
+            seals = [(name, seal) for name, seal in found if kind_of(name) in LATER and known.get(name) != seal]
+        else:
             return False
-        seals = list(all_seals(self._connection))
         for start in range(0, len(seals), _SEALS_AT_ONCE):
             put_seals(self._connection, seals[start : start + _SEALS_AT_ONCE])
             self.append(datetime.now(UTC), "program", SEALED, "database", {"reason": "saved by a former version"})
         return bool(seals)
 
+    def _has_details(self, text: str) -> bool:
+        asked = sa.select(AuditEvent.sequence).where(AuditEvent.details.contains(text)).limit(1)
+        return self._run(asked).first() is not None
+
+    def _last_seals(self) -> Seals:
+        with self._stream() as events:
+            return {name: seal for event in events for name, seal in _seals_of(event).items()}
+
     def verify(self, known_head: str | None = None, kept: Mapping[str, str] | None = None) -> ChainReport:
         """Check every row against the one before, and all sealed records against their seals.
 
-        An edited, inserted, removed or swapped row of the trail is found, and so is a judgment, adjudication, triage
-        act, note, signature, person, study, published run or import that is not as it was saved.
+        An edited, inserted, removed or swapped row of the trail is found, and so is whatever `db.queries.seals` seals
+        and is not as it was saved, and what `db.queries.derived` derives from it.
 
         Parameters
         ----------
@@ -209,14 +228,13 @@ class AuditTrail(Repository):
                     problem = f"Row {event.sequence} of the audit trail was changed or put in."
                     return ChainReport(expected, previous, problem)
                 previous = event.hash
-                if _MARKED in event.details:
-                    sealed.update(json.loads(event.details).get(SEALS, {}))
+                sealed.update(_seals_of(event))
                 awaited.pop(previous, None)
         if awaited:
             where = next(iter(awaited.values()))
             problem = f"The end of the audit trail was cut, or the trail exchanged: the head of {where} is gone."
         else:
-            problem = compare(self._connection, sealed)
+            problem = compare(self._connection, sealed) or derived_problem(self._connection, datetime.now(UTC))
         return ChainReport(expected, previous, problem)
 
     def require_whole(self, known_head: str | None = None, kept: Mapping[str, str] | None = None) -> ChainReport:
@@ -233,6 +251,13 @@ class AuditTrail(Repository):
                 f"{report.problem} Restore the last verified backup and tell whoever answers for the data."
             )
         return report
+
+
+def _seals_of(event: AuditEvent) -> Seals:
+    if _MARKED not in event.details and _MARKED_LATER not in event.details:
+        return {}
+    details = json.loads(event.details)
+    return {**details.get(SEALS, {}), **details.get(LATER_SEALS, {})}
 
 
 def _seal(event: AuditEvent) -> str:

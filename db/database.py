@@ -23,6 +23,10 @@ _BUSY_SCORING = (
 )
 
 
+LATER_SEALED = "0012"
+"""Schema from which on units, sensitivity, accounts and tokens are sealed too."""
+
+
 class Database:
     """A site's database.
 
@@ -128,11 +132,12 @@ class Database:
         DatabaseUnavailableError
             If it cannot be opened or written.
         """
+        before = self.state().revision
         with readable_errors():
             schema.upgrade(self._engine, self._url, self.name, revision)
         if self.state().revision == schema.head():
             with self.write() as uow:
-                if uow.audit.seal_former():
+                if uow.audit.seal_former(again=before is not None and before < LATER_SEALED):
                     uow.commit()
 
     def downgrade(self, revision: str, *, discard: bool = False) -> list[str]:

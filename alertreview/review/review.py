@@ -161,13 +161,15 @@ class ReviewService(Service):
         Raises
         ------
         RefusedError
-            If the reader holds no slot of the case, or the study is not open.
+            If the reader holds no slot of the case, has judged it, or the study is not open.
         """
         now = self._clock()
         with self._database.write(case_id=case_id) as uow:
             terms = require_reader(uow, slug, person_id)
             require_open(terms)
             require_case(uow, terms, case_id)
+            if _is_judged(uow, case_id, person_id):
+                raise RefusedError(f"Case {case_id} is judged already; it need not be taken up again.")
             if not uow.slots.take_up(case_id, person_id, until=now + timedelta(hours=terms.hold_hours)):
                 raise no_place(case_id)
             uow.commit()

@@ -24,7 +24,7 @@ BROWSERS = (
     ("Safari/", "Safari"),
 )
 """What a user agent contains, the more special first, and the name of it."""
-_PROGRAM_OWN = frozenset({"sealed"})
+_PROGRAM_OWN = frozenset({"sealed", "sealed further"})
 """Seals, which the check of the chain compares and nobody reads."""
 _LABELS = {
     "n_alerts": "alerts",

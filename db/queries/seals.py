@@ -17,8 +17,10 @@ from sqlalchemy.engine import Connection
 from core.vocabulary import RunStatus
 from db.connection.engine import canonical_json
 from db.models import (
+    Account,
     Adjudication,
     Alert,
+    ApiToken,
     CaseScore,
     CohortSnapshot,
     Instance,
@@ -28,6 +30,7 @@ from db.models import (
     ReferenceAnswer,
     ReportSignature,
     Rubric,
+    RunSensitivity,
     ScoringRun,
     Study,
     StudyCase,
@@ -36,11 +39,13 @@ from db.models import (
     TaskResult,
     TriageAct,
     TriageNote,
+    UnitScope,
 )
 
 UNSEALED = "unsealed"
 """Option of a writer's connection: the marks that no audit row has sealed yet."""
 RESULTS = "results of run"
+UNITS = "units of person"
 Seals = dict[str, str]
 """Of things by name: "judgment 17", "results of run 3"."""
 
@@ -98,6 +103,9 @@ _SINGLE = {
     "triage note": _Part(TriageNote),
     "signature": _Part(ReportSignature, without=frozenset({"superseded_at"})),
     "person": _Part(Person),
+    "sensitivity of run": _Part(RunSensitivity, ("run_id",)),
+    "account of person": _Part(Account, ("person_id",), without=frozenset({"failures", "locked_until"})),
+    "token": _Part(ApiToken),
 }
 """Things that are one row."""
 _GROUPS = {
@@ -109,16 +117,20 @@ _GROUPS = {
     "run": (_Part(ScoringRun),),
     RESULTS: (_Part(TaskResult, ("run_id",)), _Part(Alert, ("run_id",))),
     "import": (_Part(CohortSnapshot), _Part(Instance, ("snapshot_id",)), _Part(Task, ("snapshot_id",))),
+    UNITS: (_Part(UnitScope, ("person_id",)),),
 }
-"""Things that are many rows."""
+"""Things that are many rows, or none."""
+LATER = frozenset({"sensitivity of run", "account of person", "token", UNITS})
+"""Kinds of things that versions before schema 0012 did not seal, and do not look for."""
 _ALL_OF = {
     "study": sa.select(Study.id),
     "run": sa.select(ScoringRun.id).where(ScoringRun.status == RunStatus.PUBLISHED),
     RESULTS: sa.select(ScoringRun.id).where(ScoringRun.status == RunStatus.PUBLISHED),
     "import": sa.select(CohortSnapshot.id),
+    UNITS: sa.select(Person.id),
 }
 _OF_TABLE = {part.table.name: (kind, part) for kind, part in _SINGLE.items()} | {
-    part.table.name: ("study", part) for part in _GROUPS["study"]
+    part.table.name: (kind, part) for kind in ("study", UNITS) for part in _GROUPS[kind]
 }
 """What a written row belongs to."""
 
@@ -185,6 +197,11 @@ def seal_of(connection: Connection, kind: str, key: Key) -> str:
                 digest.update(_bytes(row))
         digest.update(b";")
     return f"{_VERSION}:{digest.hexdigest()}"
+
+
+def kind_of(name: str) -> str:
+    """Return the kind of a thing by its name."""
+    return name.rpartition(" ")[0]
 
 
 def all_seals(connection: Connection) -> Iterator[tuple[str, str]]:

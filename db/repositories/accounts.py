@@ -8,7 +8,9 @@ from core.errors import ConflictError
 from core.vocabulary import PersonId, Role, SignInSource
 from db.models import Account, Person
 from db.queries.reading import Repository, given, select_records
+from db.queries.seals import mark
 
+_SEALED = "account of person"
 _ANY = select(Account.person_id).limit(1)
 _OF_PERSON = select_records(Account).where(Account.person_id == given("person_id"))
 
@@ -61,7 +63,7 @@ class Accounts(Repository):
 
     def forgive(self, person_id: PersonId) -> None:
         """Forget the attempts, after a success or when the lock has run out."""
-        self._update(person_id, failures=0, locked_until=None)
+        self._run(update(Account).where(Account.person_id == person_id).values(failures=0, locked_until=None))
 
     def set_code(self, person_id: PersonId, code_hash: str, expires_at: datetime) -> None:
         """Set a one-time code; the password before it no longer opens anything."""
@@ -75,7 +77,10 @@ class Accounts(Repository):
             .where(Account.person_id == person_id, Account.code_hash == code_hash)
             .values(code_hash=None, code_expires_at=None, password_hash=password_hash, failures=0, locked_until=None)
         )
-        return self._change(statement) == 1
+        if self._change(statement) != 1:
+            return False
+        mark(self._connection, _SEALED, person_id)
+        return True
 
     def set_password(self, person_id: PersonId, password_hash: str) -> None:
         """Keep another password."""
@@ -96,3 +101,4 @@ class Accounts(Repository):
 
     def _update(self, person_id: PersonId, **changes: object) -> None:
         self._run(update(Account).where(Account.person_id == person_id).values(changes))
+        mark(self._connection, _SEALED, person_id)

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from db.models import Account, ApiToken, HeldApiToken, Person
 from db.queries.reading import Repository, given, select_records
+from db.queries.seals import mark
 
 _WITH_HOLDER = (
     select_records(ApiToken)
@@ -35,8 +36,12 @@ class ApiTokens(Repository):
 
     def revoke(self, token_id: int, at: datetime) -> bool:
         """Revoke a token; False when there is none, or it was revoked before."""
-        return self._change(update(ApiToken).where(ApiToken.id == token_id, _STANDING).values(revoked_at=at)) == 1
+        if self._change(update(ApiToken).where(ApiToken.id == token_id, _STANDING).values(revoked_at=at)) != 1:
+            return False
+        mark(self._connection, "token", token_id)
+        return True
 
     def revoke_everybodys(self, at: datetime) -> int:
         """Revoke every token, after a restore, and return how many there were."""
-        return self._change(update(ApiToken).where(_STANDING).values(revoked_at=at))
+        standing = self._run(select(ApiToken.id).where(_STANDING)).scalars().all()
+        return sum(self.revoke(token_id, at) for token_id in standing)

@@ -9,7 +9,7 @@ from core.errors import ConflictError
 from core.vocabulary import PersonId, Role
 from db.models import Person
 from db.queries.reading import Repository, given, select_records
-from db.queries.seals import mark
+from db.queries.seals import UNITS, mark
 
 _BY_ID = select_records(Person).where(Person.id == given("person_id"))
 _ALL = select_records(Person).order_by(Person.id)
@@ -30,7 +30,9 @@ class People(Repository):
             raise ConflictError(
                 f"There is a person named '{name}' already. Choose another name, or activate that person."
             )
-        return self.get(self._insert(Person(name=name, role=role, simulated=simulated, created_at=created_at)))
+        person_id = self._insert(Person(name=name, role=role, simulated=simulated, created_at=created_at))
+        mark(self._connection, UNITS, person_id)
+        return self.get(person_id)
 
     def get(self, person_id: PersonId) -> Person:
         """Return a person by number.

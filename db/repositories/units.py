@@ -8,7 +8,7 @@ from core.errors import NotFoundError
 from core.vocabulary import AlertId, CaseId, PersonId, StudyId
 from db.models import Alert, Instance, Person, Study, StudyCase, UnitScope
 from db.queries.reading import Repository
-from db.queries.seals import mark
+from db.queries.seals import UNITS, mark
 
 _OF_CASES = select(Instance.unit).join(StudyCase, StudyCase.instance_id == Instance.id)
 
@@ -27,6 +27,7 @@ class Units(Repository):
         self._run(delete(UnitScope).where(UnitScope.person_id == person_id))
         self._run(update(Person).where(Person.id == person_id).values(all_units=units is None))
         mark(self._connection, "person", person_id)
+        mark(self._connection, UNITS, person_id)
         self._insert_all(UnitScope(person_id=person_id, unit=unit) for unit in sorted(set(units or ())))
 
     def all(self) -> tuple[str, ...]:

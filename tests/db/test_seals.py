@@ -1,27 +1,35 @@
 """Seals: whatever is sealed and changed past the program is found, table by table and column by column."""
 
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from core.vocabulary import Answer, CaseId, Decision, PersonId, StudyId, TriageState
+from core.vocabulary import Answer, CaseId, Decision, PersonId, Role, SignInSource, StudyId, TriageState
+from db import audit
+from db.audit import LATER_SEALS, SEALS, AuditTrail
 from db.database import Database
 from db.models import (
+    Account,
     Adjudication,
+    ApiToken,
     Judgment,
     ReferenceAnswer,
     ReportSignature,
+    RunSensitivity,
     TaskResult,
     TriageAct,
     TriageNote,
+    UnitScope,
 )
 from db.queries import seals
+from tests.support.corruptions import without_guards as without_guards_of
 from tests.support.stored_site import EPOCH, StoredSite, new_run
 
 PARTS = [*seals._SINGLE.values(), *(part for group in seals._GROUPS.values() for part in group)]
-N_SEALED_COLUMNS = 184
+N_SEALED_COLUMNS = 204
 """A new column of a sealed table goes to `without` of its part, or seals that were made before would not fit."""
 
 
@@ -39,6 +47,18 @@ def fill(database: Database) -> None:
         uow.runs.add_alerts(run_id, [site.alert(2, 0, 1, Decision.OMISSION)])
         uow.runs.publish(run_id, published_at=EPOCH, floors={})
         uow.cases.add_references([ReferenceAnswer(case_id=CaseId(1), answer=Answer.USUAL, comment="")])
+        assert uow.slots.hold(StudyId(1), CaseId(1), PersonId(reader), now=EPOCH, until=EPOCH)
+        assert uow.slots.settle(CaseId(1), PersonId(reader))
+        uow.runs.put_sensitivity(run_id, {"a": 1}, "1", EPOCH)
+        uow.units.give(PersonId(reader), ["Ward A"])
+        uow.accounts.add(
+            Account(
+                person_id=PersonId(reader), source=SignInSource.LOCAL, login="a", password_hash="b", created_at=EPOCH
+            )
+        )
+        uow.api_tokens.add(
+            ApiToken(token_hash="c" * 64, person_id=PersonId(reader), purpose="p", created_at=EPOCH, expires_at=EPOCH)
+        )
         common = {"case_id": 1, "version": 1, "answer": Answer.USUAL, "comment": "", "reason": ""}
         uow.judgments.append(
             Judgment(
@@ -100,7 +120,11 @@ def test_everything_that_was_saved_has_its_seal_on_every_database(database: Data
     assert problem(database) == ""
     with database.read() as uow:
         stored = dict(seals.all_seals(uow.audit._connection))
-    assert {name.rsplit(" ", 1)[0] for name in stored} == {*seals._SINGLE, *seals._GROUPS}
+        rows = [json.loads(event["details"]) for event in uow.audit.all()]
+    assert {seals.kind_of(name) for name in stored} == {*seals._SINGLE, *seals._GROUPS}
+    former = {seals.kind_of(name) for row in rows for name in row.get(SEALS, {})}
+    assert not former & seals.LATER, "a former version would miss them"
+    assert {seals.kind_of(name) for row in rows for name in row.get(LATER_SEALS, {})} == seals.LATER
 
 
 @pytest.mark.checklist("A3")
@@ -155,7 +179,11 @@ def test_a_row_put_in_or_taken_out_past_the_program_is_found(sqlite_database: Da
                 for name in names
                 if name in {"number", "repeat_number", "scorer", "version", "row_index", "column_index"}
             }
-            keys |= {"id", "form_key", "person_id", "task_key"}
+            keys |= {"id", "form_key", "person_id", "task_key", "login"} | (
+                {"run_id"} if part.model is RunSensitivity else set()
+            )
+        if part.model is UnitScope:
+            keys = {"unit"}
         other = tuple(
             value if name not in keys else value + 90 if isinstance(value, int) else f"{value}9"
             for name, value in zip(names, row, strict=True)
@@ -184,6 +212,86 @@ def test_what_former_versions_saved_is_sealed_once_by_the_upgrade(database: Data
     database.upgrade()
     with database.read() as uow:
         assert uow.audit.count() == n_rows
+
+
+@pytest.mark.checklist("A3")
+def test_what_was_saved_before_0012_is_sealed_by_the_upgrade_and_after_every_downgrade(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as former:
+
+        def former_seals(connection: sa.Connection) -> seals.Seals:
+            return {name: seal for name, seal in take(connection).items() if seals.kind_of(name) not in seals.LATER}
+
+        take = seals.take_seals
+        former.setattr(audit, "take_seals", former_seals)
+        fill(database)
+        database.downgrade("0011")
+    assert "in no row of the audit trail" in problem(database)
+    database.upgrade()
+    assert problem(database) == ""
+    with monkeypatch.context() as former:
+        database.downgrade("0011")
+        former.setattr(audit, "take_seals", former_seals)
+        with database.write() as uow:
+            uow.units.give(PersonId(1), ["Ward B"])
+            uow.commit()
+    assert "The units of person 1 is not as it was saved" in problem(database)
+    database.upgrade()
+    assert problem(database) == ""
+    with database.read() as uow:
+        n_rows = uow.audit.count()
+    database.upgrade()
+    with database.read() as uow:
+        assert uow.audit.count() == n_rows
+
+
+DERIVED_CHANGES = (
+    "UPDATE triage SET state = 'dismissed'",
+    "UPDATE triage SET version = 2",
+    "UPDATE triage SET snoozed_until = '2030-01-01 00:00:00.000000'",
+    "UPDATE triage SET task_key = 'other' WHERE task_key = 'k'",
+    "UPDATE triage SET act_id = 2 WHERE task_key = 'k'",
+    "DELETE FROM triage WHERE task_key = 'k'",
+    "INSERT INTO triage SELECT 'q', snapshot_at, task_key, 1, state, snoozed_until, 1 FROM triage WHERE act_id = 1",
+    "UPDATE assignment SET held_until = '2020-01-01 00:00:00.000000' WHERE held_until IS NULL AND {judged}",
+    "UPDATE assignment SET put_off_at = '2020-01-01 00:00:00.000000' WHERE {judged}",
+    "UPDATE assignment SET reviewer_id = 2 WHERE {judged}",
+    "UPDATE assignment SET reviewer_id = NULL WHERE {judged}",
+    "DELETE FROM assignment WHERE {judged}",
+    "DELETE FROM assignment WHERE case_id = 2 AND slot = 2",
+    "UPDATE assignment SET slot = 9 WHERE case_id = 2 AND slot = 2",
+    "INSERT INTO assignment (case_id, slot) VALUES (2, 9)",
+    "UPDATE assignment SET reviewer_id = 2 WHERE case_id = 2 AND slot = 1",
+    "UPDATE assignment SET held_until = '2020-01-01 00:00:00.000000' WHERE case_id = 2 AND slot = 1",
+    "UPDATE assignment SET put_off_at = '2020-01-01 00:00:00.000000' WHERE case_id = 2 AND slot = 1",
+    "UPDATE assignment SET reviewer_id = {stranger}, held_until = '2020-01-01' WHERE case_id = 2 AND slot = 1",
+    "UPDATE assignment SET reviewer_id = 2, held_until = '2999-01-01 00:00:00.000000' WHERE case_id = 2 AND slot = 1",
+)
+
+
+@pytest.mark.checklist("A3")
+def test_what_follows_from_sealed_records_and_no_longer_does_is_found(database: Database) -> None:
+    fill(database)
+    with database.write() as uow:
+        stranger = uow.people.add("Stranger", Role.REVIEWER, created_at=EPOCH).id
+        snoozed = {"version": 1, "former_state": TriageState.NEW, "state": TriageState.SNOOZED, "snoozed_until": EPOCH}
+        decision = {"patient_id": "p", "snapshot_at": EPOCH, "task_key": "l", "person_id": 1, "form_key": "d"}
+        uow.triage.append([TriageAct(**decision, **snoozed, reason="", acted_at=EPOCH)])  # type: ignore[arg-type]
+        uow.commit()
+    assert problem(database) == ""
+    with without_guards_of(database.engine) as connection:
+        trail = AuditTrail(connection)
+        for change in DERIVED_CHANGES:
+            undone = connection.begin_nested()
+            of = change.format(judged="case_id = 1 AND slot = 1", stranger=stranger)
+            assert connection.execute(sa.text(of)).rowcount, change
+            assert trail.verify().problem, f"{change}, and nobody noticed"
+            undone.rollback()
+        assert trail.verify().problem == ""
+        for hold in ("reviewer_id = 2, held_until = '2020-01-01 00:00:00.000000'", "reviewer_id = 3"):
+            connection.execute(sa.text(f"UPDATE assignment SET {hold} WHERE case_id = 2 AND slot = 1"))
+            assert trail.verify().problem == "", "a hold of a reader is no damage"
 
 
 def _on(database: Database) -> str:

@@ -27,8 +27,10 @@ from alertreview.operations.heads import anchor
 from alertreview.reports.signing import content_hash
 from alertreview.settings import Settings
 from core.errors import AlertReviewError
+from core.vocabulary import Role, SignInSource
 from db.connection.engine import parse_url, sqlite_file
-from db.models import Record
+from db.database import Database
+from db.models import Account, ApiToken, Record
 from db.schema import foreign_keys_at_rest
 from tests.support.postgresql import copy_kept, files_of, keep
 
@@ -38,7 +40,10 @@ HARMS = ("flip", "cut", "exchange", "zero", "remove")
 ROW_HARMS = ("change", "exchange", "remove", "repeat")
 COUNTED = ("judgment", "adjudication", "triage_act", "triage_note", "report_signature", "person", "study", "rubric")
 COUNTED += ("study_reader", "study_case", "case_score", "reference_answer", "scoring_run", "task_result", "alert")
-COUNTED += ("cohort_snapshot", "instance", "task", "audit_event")
+COUNTED += ("cohort_snapshot", "instance", "task", "audit_event", "triage", "unit_scope", "run_sensitivity")
+COUNTED += ("account", "api_token", "assignment")
+FLEETING = {"assignment": ("held_until", "put_off_at", "reviewer_id"), "account": ("failures", "locked_until")}
+"""Columns of holds that lapse, and of sign-ins that failed: they change from hour to hour, and no act says so."""
 PAGE = 8_192
 
 
@@ -74,6 +79,8 @@ class DamagedSite:
         home, url = settings.home, settings.database_url
         self._settings = replace(settings, anchor=place / "anchor")
         self._export = place / "export"
+        with Database(url) as database:
+            _fill_rest(database)
         self._backup = Backups(self._settings, _now).create(place / "backups").folder
         with open_application(home, url) as application:
             application.exports.study("demo", ["csv", "jsonl"], self._export)
@@ -187,6 +194,25 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _fill_rest(database: Database) -> None:
+    """Store what a demonstration lacks: somebody with units, an account and a token, and sensitivity curves."""
+    now = _now()
+    with database.write() as uow:
+        person_id = uow.people.add("Fran", Role.VIEWER, created_at=now).id
+        uow.units.give(person_id, ["Ward A", "Ward B"])
+        account = Account(
+            person_id=person_id, source=SignInSource.LOCAL, login="fran", password_hash="$argon2id$", created_at=now
+        )
+        uow.accounts.add(account)
+        token = ApiToken(token_hash="c" * 64, person_id=person_id, purpose="fran's", created_at=now, expires_at=now)
+        uow.api_tokens.add(token)
+        run = uow.runs.latest_published()
+        if run is None:
+            raise LookupError("the demonstration has no run")
+        uow.runs.put_sensitivity(run.id, {"curves": [0.5, 0.25]}, "1", now)
+        uow.commit()
+
+
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
@@ -217,7 +243,7 @@ def _rows(url: str) -> list[str] | str:
     engine = sa.create_engine(parse_url(url), poolclass=sa.NullPool)
     try:
         with engine.connect() as connection:
-            return [repr(tuple(row)) for table in COUNTED for row in _sorted(connection, table)]
+            return [repr(row) for table in COUNTED for row in _sorted(connection, table)]
     except (sa.exc.SQLAlchemyError, UnicodeDecodeError) as error:
         return str(error)
 
@@ -229,8 +255,15 @@ def _filled(url: str) -> list[str]:
         return [name for name in COUNTED if connection.exec_driver_sql(f"SELECT 1 FROM {name} LIMIT 1").first()]
 
 
-def _sorted(connection: sa.Connection, table: str) -> Iterator[sa.Row[Any]]:
-    yield from sorted(connection.exec_driver_sql(f"SELECT * FROM {table}").fetchall(), key=repr)
+def _sorted(connection: sa.Connection, table: str) -> list[dict[str, Any]]:
+    rows = connection.exec_driver_sql(f"SELECT * FROM {table}").mappings().fetchall()
+    return sorted((_lasting(table, dict(row)) for row in rows), key=repr)
+
+
+def _lasting(table: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without what changes from hour to hour and leaves no act."""
+    is_fleeting = table == "account" or row.get("held_until") is not None
+    return {name: value for name, value in row.items() if not (is_fleeting and name in FLEETING.get(table, ()))}
 
 
 def _harm_row(url: str, tables: list[str], chance: random.Random) -> tuple[str, str, str]:
@@ -289,7 +322,9 @@ def _set(connection: sa.Connection, table: sa.Table, row: Any, name: str, value:
 
 
 def _is(row: Any, table: sa.Table) -> str:
-    return " AND ".join(f"{one.name} = {row[one.name]!r}" for one in table.primary_key.columns)
+    values = {one.name: row[one.name] for one in table.primary_key.columns}
+    texts = {name: str(value) if isinstance(value, datetime) else value for name, value in values.items()}
+    return " AND ".join(f"{name} = {value!r}" for name, value in texts.items())
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:

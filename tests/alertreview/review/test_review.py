@@ -292,6 +292,8 @@ def test_a_case_put_off_comes_last_and_is_counted(site: StoredSite) -> None:
     assert len(seen) == 4
     with pytest.raises(RefusedError, match="judged already"):
         site.review.mark_later("demo", reader, case.case_id)
+    with pytest.raises(RefusedError, match="judged already"):
+        site.review.take_up("demo", reader, case.case_id)
     with pytest.raises(NotFoundError, match="no case 999"):
         site.review.mark_later("demo", reader, 999)
 
