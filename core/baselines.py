@@ -56,11 +56,14 @@ class Baseline(BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from the past; see `Detector`."""
+        self._fit(*self._checked_past(X, y))
+        return self
+
+    def _checked_past(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         X, y = _checked(X, y)
         require_both_decisions(y, fewest=self.fewest_of_each)
         self.n_features_in_ = X.shape[1]
-        self._fit(X, y)
-        return self
+        return X, y
 
     def score_samples(self, X: Any, y: Any) -> FloatArray:
         """Score recent instances; see `Detector`."""

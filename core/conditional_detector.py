@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from core.errors import InvalidInputError
 from core.evaluation import ordering_agreement
@@ -62,7 +62,7 @@ class ConditionalDetector(OutlierMixin, BaseEstimator):
         self.decision_column = decision_column
         self.contamination = contamination
 
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: ArrayLike, y: object = None, groups: ArrayLike | None = None) -> Self:
         """Learn from past rows.
 
         Parameters
@@ -71,12 +71,14 @@ class ConditionalDetector(OutlierMixin, BaseEstimator):
             States and decisions.
         y : None
             Not used; for the protocol.
+        groups : array-like of shape (n_past,), optional
+            Patients, for a detector whose own `fit` takes them.
 
         Raises
         ------
         InvalidInputError
-            If there is no column of states, the decision column is not there, only one decision occurs, or
-            `contamination` is out of range.
+            If there is no column of states, the decision column is not there, only one decision occurs, the detector
+            takes no groups, or `contamination` is out of range.
         """
         if not 0.0 < self.contamination <= 0.5:
             raise InvalidInputError(f"contamination is {self.contamination!r}; give a share above 0 and at most 0.5.")
@@ -87,7 +89,7 @@ class ConditionalDetector(OutlierMixin, BaseEstimator):
                 "decisions of both kinds are needed to say which are unusual."
             )
         base = SoftHAD(n_neighbors=min(75, len(states) - 1)) if self.detector is None else clone(self.detector)
-        self.detector_ = base.fit(states, decisions)
+        self.detector_ = base.fit(states, decisions, **self._given_to(base, groups))
         self.decision_scores_ = score_decisions(self.detector_, states, decisions)
         self.threshold_ = float(np.quantile(self.decision_scores_, 1.0 - self.contamination))
         self.offset_ = -self.threshold_
@@ -107,6 +109,17 @@ class ConditionalDetector(OutlierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """Return -1 for outliers and 1 for inliers; shape (n,)."""
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    @staticmethod
+    def _given_to(base: Any, groups: ArrayLike | None) -> dict[str, ArrayLike]:
+        if groups is None:
+            return {}
+        if not (isinstance(base, Pipeline) or has_fit_parameter(base, "groups")):
+            raise InvalidInputError(
+                f"{type(base).__name__} takes no groups. Leave them out, or choose SoftHAD, CalibratedSoftHAD or "
+                "PairedSoftHAD."
+            )
+        return {"groups": groups}
 
     def _split(self, X: ArrayLike, *, reset: bool) -> tuple[FloatArray, FloatArray]:
         matrix = validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_features=1 + reset)

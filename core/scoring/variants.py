@@ -3,6 +3,7 @@
 from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from core.baselines import OTHER_BASELINES, PAPER_BASELINES, Baseline, Factory, Logistic
 from core.graph.similarity import LengthScale
@@ -29,12 +30,17 @@ class CalibratedSoftHAD(Baseline):
         self.feature_weights = feature_weights
         self.regularization = regularization
 
-    def _fit(self, X: FloatArray, y: FloatArray) -> None:
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Learn from the past; `groups` as in `SoftHAD.fit`."""
+        self._fit(*self._checked_past(X, y), groups)
+        return self
+
+    def _fit(self, X: FloatArray, y: FloatArray, groups: ArrayLike | None = None) -> None:
         self._model = SoftHAD(
             n_neighbors=min(self.n_neighbors, len(X) - 1),
             feature_weights=self.feature_weights,
             regularization=self.regularization,
-        ).fit(X, y)
+        ).fit(X, y, groups)
         evidence = soft_label_evidence(self._model.left_out_soft_labels_)
         self._center = float(evidence.mean())
         self._line = fit_line(evidence - self._center, (y > 0).astype(np.float64))
@@ -105,8 +111,13 @@ class PairedSoftHAD(Baseline):
         pair._softhad, pair._logistic = softhad, logistic
         return pair
 
-    def _fit(self, X: FloatArray, y: FloatArray) -> None:
-        self._softhad, self._logistic = CalibratedSoftHAD().fit(X, y), Logistic().fit(X, y)
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Learn from the past; `groups` as in `SoftHAD.fit`."""
+        self._fit(*self._checked_past(X, y), groups)
+        return self
+
+    def _fit(self, X: FloatArray, y: FloatArray, groups: ArrayLike | None = None) -> None:
+        self._softhad, self._logistic = CalibratedSoftHAD().fit(X, y, groups), Logistic().fit(X, y)
 
     def _score(self, X: FloatArray, y: FloatArray) -> FloatArray:
         log_odds = (self._softhad.log_odds(X) + self._logistic.log_odds(X)) / 2

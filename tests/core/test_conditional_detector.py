@@ -1,26 +1,32 @@
 """Detectors in other tools: clone, pickle, pipelines, grid search, and all of scikit-learn's own checks."""
 
+import importlib
 import pickle
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from core import baselines
 from core.conditional_detector import ConditionalDetector, flip_agreement, score_decisions
 from core.errors import InvalidInputError
-from core.scoring import variants
-from core.scoring.variants import CalibratedSoftHAD
+from core.scoring import readout, variants
+from core.scoring.scorers import SCORERS
+from core.scoring.variants import CalibratedSoftHAD, PairedSoftHAD
 from core.softhad import SoftHAD
 
+ROOT = Path(__file__).resolve().parents[2]
 DETECTORS = [
     thing
-    for module in (baselines, variants)
+    for module in (baselines, readout, variants)
     for name, thing in vars(module).items()
     if isinstance(thing, type)
     and issubclass(thing, baselines.Baseline)
@@ -54,12 +60,35 @@ def test_every_detector_is_cloned_pickled_and_used_in_a_pipeline(detector):
     np.testing.assert_allclose(scaled, direct.score_samples(StandardScaler().fit_transform(X), y), rtol=1e-9)
 
 
+def documented() -> dict[str, str]:
+    """Return the estimator of each scorer that the researcher's guide names, as module and name."""
+    section = (ROOT / "docs" / "researchers.md").read_text(encoding="utf-8").partition("| scorer | estimator |")[2]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", section.partition("\n\n")[0], re.MULTILINE)
+    named = {scorer: re.match(r"`(core\.[\w.]+)`", text) for scorer, text in rows}
+    return {scorer: found[1] for scorer, found in named.items() if found}
+
+
+def documented_detector(scorer):
+    module, _, name = documented()[scorer].rpartition(".")
+    kind = getattr(importlib.import_module(module), name)
+    if scorer == "softhad-paper":
+        return kind.paper(n_neighbors=5)
+    return kind(n_neighbors=5) if scorer == "softhad" else kind()
+
+
+def test_the_guide_names_an_estimator_for_every_scorer():
+    without_own = {"shared-looking-back"}  # "the same" as the row above it
+    assert documented().keys() | without_own == SCORERS.keys()
+
+
 @pytest.mark.parametrize(
     "detector",
-    [None, SoftHAD(n_neighbors=5, n_nodes=20, random_state=0), CalibratedSoftHAD(5), baselines.Logistic()],
-    ids=["default", "SoftHAD", "CalibratedSoftHAD", "Logistic"],
+    [None, SoftHAD(n_neighbors=5, n_nodes=20, random_state=0), *sorted(documented())],
+    ids=str,
 )
 def test_scikit_learn_s_checks_of_outlier_detectors_all_pass(detector):
+    if isinstance(detector, str):
+        detector = documented_detector(detector)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(ConditionalDetector(detector), on_skip=None, on_fail=None)
@@ -67,6 +96,41 @@ def test_scikit_learn_s_checks_of_outlier_detectors_all_pass(detector):
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert failed == {}
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
+
+
+TAKE_PATIENTS = [SoftHAD(n_neighbors=10), CalibratedSoftHAD(10), PairedSoftHAD()]
+
+
+@pytest.mark.parametrize("detector", TAKE_PATIENTS, ids=lambda one: type(one).__name__)
+def test_patients_reach_a_detector_on_every_road(detector):
+    X, y = data(90)
+    patients = np.arange(90) // 3
+    X = X[patients * 3]  # a patient's rows are alike: without patients each is its own nearest neighbour
+    expected = clone(detector).fit(X, y, groups=patients).score_samples(X, y)
+    assert not np.allclose(expected, clone(detector).fit(X, y).score_samples(X, y))
+    matrix = np.column_stack((X, y))
+    given = ConditionalDetector(detector).fit(matrix, groups=patients)
+    np.testing.assert_allclose(given.decision_scores_, expected)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = clone(detector).set_fit_request(groups=True)
+        piped = make_pipeline(FunctionTransformer(), asking).fit(X, y, groups=patients)
+        np.testing.assert_allclose(score_decisions(piped, X, y), expected, rtol=1e-6)
+        within = ConditionalDetector(make_pipeline(FunctionTransformer(), asking))
+        np.testing.assert_allclose(within.fit(matrix, groups=patients).decision_scores_, expected, rtol=1e-6)
+        folds = GroupKFold(2)
+        search = GridSearchCV(asking, {}, scoring=flip_agreement, cv=folds).fit(X, y, groups=patients)
+        np.testing.assert_allclose(search.best_estimator_.score_samples(X, y), expected)
+    by_hand = [
+        flip_agreement(clone(detector).fit(X[past], y[past], groups=patients[past]), X[rest], y[rest])
+        for past, rest in folds.split(X, y, patients)
+    ]
+    assert search.best_score_ == pytest.approx(np.mean(by_hand))
+
+
+def test_a_detector_without_patients_refuses_them_by_name():
+    X, y = data()
+    with pytest.raises(InvalidInputError, match="Logistic takes no groups"):
+        ConditionalDetector(baselines.Logistic()).fit(np.column_stack((X, y)), groups=np.arange(len(y)))
 
 
 def test_grid_search_finds_the_setting_that_finds_planted_flips():

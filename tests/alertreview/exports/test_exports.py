@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import frictionless
+import meds
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from alertreview.application import Application, open_application
@@ -104,7 +106,11 @@ def test_the_manifest_names_where_the_labels_come_from(own: Application, tmp_pat
 
 def test_meds_labels_are_written_for_decided_cases(own: Application, tmp_path: Path) -> None:
     n_rows = own.exports.labels("demo", "meds", "long", tmp_path / "labels")
-    tables = [pd.read_parquet(path) for path in sorted((tmp_path / "labels").rglob("*.parquet"))]
+    paths = sorted((tmp_path / "labels").rglob("*.parquet"))
+    for path in paths:
+        assert path.name.startswith("relevant__")
+        meds.LabelSchema.validate(pq.read_table(path))
+    tables = list(map(pd.read_parquet, paths))
     assert n_rows == sum(map(len, tables)) > 0
     for table in tables:
         assert table["subject_id"].dtype == "int64"
