@@ -6,13 +6,16 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import click
 import pytest
+import yaml
 from PIL import Image
 
+import alertreview
 from alertreview.cli.main import cli
 from core.statistics.estimate import Estimate
 from core.studies.report import StudyReport
@@ -205,6 +208,19 @@ def test_the_dev_script_explains_itself_and_refuses_what_it_does_not_know() -> N
     refused = subprocess.run(["sh", str(ROOT / "dev"), "dance"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "unknown command 'dance'" in refused.stderr
+
+
+def test_the_citation_names_this_version_and_what_its_format_asks_for() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= cited.keys()
+    assert (cited["cff-version"], cited["type"], cited["license"]) == ("1.2.0", "software", "BSD-3-Clause")
+    assert str(cited["version"]) == alertreview.__version__
+    date.fromisoformat(cited["date-released"])
+    paper = cited["preferred-citation"]
+    assert {"type", "title", "authors"} <= paper.keys()
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").replace("> ", "").split())
+    assert all(f"{one['given-names']} {one['family-names']}" in readme for one in paper["authors"])
+    assert paper["title"] in readme
 
 
 def test_reasons_for_missing_figures_are_the_words_of_the_code() -> None:

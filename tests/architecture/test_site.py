@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from sklearn.base import BaseEstimator
 
 import core
@@ -72,6 +73,23 @@ def test_every_command_estimator_column_and_page_has_an_entry(site: Path) -> Non
     assert {path.stem for path in (ROOT / "dashboard" / "views").glob("*.py")} - {"__init__"} == {
         page for page, *_ in (*OFFERED, *REACHED_FROM_OTHERS)
     }
+
+
+def test_the_page_of_the_package_links_to_what_the_site_holds(site: Path) -> None:
+    page = WheelBuilder(str(ROOT)).metadata.core.readme
+    assert re.findall(r"\]\((?!https?://|#)[^)]*\)", page) == []
+    assert "](" in page
+    absolute = runpy.run_path(str(ROOT / "docs" / "site" / "package_page.py"))["package_page"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = absolute(readme, "https://site.example/")
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    assert len(links) == readme.count("](")
+    held = [link.removeprefix("https://site.example/") for link in links if "site.example" in link]
+    assert len(held) > 20
+    for link in held:
+        path, _, anchor = link.partition("#")
+        assert (site / path).is_file(), link
+        assert not anchor or f'id="{anchor}"' in (site / path).read_text(encoding="utf-8"), link
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
