@@ -15,6 +15,7 @@ from alertreview.settings import Settings
 from core.errors import DatabaseUnavailableError, InvalidInputError, StoreError
 from db.database import Database
 from tests.support.faults import damage
+from tests.support.units import run_unit
 
 
 def now() -> datetime:
@@ -28,6 +29,20 @@ def settings_of(home: Path) -> Settings:
 @pytest.fixture
 def site_home(own_home: Path) -> Settings:
     return settings_of(own_home)
+
+
+@pytest.mark.checklist("C6")
+def test_the_unit_of_the_night_makes_a_backup_that_is_restored_into_a_new_home(
+    site_home: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {"/var/lib/alertreview": site_home.home, "/var/backups/alertreview": tmp_path / "backups"}
+    run_unit("alertreview-backup.service", folders, monkeypatch)
+    [made] = list_backups(tmp_path / "backups")
+    assert verify_backup(made, site_home.database_url).reports
+    restored = settings_of(tmp_path / "restored")
+    manifest = Backups(restored, now).restore(made)
+    with Database(restored.database_url) as database, database.read() as uow:
+        uow.audit.require_whole(manifest.contents.audit_head)
 
 
 @pytest.mark.checklist("C6", "A3")

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from alertreview.application import open_application
 from alertreview.operations.backup import Backups, list_backups, verify_backup
+from alertreview.operations.backup_manifest import read_manifest
 from alertreview.reports.signing import content_hash
 from alertreview.settings import Settings
 from core.errors import InvalidInputError, SettingsError, StoreError
@@ -19,6 +20,7 @@ from db.maintenance.copies import PROGRAMS_VARIABLE, contents
 from db.maintenance.roles import grant
 from tests.support import postgresql
 from tests.support.faults import damage
+from tests.support.units import run_unit
 
 
 def now() -> datetime:
@@ -108,7 +110,11 @@ def test_a_damaged_copy_is_named_and_restores_nothing(settings: Settings, elsewh
 
 @pytest.mark.checklist("C6", "A2")
 def test_the_account_of_the_program_makes_the_nightly_backup_and_the_next_one(
-    settings: Settings, elsewhere: Settings, postgresql_database: Database
+    settings: Settings,
+    elsewhere: Settings,
+    postgresql_database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     role = "alertreview_nightly"
     with postgresql.connected() as connection:
@@ -121,13 +127,19 @@ def test_the_account_of_the_program_makes_the_nightly_backup_and_the_next_one(
             own = Settings(settings.home, as_role(settings.database_url, role))
             with pytest.raises(StoreError, match="--scratch-database URL"):
                 Backups(own, now).create()
-            first = Backups(own, now).create(scratch_url=as_role(scratch, role))
-            second = Backups(own, now).create(scratch_url=as_role(scratch, role), keep=1)
-        assert list_backups(settings.backups) == [second.folder]
-        assert first.reports == second.reports
-        Backups(elsewhere, now).restore(second.folder)
+            folders = {"/var/lib/alertreview": settings.home, "/var/backups/alertreview": tmp_path / "backups"}
+            urls = {
+                "postgresql+psycopg://alertreview@host/site": own.database_url,
+                "postgresql+psycopg://alertreview@host/alertreview_scratch": as_role(scratch, role),
+            }
+            for _night in range(2):
+                run_unit("alertreview-backup.service", folders, monkeypatch, urls)
+            first, second = list_backups(tmp_path / "backups")
+            assert verify_backup(second, settings.database_url, scratch_url=scratch).reports
+        Backups(elsewhere, now).restore(second)
+        assert contents(elsewhere.database_url).n_rows["judgment"] == read_manifest(first).contents.n_rows["judgment"]
         with Database(elsewhere.database_url) as restored, restored.read() as uow:
-            uow.audit.require_whole(second.manifest.contents.audit_head)
+            uow.audit.require_whole(read_manifest(second).contents.audit_head)
     finally:
         with postgresql_database.engine.connect() as connection, connection.begin():
             connection.exec_driver_sql(f"DROP OWNED BY {role}")
