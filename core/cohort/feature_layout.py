@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
+from core.cohort.feature_loops import count_entries, place_entries
 from core.events.stream import of_kind
 from core.kinds import VALUE_EVENTS, FeatureGroup, Kind
 
@@ -218,42 +219,35 @@ def with_unit(events: pd.DataFrame) -> pd.DataFrame:
 
 
 class Entries:
-    """Collects entries of the sparse matrix, column block by column block."""
+    """Collects entries of the sparse matrix, one feature of all items at a time."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._rows: list[npt.NDArray[np.int32]] = []
-        self._columns: list[npt.NDArray[np.int32]] = []
-        self._values: list[npt.NDArray[np.float32]] = []
+        self._found: list[tuple[int, IntArray, IntArray, npt.NDArray[np.float32]]] = []
 
     def value(self, block: str, key: str, rows: IntArray, item: IntArray | int, values: FloatArray) -> None:
         """Store values; those that are not finite are "not measured" and stay out."""
-        self._add(block, key, rows, item, values, np.isfinite(values))
+        self.add(block, key, rows, item, np.where(np.isfinite(values), values, np.nan))
 
     def flag(self, block: str, key: str, rows: IntArray, item: IntArray | int, values: npt.NDArray[np.generic]) -> None:
         """Store flags or counts; zeros stay out."""
-        self._add(block, key, rows, item, values, values != 0)
+        self.add(block, key, rows, item, np.where(values != 0, values, np.nan))
 
-    def _add(
-        self,
-        block: str,
-        key: str,
-        rows: IntArray,
-        item: IntArray | int,
-        values: npt.NDArray[np.generic],
-        keep: npt.NDArray[np.bool_],
-    ) -> None:
-        columns = self._layout.column(block, key) + np.broadcast_to(np.asarray(item), rows.shape)
-        self._rows.append(rows[keep].astype(np.int32))
-        self._columns.append(columns[keep].astype(np.int32))
-        self._values.append(values[keep].astype(np.float32))
+    def add(self, block: str, key: str, rows: IntArray, item: IntArray | int, values: npt.NDArray[np.floating]) -> None:
+        """Store what is not NaN, one value at most for each row and item, items of a row in their order."""
+        items = np.broadcast_to(np.asarray(item, dtype=np.int32), rows.shape)
+        self._found.append(
+            (self._layout.column(block, key), rows.astype(np.int32), items.astype(np.int32), values.astype(np.float32))
+        )
 
     def matrix(self, n_rows: int) -> sparse.csr_matrix:
         """Build the matrix; explicit zeros stay, because a value of 0 was measured."""
-        matrix = sparse.csr_matrix(
-            (np.concatenate(self._values), (np.concatenate(self._rows), np.concatenate(self._columns))),
-            shape=(n_rows, self._layout.n_columns),
-            dtype=np.float32,
-        )
-        matrix.sort_indices()
-        return matrix
+        first = np.zeros(n_rows + 1, dtype=np.int64)
+        for _, rows, _, values in self._found:
+            count_entries(rows, values, first)
+        first = np.cumsum(first)
+        columns, data = np.empty(first[-1], dtype=np.int32), np.empty(first[-1], dtype=np.float32)
+        place = first.copy()
+        for column, rows, items, values in sorted(self._found, key=lambda each: each[0]):
+            place_entries(rows, items, values, column, place, columns, data)
+        return sparse.csr_matrix((data, columns, first), shape=(n_rows, self._layout.n_columns))

@@ -1,6 +1,6 @@
-"""Events and instances as numbers, cut into blocks of patients so that memory stays bounded."""
+"""Events and instances of a part as numbers."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 
 from core.cohort.feature_layout import LOOK_BACK_HOURS, RECENT_HOURS
 from core.events.orders import stops_of
-from core.events.series import SeriesSet, cross
+from core.events.series import SeriesSet
 from core.events.stream import seconds
 from core.kinds import EventKind, Kind
 
@@ -18,8 +18,6 @@ FloatArray = npt.NDArray[np.float64]
 
 HOUR = 3600
 NO_END = np.iinfo(np.int64).max // 4
-_WORK_PER_BLOCK = 20_000_000
-"""Upper bound of (events x instances) looked at together: temporary arrays stay below about 1 GB."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ class Block:
     value : array of shape (n_events,)
     until : array of int, shape (n_events,)
         Seconds: when an order ends; `NO_END` for other events, and while nothing is known of an end.
-    instance_patient, row, snapshot, from_time : array of int, shape (n_instances,)
-        Patient number; row in the cohort; seconds of the snapshot and of what belongs to the stay.
+    instance_patient, snapshot, from_time : array of int, shape (n_instances,)
+        Patient number; seconds of the snapshot and of what belongs to the stay.
     """
 
     patient: IntArray
@@ -47,7 +45,6 @@ class Block:
     value: FloatArray
     until: IntArray
     instance_patient: IntArray
-    row: IntArray
     snapshot: IntArray
     from_time: IntArray
 
@@ -55,27 +52,7 @@ class Block:
         """Keep the events of some kinds."""
         return self.where(np.isin(self.kind, [kind.number for kind in kinds]))
 
-    def regrouped(self, members: npt.NDArray[np.bool_]) -> "Block":
-        """Let items be numbers of categories; an event is there once for each category that its item is a member of.
-
-        Parameters
-        ----------
-        members : array of bool, shape (n_categories, n_items)
-        """
-        parts = [self.where(is_member[self.item]) for is_member in members]
-        number = np.repeat(np.arange(len(parts)), [len(part.item) for part in parts])
-        return replace(
-            self,
-            patient=np.concatenate([part.patient for part in parts]),
-            item=number,
-            kind=np.concatenate([part.kind for part in parts]),
-            time=np.concatenate([part.time for part in parts]),
-            known_at=np.concatenate([part.known_at for part in parts]),
-            value=np.concatenate([part.value for part in parts]),
-            until=np.concatenate([part.until for part in parts]),
-        )
-
-    def where(self, keep: npt.NDArray[np.bool_] | slice) -> "Block":
+    def where(self, keep: npt.NDArray[np.bool_] | IntArray) -> "Block":
         """Keep some events."""
         return replace(
             self,
@@ -100,13 +77,25 @@ def whole_block(events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFra
         kind=events["kind"].cat.codes.to_numpy(),
         time=time,
         known_at=np.maximum(seconds(events["known_at"]), time),
-        value=events["value"].to_numpy(),
+        value=events["value"].to_numpy(copy=True),
         until=np.full(len(events), NO_END),
         instance_patient=patients.get_indexer(instances["patient_id"]).astype(np.int64),
-        row=np.arange(len(instances)),
         snapshot=seconds(instances["snapshot_at"]),
         from_time=admitted - LOOK_BACK_HOURS * HOUR,
     )
+
+
+def regrouped(block: Block, members: npt.NDArray[np.bool_]) -> Block:
+    """Let items be numbers of categories; an event is there once for each category that its item is a member of.
+
+    Parameters
+    ----------
+    block : Block
+    members : array of bool, shape (n_categories, n_items)
+    """
+    category, row = np.nonzero(members[:, block.item])
+    order = np.argsort(block.patient[row], kind="stable")
+    return replace(block.where(row[order]), item=category[order])
 
 
 def with_ends(whole: Block, events: pd.DataFrame, stays: pd.DataFrame, kinds: Collection[EventKind]) -> Block:
@@ -174,54 +163,3 @@ class _Stays:
             return otherwise
         end = self._end[np.maximum(place, 0)]
         return np.where(exists & (time < end), end, otherwise)
-
-
-def blocks(whole: Block) -> Iterator[Block]:
-    """Cut into runs of whole patients whose work stays bounded; patients without an instance are skipped."""
-    n_patients = int(max(whole.patient.max(initial=-1), whole.instance_patient.max(initial=-1))) + 1
-    n_instances = np.bincount(whole.instance_patient, minlength=n_patients)
-    work = np.cumsum(np.bincount(whole.patient, minlength=n_patients) * n_instances)
-    low = 0
-    while low < n_patients:
-        done = int(work[low - 1]) if low else 0
-        high = max(low + 1, int(np.searchsorted(work, done + _WORK_PER_BLOCK, side="right")))
-        e = slice(*np.searchsorted(whole.patient, [low, high]))
-        i = slice(*np.searchsorted(whole.instance_patient, [low, high]))
-        low = high
-        if i.stop > i.start:
-            yield replace(
-                whole.where(e),
-                instance_patient=whole.instance_patient[i],
-                row=whole.row[i],
-                snapshot=whole.snapshot[i],
-                from_time=whole.from_time[i],
-            )
-
-
-class ItemSeries:
-    """Series of one patient and item each, crossed with the patient's instances.
-
-    Parameters
-    ----------
-    block : Block
-        With the events of interest only.
-
-    Attributes
-    ----------
-    series, item, row, snapshot, from_time : array of int, shape (n_pairs,)
-        One entry for each pair of series and instance.
-    """
-
-    def __init__(self, block: Block) -> None:
-        key = (block.patient << np.int64(32)) | block.item
-        keys, self._number = np.unique(key, return_inverse=True)
-        self._n_series = len(keys)
-        self.series, instance = cross(keys >> np.int64(32), block.instance_patient)
-        self.item = (keys & np.int64(0xFFFFFFFF))[self.series]
-        self.row = block.row[instance]
-        self.snapshot = block.snapshot[instance]
-        self.from_time = block.from_time[instance]
-
-    def sorted_by(self, time: IntArray, keep: npt.NDArray[np.bool_]) -> SeriesSet:
-        """Sort some of the block's events (True in `keep`) inside their series by a time of the block's events."""
-        return SeriesSet(self._number[keep], time[keep], self._n_series)

@@ -15,6 +15,7 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 SOURCES: Final = (
+    "cohort/feature_loops",
     "features",
     "graph/extension",
     "graph/feature_rows",
@@ -48,8 +49,9 @@ _AT_FIRST_USE: Final = threading.RLock()
 class _Loop:
     """A loop that imports Numba, a quarter of a second, when Python calls it or Numba compiles a loop that calls it."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], fast_math: frozenset[str]) -> None:
         functools.update_wrapper(self, function)
+        self._fast_math = fast_math
         self.__qualname__ = function.__qualname__ = f"{function.__qualname__}_{_STATE}"
         self._function = function
         self._machine_code: Any = None
@@ -60,7 +62,7 @@ class _Loop:
     def _compiler(self) -> Any:
         if self._machine_code is None:
             with _AT_FIRST_USE:
-                self._machine_code = self._machine_code or _jit(self._function)
+                self._machine_code = self._machine_code or _jit(self._function, self._fast_math)
         return self._machine_code
 
     @property
@@ -69,10 +71,10 @@ class _Loop:
         return self._compiler()._numba_type_
 
 
-def _jit(function: Callable[..., Any]) -> Any:
+def _jit(function: Callable[..., Any], fast_math: frozenset[str]) -> Any:
     import numba
 
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(_FAST_MATH)}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(fast_math)}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:
@@ -86,7 +88,12 @@ def compiled(function: F) -> F:
     Numba's cache knows a function by its name and its own file. A loop contains the code of the loops that it calls,
     so the state of all of them becomes a part of the name and stale code is never loaded.
     """
-    return cast("F", _Loop(function))
+    return cast("F", _Loop(function, _FAST_MATH))
+
+
+def compiled_exactly(function: F) -> F:
+    """Return a loop as `compiled` does, whose operations run as they are written: every machine rounds alike."""
+    return cast("F", _Loop(function, frozenset()))
 
 
 @compiled

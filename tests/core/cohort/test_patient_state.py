@@ -340,12 +340,18 @@ def test_every_feature_is_described_and_present_somewhere():
     assert np.isfinite(state.features.data).all()
 
 
-def test_blocks_of_patients_do_not_change_the_features(monkeypatch):
+def test_other_patients_do_not_change_the_features():
     rows = random_rows(2)
-    _, _, _, whole = state_of(rows)
-    monkeypatch.setattr("core.cohort.instance_blocks._WORK_PER_BLOCK", 1)
-    _, _, _, parts = state_of(rows)
-    assert (whole.features != parts.features).nnz == 0
+    _, _, instances, together = state_of(rows)
+    _, _, _, alone = state_of([row for row in rows if row[0] == 2])
+    first = int((instances["patient_id"] == instances["patient_id"].iloc[0]).sum())
+    mine = together.features[first:]
+    own = np.isin(together.dictionary["aspect"], ["is_high", "is_low"], invert=True)
+    names = together.dictionary["name"][own & (mine.getnnz(axis=0) > 0)]
+    described = pd.Series(np.arange(len(alone.dictionary)), index=alone.dictionary["name"])
+    kept = pd.Series(np.arange(len(together.dictionary)), index=together.dictionary["name"])
+    assert set(names) == set(described.index[np.isin(alone.dictionary["aspect"], ["is_high", "is_low"], invert=True)])
+    assert (mine[:, kept[names].to_numpy()] != alone.features[:, described[names].to_numpy()]).nnz == 0
 
 
 def test_any_member_speaks_for_its_panel_or_class():
