@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import COUNT, list_format, site_options
-from alertreview.cli.tables import as_text, tell
+from alertreview.cli.options import COUNT, list_format, result_format, site_options
+from alertreview.cli.tables import as_text, show, tell, tell_done
 from alertreview.rights import role_words
 from core.errors import RefusedError
 from core.vocabulary import Role, SignInSource
@@ -41,6 +41,7 @@ def account() -> None:
     show_default=True,
     help="Who vouches for the person: a password here, an identity provider, or a proxy.",
 )
+@result_format
 @site_options
 def create(
     name: str,
@@ -48,6 +49,7 @@ def create(
     login: str,
     units: tuple[str, ...],
     source: str,
+    output_format: str,
     home: Path | None,
     database: str | None,
 ) -> None:
@@ -64,19 +66,26 @@ def create(
             name, first, login=login, source=SignInSource(source), units=units or None, further_roles=further
         )
         person = application.accounts.find(name)
+    if output_format == "json":
+        show({"person": person.person_id, "login": person.login, "code": code or None}, (), output_format)
+        return
     tell(f"Created: {person.name}, {role_words(person.roles)}, login '{person.login}'.")
     _say_code(code)
 
 
 @account.command()
 @click.argument("login")
+@result_format
 @site_options
-def reset(login: str, home: Path | None, database: str | None) -> None:
+def reset(login: str, output_format: str, home: Path | None, database: str | None) -> None:
     """Print a new one-time code for LOGIN; the password is cleared and every session ends."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
         code = application.accounts.reset(application.accounts.find(login).person_id)
+    if output_format == "json":
+        show({"login": login, "code": code or None}, (), output_format)
+        return
     _say_code(code)
 
 
@@ -84,15 +93,17 @@ def reset(login: str, home: Path | None, database: str | None) -> None:
 @click.argument("login")
 @click.option("--enable", is_flag=True, help="Allow the person to sign in again.")
 @click.option("--reason", default="", help="For the audit trail.")
+@result_format
 @site_options
-def disable(login: str, enable: bool, reason: str, home: Path | None, database: str | None) -> None:
+def disable(login: str, enable: bool, reason: str, output_format: str, home: Path | None, database: str | None) -> None:
     """Deactivate LOGIN: every session ends at once. Judgments stay; nobody is ever deleted."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
         person = application.accounts.find(login)
         application.accounts.set_active(person.person_id, enable, reason=reason)
-    tell(f"{person.name} may {'sign in again' if enable else 'no longer sign in'}.")
+    said = f"{person.name} may {'sign in again' if enable else 'no longer sign in'}."
+    tell_done({"person": person.person_id, "login": person.login, "active": enable}, [said], output_format)
 
 
 @account.command()
@@ -101,6 +112,7 @@ def disable(login: str, enable: bool, reason: str, home: Path | None, database: 
 @click.option("--unit", "units", multiple=True, help=UNIT_HELP)
 @click.option("--all-units", is_flag=True, help="Remove the limit to units.")
 @click.option("--reason", default="", help="For the audit trail.")
+@result_format
 @site_options
 def role(
     login: str,
@@ -108,6 +120,7 @@ def role(
     units: tuple[str, ...],
     all_units: bool,
     reason: str,
+    output_format: str,
     home: Path | None,
     database: str | None,
 ) -> None:
@@ -127,7 +140,13 @@ def role(
             application.accounts.set_units(person_id, units or None)
         person = application.accounts.find(login)
     limit = "all units" if person.units is None else ", ".join(person.units)
-    tell(f"{person.name}: {role_words(person.roles)}, {limit}.")
+    result = {
+        "person": person.person_id,
+        "login": person.login,
+        "roles": [one.value for one in Role if one in person.roles],
+        "units": None if person.units is None else sorted(person.units),
+    }
+    tell_done(result, [f"{person.name}: {role_words(person.roles)}, {limit}."], output_format)
 
 
 @account.command(name="list")
@@ -200,8 +219,11 @@ def token() -> None:
 @click.argument("login")
 @click.option("--purpose", required=True, help="What it is for, to tell it from others later.")
 @click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="Days until it expires.")
+@result_format
 @site_options
-def create_token(login: str, purpose: str, days: int, home: Path | None, database: str | None) -> None:
+def create_token(
+    login: str, purpose: str, days: int, output_format: str, home: Path | None, database: str | None
+) -> None:
     """Create a token of the person with LOGIN and print it, once.
 
     It reads what the person may see at that moment, and changes nothing.
@@ -210,6 +232,9 @@ def create_token(login: str, purpose: str, days: int, home: Path | None, databas
 
     with open_application(home, database) as application:
         made = application.api_tokens.create(application.accounts.find(login).person_id, purpose, days)
+    if output_format == "json":
+        show({"token": made, "days": days}, (), output_format)
+        return
     click.echo(made)
     click.echo(f"Valid for {days} days; it is not shown again.", err=True)
 
@@ -239,11 +264,12 @@ def list_tokens(output_format: str, home: Path | None, database: str | None) -> 
 
 @token.command()
 @click.argument("number", type=COUNT)
+@result_format
 @site_options
-def revoke(number: int, home: Path | None, database: str | None) -> None:
+def revoke(number: int, output_format: str, home: Path | None, database: str | None) -> None:
     """Revoke token NUMBER: its next request is refused."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
         application.api_tokens.revoke(number)
-    tell(f"Token {number} is revoked.")
+    tell_done({"token": number, "state": "revoked"}, [f"Token {number} is revoked."], output_format)

@@ -1,5 +1,6 @@
 """Commands for whoever looks after a site: backups, the schema, the audit trail, and a look over everything."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, site_options
-from alertreview.cli.tables import show, tell, write_out
+from alertreview.cli.tables import show, tell, tell_done, write_out
 from alertreview.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from alertreview.operations.backup import VerifiedBackup
+    from db.database import Database
 
 _FOLDER = FilePath(path_type=Path)
 
@@ -73,16 +75,27 @@ def verify(
 
 @backup.command()
 @click.argument("folder", type=_FOLDER)
+@result_format
 @site_options
-def restore(folder: Path, home: Path | None, database: str | None) -> None:
+def restore(folder: Path, output_format: str, home: Path | None, database: str | None) -> None:
     """Restore a site from a backup into an empty home and an empty database."""
     from alertreview.operations.backup import Backups
 
     settings = _settings_anywhere(home, database)
     manifest = Backups(settings, _now).restore(folder)
-    tell(f"Restored as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC: {settings.home}")
-    tell("Everybody has to sign in again.")
-    _tell_head(manifest.contents.n_audit_events, manifest.contents.audit_head)
+    n_rows, head = manifest.contents.n_audit_events, manifest.contents.audit_head
+    sentences = [
+        f"Restored as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC: {settings.home}",
+        "Everybody has to sign in again.",
+        _head_line(n_rows, head),
+    ]
+    result = {
+        "home": str(settings.home),
+        "as_of": manifest.made_at.isoformat(),
+        "audit_rows": n_rows,
+        "audit_head": head,
+    }
+    tell_done(result, sentences, output_format)
 
 
 @click.command()
@@ -193,8 +206,9 @@ def status(output_format: str, home: Path | None, database: str | None) -> None:
 
 @db.command()
 @click.option("--no-backup", is_flag=True, help="Skip the copy, because there is one already.")
+@result_format
 @site_options
-def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
+def upgrade(no_backup: bool, output_format: str, home: Path | None, database: str | None) -> None:
     """Upgrade the database to this version's schema; an older one is copied first."""
     from alertreview.operations.upgrade import upgrade_site
     from db.database import Database
@@ -202,16 +216,15 @@ def upgrade(no_backup: bool, home: Path | None, database: str | None) -> None:
     settings = load_settings(home, database)
     with Database(settings.database_url) as site:
         copy = upgrade_site(settings, site, _now(), backup=not no_backup)
-        if copy is not None:
-            tell(f"Copied first: {copy}")
-        tell(f"Schema {site.state().revision}.")
+        _tell_schema(site, copy, [], output_format)
 
 
 @db.command()
 @click.argument("revision")
 @click.option("--discard", is_flag=True, help="Downgrade even if rows or values are lost.")
+@result_format
 @site_options
-def downgrade(revision: str, discard: bool, home: Path | None, database: str | None) -> None:
+def downgrade(revision: str, discard: bool, output_format: str, home: Path | None, database: str | None) -> None:
     """Downgrade the schema to REVISION, for an earlier version; refused if anything would be lost."""
     from alertreview.operations.upgrade import downgrade_site
     from db.database import Database
@@ -219,24 +232,29 @@ def downgrade(revision: str, discard: bool, home: Path | None, database: str | N
     settings = load_settings(home, database)
     with Database(settings.database_url) as site:
         copy, lost = downgrade_site(settings, site, revision, _now(), discard=discard)
-        tell(f"Copied first: {copy}")
-        for thing in lost:
-            tell(f"Lost: {thing}")
-        tell(f"Schema {site.state().revision}.")
+        _tell_schema(site, copy, lost, output_format)
+
+
+def _tell_schema(site: "Database", copy: Path | None, lost: Sequence[str], output_format: str) -> None:
+    schema = site.state().revision
+    result = {"schema": schema, "copy": None if copy is None else str(copy), "lost": list(lost)}
+    copied = [] if copy is None else [f"Copied first: {copy}"]
+    tell_done(result, [*copied, *(f"Lost: {thing}" for thing in lost), f"Schema {schema}."], output_format)
 
 
 @db.command()
 @click.argument("role")
+@result_format
 @site_options
-def grant(role: str, home: Path | None, database: str | None) -> None:
+def grant(role: str, output_format: str, home: Path | None, database: str | None) -> None:
     """Grant ROLE on a PostgreSQL server the rights the program needs, without changes to the audit trail."""
     from db.database import Database
     from db.maintenance.roles import grant as grant_rights
 
     with Database(load_settings(home, database).database_url) as site:
         site.check()
-        for table, rights in grant_rights(site, role).items():
-            tell(f"{table}: {rights}")
+        granted = grant_rights(site, role)
+    tell_done(granted, (f"{table}: {rights}" for table, rights in granted.items()), output_format)
 
 
 @click.group()
@@ -275,15 +293,11 @@ def export_trail(file: Path, home: Path | None, database: str | None) -> None:
         site.check()
         report = AuditTrailService(site, _now).export(file)
     tell(f"Written: {file}")
-    _tell_head(report.n_events, report.head)
+    tell(_head_line(report.n_events, report.head))
 
 
 def _head_line(n_events: int, head: str) -> str:
     return f"Audit trail: {n_events} rows, head {head}"
-
-
-def _tell_head(n_events: int, head: str) -> None:
-    tell(_head_line(n_events, head))
 
 
 def _show_backup(verified: "VerifiedBackup", lines: list[str], output_format: str) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import COUNT, SEED, FilePath, list_format, site_options
-from alertreview.cli.tables import STANDARD_OUTPUT, as_text, is_set, tell, write_out
+from alertreview.cli.options import COUNT, SEED, FilePath, list_format, result_format, site_options
+from alertreview.cli.tables import STANDARD_OUTPUT, as_text, is_set, tell, tell_done, write_out
 from core.errors import InvalidInputError, SourceError
 
 
@@ -77,6 +77,7 @@ def study() -> None:
 @click.option(
     "--open-panel", is_flag=True, help="Readers may see the scores before they judge; such figures are flattered."
 )
+@result_format
 @site_options
 def study_create(
     slug: str,
@@ -91,6 +92,7 @@ def study_create(
     repeats: int,
     seed: int,
     open_panel: bool,
+    output_format: str,
     home: Path | None,
     database: str | None,
 ) -> None:
@@ -114,9 +116,9 @@ def study_create(
     )
     with open_application(home, database) as application:
         made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)
-    tell(f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers.")
-    if made.is_open_panel:
-        tell(OPEN_PANEL_LIMIT)
+    result = {"study": made.slug, "cases": made.n_cases, "readers_per_case": made.n_slots, "readers": len(readers)}
+    said = f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers."
+    tell_done(result, [said, OPEN_PANEL_LIMIT] if made.is_open_panel else [said], output_format)
 
 
 def _edges(written: str) -> tuple[float, ...]:
@@ -197,11 +199,16 @@ def study_plan(
         }
         for plan in plans
     ]
-    names = ("allocation", "cases", "by_stratum", "half_width", "relevant")
+    names: tuple[str, ...] = ("allocation", "cases", "by_stratum", "half_width", "relevant")
+    n_to_compare = None if compare is None else required_cases_to_compare(*compare, positive_share=share)
+    if compare is not None and output_format != "table":
+        names = (*names, "cases_to_compare")
+        records = [{**record, "cases_to_compare": n_to_compare} for record in records]
     click.echo(as_text(records, names, output_format), nl=False)
-    if compare is not None:
-        n_cases = required_cases_to_compare(*compare, positive_share=share)
-        click.echo(f"{n_cases} decided cases tell an AUC of {compare[0]:g} from one of {compare[1]:g}, 8 times in 10.")
+    if compare is not None and output_format == "table":
+        click.echo(
+            f"{n_to_compare} decided cases tell an AUC of {compare[0]:g} from one of {compare[1]:g}, 8 times in 10."
+        )
 
 
 @study.command(name="list")
@@ -275,9 +282,16 @@ def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: st
     metavar="IN THE TOOL=READER",
     help="Which reader somebody of the tool is; repeat for each (default: the reader of the same name).",
 )
+@result_format
 @site_options
 def study_votes(
-    file: Path, slug: str, tool: str, readers: tuple[str, ...], home: Path | None, database: str | None
+    file: Path,
+    slug: str,
+    tool: str,
+    readers: tuple[str, ...],
+    output_format: str,
+    home: Path | None,
+    database: str | None,
 ) -> None:
     """Record the votes in FILE, all together or none; a vote that is here already is left as it is."""
     from alertreview.application import open_application
@@ -295,20 +309,24 @@ def study_votes(
         raise SourceError(f"{file}: cannot be read ({why}). Name another file.") from None
     with open_application(home, database) as application:
         n_votes, n_new = application.exchange.read(slug, Tool(tool), text, {name: whom for name, _, whom in pairs})
-    tell(f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded.")
+    said = f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded."
+    tell_done({"study": slug, "votes": n_votes, "new": n_new}, [said], output_format)
 
 
 @study.command(name="lock")
 @click.option("--study", "slug", required=True, help="Short name of the study.")
+@result_format
 @site_options
-def study_lock(slug: str, home: Path | None, database: str | None) -> None:
+def study_lock(slug: str, output_format: str, home: Path | None, database: str | None) -> None:
     """Lock a study: no more judgments, and its report can be signed."""
     from alertreview.application import open_application
 
     with open_application(home, database) as application:
         application.studies.lock_study(slug)
         view = application.studies.view(slug)
-    tell(f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers.")
+    result = {"study": slug, "status": view.status.value, "cases": view.n_cases, "complete": view.n_complete}
+    said = f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers."
+    tell_done(result, [said], output_format)
 
 
 @click.group()

@@ -36,6 +36,15 @@ def show(result: Mapping[str, Any], lines: Iterable[str], output_format: str) ->
         click.echo(line)
 
 
+def tell_done(result: Mapping[str, Any], sentences: Iterable[str], output_format: str) -> None:
+    """Tell what was done, or print it as one JSON object, ``-q`` or not."""
+    if output_format == "json":
+        show(result, (), output_format)
+        return
+    for sentence in sentences:
+        tell(sentence)
+
+
 def as_text(records: Sequence[Mapping[str, Any]], names: Sequence[str], output_format: str) -> str:
     """Write records as a table, as CSV or as an array of JSON objects, ending with a line break.
 

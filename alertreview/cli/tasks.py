@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from alertreview.cli.options import FilePath, list_format, site_options
-from alertreview.cli.tables import as_text, tell, write_out
+from alertreview.cli.options import FilePath, list_format, result_format, site_options
+from alertreview.cli.tables import as_text, tell, tell_done, write_out
 from core.vocabulary import Decision
 
 
@@ -107,8 +107,9 @@ def tasks_export(out: Path | None, home: Path | None, database: str | None) -> N
 @tasks.command(name="apply")
 @click.argument("file", type=FilePath(path_type=Path))
 @click.option("--reason", default="", help="Why, for the audit trail.")
+@result_format
 @site_options
-def tasks_apply(file: Path, reason: str, home: Path | None, database: str | None) -> None:
+def tasks_apply(file: Path, reason: str, output_format: str, home: Path | None, database: str | None) -> None:
     """Switch and mute tasks as FILE says; tasks that it does not name stay as they are.
 
     All changes are made, or none. They hold from the next scoring on, and each is a row of the audit trail.
@@ -121,6 +122,5 @@ def tasks_apply(file: Path, reason: str, home: Path | None, database: str | None
     with open_database(settings) as site_database:
         wanted = read_catalogue(file, current_catalogue(settings, site_database))
         changed = change_catalogue(settings, site_database, wanted, reason, actor="command line", now=now())
-    for name in changed:
-        tell(f"changed: {name}")
-    tell(f"{len(changed)} tasks changed." + (" Score again to follow (alertreview score)." if changed else ""))
+    said = f"{len(changed)} tasks changed." + (" Score again to follow (alertreview score)." if changed else "")
+    tell_done({"changed": list(changed)}, [*(f"changed: {name}" for name in changed), said], output_format)
