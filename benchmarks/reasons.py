@@ -179,7 +179,12 @@ class Hospital:
         self.past = np.flatnonzero((at < at.quantile(0.8)).to_numpy())
         self.recent = np.flatnonzero((at >= at.quantile(0.8)).to_numpy())
         self._columns = sparse.csc_matrix(self.cohort.features[self.past])
-        self._patients = self.cohort.instances["patient_id"].astype("category").cat.codes.to_numpy()[self.past]
+        self.patients = self.cohort.instances["patient_id"].astype("category").cat.codes.to_numpy()[self.past]
+        self._contrasts = {}
+
+    def deal(self, past_decisions: NDArray[np.bool_]) -> None:
+        """Replace the decisions of the past, and forget what told them apart."""
+        self.decisions[self.past] = past_decisions
         self._contrasts = {}
 
     def can_explain(self, task: int) -> bool:
@@ -191,7 +196,7 @@ class Hospital:
         """Return the reasons shown for one decision."""
         if task not in self._contrasts:
             taken = self.decisions[self.past, task]
-            self._contrasts[task] = fit_contrast(self._columns, taken, self._patients, self.cohort.feature_dictionary)
+            self._contrasts[task] = fit_contrast(self._columns, taken, self.patients, self.cohort.feature_dictionary)
         is_flag = self.cohort.feature_dictionary["is_flag"].to_numpy(dtype=bool)
         x = np.where(is_flag, 0.0, np.nan)
         own = self.cohort.features[[row]]
@@ -240,6 +245,28 @@ def measure(hospital: Hospital, seed: int = 0) -> Measured:
     return measured
 
 
+def count_by_chance(hospital: Hospital, seed: int = 0) -> int:
+    """Return of how many of `N_USUAL` decisions a reason is shown when decisions have nothing to do with the patients.
+
+    The past decisions of each task are moved along the days in order of patients, so that runs of days stay together.
+    """
+    rng = np.random.default_rng(seed)
+    kept = hospital.decisions[hospital.past]
+    order = np.argsort(hospital.patients, kind="stable")
+    moved = kept.copy()
+    for task in range(kept.shape[1]):
+        moved[order, task] = np.roll(kept[order, task], rng.integers(len(kept)))
+    hospital.deal(moved)
+    n_shown = n = 0
+    while n < N_USUAL:
+        row, task = int(rng.choice(hospital.recent)), int(rng.integers(kept.shape[1]))
+        if hospital.can_explain(task):
+            n += 1
+            n_shown += bool(hospital.reasons(row, task, expected=bool(hospital.decisions[row, task])).reasons)
+    hospital.deal(kept)
+    return n_shown
+
+
 def main() -> None:
     """Measure one hospital and print the figures by task."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -248,7 +275,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measured = measure(Hospital(Path(folder), given.patients, given.days, given.seed))
+        hospital = Hospital(Path(folder), given.patients, given.days, given.seed)
+        measured = measure(hospital)
+        n_by_chance = count_by_chance(hospital)
     for item, (n, found) in sorted(measured.by_task.items()):
         print(f"{item:28} {found:4} of {n:4} planted decisions explained")
     print(f"all {measured.explained:.1%}; of {measured.n_habits} omitted habits {measured.n_habits_explained}")
@@ -256,6 +285,7 @@ def main() -> None:
         f"usual decisions with a reason outside the rule: {measured.n_usual_with_false} of {measured.n_usual}; "
         f"{measured.n_false_lines} of {measured.n_lines} reasons"
     )
+    print(f"decisions dealt at random with any reason: {n_by_chance} of {N_USUAL}")
 
 
 if __name__ == "__main__":

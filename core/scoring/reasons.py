@@ -26,9 +26,9 @@ N_CUTS = 19
 """Candidate thresholds of a measured value, at evenly spaced quantiles."""
 FEWEST = 10
 """Past instances with and without a finding, below which its two shares say nothing."""
-SMALLEST_CHI_SQUARE = 12.0
-"""Of the score test by which a finding joins those already weighed."""
-SMALLEST_CHI_SQUARE_OF_PATIENTS = 4.0
+SMALLEST_CHI_SQUARE = 15.0
+"""Of the score test by which a finding joins those already weighed: one of 9,000 passes by chance."""
+SMALLEST_CHI_SQUARE_OF_PATIENTS = 8.0
 """Of the same test with whole patients as its units, so that one patient's many days are no evidence."""
 SMALLEST_DIFFERENCE = 0.05
 """Between the share with the decision among those with a finding and among those without it."""
@@ -80,7 +80,8 @@ class Reason:
     value : float
         The instance's value of the feature; NaN where it was not measured.
     share_with, share_without : float
-        Share of past instances with the decision, among those with and without the finding.
+        Share of past instances with the decision, among those with and without the finding. Where the instance has a
+        value, only past instances with a value count: an unmeasured potassium is not "potassium up to 3.5".
     n_with, n_without : int
         Past instances behind the two shares.
     weight : float
@@ -125,24 +126,27 @@ class TaskContrast:
     findings : tuple of Finding
     subjects : tuple of str
         What each finding is about: a lab, a drug, a reason for admission.
-    n_past : int
     coefficients : array of shape (n_findings,)
         Log odds of the decision by each finding, all weighed together.
     intercept : float
-    share_with, share_without, n_with : arrays of shape (n_findings,)
-        As in `Reason`.
+    share_with, share_without, n_with, n_without : arrays of shape (n_findings,)
+        As in `Reason`, for an instance without a value.
+    share_other, n_other : arrays of shape (n_findings,)
+        What stands for `share_without` and `n_without` where the instance has a value.
     held_by_taken, held_by_not_taken : arrays of shape (n_findings,)
         Share that has each finding among past instances with and without the decision.
     """
 
     findings: tuple[Finding, ...]
     subjects: tuple[str, ...]
-    n_past: int
     coefficients: FloatArray
     intercept: float
     share_with: FloatArray
     share_without: FloatArray
     n_with: FloatArray
+    n_without: FloatArray
+    share_other: FloatArray
+    n_other: FloatArray
     held_by_taken: FloatArray
     held_by_not_taken: FloatArray
 
@@ -163,8 +167,11 @@ class TaskContrast:
         usual = self.held_by_not_taken if expected else self.held_by_taken
         sign = 1.0 if expected else -1.0
         weights = sign * self.coefficients * (here - usual)
-        agrees = np.sign(self.share_with - self.share_without) == np.sign(self.coefficients)
-        differs = np.abs(self.share_with - self.share_without) >= SMALLEST_DIFFERENCE
+        measured = np.isfinite(values)
+        share_without = np.where(measured, self.share_other, self.share_without)
+        n_without = np.where(measured, self.n_other, self.n_without)
+        agrees = np.sign(self.share_with - share_without) == np.sign(self.coefficients)
+        differs = np.abs(self.share_with - share_without) >= SMALLEST_DIFFERENCE
         counted = np.flatnonzero(agrees & differs & (weights >= SMALLEST_WEIGHT))
         chosen: dict[str, Reason] = {}
         for i in counted[np.argsort(-weights[counted], kind="stable")].tolist():
@@ -173,8 +180,7 @@ class TaskContrast:
                 continue
             chosen[source] = Reason(
                 self.findings[i], bool(here[i]), float(values[i]), float(self.share_with[i]),
-                float(self.share_without[i]), int(self.n_with[i]), self.n_past - int(self.n_with[i]),
-                float(weights[i]),
+                float(share_without[i]), int(self.n_with[i]), int(n_without[i]), float(weights[i]),
             )  # fmt: skip
         change, held = self._counterfactual(here, expected, counted)
         return Reasons(tuple(chosen.values()), change, held)
@@ -252,22 +258,30 @@ class _Past:
         self._aspects = dictionary["aspect"].to_numpy()
         self._is_flag = dictionary["is_flag"].to_numpy(dtype=bool)
         self._X, self._taken, self._patients, self._kept = X_past, np.asarray(taken, dtype=bool), patients, kept
+        self._n = len(self._taken), int(np.sum(taken))
 
     def fit(self) -> TaskContrast:
         """Return the findings that tell the decisions apart, weighed."""
         findings, held = self._findings()
         chosen, model = self._choose(held)
         held = held[:, chosen]
-        n_with = held.sum(axis=0)
+        found = tuple(findings[i] for i in chosen)
+        others = 1 - held
+        measured = np.empty_like(held)
+        for i, finding in enumerate(found):
+            measured[:, i] = np.isfinite(self._values(finding.column))
+        n_with, n_without, n_other = held.sum(axis=0), others.sum(axis=0), (others * measured).sum(axis=0)
         return TaskContrast(
-            findings=tuple(findings[i] for i in chosen),
-            subjects=tuple(self._subject(findings[i].column) for i in chosen),
-            n_past=len(held),
+            findings=found,
+            subjects=tuple(self._subject(finding.column) for finding in found),
             coefficients=np.empty(0) if model is None else model.coefficients,
             intercept=0.0 if model is None else model.intercept,
             share_with=held[self._taken].sum(axis=0) / n_with,
-            share_without=(1 - held)[self._taken].sum(axis=0) / (len(held) - n_with),
+            share_without=others[self._taken].sum(axis=0) / n_without,
             n_with=n_with,
+            n_without=n_without,
+            share_other=(others * measured)[self._taken].sum(axis=0) / n_other,
+            n_other=n_other,
             held_by_taken=held[self._taken].mean(axis=0),
             held_by_not_taken=held[~self._taken].mean(axis=0),
         )
@@ -332,7 +346,7 @@ class _Past:
         stored, taken = np.asarray(self._X.data[start:end], float), self._taken[self._X.indices[start:end]]
         if self._is_flag[column]:
             there = stored != 0
-            one = [(float(self._strengths(there.sum(), (there & taken).sum())), Finding(column))]
+            one = [(float(_strengths(there.sum(), (there & taken).sum(), *self._n)), Finding(column))]
             return one if one[0][0] > 0 else []
         if len(stored) < FEWEST:
             return []
@@ -341,19 +355,29 @@ class _Past:
         cuts = np.unique([_rounded(cut) for cut in np.quantile(stored, np.linspace(0.05, 0.95, N_CUTS))])
         up_to = np.searchsorted(stored, cuts, side="right")
         under = np.searchsorted(stored, cuts, side="left")
-        above = self._strengths(len(stored) - up_to, n_taken[-1] - n_taken[up_to])
-        below = self._strengths(under, n_taken[under])
+        above = self._cut_strengths(len(stored) - up_to, n_taken[-1] - n_taken[up_to], len(stored), n_taken[-1])
+        below = self._cut_strengths(under, n_taken[under], len(stored), n_taken[-1])
         best = [(side, strengths, int(np.argmax(strengths))) for side, strengths in ((False, above), (True, below))]
         return [(float(z[i]), Finding(column, float(cuts[i]), side)) for side, z, i in best if z[i] > 0]
 
-    def _strengths(self, n_with: IntArray, n_with_taken: IntArray) -> FloatArray:
-        """Return |z| of the difference between the groups; 0 when too few have, or lack, the finding."""
-        n, n_taken = len(self._taken), int(self._taken.sum())
-        share = n_with / n
-        difference = n_with_taken / n_taken - (n_with - n_with_taken) / (n - n_taken)
-        error = np.sqrt(np.maximum(share * (1 - share), 1e-12) * (1 / n_taken + 1 / (n - n_taken)))
-        enough = np.minimum(n_with, n - n_with) >= FEWEST
-        return np.asarray(np.where(enough, np.abs(difference) / error, 0.0))
+    def _cut_strengths(
+        self, n_with: IntArray, n_with_taken: IntArray, n_measured: int, n_measured_taken: int
+    ) -> FloatArray:
+        """Return |z| of cuts; 0 where values beyond the cut differ from none measured, but not from other values."""
+        among_measured = _strengths(n_with, n_with_taken, n_measured, n_measured_taken)
+        every = _strengths(n_with, n_with_taken, *self._n)
+        return np.where(among_measured**2 >= SMALLEST_CHI_SQUARE, every, 0.0)
+
+
+def _strengths(n_with: IntArray, n_with_taken: IntArray, n: int, n_taken: int) -> FloatArray:
+    """Return |z| of the difference between the groups; 0 when too few have, or lack, the finding."""
+    if n_taken in (0, n):
+        return np.zeros(np.shape(n_with))
+    share = n_with / n
+    difference = n_with_taken / n_taken - (n_with - n_with_taken) / (n - n_taken)
+    error = np.sqrt(np.maximum(share * (1 - share), 1e-12) * (1 / n_taken + 1 / (n - n_taken)))
+    enough = np.minimum(n_with, n - n_with) >= FEWEST
+    return np.asarray(np.where(enough, np.abs(difference) / error, 0.0))
 
 
 def _rounded(value: float) -> float:

@@ -27,7 +27,7 @@ from dashboard.gate.headers import protecting
 from dashboard.gate.metrics import METRICS_PATH, answered, page_failed, scrape
 from dashboard.gate.sign_in import HEALTH_PATHS, SIGN_IN_PATHS, Routes, unavailable
 from dashboard.gate.visits import Visit, comes_from_here, host_name
-from dashboard.gate.whole_acts import finish_every_act
+from dashboard.gate.whole_acts import finish_every_act, keep_acts_in_order
 
 if TYPE_CHECKING:
     from alertreview.application import Application
@@ -123,6 +123,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
         await run_in_threadpool(site_of_process)
     compute_in_one_thread()
     finish_every_act()
+    keep_acts_in_order()
     gc.collect()
     gc.freeze()
     yield

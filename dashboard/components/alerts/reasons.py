@@ -32,6 +32,7 @@ def reasons(detail: AlertDetail) -> None:
         st.markdown("\n".join(table))
         if detail.reasons.counterfactual:
             st.markdown(f":small[{cards.muted(texts.plain(texts.unit(detail.reasons.counterfactual), 300))}]")
+        st.markdown(f":small[{cards.muted('Differences seen in past days. They need not be causes.')}]")
 
 
 def _table_row(cells: list[str]) -> str:

@@ -1,13 +1,15 @@
-"""An act is finished though the next key is pressed before or during it, and that one's run follows."""
+"""An act is finished though the next key is pressed before or during it, and that one's run follows, in their order."""
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.scriptrunner_utils import script_requests
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
-from dashboard.gate.whole_acts import finish_every_act
+from dashboard.gate.whole_acts import finish_every_act, keep_acts_in_order
 
 MOMENTS = ("before it begins", "while it is under way")
 
@@ -36,6 +38,8 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streamlit as it is, whatever ran in this process before."""
     call_back = SafeSessionState.on_script_will_rerun
     monkeypatch.setattr(SafeSessionState, "on_script_will_rerun", getattr(call_back, "__wrapped__", call_back))
+    merge = script_requests._coalesce_widget_states
+    monkeypatch.setattr(script_requests, "_coalesce_widget_states", getattr(merge, "__wrapped__", merge))
 
 
 def acts_after_a_click(moment: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -69,3 +73,33 @@ def test_an_act_is_finished_though_the_next_key_is_pressed(moment: str, monkeypa
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_streamlit_alone_would_drop_it(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ended" not in acts_after_a_click(moment, monkeypatch), "delete dashboard.gate.whole_acts: it guards nothing"
+
+
+def acts_of_keys(keys: str) -> str:
+    """Return the buttons in the order in which a busy server takes them, after a comment was changed too."""
+    waiting = ScriptRequests()
+    for key in keys:
+        pressed = WidgetState(id=key, trigger_value=True)
+        comment = WidgetState(id="comment", string_value=f"before {key}")
+        waiting.request_rerun(RerunData(widget_states=WidgetStates(widgets=[pressed, comment])))
+    taken = waiting.on_scriptrunner_yield()
+    assert taken is not None
+    states = taken.rerun_data.widget_states
+    assert states is not None
+    assert [one.string_value for one in states.widgets if one.id == "comment"] == [f"before {keys[-1]}"]
+    return "".join(one.id for one in states.widgets if one.trigger_value)
+
+
+@pytest.mark.usefixtures("_plain")
+@pytest.mark.parametrize(
+    ("keys", "acts"), [("3", "3"), ("3S", "3S"), ("13S", "13S"), ("313S", "13S"), ("3SS", "3S"), ("E3SL", "E3SL")]
+)
+def test_keys_that_wait_are_taken_in_the_order_in_which_they_were_pressed(keys: str, acts: str) -> None:
+    keep_acts_in_order()
+    keep_acts_in_order()
+    assert acts_of_keys(keys) == acts
+
+
+@pytest.mark.usefixtures("_plain")
+def test_streamlit_alone_would_save_before_it_chose() -> None:
+    assert acts_of_keys("3S") == "S3", "delete keep_acts_in_order: Streamlit keeps the order now"
