@@ -51,7 +51,8 @@ class MissingPackageError(SettingsError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"The package '{name.partition('.')[0]}' is missing from the environment of {sys.executable}. "
-            "Install what requirements/app.txt pins, or start alertreview from the environment where it was installed."
+            "Install what requirements/app.txt pins, or alertreview[app], or start alertreview from the environment "
+            "where it was installed."
         )
 
 

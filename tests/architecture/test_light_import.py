@@ -1,8 +1,13 @@
 """Heavy libraries are loaded by the commands and classes that use them, not by an import or by help."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import click
 import pytest
@@ -10,6 +15,9 @@ import pytest
 import core.softhad
 from alertreview.cli.main import cli
 
+ROOT = Path(__file__).resolve().parents[2]
+BROUGHT_BY_STREAMLIT = {"anyio", "protobuf", "starlette"}
+"""What the gate and the pages take from the server and the messages that Streamlit itself is made of."""
 HEAVY = {
     "alembic", "distributed", "numba", "pandas", "plotly", "pyarrow", "scipy", "sklearn", "sqlalchemy", "statsmodels",
     "streamlit", "typst",
@@ -30,6 +38,37 @@ def commands(command: click.Command, path: tuple[str, ...] = ()):
     if isinstance(command, click.Group):
         for name, child in command.commands.items():
             yield from commands(child, (*path, name))
+
+
+def imported_by(package: str) -> set[str]:
+    """Return the top names that the modules of a package import, wherever they do."""
+    found = set()
+    for path in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(str(node.module).partition(".")[0])
+    return found
+
+
+def test_each_package_imports_what_it_declares_and_core_nothing_of_the_program():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    offered = packages_distributions()
+
+    def needed_by(*packages: str) -> set[str]:
+        ours = {"core", "db", "alertreview", "dashboard"} | set(sys.stdlib_module_names)
+        return {offered[name][0].lower().replace("_", "-") for name in set().union(*map(imported_by, packages)) - ours}
+
+    def named(requirements: list[str]) -> set[str]:
+        return {re.split(r"[><=\[]", one)[0] for one in requirements}
+
+    extras = {name: named(listed) for name, listed in project["optional-dependencies"].items()}
+    assert needed_by("core") == named(project["dependencies"])
+    optional = extras["postgresql"] | extras["duckdb"] | extras["cluster"] | extras["metrics"]
+    needed = needed_by("db", "alertreview", "dashboard") - named(project["dependencies"])
+    assert extras["app"] - needed == set()
+    assert needed - extras["app"] - optional == BROUGHT_BY_STREAMLIT
 
 
 def test_importing_softhad_loads_no_heavy_library_and_takes_less_than_a_second():

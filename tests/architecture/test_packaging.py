@@ -190,7 +190,7 @@ def test_every_requirement_is_pinned_with_a_hash_and_names_no_host() -> None:
 def test_every_declared_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pinned = (ROOT / "requirements" / "app.txt").read_text(encoding="utf-8")
-    for dependency in project["dependencies"]:
+    for dependency in (*project["dependencies"], *project["optional-dependencies"]["app"]):
         name = re.split(r"[><=\[]", dependency)[0]
         assert re.search(rf"^{re.escape(name)}==", pinned, re.MULTILINE), f"{name}: run ./dev lock"
 
