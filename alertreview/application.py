@@ -94,7 +94,7 @@ class Application(Services):
         self.digests = Digests(
             database, self.studies, self.review, self.adjudication, settings.digest, now, settings.webhook
         )
-        self.sign_in = SignIn(database, Passwords(), now)
+        self.sign_in = SignIn(database, Passwords(), now, settings.hosts)
 
     def for_session(self, token: str | None) -> Services:
         """Return the services as the person behind a token may use them; every call asks again who that is.

@@ -38,6 +38,8 @@ class Settings:
         Mail server and addresses of the digest.
     webhook : WebhookSettings or None
         Where the digest of the whole site is posted.
+    hosts : tuple of str
+        Names under which browsers reach the dashboard.
     """
 
     home: Path
@@ -45,6 +47,7 @@ class Settings:
     anchor: Path | None = None
     digest: "DigestSettings | None" = None
     webhook: "WebhookSettings | None" = None
+    hosts: tuple[str, ...] = ()
 
     @property
     def snapshots(self) -> Path:
@@ -127,6 +130,7 @@ def load_settings(
         anchor=configuration.anchor,
         digest=configuration.digest,
         webhook=configuration.webhook,
+        hosts=configuration.hosts,
     )
 
 

@@ -3,6 +3,7 @@
 import hmac
 import re
 import secrets
+from collections.abc import Iterable
 from functools import cached_property
 
 from argon2 import PasswordHasher
@@ -33,6 +34,8 @@ _COMMON = re.compile(
 _YEAR = re.compile(r"(19|20)\d\d")
 _REPEATED = re.compile(r"(.{1,6}?)\1+")
 _SHORTEST_RUN = 3
+_SHORTEST_WORD = 4
+"""Of the site's names: shorter ones are parts of many words."""
 _FORWARDS = (
     "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "wxcvbn",
     "abcdefghijklmnopqrstuvwxyz", "01234567890", "1qaz2wsx3edc4rfv5tgb6yhn7ujm", "1q2w3e4r5t6y7u8i9o0p",
@@ -76,11 +79,19 @@ class Passwords:
         return stored is not None
 
 
-def check_password(password: str, *known: str) -> None:
-    """Raise InvalidInputError if a password is too easy to guess; `known` are login and name of the person.
+def check_password(password: str, *known: str, site: Iterable[str] = ()) -> None:
+    """Raise InvalidInputError if a password is too easy to guess.
 
-    Common words, runs of the keyboard and repetitions count as one character each, as guessing programs try them first
-    (NIST SP 800-63B, 3.1.1.2).
+    Common words, words of the site's names, runs of the keyboard and repetitions count as one character each, as
+    guessing programs try them first (NIST SP 800-63B, 3.1.1.2).
+
+    Parameters
+    ----------
+    password : str
+    *known : str
+        Login and name of the person, which a password must not contain.
+    site : iterable of str
+        Names by which people know the site: of its host, its records and its units.
     """
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInputError(
@@ -88,22 +99,28 @@ def check_password(password: str, *known: str) -> None:
         )
     if len(set(password)) < FEWEST_DIFFERENT:
         raise InvalidInputError(f"A password needs at least {FEWEST_DIFFERENT} different characters.")
-    folded = password.casefold()
+    folded, words = password.casefold(), _common_words(site)
     if any(name and name.casefold() in folded for name in known):
         raise InvalidInputError("A password must not contain the login or the name. Choose another.")
     if (
-        min(_unguessed(folded), _unguessed(_without_runs(_YEAR.sub(" ", folded)).translate(_AS_LETTERS)))
+        min(_unguessed(folded, words), _unguessed(_without_runs(_YEAR.sub(" ", folded)).translate(_AS_LETTERS), words))
         < FEWEST_UNGUESSED
     ):
         raise InvalidInputError(
-            "This password is made of common words, keyboard sequences or repetitions, which are guessed first. "
-            "A sentence of a few words is best."
+            "This password is made of common words, names of this site, keyboard sequences or repetitions, which are "
+            "guessed first. A sentence of a few words is best."
         )
 
 
-def _unguessed(password: str) -> int:
+def _common_words(names: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds common words and the words of names, the longest first."""
+    words = {word for name in names for word in re.split(r"[\W\d_]+", name.casefold()) if len(word) >= _SHORTEST_WORD}
+    return re.compile("|".join([*sorted(map(re.escape, words), key=len, reverse=True), _COMMON.pattern]))
+
+
+def _unguessed(password: str, common: re.Pattern[str]) -> int:
     """Count what is left of a password when each common part is one character."""
-    rest, n_parts = _COMMON.subn(" ", password)
+    rest, n_parts = common.subn(" ", password)
     rest = _REPEATED.sub(r"\1", _YEAR.sub(" ", _without_runs(rest)))
     return len(re.sub(r"[\s\W_]+", "", rest)) + min(n_parts, 1)
 

@@ -1,6 +1,6 @@
 """Sign-in by a local password, by a one-time code, or by a login that a provider or proxy vouches for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from alertreview.access.passwords import Passwords, check_password, code_hash, same_secret
@@ -35,12 +35,23 @@ WRONG_LINK = (
 
 
 class SignIn:
-    """Ways to sign in; each returns the token of a new session."""
+    """Ways to sign in; each returns the token of a new session.
 
-    def __init__(self, database: Database, passwords: Passwords, clock: Clock) -> None:
+    Parameters
+    ----------
+    database : Database
+    passwords : Passwords
+    clock : callable
+        Return the current time, aware.
+    hosts : sequence of str
+        Names under which browsers reach the site; their words do not count in passwords.
+    """
+
+    def __init__(self, database: Database, passwords: Passwords, clock: Clock, hosts: Sequence[str] = ()) -> None:
         self._database = database
         self._passwords = passwords
         self._clock = clock
+        self._hosts = hosts
         self.throttle = throttle_of(database, clock)
 
     def admit(self, address: str) -> bool:
@@ -98,8 +109,13 @@ class SignIn:
         RefusedError
             If login and code do not belong together, or the code was used, is too old or the account locked.
         """
-        check_password(password, login)
+        check_password(password, login, site=self._site_names())
         return self._use_code(login, code, password, browser, address, WRONG_CODE)
+
+    def _site_names(self) -> list[str]:
+        with self._database.read() as uow:
+            latest = uow.snapshots.latest()
+            return [*self._hosts, *uow.units.all(), latest.mapping_name if latest else ""]
 
     def with_link(self, login: str, code: str, browser: str = "", address: str = "") -> str:
         """Use a one-time code as it stands in a link, without setting a password.
@@ -172,7 +188,7 @@ class SignIn:
             If the new one is too easy to guess.
         """
         account = self._own(actor)
-        check_password(new, account.login, actor.name)
+        check_password(new, account.login, actor.name, site=self._site_names())
         person = self._checked(account.login, old)
         now = self._clock()
         with self._database.write() as uow:

@@ -2,16 +2,17 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
 from alertreview.access.passwords import check_password, code_hash, new_code
-from alertreview.access.sign_in import WRONG
+from alertreview.access.sign_in import WRONG, SignIn
 from alertreview.access.throttle import FAILURES_OF_ADDRESS
 from core.errors import ConflictError, InvalidInputError, NotFoundError, RefusedError, SignedOutError
 from core.vocabulary import Role, SignInSource
 from tests.support.sign_in_desk import PASSWORD, SignInDesk, minutes
-from tests.support.stored_site import StoredSite
+from tests.support.stored_site import StoredSite, new_instances, new_snapshot, new_tasks
 
 pytestmark = pytest.mark.checklist("A1")
 
@@ -298,4 +299,20 @@ def test_common_words_keyboard_walks_repetitions_and_years_are_refused(password:
     ],
 )
 def test_sentences_and_random_characters_are_accepted(password: str) -> None:
-    check_password(password, "ada", "Person Ada")
+    check_password(password, "ada", "Person Ada", site=["horse.turtle.example", "Station Apfel", "at"])
+
+
+def test_names_of_host_records_and_units_do_not_make_a_password(desk: SignInDesk, site: StoredSite) -> None:
+    record = replace(new_snapshot("c" * 64), mapping_name="eppendorf")
+    instance = replace(new_instances(1)[0], unit="St. Marien")
+    with desk.database.write() as uow:
+        uow.snapshots.add(record, [instance], new_tasks(1))
+        uow.commit()
+    sign_in = SignIn(desk.database, desk.passwords, site.clock, ["review.charite.example"])
+    code = desk.accounts.create("Person Ada", Role.REVIEWER, login="ada")
+    for password in ("Eppendorf2026!", "Charite#2026!!", "St.Marien2026!", "3pp3nd0rfMarien"):
+        with pytest.raises(InvalidInputError, match="names of this site"):
+            sign_in.with_code("ada", code, password)
+    token = desk.sign_in.with_code("ada", code, "Charite#2026!!")
+    with pytest.raises(InvalidInputError, match="names of this site"):
+        sign_in.change_password(desk.sessions.who(token), "Charite#2026!!", "Marien-Eppendorf-26")
