@@ -146,6 +146,25 @@ def test_exports_and_recompute_go_round(own_home: Path, tmp_path: Path, capsys: 
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "stored.json").read_bytes()
 
 
+def plan_before_a_pilot(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Plan without a judged study: what is refused, and the cases to tell two scorers apart, in each format."""
+    before = ("study", "plan", "--home", home, "--cases", "12", "--half-width", "0.3", "--format", "csv")
+    assert run(*before, "--auc", "0.8") == 2
+    assert run(*before, "--study", "ward", "--auc", "0.8", "--relevant", "0.2") == 2
+    assert "Name a judged study with --study, or give --auc and --relevant" in capsys.readouterr().err
+    assert run(*before, "--auc", "0.8", "--relevant", "20") == 2
+    assert "share of relevant candidates 20 is not above 0 and below 1" in capsys.readouterr().err
+    assert run(*before, "--auc", "0.8", "--relevant", "0.2", "--compare", "0.8", "0.7") == 0
+    found = capsys.readouterr().out.splitlines()
+    assert found[1].startswith("as planned,12,4 + 4 + 4,")
+    assert len(found) == 5
+    number = found[-1].rpartition(",")[2]
+    assert {line.rpartition(",")[2] for line in found} == {"cases_to_compare", number}
+    assert run(*before, "--auc", "0.8", "--relevant", "0.2", "--compare", "0.8", "0.7", "--format", "table") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"{number} decided cases tell an AUC of 0.8 from one of 0.7, 8 times in 10."
+
+
 def test_from_simulated_records_to_alerts_command_by_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], demo_home: Path
 ) -> None:
@@ -187,21 +206,7 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert run("study", "lock", "--study", "ward", "--home", home) == 2
     assert run("study", "plan", "--study", "ward", "--home", home) == 2
     assert "Judge a pilot of 30 cases first." in capsys.readouterr().err
-    before = ("study", "plan", "--home", home, "--cases", "12", "--half-width", "0.3", "--format", "csv")
-    assert run(*before, "--auc", "0.8") == 2
-    assert run(*before, "--study", "ward", "--auc", "0.8", "--relevant", "0.2") == 2
-    assert "Name a judged study with --study, or give --auc and --relevant" in capsys.readouterr().err
-    assert run(*before, "--auc", "0.8", "--relevant", "20") == 2
-    assert "share of relevant candidates 20 is not above 0 and below 1" in capsys.readouterr().err
-    assert run(*before, "--auc", "0.8", "--relevant", "0.2", "--compare", "0.8", "0.7") == 0
-    found = capsys.readouterr().out.splitlines()
-    assert found[1].startswith("as planned,12,4 + 4 + 4,")
-    assert len(found) == 5
-    number = found[-1].rpartition(",")[2]
-    assert {line.rpartition(",")[2] for line in found} == {"cases_to_compare", number}
-    assert run(*before, "--auc", "0.8", "--relevant", "0.2", "--compare", "0.8", "0.7", "--format", "table") == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == f"{number} decided cases tell an AUC of 0.8 from one of 0.7, 8 times in 10."
+    plan_before_a_pilot(home, capsys)
     other = ["study", "create", "--study", "tops", "--title", "Tops", "--cases", "12", "--home", home, "--repeats", "2"]
     team = ("--reader", "A", "--reader", "B", "--reader", "C")
     assert run(*other, *team, "--quantiles", "half") == 2
