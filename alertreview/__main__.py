@@ -1,6 +1,7 @@
 """The console script, and ``python -m alertreview``: nothing is imported before the packages are known to be ours."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -44,9 +45,10 @@ def _old_python() -> str:
 
 
 def _foreign_package() -> str:
-    """Return a sentence about a package that is not beside this one, with its origin and what to do; or nothing.
+    """Return a sentence about a package that is not ours, with its origin and what to do; or nothing.
 
-    `core` and `db` are names that other programs use too.
+    `core` and `db` are names that other programs use too. One that is installed into the same folder replaces the
+    first file of ours, which holds a docstring and nothing else.
     """
     here = Path(__file__).resolve().parent.parent
     for name in PACKAGES:
@@ -55,6 +57,8 @@ def _foreign_package() -> str:
         if origin != here / name / "__init__.py":
             came = "is missing" if origin is None else f"comes from {origin.parent}, not from {here / name}"
             return f"The package '{name}' {came}. {_ADVICE}"
+        if not re.fullmatch(r'"""[^"]*"""\s*', origin.read_text(encoding="utf-8", errors="replace")):
+            return f"The package '{name}' in {origin.parent} was replaced by another program's. {_ADVICE}"
     return ""
 
 

@@ -126,11 +126,23 @@ def test_a_package_of_the_same_name_from_elsewhere_is_refused_in_one_line(name: 
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_package_whose_beginning_was_taken_away_is_refused(tmp_path: Path) -> None:
-    """As when another program of the same name was uninstalled, and took `core/__init__.py` with it."""
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (None, "The package 'core' is missing"),
+        ("import logging\nfrom .agent import *\n", "was replaced by another program's. Install alertreview in an env"),
+        ("", "was replaced by another program's"),
+    ],
+    ids=["taken away", "r2r", "empty"],
+)
+def test_a_package_whose_beginning_another_program_took_or_replaced_is_refused(
+    left: str | None, said: str, tmp_path: Path
+) -> None:
+    """As when it was installed into the same folder, or uninstalled again with `core/__init__.py`, as r2r would be."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "core" / "__init__.py").unlink()
+    beginning = tmp_path / "core" / "__init__.py"
+    beginning.unlink() if left is None else beginning.write_text(left, encoding="utf-8")
     ended = subprocess.run(
         [sys.executable, "-S", "-m", "alertreview", "--version"],
         cwd=tmp_path,
@@ -140,7 +152,8 @@ def test_a_package_whose_beginning_was_taken_away_is_refused(tmp_path: Path) -> 
         check=False,
     )
     assert ended.returncode == 2
-    assert "The package 'core' is missing" in ended.stderr
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 def test_every_python_at_hand_that_is_promised_reads_every_module(tmp_path: Path) -> None:
