@@ -94,14 +94,14 @@ def _hash_events(
         _hash_texts(digest, (str(each) for part in stream.parts([column]) for each in part[column].cat.categories))
         n_before = 0
         for part in stream.parts([column]):
-            digest.update((part[column].cat.codes.to_numpy(dtype=np.int64) + n_before).tobytes())
+            digest.update((part[column].cat.codes.to_numpy(dtype=np.int64) + n_before).data)
             n_before += len(part[column].cat.categories)
     elif column in used_texts:
         used = used_texts[column]
         _hash_texts(digest, (text for text, is_used in zip(stream.categories[column], used, strict=True) if is_used))
         place = np.cumsum(used, dtype=np.int64) - 1
         for part in stream.parts([column]):
-            digest.update(place[part[column].cat.codes.to_numpy()].tobytes())
+            digest.update(place[part[column].cat.codes.to_numpy()].data)
     else:
         for i, part in enumerate(stream.parts([column])):
             if i == 0 and column == "kind":
@@ -115,15 +115,15 @@ def _hash_texts(digest: "hashlib._Hash", texts: Iterator[str]) -> None:
     digest.update("\0".join(texts).encode())
 
 
-def _as_bytes(column: pd.Series) -> bytes:
+def _as_bytes(column: pd.Series) -> memoryview:
     values: npt.NDArray[Any]
     if isinstance(column.dtype, pd.CategoricalDtype):
         values = column.cat.codes.to_numpy(dtype=np.int64)
     elif pd.api.types.is_datetime64_any_dtype(column.dtype):
-        values = column.to_numpy().astype("datetime64[us]").astype("int64")
+        values = column.to_numpy().astype("datetime64[us]", copy=False).view("int64")
     else:
-        values = column.to_numpy().astype("float64" if column.dtype.kind == "f" else "int64")
-    return values.tobytes()
+        values = column.to_numpy().astype("float64" if column.dtype.kind == "f" else "int64", copy=False)
+    return np.ascontiguousarray(values).data
 
 
 def _hash_column(digest: "hashlib._Hash", column: pd.Series) -> None:

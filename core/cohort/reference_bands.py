@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from core.cohort.instance_blocks import Block
 from core.events.parts import Spill
 from core.events.series import distinct
 from core.kinds import VALUE_EVENTS
+from core.numerics.compiled import compiled_exactly
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -70,7 +72,8 @@ def reference_bands(
     """
     n_cells = int(max(cell.max(initial=-1), cell_of_instance.max(initial=-1))) + 1
     low, high = np.full((n_cells, n_items), np.nan), np.full((n_cells, n_items), np.nan)
-    order = np.argsort(item, kind="stable")
+    # A stable sort of 16 bits is a radix sort.
+    order = np.argsort(item.astype(np.uint16) if n_items <= 1 << 16 else item, kind="stable")
     bounds = np.searchsorted(item[order], np.arange(n_items + 1))
     for j in np.flatnonzero(np.diff(bounds) >= MIN_VALUES):
         rows = order[bounds[j] : bounds[j + 1]]
@@ -81,15 +84,42 @@ def reference_bands(
 def _item_bands(value: FloatArray, cell: IntArray, n_cells: int, *, expanding: bool) -> tuple[FloatArray, FloatArray]:
     out = np.full((2, n_cells), np.nan)
     n_in_cell = np.bincount(cell, minlength=n_cells)
+    n_usable = np.cumsum(n_in_cell) - n_in_cell if expanding else len(cell) - n_in_cell
+    order = np.argsort(value)
+    value, cell = value[order], cell[order]
     for c in range(n_cells):
         if expanding and c and not n_in_cell[c - 1]:
             # Nothing came since the period before: its band still holds.
             out[:, c] = out[:, c - 1]
-            continue
-        usable = value[cell < c] if expanding else value[cell != c]
-        if len(usable) >= MIN_VALUES:
-            out[:, c] = np.quantile(usable, (LOW_SHARE, HIGH_SHARE))
+        elif n_usable[c] >= MIN_VALUES:
+            for i, share in enumerate((LOW_SHARE, HIGH_SHARE)):
+                out[i, c] = quantile_of_some(value, cell, c, expanding, n_usable[c], share)
     return out[0], out[1]
+
+
+@compiled_exactly
+def quantile_of_some(value: Any, cell: Any, c: Any, is_before: Any, n: Any, share: Any) -> Any:
+    """Return a quantile of the values of the cells before `c`, or of all cells but it, as `numpy.quantile` does.
+
+    Takes ``value`` (sorted) and ``cell`` of shape (n_values,), and the number n of the values that count.
+    """
+    virtual = (n - 1) * share
+    rank = int(np.floor(virtual))
+    part, is_upper = virtual - rank, 2 * rank > n
+    # Walk from the nearer end to the two values around the quantile.
+    i, step, left = (len(value) - 1, -1, n - 1 - min(rank + 1, n - 1)) if is_upper else (0, 1, rank)
+    near = far = np.nan
+    while True:
+        if (cell[i] < c) if is_before else (cell[i] != c):
+            if left == 0:
+                near = value[i]
+            if left == -1 or (left == 0 and rank + 1 > n - 1):
+                far = value[i]
+                break
+            left -= 1
+        i += step
+    low, high = (far, near) if is_upper else (near, far)
+    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
 
 
 class Periods:
@@ -174,7 +204,8 @@ class BandCollector:
             self._spill.drop(part)
             if not len(rows):
                 continue
-            items, item = np.unique(rows["item"].to_numpy(), return_inverse=True)
+            mine = np.bincount(rows["item"].to_numpy(), minlength=self._n_items) > 0
+            items, item = np.flatnonzero(mine), (np.cumsum(mine) - 1)[rows["item"].to_numpy()]
             when = rows["when"].to_numpy()
             # What came after the last snapshot is in nobody's band, however far away it lies.
             cell = when if self._shifted else np.minimum(self._periods.cells(when), n_cells - 1)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,17 @@ from core.events.doubted_times import FAR, PLAUSIBLE, SENTINEL, TOO_OLD, doubted
 from core.events.mapping import SiteMapping
 from core.events.orders import settle_orders
 from core.events.parts import Spill, StoredStream, Vocabulary
-from core.events.series import SeriesSet, distinct
+from core.events.series import SeriesSet, distinct, lexical_order
 from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
 from core.events.stream import seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
 from core.kinds import KIND_OF_EVENT, LABEL_EVENTS, VALUE_EVENTS, EventKind, Kind
+from core.numerics.compiled import compiled_exactly
 
 HashArray = npt.NDArray[np.uint64]
-_HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIERS = tuple(map(np.uint64, (0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
+_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
+""" "splitmix64": its finish mixes well, and a compiler makes a few instructions of it."""
 _COLUMNS = ("subject", "time", "code", "value", "text", "unit", "known_at", "stay", "order")
 _N_PARTS = 64
 _KEPT = 4_000_000
@@ -104,11 +108,23 @@ def row_hashes(chunk: pd.DataFrame, code: pd.Series) -> HashArray:
         if name not in chunk:
             continue
         column = code if name == "code" else chunk[name]
-        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
-        with np.errstate(over="ignore"):
-            total = total * _HASH_MULTIPLIER + pd.util.hash_array(values, categorize=False)
-            total ^= total >> np.uint64(29)
+        if isinstance(column.dtype, np.dtype) and column.dtype.itemsize == 8 and column.dtype.kind in "iufM":
+            bits = column.to_numpy(copy=True).view(np.uint64)
+        else:
+            values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+            bits = pd.util.hash_array(values, categorize=False)
+        _mix(total, bits)
     return total
+
+
+@compiled_exactly
+def _mix(total: Any, bits: Any) -> None:
+    """Bring the numbers of a column into the hashes of the rows; every bit of both changes half of the result."""
+    for i in range(len(total)):
+        mixed = (total[i] ^ bits[i]) * _MULTIPLIERS[0] + _MULTIPLIERS[1]
+        mixed = (mixed ^ (mixed >> _SHIFTS[0])) * _MULTIPLIERS[2]
+        mixed = (mixed ^ (mixed >> _SHIFTS[1])) * _MULTIPLIERS[3]
+        total[i] = mixed ^ (mixed >> _SHIFTS[2])
 
 
 def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
@@ -415,8 +431,8 @@ class Settling:
         value, unit = self.cleaner.settle(rows["value"].to_numpy(), item, rows["unit"].to_numpy(), is_value)
         marks = decision_marks(kind, item, self._mapping, self._shares)
         rows = rows.assign(value=value, unit=unit, is_decision=marks)
-        times = [rows[name].to_numpy().astype(np.int64) for name in ("known_at", "time")]
-        order = np.lexsort([rows["text"], value, unit, item, kind, *times, rows["patient"]])
+        patient, time, known_at, text = (rows[name].to_numpy() for name in ("patient", "time", "known_at", "text"))
+        order = lexical_order(patient, time.view(np.int64), known_at.view(np.int64), kind, item, unit, value, text)
         return rows.iloc[order].reset_index(drop=True)
 
 

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from core.events.series import lexical_order
+
 
 class FactKind(StrEnum):
     """What a fact is that stands alone; others carry the kind of their event, `core.events.stream.EventKind`."""
@@ -79,7 +81,7 @@ def rows_with_details(chunk: pd.DataFrame) -> npt.NDArray[np.bool_]:
 def sorted_facts(facts: pd.DataFrame) -> pd.DataFrame:
     """Return facts by patient and time, each once."""
     keys = [_sort_key(facts[name]) for name in _SORTED_BY]
-    order = np.lexsort(keys[::-1])
+    order = lexical_order(*keys)
     ordered = facts[list(FACT_COLUMNS)].take(order).reset_index(drop=True)
     new = np.ones(len(order), dtype=bool)
     new[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])

@@ -16,6 +16,8 @@ import numpy as np
 F = TypeVar("F", bound=Callable[..., Any])
 SOURCES: Final = (
     "cohort/feature_loops",
+    "cohort/reference_bands",
+    "events/cleaning",
     "features",
     "graph/extension",
     "graph/feature_rows",

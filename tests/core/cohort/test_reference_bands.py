@@ -1,6 +1,7 @@
 """Reference bands of values come from earlier periods or from other patients only."""
 
 import numpy as np
+import pytest
 
 from core.cohort.reference_bands import Periods, patient_cells, reference_bands
 
@@ -29,6 +30,17 @@ def test_with_shifted_calendars_no_patient_is_in_its_own_band():
     cell = np.arange(500) % 5
     bands = reference_bands(value, item, 1, cell, np.array([3]), expanding=False)
     np.testing.assert_allclose(bands.low[3, 0], np.quantile(value[cell != 3], 0.05))
+
+
+@pytest.mark.parametrize("expanding", [True, False])
+@pytest.mark.parametrize("n", [20, 21, 39, 41, 60, 101, 1000])
+def test_bands_are_the_quantiles_of_numpy_to_the_last_bit(n, expanding):
+    value, cell, item = np.round(RNG.normal(size=n), 2), RNG.integers(0, 4, n), np.zeros(n, dtype=int)
+    bands = reference_bands(value, item, 1, cell, np.array([4]), expanding=expanding)
+    for c in range(5):
+        usable = value[cell < c] if expanding else value[cell != c]
+        expected = np.quantile(usable, [0.05, 0.95]) if len(usable) >= 20 else [np.nan, np.nan]
+        np.testing.assert_array_equal([bands.low[c, 0], bands.high[c, 0]], expected)
 
 
 def test_few_values_make_no_band():

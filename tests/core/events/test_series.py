@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.events.series import SeriesSet, distinct, stable_argsort
+from core.events.series import SeriesSet, distinct, lexical_order, stable_argsort
 
 events = st.lists(st.tuples(st.integers(0, 3), st.integers(-(10**10), 10**10)), max_size=30)
 
@@ -30,3 +30,25 @@ def test_distinct_values_are_those_of_numpy(values):
     np.testing.assert_array_equal(
         distinct(np.array(values, dtype=np.int64)), np.unique(np.array(values, dtype=np.int64))
     )
+
+
+LARGEST = np.iinfo(np.int64).max
+FLOATS = (np.nan, -0.0, 0.0, -1.5, 2.0, np.inf, -np.inf)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.sampled_from([-LARGEST - 1, -5, 0, LARGEST]),
+            st.sampled_from(FLOATS),
+            st.integers(-(2**61), 2**61),
+            st.integers(0, 1),
+        ),
+        max_size=40,
+    )
+)
+def test_the_lexical_order_is_that_of_numpy(rows):
+    columns = [np.array(column) for column in zip(*rows, strict=True)] or [np.zeros(0, dtype=np.int64)]
+    for n in range(1, len(columns) + 1):
+        np.testing.assert_array_equal(lexical_order(*columns[:n]), np.lexsort(columns[:n][::-1]))
