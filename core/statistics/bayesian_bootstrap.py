@@ -92,7 +92,7 @@ class CandidateDraws:
         steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *_NUMBERS))]
         self._pseudo = dict(zip(_NUMBERS, np.cumsum(steps, axis=0), strict=True))
         self._every = _by_stratum(self._by_patient, stratum, size.size)
-        self._newest: tuple[bytes, list[tuple[Floats, Floats]]] = (b"", [])
+        self._newest: tuple[bytes, dict[float, tuple[Floats, Floats]]] = (b"", {})
 
     def n_effective(self, inside: NDArray[np.bool_]) -> float:
         """Return the effective number of patients with cases of the rarer class, by Kish; 0 without one of the classes.
@@ -154,10 +154,13 @@ class CandidateDraws:
         self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float] = PSEUDO_CASES
     ) -> list[tuple[Floats, Floats]]:
         """Return the weights of both classes, of shape (n_draws, n), for each number of pseudo-cases."""
-        key = rows.tobytes() + by_stratum.tobytes() + bytes(str(tuple(pseudo_cases)), "ascii")
+        key = rows.tobytes() + by_stratum.tobytes()
         if key != self._newest[0]:
-            self._newest = key, self._draw(rows, by_stratum, pseudo_cases)
-        return self._newest[1]
+            self._newest = key, {}
+        drawn = self._newest[1]
+        if missing := [number for number in pseudo_cases if number not in drawn]:
+            drawn.update(zip(missing, self._draw(rows, by_stratum, missing), strict=True))
+        return [drawn[number] for number in pseudo_cases]
 
     def _draw(
         self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float]
@@ -225,11 +228,13 @@ def auc_of(score: Floats) -> Statistic:
     order = np.argsort(score, kind="stable")
     ordered = score[order]
     below, up_to = np.searchsorted(ordered, ordered, "left"), np.searchsorted(ordered, ordered, "right")
+    has_ties = bool((up_to - below > 1).any())
 
     def statistic(positive: Floats, negative: Floats) -> Floats:
         positive, negative = positive[:, order], negative[:, order]
         lower = np.concatenate((np.zeros((len(negative), 1)), np.cumsum(negative, axis=1)), axis=1)
-        won = np.einsum("ij,ij->i", positive, lower[:, below] + lower[:, up_to])
+        twice = lower[:, below] + lower[:, up_to] if has_ties else lower[:, :-1] + lower[:, 1:]
+        won = np.einsum("ij,ij->i", positive, twice)
         value: Floats = 0.5 * won / (positive.sum(axis=1) * lower[:, -1])
         return value
 
