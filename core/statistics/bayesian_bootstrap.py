@@ -91,7 +91,7 @@ class CandidateDraws:
         # A sum of gamma weights is a gamma weight: a larger number of pseudo-cases adds to the draws of a smaller one.
         steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *_NUMBERS))]
         self._pseudo = dict(zip(_NUMBERS, np.cumsum(steps, axis=0), strict=True))
-        self._every = _by_stratum(self._by_patient, stratum, size.size)
+        self._every = _sums_by_stratum(self._by_patient, stratum, size.size)
         self._newest: tuple[bytes, dict[float, tuple[Floats, Floats]]] = (b"", {})
 
     def n_effective(self, inside: NDArray[np.bool_]) -> float:
@@ -143,27 +143,72 @@ class CandidateDraws:
         """
         rows = np.arange(self._positive.size) if inside is None else np.flatnonzero(inside)
         n_patients = np.unique(self._patient[rows]).size
-        by_stratum = np.lexsort((*(score[rows] for score in order_by[::-1]), self._stratum[rows]))
-        ends = []
-        for positive, negative in self._weights(rows, by_stratum, pseudo_cases):
-            values = statistic(positive, negative)
-            ends.append(limits(values[np.isfinite(values)], n_patients, level, is_share=is_share))
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        weights = self._weights(rows, self._by_stratum(rows, order_by), pseudo_cases)
+        return _widest([statistic(*classes) for classes in weights], n_patients, level, is_share=is_share)
+
+    def interval_between(
+        self,
+        statistics: tuple[Statistic, Statistic],
+        level: float,
+        inside: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+        *,
+        order_by: Sequence[Floats],
+        pseudo_cases: Sequence[float],
+    ) -> tuple[float, float]:
+        """Return the interval of a figure of one group of cases less that of another group.
+
+        Patients weigh the same in both groups. Pseudo-cases stand in both, as for the figure of one group alone: those
+        of a whole stratum would seldom stand in a small group. The group with fewer patients sets Student's t.
+
+        Parameters
+        ----------
+        statistics : tuple of callable
+            The figure of each group.
+        level : float
+        inside : tuple of bool array of shape (n,)
+            The cases of each group.
+        order_by, pseudo_cases
+            As in `interval`.
+
+        Returns
+        -------
+        low, high : float
+        """
+        drawn, n_patients = [], []
+        for statistic, own, turned in zip(statistics, inside, (False, True), strict=True):
+            rows = np.flatnonzero(own)
+            weights = self._weights(rows, self._by_stratum(rows, order_by), pseudo_cases, turned=turned)
+            drawn.append([statistic(*classes) for classes in weights])
+            n_patients.append(np.unique(self._patient[rows]).size)
+        apart = [first - other for first, other in zip(*drawn, strict=True)]
+        return _widest(apart, min(n_patients), level, is_share=False)
+
+    def _by_stratum(self, rows: NDArray[np.int64], order_by: Sequence[Floats]) -> NDArray[np.int64]:
+        """Return the order of cases by stratum, and by scores inside a stratum."""
+        return np.lexsort((*(score[rows] for score in order_by[::-1]), self._stratum[rows]))
 
     def _weights(
-        self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float] = PSEUDO_CASES
+        self,
+        rows: NDArray[np.int64],
+        by_stratum: NDArray[np.int64],
+        pseudo_cases: Sequence[float] = PSEUDO_CASES,
+        *,
+        turned: bool = False,
     ) -> list[tuple[Floats, Floats]]:
-        """Return the weights of both classes, of shape (n_draws, n), for each number of pseudo-cases."""
-        key = rows.tobytes() + by_stratum.tobytes()
+        """Return the weights of both classes, of shape (n_draws, n), for each number of pseudo-cases.
+
+        Pseudo-cases that are turned are those of the last draw in the first, and so on: independent of the others.
+        """
+        key = bytes([turned]) + rows.tobytes() + by_stratum.tobytes()
         if key != self._newest[0]:
             self._newest = key, {}
         drawn = self._newest[1]
         if missing := [number for number in pseudo_cases if number not in drawn]:
-            drawn.update(zip(missing, self._draw(rows, by_stratum, missing), strict=True))
+            drawn.update(zip(missing, self._draw(rows, by_stratum, missing, turned), strict=True))
         return [drawn[number] for number in pseudo_cases]
 
     def _draw(
-        self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float]
+        self, rows: NDArray[np.int64], by_stratum: NDArray[np.int64], pseudo_cases: Sequence[float], turned: bool
     ) -> list[tuple[Floats, Floats]]:
         n_strata, stratum = self._size.size, self._stratum[rows]
         counts = np.bincount(stratum, minlength=n_strata)
@@ -171,10 +216,12 @@ class CandidateDraws:
         first = (np.cumsum(counts) - counts)[there]
         weight, positive, found = self._by_patient[:, rows], self._positive[rows], []
         real = (weight * positive, weight * ~positive)
-        draw = np.arange(len(weight))[:, None]
+        draw, step = np.arange(len(weight))[:, None], slice(None, None, -1 if turned else 1)
         # The judged case at which the pseudo-cases of a class and stratum stand, in each draw.
-        places = [by_stratum[first + np.floor(u[:, there] * counts[there]).astype(np.int64)] for u in self._places]
-        for pseudo in (self._pseudo[number] for number in pseudo_cases):
+        places = [
+            by_stratum[first + np.floor(u[:, there] * counts[there]).astype(np.int64)] for u in self._places[:, step]
+        ]
+        for pseudo in (self._pseudo[number][:, step] for number in pseudo_cases):
             total = self._every.copy()
             total[:, there] += pseudo.sum(axis=0)[:, there]
             scale = np.divide(self._size, total, out=np.zeros_like(total), where=total > 0.0)
@@ -199,7 +246,13 @@ def _over_mean_of_stratum(weight: Floats, stratum: NDArray[np.int64], n_strata: 
     return relative
 
 
-def _by_stratum(weights: Floats, stratum: NDArray[np.int64], n_strata: int) -> Floats:
+def _widest(draws: Sequence[Floats], n_patients: int, level: float, *, is_share: bool) -> tuple[float, float]:
+    """Return the interval that spans the limits of all draws, each for one number of pseudo-cases."""
+    ends = [limits(values[np.isfinite(values)], n_patients, level, is_share=is_share) for values in draws]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _sums_by_stratum(weights: Floats, stratum: NDArray[np.int64], n_strata: int) -> Floats:
     """Return sums of weights by stratum, of shape (n_draws, n_strata)."""
     sums: Floats = weights @ (stratum[:, None] == np.arange(n_strata)).astype(np.float64)
     return sums

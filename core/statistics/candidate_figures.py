@@ -27,6 +27,7 @@ INTERVAL = (
     "interval by a stratified Bayesian bootstrap over patients with {} pseudo-cases of each class in every stratum"
 )
 ONE_PATIENT = "interval not computable: all cases come from one patient"
+ONE_PATIENT_OF_GROUP = "interval not computable: all cases of the group, or all others, come from one patient"
 
 
 class CandidateFigures:
@@ -167,18 +168,21 @@ class CandidateFigures:
         own, others = self.auc(score, group), self.auc(score, ~group)
         if own.value is None or others.value is None:
             why = (own.reason or others.reason).removeprefix("not computable: ")
-            return PairedTest(self._missing(why, cases, method), None, None)
-        used = self._labelled[rows[self._labelled]]
-        inside = group[used]
-        auc_own, auc_others = auc_of(score[used][inside]), auc_of(score[used][~inside])
-
-        def statistic(positive: Floats, negative: Floats) -> Floats:
-            first = auc_own(positive[:, inside], negative[:, inside])
-            return first - auc_others(positive[:, ~inside], negative[:, ~inside])
-
+            return PairedTest(self._missing(why, cases, method, PSEUDO_CASES_OF_AUC), None, None)
+        used = rows[self._labelled]
+        inside = group[self._labelled] & used, ~group[self._labelled] & used
+        method, about = _method(method, PSEUDO_CASES_OF_AUC), (self._level, cases.n, cases.left_out)
+        n_patients = min(np.unique(self._patient[self._labelled][side]).size for side in inside)
         apart = own.value - others.value
-        found = self._with_interval(apart, statistic, rows, cases, method, (score,), is_share=False)
-        return self._tested(found, int(cases.patient.max()))
+        if n_patients < 2:
+            return PairedTest(Estimate(apart, None, None, *about, ONE_PATIENT_OF_GROUP, method), None, None)
+        ordered = score[self._labelled]
+        statistics = auc_of(ordered[inside[0]]), auc_of(ordered[inside[1]])
+        low, high = self._draws.interval_between(
+            statistics, self._level, inside, order_by=(ordered,), pseudo_cases=PSEUDO_CASES_OF_AUC
+        )
+        found = Estimate(apart, min(low, apart), max(high, apart), *about, "", method)
+        return self._tested(found, n_patients - 1)
 
     def _tested(self, found: Estimate, degrees: int) -> PairedTest:
         """Add the p value to a difference."""

@@ -183,9 +183,10 @@ class Labelled:
         steps = [rng.standard_gamma(more, (2, N_DRAWS, n_strata)) for more in np.diff((0.0, 0.1, 0.25, 0.5))]
         self.pseudo = {0.1: steps[0], 0.25: steps[0] + steps[1], 0.5: steps[0] + steps[1] + steps[2]}
 
-    def weights(self, inside, order_by, number):
+    def weights(self, inside, order_by, number, pseudo=None, where=None):
         """Return the cases inside, and the weight of each as a positive and as a negative one, in each draw."""
         study = self.study
+        pseudo, where = self.pseudo[number] if pseudo is None else pseudo, self.where if where is None else where
         at = [k for k, i in enumerate(self.rows) if inside[i]]
         cases = self.rows[at]
         positive = self.own[:, at] * (self.y[cases] == 1.0)
@@ -195,11 +196,11 @@ class Labelled:
             if not members:
                 continue
             members.sort(key=lambda k: tuple(score[cases[k]] for score in order_by))
-            total = self.own[:, study.stratum[self.rows] == h].sum(axis=1) + self.pseudo[number][:, :, h].sum(axis=0)
+            total = self.own[:, study.stratum[self.rows] == h].sum(axis=1) + pseudo[:, :, h].sum(axis=0)
             for side, weights in enumerate((positive, negative)):
-                at_case = (self.where[side, :, h] * len(members)).astype(int)
+                at_case = (where[side, :, h] * len(members)).astype(int)
                 for k, member in enumerate(members):
-                    weights[:, member] += self.pseudo[number][side, :, h] * (at_case == k)
+                    weights[:, member] += pseudo[side, :, h] * (at_case == k)
                 weights[:, members] *= (study.size[h] / total)[:, None]
         return cases, positive, negative
 
@@ -275,32 +276,38 @@ class Labelled:
             is_share=False,
             about=everyone,
         )
-        return found, self.p_value(found, keep)
+        return found, self.p_value(found, len(set(study.patient[keep])) - 1)
 
     def group_difference(self, key, group):
         study, score = self.study, self.study.scores[key]
         everyone = np.ones(study.n, dtype=bool)
-        keep, _ = usable(study, self.y, everyone, [score])
+        keep, left_out = usable(study, self.y, everyone, [score])
         sides = [usable(study, self.y, side, [score])[0] for side in (group, ~group)]
         own = [area(self.y[side], score[side], study.weight[side]) for side in sides]
-        value = None if None in own else own[0] - own[1]
-
-        def statistic(cases, positive, negative):
-            inside = group[cases]
+        if None in own:
+            return estimate(study, None, n=len(keep), left_out=left_out), None
+        value, fewest = own[0] - own[1], min((set(study.patient[side]) for side in sides), key=len)
+        if len(fewest) < 2:
+            return estimate(study, value, n=len(keep), left_out=left_out), None
+        lows, highs, used = [], [], np.isfinite(score)
+        wider = t_of(study, len(fewest) - 1) / z_of(study)
+        tail = (1.0 - study.level) / 2.0
+        for number in NARROW:
             of = drawn_area(score)
-            return of(cases[inside], positive[:, inside], negative[:, inside]) - of(
-                cases[~inside], positive[:, ~inside], negative[:, ~inside]
-            )
+            first = of(*self.weights(group & used, [score], number))
+            last_first = self.pseudo[number][:, ::-1], self.where[:, ::-1]
+            apart = first - of(*self.weights(~group & used, [score], number, *last_first))
+            low, middle, high = (float(np.quantile(apart, q)) for q in (tail, 0.5, 1.0 - tail))
+            lows.append(max(-1.0, middle - wider * (middle - low)))
+            highs.append(min(1.0, middle + wider * (high - middle)))
+        found = estimate(study, value, min(*lows, value), max(*highs, value), len(keep), left_out)
+        return found, self.p_value(found, len(fewest) - 1)
 
-        used = np.isfinite(score)
-        found = self.figure(value, statistic, used, [score], is_share=False, about=everyone)
-        return found, self.p_value(found, keep)
-
-    def p_value(self, found, keep):
+    def p_value(self, found, degrees):
         value, low, high = found["value"], found["low"], found["high"]
         if value is None or low is None or low == high:
             return None
-        reach, degrees = (value - low if value > 0.0 else high - value), len(set(self.study.patient[keep])) - 1
+        reach = value - low if value > 0.0 else high - value
         t = abs(value) / reach * t_of(self.study, degrees) if reach > 0.0 else 0.0
         return float(2.0 * stats.t.sf(t, degrees))
 

@@ -366,3 +366,47 @@ def test_an_auc_is_covered_where_one_candidate_in_a_hundred_is_relevant_in_many_
             held.append(found.low <= truth <= found.high)
     assert len(held) > 130
     assert np.mean(held) >= 0.93
+
+
+def figures_in_groups(seed, n_patients_of_group):
+    """300 cases of 100 patients, 12 % relevant; the group is the first few patients."""
+    rng = np.random.default_rng(seed)
+    stratum, patient = np.repeat([0, 1, 2], 100), rng.integers(0, 100, 300)
+    score = (stratum + rng.random(300)) / 3.0
+    y = (rng.random(300) < 0.24 * score).astype(float)
+    size = np.array([9_000.0, 900.0, 100.0])
+    group = patient < n_patients_of_group
+    return CandidateFigures(y, size[stratum] / 100.0, patient, stratum, size, 0.95), score, group
+
+
+@pytest.mark.parametrize("n_patients_of_group", [4, 12, 50])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_difference_of_groups_is_no_better_known_than_the_auc_of_each(seed, n_patients_of_group):
+    figures, score, group = figures_in_groups(seed, n_patients_of_group)
+    found = figures.group_difference(score, group).difference
+    for side in (group, ~group):
+        if found.has_interval:
+            alone = figures.auc(score, side)
+            assert found.high - found.low > 0.7 * (alone.high - alone.low)
+
+
+def test_a_difference_of_groups_turns_its_sign_with_them():
+    figures, score, group = figures_in_groups(0, 40)
+    first, other = figures.group_difference(score, group), figures.group_difference(score, ~group)
+    assert first.difference.value == pytest.approx(-other.difference.value)
+    assert (first.difference.low, first.difference.high) == pytest.approx(
+        (-other.difference.high, -other.difference.low), abs=0.05
+    )
+
+
+def test_a_group_of_one_patient_has_a_difference_without_an_interval():
+    figures, score, group = figures_in_groups(0, 40)
+    labels = figures._y.copy()
+    one = np.arange(300) == np.flatnonzero(group & (labels == 1.0))[0]
+    one |= np.arange(300) == np.flatnonzero(group & (labels == 0.0))[0]
+    patient = np.where(one, 500, figures._patient)
+    alone = CandidateFigures(labels, figures._weight, patient, figures._stratum, figures._size, 0.95)
+    found = alone.group_difference(score, one)
+    assert found.difference.value is not None
+    assert found.difference.low is found.difference.high is found.p_value is None
+    assert "come from one patient" in found.difference.reason
