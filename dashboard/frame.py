@@ -18,7 +18,8 @@ HERE = Path(__file__).resolve().parent
 # only: a download from a table's toolbar would be missing from the audit trail and would not say that its patients
 # are simulated. A window too low for case and answer bar, as at 200 % zoom, scrolls both; there the filters are one
 # line, which scrolls sideways, under a title on a line of its own. On a phone the menu is named, and a line of the
-# worklist reads from the left. Print shows the whole page without buttons.
+# worklist reads from the left. Print shows the whole page without buttons, cards uncut, and figures at their own size:
+# Streamlit would squeeze a figure that is drawn again under a zoom.
 CSS = """<style>
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
 :is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
@@ -41,7 +42,9 @@ line-height:1.2}
 @media(max-height:560px){[data-testid=stBottom]{position:static}}
 @media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
 .stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;
-height:auto!important}.stMainBlockContainer{zoom:.58}
+height:auto!important}.stMainBlockContainer{zoom:.75}[data-testid=stTextArea]{display:none}
+[data-testid=stElementContainer]:has([data-testid=stPlotlyChart]){zoom:1.3333}
+[data-testid=stLayoutWrapper]:has(>[data-testid=stVerticalBlock]>[data-testid=stElementContainer]:first-child strong),
 [data-testid=stPlotlyChart],[data-testid=stDataFrame],table{break-inside:avoid}}
 [data-testid=stElementToolbarButton]:has([aria-label^="Download as"]){display:none}
 %s</style>"""

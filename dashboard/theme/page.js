@@ -104,6 +104,13 @@
       if (waiting.push(key) === 1) answer();
     } else asked = 0;
   }, true);
+  // A browser prints a figure as it stands on the screen: one that is wider than the paper is made smaller.
+  const PAPER = 660;
+  const figures = () => document.querySelectorAll("[data-testid=stPlotlyChart] .js-plotly-plot");
+  addEventListener("beforeprint", () => figures().forEach(figure => {
+    figure.style.zoom = Math.min(1, PAPER / figure.querySelector(".main-svg").clientWidth);
+  }));
+  addEventListener("afterprint", () => figures().forEach(figure => { figure.style.zoom = ""; }));
   document.addEventListener("click", async ({ target }) => {
     if (!(target instanceof Element) || !target.closest(".st-key-copy-link button")) return;
     const link = new URL(location.href);

@@ -30,9 +30,8 @@ def reasons(detail: AlertDetail) -> None:
             shares = [f"**{texts.percent(line.share_with)}**", texts.percent(line.share_without)]
             table.append(_table_row([f"{finding}, {here}", *shares] if phone else [finding, *shares, here]))
         st.markdown("\n".join(table))
-        if detail.reasons.counterfactual:
-            st.markdown(f":small[{cards.muted(texts.plain(texts.unit(detail.reasons.counterfactual), 300))}]")
-        st.markdown(f":small[{cards.muted('Differences seen in past days. They need not be causes.')}]")
+        change = texts.plain(texts.unit(detail.reasons.counterfactual), 300)
+        st.markdown(f":small[{cards.muted(f'{change} These are differences seen in past days, not causes.'.lstrip())}]")
 
 
 def _table_row(cells: list[str]) -> str:
