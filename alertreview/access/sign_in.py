@@ -16,7 +16,6 @@ from db.unit_of_work import UnitOfWork
 
 MOST_FAILURES = 100
 """Failures in a row from any addresses that close an account everywhere (NIST SP 800-63B, 3.2.2)."""
-TOO_MANY = "Too many sign-in attempts. Wait a minute and try again."
 FLOW_LASTS = timedelta(minutes=10)
 """Time within which a browser must come back from the identity provider."""
 WRONG = (
@@ -54,27 +53,11 @@ class SignIn:
         self._hosts = hosts
         self.throttle = throttle_of(database, clock)
 
-    def admit(self, address: str) -> bool:
-        """Count an attempt of an address, before anything else is done for it; a burst writes one audit row.
-
-        Returns
-        -------
-        bool
-            Whether somebody signed in from this address lately.
-
-        Raises
-        ------
-        RefusedError
-            If too many were made from it, or from everywhere.
-        """
-        may, begins = self.throttle.admit(address)
-        if begins:
-            with self._database.write() as uow:
-                uow.audit.append(self._clock(), "sign-in", "sign-ins refused", f"address {network_of(address)}", {})
-                uow.commit()
-        if not may:
-            raise RefusedError(TOO_MANY)
-        return self.throttle.knows(address)
+    def note_refused(self, address: str) -> None:
+        """Write the audit row of a burst of attempts from an address, when `Throttle.admit` says that one begins."""
+        with self._database.write() as uow:
+            uow.audit.append(self._clock(), "sign-in", "sign-ins refused", f"address {network_of(address)}", {})
+            uow.commit()
 
     def with_password(self, login: str, password: str, browser: str = "", address: str = "") -> str:
         """Sign in with login and password.

@@ -17,6 +17,7 @@ from db.database import Database
 FAILURES_OF_ADDRESS = 5
 """Failed attempts on one account from one address that close it there."""
 LOCK = timedelta(minutes=15)
+TOO_MANY = "Too many sign-in attempts. Wait a minute and try again."
 QUIET = timedelta(minutes=10)
 """A burst is over when no attempt was refused for so long."""
 MOST_REMEMBERED = 10_000

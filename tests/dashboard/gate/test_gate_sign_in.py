@@ -12,6 +12,7 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
+from alertreview.access.throttle import OF_ADDRESS, TOO_MANY
 from alertreview.configuration import WebSettings
 from core.errors import RefusedError
 from core.vocabulary import Role, SignInSource
@@ -185,6 +186,25 @@ def test_the_proxy_header_counts_from_its_peer_with_its_secret_only(
     refused = unknown.get("/", headers={**named, "x-remote-user": "nobody<b>"})
     assert refused.status_code == 403
     assert "have no account here" in refused.text
+
+
+@pytest.mark.checklist("B4")
+def test_a_burst_is_refused_without_a_look_or_a_thread_and_writes_one_row(
+    browser: Callable[..., TestClient], desk: SignInDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor = browser(peer="127.0.0.9")
+    form = {"form_key": form_key(visitor.get("/login").text), "login": "nobody", "password": "bad", "next": "/"}
+    tried = [visitor.post("/login", data=form).status_code for _ in range(OF_ADDRESS.at_once)]
+    assert tried == [401] * OF_ADDRESS.at_once
+    begins = visitor.post("/login", data=form)
+    looks, threads = desk.passwords.n_looks, []
+    monkeypatch.setattr(anyio.to_thread, "run_sync", lambda *given, **_options: threads.append(given))
+    for refused in [begins, *(visitor.post("/login", data=form) for _ in range(50))]:
+        assert refused.status_code == 403
+        assert TOO_MANY in refused.text
+    assert (desk.passwords.n_looks, threads) == (looks, [])
+    assert desk.acts(60).count(("sign-in", "sign-ins refused", "address 127.0.0.9")) == 1
+    assert "sign-ins refused" in {failure.what for failure in desk.accounts.failures()}
 
 
 @pytest.mark.checklist("B4")
