@@ -17,13 +17,14 @@ HERE = Path(__file__).resolve().parent
 # same. On the light accent of the dark mode, white button text is unreadable. Tables are exported on the Export page
 # only: a download from a table's toolbar would be missing from the audit trail and would not say that its patients
 # are simulated. A window too low for case and answer bar, as at 200 % zoom, scrolls both; there the filters are one
-# line, which scrolls sideways, under a title on a line of its own. On a phone the menu is named, and a line of the
-# worklist reads from the left. Print shows the whole page without buttons, cards uncut, and figures at their own size:
-# Streamlit would squeeze a figure that is drawn again under a zoom.
+# line, which scrolls sideways, under a title on a line of its own. Columns stand below each other there, or values and
+# their flags would be cut. On a phone the menu is named, and a line of the worklist reads from the left. Print shows
+# the whole page without buttons, cards uncut, and figures at their own size: Streamlit would squeeze a figure that is
+# drawn again under a zoom.
 CSS = """<style>
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
 :is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
-line-height:1.2}
+line-height:1.2}[data-testid=stMetricLabel],[data-testid=stMetricLabel] *{white-space:normal!important}
 [data-testid=stElementContainer]:has(.ar-who){position:fixed;top:1.15rem;right:1rem;width:auto;z-index:1000000}
 .ar-who{display:flex;gap:.6rem;font-size:.8rem;line-height:1.3}.ar-who a{color:inherit;white-space:nowrap}
 .ar-who span{max-width:15rem;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
@@ -39,6 +40,7 @@ line-height:1.2}
 @media(max-width:800px){.st-key-header{gap:.5rem!important}.st-key-header>:first-child{flex:1 0 100%%!important}
 .st-key-filter-row{flex-wrap:nowrap!important;overflow-x:auto;overflow-y:hidden}.st-key-filter-row>*{flex-shrink:0}
 [data-testid=stExpander] .st-key-filter-row{flex-wrap:wrap!important;overflow:visible}}
+@media(max-width:900px){[data-testid=stColumn]{min-width:calc(100%% - 1.5rem)}}
 @media(max-height:560px){[data-testid=stBottom]{position:static}}
 @media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
 .stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;

@@ -287,8 +287,9 @@ def _pager(listing: Listing, found: WorklistPage, selected: WorklistLine | None,
             st.markdown(cards.muted(words if ids else "No line"), width="content")
             bulk_button(listing.filters, found.n_within_budget, me)
         with st.container(horizontal=True, horizontal_alignment="right", gap="small", width="content"):
-            st.button("Previous", key="wl_previous", type="tertiary", shortcut="K", disabled=start, on_click=_previous)
-            st.button("Next", key="wl_next", type="tertiary", shortcut="J", disabled=end, on_click=_next)
+            back, on = (None, None) if is_phone() else ("K", "J")
+            st.button("Previous", key="wl_previous", type="tertiary", shortcut=back, disabled=start, on_click=_previous)
+            st.button("Next", key="wl_next", type="tertiary", shortcut=on, disabled=end, on_click=_next)
 
 
 def _position(ids: list[int]) -> int:

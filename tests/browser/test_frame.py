@@ -96,6 +96,21 @@ def test_at_200_percent_the_filters_of_the_worklist_take_one_line(visit: OpenVis
     page.wait_for_function(FITS)
 
 
+def test_at_200_percent_cards_stand_below_each_other_and_no_name_of_a_figure_is_cut(visit: OpenVisit) -> None:
+    opened = visit(width=720)
+    page = opened.open("review")
+    whole = page.locator("[data-testid=stMainBlockContainer]").bounding_box()
+    columns = [column.bounding_box() for column in page.locator("[data-testid=stColumn]").all()]
+    assert whole is not None
+    assert len(columns) >= 2
+    assert all(column is not None and column["width"] > 0.9 * whole["width"] for column in columns), "or flags are cut"
+    page = opened.open("reports")
+    cut = "names => names.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+    names = page.locator("[data-testid=stMetricLabel], [data-testid=stMetricLabel] p")
+    assert names.count() >= 8
+    assert names.evaluate_all(cut) == []
+
+
 def test_shifts_add_up_while_they_are_less_than_a_second_apart_and_within_five() -> None:
     def total(*shifts: tuple[float, float]) -> float:
         return round(cumulative([Shift(at, by, "") for at, by in shifts]), 6)

@@ -2,6 +2,7 @@
 
 import pytest
 from streamlit.elements.lib.shortcut_utils import normalize_shortcut
+from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
 from core.vocabulary import TriageState
@@ -52,3 +53,10 @@ def test_the_list_shows_every_key_with_its_meaning(open_page: OpenPage, name: st
     for _, words in KEYS[name]:
         assert words in listed
     assert ("**/** search" in listed) is (name in {"alert", "worklist"}), "a case is not left by a slip"
+
+
+@pytest.mark.parametrize("name", sorted(KEYS))
+def test_a_phone_has_no_keys(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(ContextProxy, "headers", {"User-Agent": "Mobile"})
+    given = {"alert": {"alert": "1005"}, "adjudication": {"study": "demo"}}.get(name, {})
+    assert bound(open_page(name, FakeApplication(with_panel=True), **given)) == set()
