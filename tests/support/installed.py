@@ -61,7 +61,7 @@ def run_installed(environment: Path, home: Path, *arguments: str) -> subprocess.
         env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1800,  # the demonstration took over 400 s on two cores with load 25
         check=False,
     )
 
