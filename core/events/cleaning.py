@@ -68,7 +68,8 @@ class RowHashes:
 
     def _put_away(self) -> None:
         hashes = np.concatenate([np.zeros(0, dtype=np.uint64), *self._kept])
-        part = (hashes >> np.uint64(58)).astype(np.int64)
+        # A stable sort of 8 bits is a radix sort.
+        part = (hashes >> np.uint64(58)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
         bounds = np.searchsorted(part[order], np.arange(_N_PARTS + 1))
         for i in range(_N_PARTS):

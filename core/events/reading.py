@@ -27,7 +27,7 @@ TOO_OLD_BIRTH = "birth more than 115 years before everything else about its pati
 
 _KNOWN_WITHIN = np.timedelta64(366, "D")
 _MOST_WORDS = 20
-ROWS_PER_PART = 200_000
+ROWS_PER_PART = 400_000
 """Events of the patients that are looked at together: few enough for most arrays to stay in the processor's cache."""
 
 
@@ -135,8 +135,9 @@ class StreamBuilder:
             self._without_time.update(ids[timeless].tolist())
             keep &= ~timeless
         if keep.any():
-            compact = self._compact(chunk[keep], ids[keep], kinds[keep], hashes[keep])
-            self._arrived.put(self._n_chunks, compact.assign(row=places[keep]))
+            kept = slice(None) if keep.all() else keep
+            compact = self._compact(chunk[kept], ids[kept], kinds[kept], hashes[kept])
+            self._arrived.put(self._n_chunks, compact.assign(row=places[kept]))
             self._n_chunks += 1
 
     def _tidied(self, column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
@@ -177,10 +178,9 @@ class StreamBuilder:
         self._n_not_finite += int(infinite.sum())
         time = chunk["time"].to_numpy(dtype="datetime64[us]")
         by_day = np.isin(kinds, [kind.number for kind in self._mapping.day_level])
-        at_snapshot = time.astype("datetime64[D]") + np.timedelta64(self._mapping.snapshot_hour, "h")
-        day_over = time.astype("datetime64[D]") + np.timedelta64(1, "D")
-        time = np.where(by_day, at_snapshot.astype("datetime64[us]"), time)
-        known_at = np.where(by_day, day_over.astype("datetime64[us]"), self._known_at(chunk, time, kinds))
+        midnight = time.astype("datetime64[D]").astype("datetime64[us]") if by_day.any() else time
+        time = np.where(by_day, midnight + np.timedelta64(self._mapping.snapshot_hour, "h"), time)
+        known_at = np.where(by_day, midnight + np.timedelta64(1, "D"), self._known_at(chunk, time, kinds))
         nothing = np.zeros(len(chunk), dtype=np.int32)
         return pd.DataFrame(
             {
