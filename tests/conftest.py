@@ -56,3 +56,11 @@ def real_data() -> Path:
     folder = Path(os.environ.get("ALERTREVIEW_REAL_DATA", ROOT.parent / "shared" / "data"))
     require(folder.is_dir(), f"the folder of open record sets ({folder})", "set ALERTREVIEW_REAL_DATA to where it is")
     return folder
+
+
+@pytest.fixture(scope="session")
+def lying_files() -> Path:
+    """Folder with small record files that lie (ALERTREVIEW_CASES, else ../shared/cases beside the checkout)."""
+    folder = Path(os.environ.get("ALERTREVIEW_CASES", ROOT.parent / "shared" / "cases"))
+    require(folder.is_dir(), f"the folder of small files that lie ({folder})", "set ALERTREVIEW_CASES to where it is")
+    return folder

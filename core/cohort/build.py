@@ -388,12 +388,13 @@ def _unnamed(tasks: pd.DataFrame) -> Finding:
 
 def _alike(tasks: pd.DataFrame) -> Finding:
     """Count the tasks of a kind whose names people take for one."""
+    # A unit may stand behind one of two names to tell them apart: their items are compared too.
     looks = [
-        f"{kind}/{look_of(name)}" if any(each.isalpha() for each in name) else f"{kind}/{name}"
-        for kind, name in zip(tasks["kind"].astype("str"), tasks["name"], strict=True)
+        {f"{kind}/{look_of(each) if any(map(str.isalpha, each)) else each}" for each in (name, key.partition("/")[2])}
+        for kind, name, key in zip(tasks["kind"].astype("str"), tasks["name"], tasks["task_key"], strict=True)
     ]
-    times = Counter(looks)
-    names = [name for name, look in zip(tasks["name"], looks, strict=True) if times[look] > 1]
+    times = Counter(look for each in looks for look in each)
+    names = [name for name, each in zip(tasks["name"], looks, strict=True) if max(map(times.__getitem__, each)) > 1]
     return Finding("alike_tasks", len(names), len(tasks), tuple(names))
 
 

@@ -1,7 +1,7 @@
 """The code book: what the site mapping makes of every code that was met, and how often each was met."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, normalise
-from core.events.spelling import identifier, look_of, tidy
+from core.events.spelling import identifier, look_of, name_key, tidy
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind, Kind
 
 UNKNOWN = "code that no rule of the mapping recognises"
@@ -185,6 +185,8 @@ class CodeBook:
         self._ids: dict[str, int] = {}
         self._codes: list[str] = []
         self._n_rows = np.zeros(0, dtype=np.int64)
+        self.n_joined = 0
+        """Rows whose item took the spelling of another; see `join_twins`."""
 
     def ids_of(self, codes: Iterable[str]) -> npt.NDArray[np.int64]:
         """Numbers of codes, recognising the new ones."""
@@ -241,6 +243,34 @@ class CodeBook:
             first = next((each for each in _FAMILIES if each in of_family), "")
             if family in of_family and of_family[family] != of_family[first]:
                 self.found[i] = replace(found, item=f"{found.item} [{family}]")
+
+    def join_twins(self, known: Collection[str] = ()) -> None:
+        """Make items of one family whose names are spellings of each other one item, once all codes are known.
+
+        The item that the mapping names or that is known already stays, else the most frequent without quotes or points.
+        Codes that the source's table describes otherwise are never joined.
+
+        Parameters
+        ----------
+        known : collection of str
+            Items of earlier imports.
+        """
+        mine = {*self.mapping.names, *self.mapping.units, *known}
+        chosen: dict[tuple[str, str, str], str] = {}
+        order = self._by_frequency(range(len(self._codes)))
+
+        def rank(i: int) -> tuple[bool, bool]:
+            item = self.found[i].item
+            return item not in mine, len(name_key(item)) < len(item)
+
+        for i in sorted(order, key=rank):
+            found = self.found[i]
+            if found.item and _family(found):
+                text = normalise(self._descriptions.get(self._codes[i], ""))
+                item = chosen.setdefault((_family(found), name_key(found.item), text), found.item)
+                if item != found.item:
+                    self.found[i] = replace(found, item=item)
+                    self.n_joined += int(self._n_rows[i]) if i < len(self._n_rows) else 0
 
     def greedy_rule(self) -> str:
         """Say which rule makes one item of what are many; "" where none does.

@@ -20,10 +20,14 @@ PLAUSIBLE, SENTINEL, FAR, TOO_OLD = range(4)
 """What `doubted` says of an event."""
 
 _YEAR = 366 * 86400
+_FAR_DISCHARGE = 90 * 86400
+"""Who is in hospital has an event now and then; a day and a month that were swapped lie up to eleven months off."""
 _FAR_STOP = 5 * _YEAR
 """Orders may run on for years without another event; a drug for life is ordered again."""
 _OLDEST = 115 * _YEAR
 _NEVER = np.iinfo(np.int64).max // 4
+_FIRST_YEAR, _END_YEAR = 1700, 3000
+"""No calendar, shifted ones among them, has dates outside these years."""
 
 
 def doubted(
@@ -48,15 +52,18 @@ def doubted(
     Returns
     -------
     array of int8, shape (n_events,)
-        `PLAUSIBLE`, `SENTINEL`, or `FAR`: a discharge more than a year after every other event of its patient, a drug
-        stop more than five years after, an admission more than a year before the next event, or another event after
-        `now` more than a year away from every other event; or `TOO_OLD`: a birth more than 115 years before the
-        patient's first event.
+        `PLAUSIBLE`; `SENTINEL`, which is also every date before 1700 or from 3000 on; `FAR`: a discharge more than
+        90 days after every other event of its patient, a drug stop more than five years after, an admission more than a
+        year before the next event, or another event after `now` more than a year away from every other event; or
+        `TOO_OLD`: a birth more than 115 years before the patient's first event.
     """
     out = np.full(len(time), PLAUSIBLE, dtype=np.int8)
     timed = ~np.isnat(time)
     own = timed & ~np.isin(kind, [each.number for each in PATIENT_EVENTS])
     sentinel = timed & np.isin(time.astype("datetime64[D]"), np.array(sentinel_dates, dtype="datetime64[D]"))
+    year = time.astype("datetime64[Y]").astype(np.int64) + 1970
+    outside = timed & ((year < _FIRST_YEAR) | (year >= _END_YEAR))
+    sentinel |= outside
     discharge, admission, birth = (
         kind == each.number for each in (EventKind.DISCHARGE, EventKind.ADMISSION, EventKind.BIRTH)
     )
@@ -71,12 +78,14 @@ def doubted(
     nearest = np.minimum(before, after)
     found = np.full(len(rows), PLAUSIBLE, dtype=np.int8)
     found[far_future[rows] & (nearest > _YEAR)] = FAR
-    found[discharge[rows] & (before > _YEAR) & (before < _NEVER)] = FAR
+    found[discharge[rows] & (before > _FAR_DISCHARGE) & (before < _NEVER)] = FAR
     found[stop[rows] & (nearest > _FAR_STOP) & (nearest < _NEVER)] = FAR
     found[admission[rows] & (following > _YEAR) & (following < _NEVER)] = FAR
     found[birth[rows] & (after > _OLDEST) & (after < _NEVER)] = TOO_OLD
     found[sentinel[rows] & ~birth[rows] & (nearest > _YEAR)] = SENTINEL
     found[sentinel[rows] & birth[rows] & (after > _OLDEST) & (after < _NEVER)] = SENTINEL
+    found[sentinel[rows] & birth[rows] & (before > _YEAR) & (before < _NEVER) & (after == _NEVER)] = SENTINEL
+    found[outside[rows]] = SENTINEL
     out[rows] = found
     return out
 

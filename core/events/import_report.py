@@ -399,7 +399,7 @@ def _examples(examples: tuple[tuple[str, int], ...]) -> str:
 _CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_EVENTS, EventKind.ADMISSION, EventKind.DISCHARGE)]
 
 
-_ENOUGH_TIMES = 20
+_ENOUGH_TIMES = 10
 _SHARE_OF_DATES = 0.9
 """From this share of midnights on, a kind has dates and no times."""
 
@@ -414,9 +414,9 @@ class StreamChecks:
 
     def __init__(self) -> None:
         self._n_of_kind: Counter[EventKind] = Counter()
+        self._n_timed_of_kind: Counter[EventKind] = Counter()
         self._n_outside: Counter[EventKind] = Counter()
         self._n_midnight: Counter[EventKind] = Counter()
-        self._n_timed = 0
         self.n_before_birth = self.n_after_death = self.n_results_before_order = 0
 
     def add(self, events: pd.DataFrame, stays: pd.DataFrame, patients: pd.DataFrame) -> None:
@@ -432,7 +432,7 @@ class StreamChecks:
                 self._n_of_kind[each] += n[each.number]
                 self._n_outside[each] += n_outside[each.number]
             if each not in (*PATIENT_EVENTS, *LABEL_EVENTS):
-                self._n_timed += n[each.number]
+                self._n_timed_of_kind[each] += n[each.number]
                 self._n_midnight[each] += n_midnight[each.number]
         self.n_results_before_order += _n_results_before_order(events)
         self._add_outside_life(events, patients)
@@ -449,19 +449,21 @@ class StreamChecks:
     @property
     def share_midnight(self) -> float:
         """Share of events other than births and deaths whose time is midnight, in [0, 1]."""
-        return self._n_midnight.total() / self._n_timed if self._n_timed else 0.0
+        n = self._n_timed_of_kind.total()
+        return self._n_midnight.total() / n if n else 0.0
 
     def midnights(self) -> Finding:
         """Count the events of the kinds that have dates instead of times."""
         kinds = [
             kind
-            for kind, n in self._n_of_kind.items()
-            if kind not in LABEL_EVENTS and n >= _ENOUGH_TIMES and self._n_midnight[kind] >= _SHARE_OF_DATES * n
+            for kind, n in self._n_timed_of_kind.items()
+            if n >= _ENOUGH_TIMES and self._n_midnight[kind] >= _SHARE_OF_DATES * n
         ]
         shown = tuple(
-            f"{kind.value} ({self._n_midnight[kind] / self._n_of_kind[kind]:.0%} at midnight)" for kind in kinds
+            f"{kind.value} ({self._n_midnight[kind] / self._n_timed_of_kind[kind]:.0%} at midnight)" for kind in kinds
         )
-        return Finding("midnight_times", sum(self._n_of_kind[kind] for kind in kinds), self._n_timed, shown)
+        n_dates = sum(self._n_timed_of_kind[kind] for kind in kinds)
+        return Finding("midnight_times", n_dates, self._n_timed_of_kind.total(), shown)
 
     def _add_outside_life(self, events: pd.DataFrame, patients: pd.DataFrame) -> None:
         numbers = events["patient_id"].cat.codes.to_numpy()

@@ -36,22 +36,24 @@ SENTINEL_DATES = tuple(date.fromisoformat(each) for each in _SENTINEL_DATES.spli
 _NOT_DONE = """
     cancelled; canceled; cancel; cancellation; entered in error; error; voided; void; deleted; nullified; retracted;
     revoked; withdrawn; rejected; aborted; not done; not given; not performed; not taken; not collected; not
-    administered; never given; never done; missed; omitted; refused; declined; draft; proposed; test cancelled; test
-    not performed; specimen cancelled; storniert; abgesagt; abgelehnt; abgebrochen; verworfen; gelöscht; ungültig;
-    fehleingabe; verweigert; entwurf; nicht gegeben; nicht verabreicht; nicht durchgeführt; nicht erfolgt; nicht
-    eingenommen; irrtümlich; annulé; annulée; non fait; non administré; refusé; supprimé; annullato; annullata; non
-    eseguito; non somministrato; rifiutato; cancelado; cancelada; anulado; anulada; no realizado; no administrado;
-    rechazado; geannuleerd; niet gegeven; niet uitgevoerd
+    administered; never given; never done; missed; omitted; refused; declined; draft; proposed; planned; test
+    cancelled; test not performed; specimen cancelled; patient refused; family refused; refused by patient; skipped;
+    withheld; not needed; duplicate; duplicate order; wrong patient; unable to give; unable to collect; no show; dose
+    not given; storniert; abgesagt; abgelehnt; abgebrochen; verworfen; gelöscht; ungültig; fehleingabe; verweigert;
+    entwurf; nicht gegeben; nicht verabreicht; nicht durchgeführt; nicht erfolgt; nicht eingenommen; irrtümlich;
+    annulé; annulée; non fait; non administré; refusé; supprimé; annullato; annullata; non eseguito; non
+    somministrato; rifiutato; cancelado; cancelada; anulado; anulada; no realizado; no administrado; rechazado;
+    geannuleerd; niet gegeven; niet uitgevoerd
 """
 NOT_DONE_WORDS = tuple(word.strip() for word in _NOT_DONE.split(";"))
 """Words that say that an act was called off, never done, or written down by mistake."""
 _DONE = """
     completed; complete; done; active; final; finished; amended; corrected; preliminary; given; administered; taken;
     ended; in progress; on hold; suspended; held; paused; stopped; discontinued; expired; dispensed; verified;
-    ordered; started; running; open; closed; resulted; performed; collected; signed; released; new; modified; ok; y;
-    yes; true; 1; abgeschlossen; erledigt; gegeben; verabreicht; durchgeführt; aktiv; laufend; beendet; abgesetzt;
-    pausiert; angeordnet; validiert; freigegeben; bestätigt; terminé; actif; administré; arrêté; completato; attivo;
-    somministrato; completado; activo; administrado; voltooid; actief; toegediend
+    ordered; started; running; pending; dc; dc'd; d/c; d/c'd; open; closed; resulted; performed; collected; signed;
+    released; new; modified; ok; y; yes; true; 1; abgeschlossen; erledigt; gegeben; verabreicht; durchgeführt; aktiv;
+    laufend; beendet; abgesetzt; pausiert; angeordnet; validiert; freigegeben; bestätigt; terminé; actif; administré;
+    arrêté; completato; attivo; somministrato; completado; activo; administrado; voltooid; actief; toegediend
 """
 DONE_WORDS = tuple(word.strip() for word in _DONE.split(";"))
 """Statuses of what was ordered or done, whatever became of it later."""
@@ -69,7 +71,7 @@ def normalise(text: str, *, keep_case: bool = False) -> str:
     return squeezed if keep_case else squeezed.casefold()
 
 
-_CLAUSE = re.compile(r"[:;,(/]| - | by ")
+_CLAUSE = re.compile(r"[:;,(/]| - | (?:by|due to|because) ", re.IGNORECASE)
 
 
 def _status_key(word: str) -> str:

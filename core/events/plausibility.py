@@ -122,7 +122,7 @@ RULES = (
     ),
     Rule(
         "far_dates",
-        "events lie years away from everything else about their patient; they were left out",
+        "events lie months or years away from everything else about their patient; they were left out",
         "A stay without its admission or discharge is left out, or ends with the patient's last event.",
         Bounds(0, 0),
     ),
@@ -301,7 +301,8 @@ RULES = (
         "midnight_times",
         "events are of kinds with dates instead of times of day",
         "An act of the afternoon counts as known in the morning, and as decided in the window before. Name the kinds "
-        "under day_level in the mapping: they then count for their day.",
+        "under day_level in the mapping: they then count for their day. Where admissions or discharges are dates, a "
+        "stay gains its first morning or loses its last.",
         Bounds(0, 0.5),
     ),
     Rule(

@@ -13,16 +13,16 @@ from core.events.code_book import NOT_DONE, CodeBook, Subjects, Words, different
 from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL, TOO_OLD
 from core.events.import_report import Dropped, ReadCounts
-from core.events.mapping import SiteMapping
+from core.events.mapping import SiteMapping, normalise
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
 from core.events.plausibility import Finding
-from core.events.spelling import stands_for_nothing, tidy
+from core.events.spelling import identifier, stands_for_nothing, tidy
 from core.kinds import EventKind
 
 NO_CODE = "row without a code"
 NO_TIME = "event without a time"
 SENTINEL_TIME = "event on a date that stands for none"
-FAR_TIME = "event years away from everything else about its patient"
+FAR_TIME = "event months or years away from everything else about its patient"
 TOO_OLD_BIRTH = "birth more than 115 years before everything else about its patient"
 
 _KNOWN_WITHIN = np.timedelta64(366, "D")
@@ -122,13 +122,13 @@ class StreamBuilder:
         self._book.count(ids[ids >= 0])
         self._n_rows += len(chunk)
         self._n_without_code += int((ids < 0).sum())
-        hashes = self._hashes.add(chunk, chunk["code"].astype("category"))
+        hashes = self._hashes.add(_in_one_spelling(chunk), _column_of(codes, places_of_code))
         self._facts.add(chunk, ids)
         kinds = self._book.kinds()[ids]
         keep = kinds >= 0
         timeless = keep & chunk["time"].isna().to_numpy() & (kinds != EventKind.SEX.number)
         if "status" in chunk:
-            called_off = keep & self._is_not_done(chunk["status"], keep)
+            called_off = keep & self._is_not_done(chunk["status"], keep, kinds == EventKind.ADMINISTRATION.number)
             self._not_done.update(ids[called_off].tolist())
             keep &= ~called_off
         if timeless.any():
@@ -148,18 +148,24 @@ class StreamBuilder:
         if not changed.any():
             return texts, places
         self._n_respelled_codes += int(np.append(changed, False)[places].sum())
-        different, place = ranked(new)
-        return different, np.append(place, -1)[places]
+        return _joined(new, places)
 
-    def _is_not_done(self, column: pd.Series, keep: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Mark the statuses of what was never done; count the unknown ones of the rows to keep."""
+    def _is_not_done(
+        self, column: pd.Series, keep: npt.NDArray[np.bool_], is_dose: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Mark the statuses of what was never done; count the unknown ones of the rows to keep.
+
+        A dose whose status is an event word that does not count, such as "held", was not given.
+        """
         texts, places = different_texts(column)
+        means = [self._mapping.word_meanings.get(normalise(text)) for text in texts]
         counts = np.bincount(places[keep & (places >= 0)], minlength=len(texts))
-        for text, n in zip(texts, counts.tolist(), strict=True):
-            if n and not self._mapping.is_known_status(text):
+        for text, meaning, n in zip(texts, means, counts.tolist(), strict=True):
+            if n and not meaning and not self._mapping.is_known_status(text):
                 self._unknown_statuses[tidy(text)] += n
         says = np.array([*map(self._mapping.says_not_done, texts), False], dtype=bool)
-        return np.asarray(says[places], dtype=bool)
+        no_dose = np.array([*(meaning == "does_not_count" for meaning in means), False], dtype=bool)
+        return np.asarray(says[places] | (is_dose & no_dose[places]), dtype=bool)
 
     def _place(self, number: int) -> str:
         """Say where a row stands."""
@@ -206,7 +212,7 @@ class StreamBuilder:
         if pd.api.types.is_integer_dtype(orders.dtype):
             return np.asarray(orders.to_numpy(), dtype=np.int64)
         named = orders.astype("category").cat
-        texts = np.array([tidy(str(each)) for each in named.categories], dtype=object)
+        texts = np.array([identifier(str(each)) for each in named.categories], dtype=object)
         nothing = np.array([stands_for_nothing(each) for each in texts], dtype=bool)
         numbers = np.where(nothing, 0, pd.util.hash_array(texts, categorize=False).view(np.int64))
         return np.asarray(np.append(numbers, 0)[named.codes.to_numpy()], dtype=np.int64)
@@ -258,6 +264,7 @@ class StreamBuilder:
         """
         self._book.refuse_useless()
         self._book.keep_families_apart()
+        self._book.join_twins(self._main_units or ())
         settling = Settling(
             book=self._book,
             mapping=self._mapping,
@@ -308,6 +315,7 @@ class StreamBuilder:
         respelled = (
             ("identifiers", self._subjects.n_respelled),
             ("codes", self._n_respelled_codes),
+            ("names", self._book.n_joined),
             ("units", settling.n_respelled_units),
             ("numbers with a decimal comma", settling.n_commas),
         )
@@ -393,3 +401,26 @@ def is_decision(frame: pd.DataFrame, mapping: SiteMapping) -> npt.NDArray[np.boo
     shares = OrderShares(len(frame["item"].cat.categories))
     shares.add(kind, item, frame["patient_id"].cat.codes.to_numpy())
     return decision_marks(kind, item, mapping, shares)
+
+
+def _in_one_spelling(chunk: pd.DataFrame) -> pd.DataFrame:
+    """Return a chunk whose rows are equal where they differ only by the spelling of the patient or the unit."""
+    for name, spell in (("subject", identifier), ("unit", tidy)):
+        if name in chunk and not pd.api.types.is_integer_dtype(chunk[name].dtype):
+            texts, places = different_texts(chunk[name])
+            new = [spell(text) for text in texts]
+            if new != texts:
+                joined, places = _joined(new, places)
+                said = np.array([*map(bool, joined), False])
+                chunk = chunk.assign(**{name: _column_of(joined, np.where(said[places], places, -1))})
+    return chunk
+
+
+def _joined(texts: list[str], places: npt.NDArray[np.integer]) -> tuple[list[str], npt.NDArray[np.integer]]:
+    """Return texts sorted, each once, and the places of rows among them."""
+    different, place = ranked(texts)
+    return different, np.append(place, -1)[places]
+
+
+def _column_of(texts: list[str], places: npt.NDArray[np.integer]) -> pd.Series:
+    return pd.Series(pd.Categorical.from_codes(places, categories=pd.Index(texts, dtype="str")))

@@ -46,9 +46,8 @@ def _visible(text: str) -> str:
 
 
 _NOTHING_WORDS = "n/a #n/a na nan nat nil none null (null) unk unknown missing"
-_NOTHING = frozenset(["", "-", "--", "---", ".", "?", "\\n", "0000-00-00", "0000-00-00 00:00:00"]).union(
-    _NOTHING_WORDS.split()
-)
+_NO_DATES = ["0000-00-00", "0000-00-00 00:00:00", "00000000", "00000000000000"]
+_NOTHING = frozenset(["", "-", "--", "---", ".", "?", "\\n", *_NO_DATES]).union(_NOTHING_WORDS.split())
 
 
 def stands_for_nothing(text: str) -> bool:
@@ -68,26 +67,49 @@ def stands_for_nothing(text: str) -> bool:
 
 
 _WHOLE_AS_FLOAT = re.compile(r"(\d{1,15})\.0+", re.ASCII)
-_ROUNDED = re.compile(r"\d([.,]\d+)?e\+?\d+", re.ASCII | re.IGNORECASE)
+_ROUNDED = re.compile(r"\d([.,]\d+)?e\+?\d+|\d{16,}\.0+", re.ASCII | re.IGNORECASE)
+_UUID = re.compile(r"\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?", re.ASCII | re.IGNORECASE)
 
 
 def identifier(text: str) -> str:
-    """Return an identifier in its one spelling: without what a spreadsheet or a float column adds.
+    """Return an identifier in its one spelling: without what a spreadsheet or a float column adds, UUIDs in lower case.
 
     Examples
     --------
     >>> identifier(" P001"), identifier("123.0"), identifier("'007")
     ('P001', '123', '007')
+    >>> identifier("{0F8FAD5B-D9CB-469F-A165-70867728950E}")
+    '0f8fad5b-d9cb-469f-a165-70867728950e'
     """
     text = tidy(text)
+    if match := _UUID.fullmatch(text):
+        return match.group(1).lower()
     if match := _WHOLE_AS_FLOAT.fullmatch(text):
         return match.group(1)
     return text[1:] if len(text) > 1 and text[0] == "'" else text
 
 
 def is_rounded(text: str) -> bool:
-    """Return whether an identifier lost digits in a spreadsheet, such as 1.23E+11: several may have become one."""
+    """Return whether an identifier lost digits in a spreadsheet, such as 1.23E+11 or 12345678901234567.0."""
     return _ROUNDED.fullmatch(text) is not None
+
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u2018"
+
+
+def name_key(name: str) -> str:
+    """Return what is the same for two spellings of one name: regardless of case, quotes around and points behind.
+
+    Words of one or two letters keep their case: Anti-E is another antibody than Anti-e.
+
+    Examples
+    --------
+    >>> name_key("CREATININE.") == name_key("Creatinine"), name_key("Anti-E") == name_key("Anti-e")
+    (True, False)
+    """
+    bare = name.strip(_QUOTES).rstrip(".,;:").strip() or name
+    return _WORD.sub(lambda match: match.group().casefold(), bare)
 
 
 # Letters of other alphabets that look like Latin ones.
@@ -194,10 +216,14 @@ _SIGNS = str.maketrans(
     {"\u2264": "<=", "\u2265": ">=", "\u2a7d": "<=", "\u2a7e": ">=", "\u2212": "-", "\u066b": ".", "\u066c": ","}
 )
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("=<", "<="), ("=>", ">="))
-_SIGN = re.compile(r"^(?:[~\u2248] ?|(?:ca\.?|approx\.?) )?([<>]?) ?(=?) ?", re.IGNORECASE)
+_SIGN = re.compile(r"^(?:[~\u2248] ?|(?:ca\.?|approx\.?) )?([<>]?) ?(=?) ?(?:(-) (?=\d))?", re.IGNORECASE)
+_COMPARED = (
+    (re.compile(r"^(?:less than|below|under) (?=\d)", re.IGNORECASE), "<"),
+    (re.compile(r"^(?:greater than|more than|above|over) (?=\d)", re.IGNORECASE), ">"),
+)
 _WRAPPED = re.compile(r'^=?"(.*)"$|^\'(?=[\d<>+.-])')
-_FLAG = re.compile(r"(?<=\d)(?: ?\((?:HH?|LL?|N)\)| (?:HH?|LL?)| ?\*+| ?[\u2191\u2193]+)$")
-_TIMES_TEN = re.compile(r"(?<=\d) ?(?:[x\u00d7*\u00b7\u22c5] ?10(?:\^|\*\*?))([+-]?\d{1,2})(?!\d)", re.IGNORECASE)
+_FLAG = re.compile(r"(?<=\d)(?: ?\((?:HH?|LL?|N)\)| ?(?:HH?|LL?)| ?\*+| ?[\u2191\u2193]+)$")
+_TIMES_TEN = re.compile(r"(?<=\d) ?(?:[x\u00d7*\u00b7\u22c5] ?10(?:\^|\*\*?|e))([+-]?\d{1,2})(?!\d)", re.IGNORECASE)
 _MIDDLE_POINT = re.compile("(?<=\\d)[\u00b7\u2219\u22c5](?=\\d)")
 _SPACED = re.compile(r"(?<![\d.,' ])(\d{1,3})((?:[ ']\d{3})+)(?![\d ])")
 _WITH_UNIT = re.compile(r"([<>]?=?[+-]?[\d.,]*\d(?:[eE][+-]?\d{1,3})?) ?([^\d\s.,+*:-].*)")
@@ -305,7 +331,9 @@ def _number_and_unit(text: str) -> tuple[str, str]:
     text = _WRAPPED.sub(r"\1", tidy(text.translate(_SIGNS).strip()))
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(each, each)) for each in text)
-    text = _FLAG.sub("", _SIGN.sub(r"\1\2", text, count=1))
+    for words, sign in _COMPARED:
+        text = words.sub(sign, text)
+    text = _FLAG.sub("", _SIGN.sub(r"\1\2\3", text, count=1))
     text = _MIDDLE_POINT.sub(".", _TIMES_TEN.sub(r"e\1", text))
     text = _SPACED.sub(lambda match: match.group(1) + re.sub("[ ']", "", match.group(2)), text)
     if match := _WITH_UNIT.fullmatch(text):
@@ -343,8 +371,9 @@ def _decimal(match: "re.Match[str]") -> float:
 
 _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d{2}(?::?\d{2}(?::?\d{2})?)?))?"
 _TIME = re.compile(
-    r"(?P<y>\d{4})(?P<d>[-/])(?P<m>\d{2})(?P=d)(?P<day>\d{2})"
-    rf"(?:[T ](?P<h>\d{{2}}):(?P<min>\d{{2}})(?::(?P<s>\d{{2}})(?:[.,](?P<f>\d{{1,9}}))?)?{_ZONE})?",
+    r"'?(?P<y>\d{4})(?P<d>[-/.])(?P<m>\d{2})(?P=d)(?P<day>\d{2})"
+    rf"(?:[T ](?P<h>\d{{1,2}}):(?P<min>\d{{2}})(?::(?P<s>\d{{2}})(?:[.,](?P<f>\d{{1,9}}))?)?"
+    rf"(?: ?(?P<half>[ap])\.?m\.?)?{_ZONE}(?:\[[\w/+-]+\])?)?'?",
     re.IGNORECASE | re.ASCII,
 )
 _COMPACT = re.compile(
@@ -355,13 +384,18 @@ _COMPACT = re.compile(
 TIME_SPELLINGS = "2026-02-28, 2026-02-28 06:15, 2026-02-28T06:15:00.5+01:00, 20260228061500"
 
 
+_INFINITE = {"infinity": "9999-12-31T00:00:00.000000", "-infinity": "0001-01-01T00:00:00.000000"}
+"""How PostgreSQL writes "without end"; both are dates that stand for none."""
+
+
 def time_in_text(text: str) -> tuple[str, int | None] | None:
     """Read a time in one of the spellings that leave no doubt.
 
     Parameters
     ----------
     text : str
-        Year first, with dashes, slashes or nothing between; the time of day after a blank or T; then a zone or none.
+        Year first, with dashes, slashes, points or nothing between; the time of day after a blank or T, on a clock of
+        24 hours or of 12 with AM or PM; then a zone or none. PostgreSQL's infinity is a sentinel date.
 
     Returns
     -------
@@ -377,21 +411,30 @@ def time_in_text(text: str) -> tuple[str, int | None] | None:
     ('2026-02-28T06:15:00.000000', -18000)
     >>> time_in_text("2026-02-28 24:00")
     ('2026-03-01T00:00:00.000000', None)
+    >>> time_in_text("2026-02-08 6:15 PM")
+    ('2026-02-08T18:15:00.000000', None)
     >>> time_in_text("28.2.2026") is None
     True
     """
+    if text.casefold() in _INFINITE:
+        return _INFINITE[text.casefold()], None
     match = _TIME.fullmatch(text) or _COMPACT.fullmatch(text)
     if match is None:
         return None
     part = match.groupdict()
     day = f"{part['y']}-{part['m']}-{part['day']}"
+    if half := part.get("half"):
+        if not 1 <= int(part["h"]) <= 12:
+            return None
+        part["h"] = f"{int(part['h']) % 12 + 12 * (half in 'pP')}"
     if part["h"] == "24" and not (part["min"] + (part["s"] or "") + (part["f"] or "")).strip("0"):
         try:
-            day, part["h"] = str(date.fromisoformat(day) + timedelta(1)), "00"
-        except (ValueError, OverflowError):
+            last = date.fromisoformat(day)
+        except ValueError:
             return None
+        day, part["h"] = (str(last + timedelta(1)) if last < date.max else day), "00"
     fraction = (part["f"] or "").ljust(6, "0")[:6]
-    clock = f"{part['h'] or '00'}:{part['min'] or '00'}:{part['s'] or '00'}.{fraction}"
+    clock = f"{part['h'] or '00':0>2}:{part['min'] or '00'}:{part['s'] or '00'}.{fraction}"
     return f"{day}T{clock}", _offset(part["zone"])
 
 

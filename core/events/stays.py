@@ -39,9 +39,9 @@ def pair_stays(events: pd.DataFrame) -> Stays:
     Where the source names the stay of both, they are paired by it. Otherwise a patient's i-th admission belongs to the
     i-th discharge, which also settles a readmission in the minute of a discharge. Only when that would end a stay
     before it began, or when a discharge is missing, each discharge closes the latest open admission before it; an
-    admission without a discharge is an open stay if nothing follows it, and is left out and counted otherwise. A
-    discharge right before an open admission, from nothing (the patient has no event before it), is that admission's:
-    the stay is reversed, left out and counted.
+    admission without a discharge is an open stay if nothing follows it or the next admission comes more than a day
+    later, and is left out and counted otherwise. A discharge right before an open admission, from nothing (the patient
+    has no event before it), is that admission's: the stay is reversed, left out and counted.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def pair_stays(events: pd.DataFrame) -> Stays:
 def _count(table: pd.DataFrame, n_admissions: int, n_discharges: int, n_reversed: int) -> StayCounts:
     is_open = table["discharged_at"].isna()
     end = table["discharged_at"].to_numpy().copy()
-    end[is_open.to_numpy()] = np.datetime64("9999-01-01")
+    end[is_open.to_numpy()] = table["admitted_at"].to_numpy()[is_open.to_numpy()]
     latest = pd.Series(end).groupby(table["patient_id"].to_numpy()).cummax().to_numpy()
     same = table["patient_id"].to_numpy()[1:] == table["patient_id"].to_numpy()[:-1]
     return StayCounts(
@@ -140,8 +140,11 @@ def _by_walking(
             n_discharges, n_reversed, mine = n_discharges - 1, n_reversed + 1, []
         open_admissions += mine
         last_end = ends[-1] if ends else None
+        begun = starts.get(patient, np.zeros(0, dtype="datetime64[us]"))
         for i, start in enumerate(open_admissions):
-            if i == len(open_admissions) - 1 and (last_end is None or start >= last_end):
+            is_last = i == len(open_admissions) - 1 and (last_end is None or start >= last_end)
+            later = begun[begun > start]
+            if is_last or (len(later) and later[0] - start > np.timedelta64(DAY, "s")):
                 rows.append((patient, start, np.datetime64("NaT")))
             else:
                 n_admissions += 1
@@ -168,8 +171,8 @@ def stay_ends(
     """Return when each stay is over, in seconds: the first second that is no longer part of it.
 
     That is its discharge; where the stay is open, the patient's last own event before `GAP` without any, or the next
-    admission. Death ends a stay. Where the calendar is not shifted, no stay goes on after the end of the data and the
-    patient's last event.
+    admission. Death ends a stay. Where the calendar is not shifted, no stay that has begun goes on after the end of the
+    data; one whose discharge is dated later is open.
 
     Parameters
     ----------
@@ -191,7 +194,7 @@ def stay_ends(
         events["patient_id"].cat.codes.to_numpy()[own].astype(np.int64), seconds(events["time"])[own], len(ids)
     )
     admitted, end = seconds(stays["admitted_at"]), seconds(stays["discharged_at"])
-    is_open = stays["discharged_at"].isna().to_numpy()
+    is_open = _is_open(stays, end_of_data, shifted=shifted)
     if is_open.any():
         begun = SeriesSet(who, admitted, len(ids))
         place = begun.before(who, admitted + 1)
@@ -205,8 +208,15 @@ def stay_ends(
     if not shifted:
         last = shown.time[np.maximum(shown.start(who + 1) - 1, 0)]
         limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0]
-        end = np.minimum(end, np.maximum(last, limit) + 1)
+        end = np.minimum(end, np.where(admitted > limit, np.maximum(last, limit), limit) + 1)
     return end
+
+
+def _is_open(stays: pd.DataFrame, end_of_data: pd.Timestamp, *, shifted: bool) -> npt.NDArray[np.bool_]:
+    """Mark the stays without a discharge, or with one that nobody can know yet."""
+    discharged = stays["discharged_at"]
+    planned = (discharged > end_of_data) & (stays["admitted_at"] <= end_of_data) & (not shifted)
+    return np.asarray((discharged.isna() | planned).to_numpy(), dtype=bool)
 
 
 _STILL_HERE = 2 * DAY
@@ -227,7 +237,7 @@ def end_counts(
     shifted : bool
         Nobody is still in hospital.
     """
-    is_open = stays["discharged_at"].isna().to_numpy()
+    is_open = _is_open(stays, end_of_data, shifted=shifted)
     limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0] - _STILL_HERE
     left = is_open & ((ends < limit) | shifted)
     return StayCounts(n_left=int(left.sum()), n_long=int((ends - seconds(stays["admitted_at"]) > _YEAR).sum()))

@@ -96,8 +96,8 @@ def is_text_table(name: str) -> bool:
 
 
 def is_ignored(path: PurePath) -> bool:
-    """Return whether a path inside a source is left alone: a part of it begins with a point or an underscore."""
-    return any(part.startswith((".", "_")) for part in path.parts)
+    """Return whether a path inside a source is left alone: a part begins with a point, an underscore or ``~$``."""
+    return any(part.startswith((".", "_", "~$")) for part in path.parts)
 
 
 def unread_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> list[str]:

@@ -15,6 +15,7 @@ from core.events.spelling import (
     identifier,
     is_rounded,
     look_of,
+    name_key,
     number_in_text,
     numbers_in_texts,
     shape_of,
@@ -211,6 +212,14 @@ def test_a_thousand_or_a_decimal_is_settled_by_its_neighbours_or_not_at_all():
         ("2026-01-01", "2026-01-01T00:00:00.000000", None),
         ("2026-02-28 24:00", "2026-03-01T00:00:00.000000", None),
         ("2026-12-31T24:00:00.0Z", "2027-01-01T00:00:00.000000", 0),
+        ("2026.01.01 9:05", "2026-01-01T09:05:00.000000", None),
+        ("2026-01-01 12:30:00 AM", "2026-01-01T00:30:00.000000", None),
+        ("2026-01-01 12:30 p.m.", "2026-01-01T12:30:00.000000", None),
+        ("2026-01-01T10:00:00+01:00[Europe/Berlin]", "2026-01-01T10:00:00.000000", 3600),
+        ("'2026-01-01 10:00:00'", "2026-01-01T10:00:00.000000", None),
+        ("9999-12-31 24:00", "9999-12-31T00:00:00.000000", None),
+        ("infinity", "9999-12-31T00:00:00.000000", None),
+        ("-Infinity", "0001-01-01T00:00:00.000000", None),
     ],
 )
 def test_times_are_read_in_the_spellings_of_the_list(text, iso, offset):
@@ -229,7 +238,8 @@ def test_times_are_read_in_the_spellings_of_the_list(text, iso, offset):
         "Jan 1 2026",
         "10:00",
         "1767225600",
-        "9999-12-31 24:00",
+        "2026-01-01 13:00 PM",
+        "2026-01-01 0:30 AM",
         "46023.4",
     ],
 )
@@ -240,3 +250,38 @@ def test_a_time_that_leaves_doubt_is_none(text):
 def test_an_error_shows_the_shape_of_a_value_and_nothing_of_a_patient():
     assert shape_of("28.2.1950 06:15") == "99.9.9999 99:99"
     assert len(shape_of("x" * 500)) < 50
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("4.8H", 4.8), ("4.8 x10E3", 4800), ("- 4.8", -4.8), ("less than 4.8", 4.8), ("Greater than 4.8", 4.8)],
+)
+def test_a_flag_a_power_and_a_comparison_leave_the_number(text, number):
+    assert numbers_in_texts([text]).values.tolist() == [number]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Creatinine", "CREATININE", True),
+        ("HbA1c", "HBA1C", False),
+        ("Creatinine", "\u201ccreatinine\u201d", True),
+        ("Creatinine", "Creatinine.", True),
+        ("Anti-E", "Anti-e", False),
+        ("pH", "PH", False),
+        ("Glucose [Blood]", "Glucose [Urine]", False),
+        (".", ";", False),
+    ],
+)
+def test_names_are_one_whatever_their_case_quotes_and_points(one, other, same):
+    assert (name_key(one) == name_key(other)) is same
+
+
+@pytest.mark.parametrize("spelled", ["{0F8FAD5B-D9CB-469F-A165-70867728950E}", "0f8fad5b-d9cb-469f-a165-70867728950e"])
+def test_a_uuid_is_one_identifier_whatever_its_case(spelled):
+    assert identifier(spelled) == "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+
+def test_an_identifier_with_more_digits_than_a_float_holds_was_rounded():
+    assert is_rounded("12345678901234567.0")
+    assert not is_rounded("123456789012345.0")

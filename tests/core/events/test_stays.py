@@ -66,11 +66,18 @@ def test_a_stay_without_a_discharge_at_the_end_is_open():
     assert counts.n_open == 1
 
 
-def test_a_missing_discharge_in_the_middle_loses_that_stay_only():
+def test_a_stay_with_a_missing_discharge_in_the_middle_is_open():
     rows = [(1, "2026-01-01 10:00", "IN"), *inout("05 09:00", "06 11:00")]
     shown, counts = stays_of(rows)
-    assert shown == [("05 09:00", "06 11:00")]
-    assert counts.n_unpaired_admissions == 1
+    assert shown == [("01 10:00", "open"), ("05 09:00", "06 11:00")]
+    assert (counts.n_open, counts.n_unpaired_admissions, counts.n_overlapping) == (1, 0, 0)
+
+
+def test_an_admission_that_is_entered_again_within_a_day_is_one_stay():
+    rows = [(1, "2026-01-01 10:00", "IN"), *inout("01 19:00", "06 11:00")]
+    shown, counts = stays_of(rows)
+    assert shown == [("01 19:00", "06 11:00")]
+    assert (counts.n_open, counts.n_unpaired_admissions) == (0, 1)
 
 
 def test_a_discharge_before_every_admission_is_counted_and_left_out():

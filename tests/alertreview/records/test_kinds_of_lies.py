@@ -1,0 +1,146 @@
+"""Kinds of doubtful records beyond single examples: what each has to come to, and what the report has to say."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from alertreview.records.importing import build_cohort
+from core.events.plausibility import Severity
+from tests.support.lying_records import N_DAYS, N_INSTANCES, N_PATIENTS, Act, at_time, hospital, without, write
+
+
+def imported(path, source_format="csv"):
+    return build_cohort(path, format=source_format, min_positive=1)
+
+
+def written(acts, tmp_path, source_format="csv"):
+    return imported(write(acts, source_format, tmp_path), source_format)
+
+
+def checks(report, severity=Severity.RED):
+    return {check.name: check.count for check in report.checks if check.severity is severity}
+
+
+def days_of(cohort, patient):
+    return cohort.instances.loc[cohort.instances["patient_id"].str.lstrip("P").astype("int") == patient, "snapshot_at"]
+
+
+@pytest.mark.parametrize("source_format", ["csv", "omop"])
+def test_a_discharge_that_nobody_can_know_yet_is_none(source_format, tmp_path):
+    later = str(pd.Timestamp.now().date() + pd.Timedelta(days=30)) + " 10:00"
+    cohort, report = written(at_time(hospital(), 3, "discharge", later), tmp_path, source_format)
+    assert len(days_of(cohort, 3)) in (N_DAYS - 1, N_DAYS)
+    assert checks(report).keys() == {"future_events", "open_stays"}
+
+
+@pytest.mark.parametrize("source_format", ["csv", "omop"])
+@pytest.mark.parametrize("time", ["0226-01-04 10:00", "1111-11-11", "8888-08-08"])
+@pytest.mark.parametrize("what", ["admit", "discharge", "birth"])
+def test_no_calendar_has_years_such_as(source_format, what, time, tmp_path):
+    if source_format == "omop" and what == "birth":
+        what = "start"
+    cohort, report = written(at_time(hospital(), 3, what, time), tmp_path, source_format)
+    assert len(days_of(cohort, 3)) in ({0} if what == "admit" else {N_DAYS - 1, N_DAYS})
+    assert len(cohort.instances) - len(days_of(cohort, 3)) == N_INSTANCES - N_DAYS
+    assert checks(report)["sentinel_dates"] >= 1
+    assert cohort.instances["age_years"].dropna().between(50, 80).all()
+
+
+@pytest.mark.parametrize("time", ["infinity", "9999-12-31 24:00"])
+def test_without_end_is_a_date_that_stands_for_none(time, tmp_path):
+    cohort, report = written(at_time(hospital(), 3, "discharge", time), tmp_path)
+    assert len(cohort.instances) == N_INSTANCES - 1
+    assert checks(report) == {"sentinel_dates": 1, "open_stays": 1}
+
+
+def test_a_stay_without_a_discharge_before_another_ends_with_its_own_last_event(tmp_path):
+    again = [Act(3, "2026-02-10 10:00", "admit"), Act(3, "2026-02-12 10:00", "discharge")]
+    plain, _ = written([*hospital(), *again], tmp_path / "plain")
+    cohort, report = written([*without(hospital(), 3, "discharge"), *again], tmp_path / "lying")
+    assert len(plain.instances) == N_INSTANCES + 2
+    assert len(cohort.instances) == N_INSTANCES + 1
+    assert checks(report) == {"open_stays": 1}
+
+
+@pytest.mark.parametrize(("what", "kind"), [("admit", "ADMISSION"), ("discharge", "DISCHARGE"), ("start", "ORDER")])
+def test_stays_and_drugs_dated_by_the_day_are_named(what, kind, tmp_path):
+    dated = [replace(act, time=act.time[:10]) if act.what == what else act for act in hospital()]
+    _, report = written(dated, tmp_path)
+    check = next(each for each in report.checks if each.name == "midnight_times")
+    assert check.severity is Severity.YELLOW
+    assert any(kind in example for example in check.examples)
+
+
+def spelled(column, change):
+    """Return a change of a table in which every second row spells one column otherwise."""
+
+    def respell(table):
+        other = table[column].map(change)
+        return table.assign(**{column: table[column].where(table.index % 2 == 0, other)})
+
+    return respell
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        spelled("code", lambda code: code.replace("Potassium", "POTASSIUM")),
+        spelled("code", lambda code: code.replace("Heparin", "Heparin.")),
+        spelled("code", lambda code: code.replace("Creatinine", "\u201ccreatinine\u201d")),
+        spelled("patient", lambda name: f"{{{name.upper()}}}"),
+    ],
+)
+def test_a_twin_in_another_case_or_with_signs_around_is_the_same(change, tmp_path):
+    path = write(hospital(), "csv", tmp_path)
+    table = pd.read_csv(path, dtype="str", keep_default_na=False)
+    table["patient"] = [f"0f8fad5b-d9cb-469f-a165-708677289{int(each[1:]):03x}" for each in table["patient"]]
+    change(table).to_csv(path, index=False)
+    cohort, report = imported(path)
+    assert (len(cohort.patients), len(cohort.instances), len(cohort.tasks)) == (N_PATIENTS, N_INSTANCES, 3)
+    assert checks(report) == {}
+    assert checks(report, Severity.YELLOW)["respelled"] > 0
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("patient", lambda name: f"{name}\u00a0"),
+        ("code", lambda code: f" {code}"),
+        ("unit", lambda unit: f"{unit} "),
+        ("time", lambda time: time.replace(" ", "T")),
+    ],
+)
+def test_rows_that_differ_by_spelling_alone_are_the_same_row(column, change, tmp_path):
+    path = write(hospital(), "csv", tmp_path)
+    table = pd.read_csv(path, dtype="str", keep_default_na=False)
+    pd.concat([table, table.assign(**{column: table[column].map(change)})]).to_csv(path, index=False)
+    cohort, report = imported(path)
+    assert (len(cohort.patients), len(cohort.instances)) == (N_PATIENTS, N_INSTANCES)
+    assert (cohort.events["kind"] == "LAB_RESULT").sum() == sum(act.what == "result" for act in hospital())
+    assert checks(report, Severity.YELLOW)["repeated_rows"] == len(table)
+
+
+WITH_STATUS = "patient,time,code,value,text,unit,status"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "counts"),
+    [
+        ("MEDICATION//START//Aspirin", "CANCELLED BY PROVIDER", False),
+        ("MEDICATION//START//Aspirin", "patient refused", False),
+        ("MEDICATION//START//Aspirin", "Duplicate", False),
+        ("MEDICATION//START//Aspirin", "on-hold", True),
+        ("MEDICATION//START//Aspirin", "D/C'd", True),
+        ("MEDICATION//Aspirin//Administered", "held", False),
+        ("MEDICATION//Aspirin//Administered", "given", True),
+    ],
+)
+def test_a_status_says_whether_an_act_counts(code, status, counts, tmp_path):
+    path = write(hospital(), "csv", tmp_path)
+    _, *rows = path.read_text(encoding="utf-8").splitlines()
+    mine = [f"P{i:03d},2026-01-{i + 3:02d} 12:00,{code},,,,{status}" for i in range(N_PATIENTS)]
+    path.write_text("\n".join([WITH_STATUS, *(f"{row}," for row in rows), *mine]), encoding="utf-8")
+    cohort, report = imported(path)
+    assert ("Aspirin" in set(cohort.tasks["name"])) is counts
+    assert "unknown_words" not in checks(report, Severity.YELLOW)
