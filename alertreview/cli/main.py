@@ -127,6 +127,8 @@ def import_(
     for line in outcome.report.lines():
         tell(line)
     tell("Already imported; nothing changed." if outcome.unchanged else f"Imported as {outcome.folder.name}.")
+    if outcome.keeps_words:
+        tell("Decisions keep the words of that import; import into a new home to have the words above.")
     if report_file is not None:
         write_import_report(outcome.report, report_file)
         tell(f"Report written to {report_file}.")

@@ -157,6 +157,8 @@ class ImportOutcome:
     report: ImportReport
     unchanged: bool
     """True when the same records had been imported before."""
+    keeps_words: bool = False
+    """True when the earlier import of these records words decisions otherwise; its words stay."""
 
 
 class _Reading(TypedDict):
@@ -211,26 +213,43 @@ def import_records(
     NotFoundError
         If there is no import to add to.
     """
+    read_as = _Reading(
+        format=source_format, mapping=mapping, schema=schema, progress=_in_steps(progress), labels=labels
+    )
+    if add:
+        extended = extend_snapshot(_last_import(settings, database), source, **read_as)
+        folder, report = _write_extended(extended, settings), extended.report
+    else:
+        imported = import_snapshot(source, settings.home, former=_last_report(database), **read_as)
+        folder, report = imported.folder, imported.report
+    return _register(database, folder, report, source_format, added=add)
+
+
+def _in_steps(progress: Progress | None) -> StepProgress:
+    """Return a callback of shares that calls one of counts."""
 
     def tell(what: str, share: float) -> None:
         if progress is not None:
             progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
 
-    read_as = _Reading(format=source_format, mapping=mapping, schema=schema, progress=tell, labels=labels)
-    if add:
-        extended = extend_snapshot(_last_import(settings, database), source, **read_as)
-        folder = write_snapshot(
-            extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts
-        )
-        report = extended.report
-    else:
-        imported = import_snapshot(source, settings.home, former=_last_report(database), **read_as)
-        folder, report = imported.folder, imported.report
+    return tell
+
+
+def _write_extended(extended: Extended, settings: Settings) -> Path:
+    return write_snapshot(extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts)
+
+
+def _register(
+    database: Database, folder: Path, report: ImportReport, source_format: str, *, added: bool
+) -> ImportOutcome:
+    """Enter a written snapshot into the database, unless the same records are there."""
     snapshot = read_snapshot(folder)
     checksum = write_checksums(folder)
     with database.write() as uow:
-        if uow.snapshots.by_hash(snapshot.content_hash) is not None:
-            return ImportOutcome(folder, report, unchanged=True)
+        known = uow.snapshots.by_hash(snapshot.content_hash)
+        if known is not None:
+            keeps_words = known.import_summary.get("words", {}) != report.to_dict()["words"]
+            return ImportOutcome(folder, report, unchanged=True, keeps_words=keeps_words)
         uow.snapshots.add(
             CohortSnapshot(
                 content_hash=snapshot.content_hash,
@@ -246,7 +265,7 @@ def import_records(
             _instances(snapshot),
             _tasks(snapshot),
         )
-        details = {"format": source_format, "added": add, CHECKSUM: checksum}
+        details = {"format": source_format, "added": added, CHECKSUM: checksum}
         uow.audit.append(datetime.now(UTC), "command line", "records imported", f"import {folder.name}", details)
         uow.commit()
     return ImportOutcome(folder, report, unchanged=False)

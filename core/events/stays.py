@@ -190,9 +190,9 @@ def stay_ends(
     ids = events["patient_id"].cat.categories
     who = ids.get_indexer(stays["patient_id"]).astype(np.int64)
     own = ~of_kind(events, (*PATIENT_EVENTS, *LABEL_EVENTS))
-    shown = SeriesSet(
-        events["patient_id"].cat.codes.to_numpy()[own].astype(np.int64), seconds(events["time"])[own], len(ids)
-    )
+    patient, time = events["patient_id"].cat.codes.to_numpy().astype(np.int64), seconds(events["time"])
+    shown = SeriesSet(patient[own], time[own], len(ids))
+    limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0]
     admitted, end = seconds(stays["admitted_at"]), seconds(stays["discharged_at"])
     is_open = _is_open(stays, end_of_data, shifted=shifted)
     if is_open.any():
@@ -200,14 +200,15 @@ def stay_ends(
         place = begun.before(who, admitted + 1)
         following = np.append(begun.time, _NEVER)[place]
         following[place >= begun.start(who + 1)] = _NEVER
-        end = np.where(is_open, np.minimum(_end_of_run(shown)[shown.before(who, admitted)] + 1, following), end)
+        known = own & ~(of_kind(events, [EventKind.DISCHARGE]) & (time > limit))
+        lived = SeriesSet(patient[known], time[known], len(ids))
+        end = np.where(is_open, np.minimum(_end_of_run(lived)[lived.before(who, admitted)] + 1, following), end)
     died = seconds(patients.set_index("patient_id")["death_time"].reindex(stays["patient_id"]))
     # A death at midnight is a date without a time of day.
     over = np.where(died % DAY == 0, died + DAY, died)
     end = np.where((died != np.iinfo(np.int64).min) & (over > admitted), np.minimum(end, over), end)
     if not shifted:
         last = shown.time[np.maximum(shown.start(who + 1) - 1, 0)]
-        limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0]
         end = np.minimum(end, np.where(admitted > limit, np.maximum(last, limit), limit) + 1)
     return end
 

@@ -1,5 +1,6 @@
 """The command line as a person uses it: every command by name, and one line with a code when something is wrong."""
 
+import contextlib
 import csv
 import io
 import json
@@ -175,7 +176,14 @@ def test_from_simulated_records_to_alerts_command_by_command(
     assert "patient-state instances" in first
     assert "<html" in (tmp_path / "import.html").read_text(encoding="utf-8").lower()
     assert run("import", source, "--home", home) == 0
-    assert "Already imported; nothing changed." in capsys.readouterr().out
+    again = capsys.readouterr().out
+    assert "Already imported; nothing changed." in again
+    assert "keep the words" not in again
+    with contextlib.closing(sqlite3.connect(home / "alertreview.db")) as former:
+        former.execute("UPDATE cohort_snapshot SET import_summary = json_remove(import_summary, '$.words')")
+        former.commit()
+    assert run("import", source, "--home", home) == 0
+    assert "Decisions keep the words of that import" in capsys.readouterr().out
     assert run("import", source, "--home", home, "--report", "-") == 0
     assert json.loads(capsys.readouterr().out)["source"]
     assert run("mapping", "suggest", source, "--out", "-") == 0

@@ -26,12 +26,21 @@ def days_of(cohort, patient):
     return cohort.instances.loc[cohort.instances["patient_id"].str.lstrip("P").astype("int") == patient, "snapshot_at"]
 
 
-@pytest.mark.parametrize("source_format", ["csv", "omop"])
-def test_a_discharge_that_nobody_can_know_yet_is_none(source_format, tmp_path):
-    later = str(pd.Timestamp.now().date() + pd.Timedelta(days=30)) + " 10:00"
-    cohort, report = written(at_time(hospital(), 3, "discharge", later), tmp_path, source_format)
-    assert len(days_of(cohort, 3)) in (N_DAYS - 1, N_DAYS)
+def test_a_discharge_that_nobody_can_know_yet_is_none(tmp_path):
+    today = pd.Timestamp.now().normalize()
+    acts = hospital(lambda i: str((today - pd.Timedelta(days=20 - i)).date()))
+    planned = at_time(acts, 3, "discharge", f"{(today + pd.Timedelta(days=9)).date()} 10:00")
+    cohort, report = written(planned, tmp_path)
+    assert len(cohort.instances) == N_INSTANCES - 1
     assert checks(report).keys() == {"future_events", "open_stays"}
+
+
+@pytest.mark.parametrize("source_format", ["csv", "omop", "meds"])
+@pytest.mark.parametrize("time", ["2026-09-01 10:00", "2026-05-01"])
+def test_a_discharge_months_after_everything_else_is_far(source_format, time, tmp_path):
+    cohort, report = written(at_time(hospital(), 3, "discharge", time), tmp_path, source_format)
+    assert len(cohort.instances) == N_INSTANCES - 1
+    assert checks(report) == {"far_dates": 1, "open_stays": 1}
 
 
 @pytest.mark.parametrize("source_format", ["csv", "omop"])
