@@ -37,7 +37,8 @@ def test_the_open_meds_records_give_the_known_counts(demo):
     labs, orders = report.rows_of("LAB_RESULT"), report.rows_of("MEDICATION_ORDER")
     assert (labs.n_rows, labs.n_items, labs.n_codes) == (107_549, 498, 559)
     assert (orders.n_rows, orders.n_spellings, orders.n_items) == (14_180, 579, 550)
-    assert (report.read.n_rows, report.read.n_duplicate_rows) == (916_166, 82_516)
+    # 82,516 rows repeat another byte by byte, three more but for a doubled blank in the name of one potassium order.
+    assert (report.read.n_rows, report.read.n_duplicate_rows) == (916_166, 82_516 + 3)
     assert report.read.n_items_with_several_unit_codes == 61
 
 
