@@ -39,9 +39,9 @@ def pair_stays(events: pd.DataFrame) -> Stays:
     Where the source names the stay of both, they are paired by it. Otherwise a patient's i-th admission belongs to the
     i-th discharge, which also settles a readmission in the minute of a discharge. Only when that would end a stay
     before it began, or when a discharge is missing, each discharge closes the latest open admission before it; an
-    admission without a discharge is an open stay if nothing follows it or the next admission comes more than a day
-    later, and is left out and counted otherwise. A discharge right before an open admission, from nothing (the patient
-    has no event before it), is that admission's: the stay is reversed, left out and counted.
+    admission without a discharge is an open stay if nothing follows it or nothing happens for two days before the next
+    admission, and is left out and counted otherwise. A discharge right before an open admission, from nothing (the
+    patient has no event before it), is that admission's: the stay is reversed, left out and counted.
 
     Parameters
     ----------
@@ -122,8 +122,15 @@ def _by_walking(
     """Walk through the times of each irregular patient; there are few of them."""
     rows: list[tuple[str, np.datetime64, np.datetime64]] = []
     n_admissions = n_discharges = n_reversed = 0
+    if admissions.empty and discharges.empty:
+        return _stays_of(rows), 0, 0, 0
     by_patient = {str(name): part["time"].to_numpy() for name, part in discharges.groupby("patient_id", observed=True)}
     starts = {str(name): part["time"].to_numpy() for name, part in admissions.groupby("patient_id", observed=True)}
+    own = events.loc[
+        ~of_kind(events, (*PATIENT_EVENTS, *LABEL_EVENTS)) & events["patient_id"].isin([*starts]).to_numpy(),
+        ["patient_id", "time"],
+    ]
+    times = {str(name): part["time"].to_numpy() for name, part in own.groupby("patient_id", observed=True)}
     for patient in sorted({*by_patient, *starts}):
         mine, ends = list(starts.get(patient, [])), list(by_patient.get(patient, []))
         open_admissions: list[np.datetime64] = []
@@ -140,17 +147,31 @@ def _by_walking(
             n_discharges, n_reversed, mine = n_discharges - 1, n_reversed + 1, []
         open_admissions += mine
         last_end = ends[-1] if ends else None
-        begun = starts.get(patient, np.zeros(0, dtype="datetime64[us]"))
         for i, start in enumerate(open_admissions):
             is_last = i == len(open_admissions) - 1 and (last_end is None or start >= last_end)
-            later = begun[begun > start]
-            if is_last or (len(later) and later[0] - start > np.timedelta64(DAY, "s")):
+            if is_last or _has_left(times.get(patient, _NO_TIMES), starts[patient], start):
                 rows.append((patient, start, np.datetime64("NaT")))
             else:
                 n_admissions += 1
+    return _stays_of(rows), n_admissions, n_discharges, n_reversed
+
+
+def _stays_of(rows: list[tuple[str, np.datetime64, np.datetime64]]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["patient_id", "admitted_at", "discharged_at"])
     times = {"admitted_at": "datetime64[us]", "discharged_at": "datetime64[us]"}
-    return table.astype({"patient_id": "str", **times}), n_admissions, n_discharges, n_reversed
+    return table.astype({"patient_id": "str", **times})
+
+
+_STILL_HERE = 2 * DAY
+_NO_TIMES = np.zeros(0, dtype="datetime64[us]")
+
+
+def _has_left(own: npt.NDArray[np.datetime64], admissions: npt.NDArray[np.datetime64], start: np.datetime64) -> bool:
+    """Return whether the patient has no event for two days before the next admission, and so was discharged."""
+    later = admissions[admissions > start]
+    return bool(len(later)) and bool(
+        later[0] - own[own < later[0]].max(initial=start) > np.timedelta64(_STILL_HERE, "s")
+    )
 
 
 def _nothing_between(events: pd.DataFrame, patient: str, end: np.datetime64, former: np.datetime64 | None) -> bool:
@@ -220,7 +241,6 @@ def _is_open(stays: pd.DataFrame, end_of_data: pd.Timestamp, *, shifted: bool) -
     return np.asarray((discharged.isna() | planned).to_numpy(), dtype=bool)
 
 
-_STILL_HERE = 2 * DAY
 _YEAR = 366 * DAY
 
 
