@@ -5,36 +5,55 @@ Who holds a slot for the coming hours follows from nothing; any reader of the st
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from db.models import Assignment, Judgment, Study, StudyCase, StudyReader, Triage, TriageAct
-from db.models.base import aliased
 from db.queries.reading import given
-from db.queries.slots import is_current
 
 _CLOCK_ASTRAY = timedelta(days=1)
 _WRONG = "it was changed past the program"
-_later = aliased(TriageAct)
 _DECISION = ("patient_id", "snapshot_at", "task_key")
+_READING = ("case_id", "reviewer_id")
 
 
-def _same(one: type[Triage | TriageAct], other: type[Triage | TriageAct], *names: str) -> sa.ColumnElement[bool]:
+def _same(one: Any, other: Any, *names: str) -> sa.ColumnElement[bool]:
     return sa.and_(*(getattr(one, name) == getattr(other, name) for name in names))
 
 
+def _latest(model: type[Judgment | TriageAct], *names: str) -> Any:
+    """Return the highest version of each, grouped: row by row, a server compares every version with every other."""
+    owners = [getattr(model, name) for name in names]
+    return sa.select(*owners, sa.func.max(model.version).label("version")).group_by(*owners).subquery().c
+
+
+_LATEST_ACTS = _latest(TriageAct, *_DECISION)
 _STANDS = sa.and_(
     Triage.act_id == TriageAct.id,
     _same(Triage, TriageAct, *_DECISION, "version", "state"),
     Triage.snoozed_until.is_not_distinct_from(TriageAct.snoozed_until),
 )
-_LAST = ~sa.exists().where(_same(_later, TriageAct, *_DECISION), _later.version > TriageAct.version)
-_ACT_WITHOUT_STANDING = sa.select(TriageAct.id).where(_LAST, ~sa.exists().where(_STANDS)).limit(1)
-_STANDING_WITHOUT_ACT = sa.select(Triage.act_id).where(~sa.exists().where(_LAST, _STANDS)).limit(1)
+_ACT_WITHOUT_STANDING = (
+    sa.select(sa.func.min(TriageAct.id))
+    .join(_LATEST_ACTS.version.table, _same(TriageAct, _LATEST_ACTS, *_DECISION, "version"))
+    .outerjoin(Triage, _STANDS)
+    .where(Triage.act_id.is_(None))
+)
+_STANDING_WITHOUT_ACT = (
+    sa.select(sa.func.min(Triage.act_id))
+    .outerjoin(_LATEST_ACTS.version.table, _same(Triage, _LATEST_ACTS, *_DECISION))
+    .where(_LATEST_ACTS.version.is_(None))
+)
 
-_HOLDER = sa.and_(Judgment.case_id == Assignment.case_id, Judgment.reviewer_id == Assignment.reviewer_id)
-_JUDGED = sa.exists().where(_HOLDER, Judgment.answer.is_not(None), is_current(Judgment))
+_LATEST_JUDGMENTS = _latest(Judgment, *_READING)
+_VOTE = (
+    sa.select(Judgment.case_id, Judgment.reviewer_id)
+    .join(_LATEST_JUDGMENTS.version.table, _same(Judgment, _LATEST_JUDGMENTS, *_READING, "version"))
+    .where(Judgment.answer.is_not(None))
+    .subquery()
+)
 _IS_READER = sa.exists().where(
     StudyCase.id == Assignment.case_id,
     StudyReader.study_id == StudyCase.study_id,
@@ -42,21 +61,20 @@ _IS_READER = sa.exists().where(
 )
 _IS_KEPT = sa.and_(Assignment.held_until.is_(None), Assignment.put_off_at.is_(None))
 _VOTE_WITHOUT_SLOT = (
-    sa.select(Judgment.case_id)
-    .where(Judgment.answer.is_not(None), is_current(Judgment), ~sa.exists().where(_HOLDER, _IS_KEPT))
-    .limit(1)
+    sa.select(sa.func.min(_VOTE.c.case_id))
+    .outerjoin(Assignment, sa.and_(_same(_VOTE.c, Assignment, *_READING), _IS_KEPT))
+    .where(Assignment.case_id.is_(None))
 )
 _WRONGLY_HELD = (
-    sa.select(Assignment.case_id)
+    sa.select(sa.func.min(Assignment.case_id))
+    .outerjoin(_VOTE, _same(_VOTE.c, Assignment, *_READING))
     .where(
         sa.case(
             (Assignment.reviewer_id.is_(None), ~_IS_KEPT),
-            (Assignment.held_until.is_(None), ~_JUDGED),
-            else_=sa.false(),
+            (~_IS_READER, sa.true()),
+            else_=sa.and_(Assignment.held_until.is_(None), _VOTE.c.case_id.is_(None)),
         )
-        | (Assignment.reviewer_id.is_not(None) & ~_IS_READER)
     )
-    .limit(1)
 )
 _OTHER_SLOTS = (
     sa.select(StudyCase.id)
