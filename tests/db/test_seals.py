@@ -51,14 +51,9 @@ def fill(database: Database) -> None:
         assert uow.slots.settle(CaseId(1), PersonId(reader))
         uow.runs.put_sensitivity(run_id, {"a": 1}, "1", EPOCH)
         uow.units.give(PersonId(reader), ["Ward A"])
-        uow.accounts.add(
-            Account(
-                person_id=PersonId(reader), source=SignInSource.LOCAL, login="a", password_hash="b", created_at=EPOCH
-            )
-        )
-        uow.api_tokens.add(
-            ApiToken(token_hash="c" * 64, person_id=PersonId(reader), purpose="p", created_at=EPOCH, expires_at=EPOCH)
-        )
+        whose = {"person_id": PersonId(reader), "created_at": EPOCH}
+        uow.accounts.add(Account(**whose, source=SignInSource.LOCAL, login="a", password_hash="b"))  # type: ignore[arg-type]
+        uow.api_tokens.add(ApiToken(**whose, token_hash="c" * 64, purpose="p", expires_at=EPOCH))  # type: ignore[arg-type]
         common = {"case_id": 1, "version": 1, "answer": Answer.USUAL, "comment": "", "reason": ""}
         uow.judgments.append(
             Judgment(
