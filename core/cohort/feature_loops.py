@@ -176,6 +176,17 @@ def _storable(figure: Any) -> Any:
 
 
 @compiled_exactly
+def _with_value(rows: Any, value: Any, out: Any) -> Any:
+    """Write the rows whose value is finite, as they come; return how many."""
+    n_out = 0
+    for i in range(len(rows)):
+        if np.isfinite(value[rows[i]]):
+            out[n_out] = rows[i]
+            n_out += 1
+    return n_out
+
+
+@compiled_exactly
 def value_features(
     rows: Any,
     starts: Any,
@@ -219,12 +230,7 @@ def value_features(
     for series in range(len(starts) - 1):
         mine = rows[starts[series] : starts[series + 1]]
         who, what = patient[mine[0]], item[mine[0]]
-        n_finite = 0
-        for i in range(len(mine)):
-            if np.isfinite(value[mine[i]]):
-                finite[n_finite] = mine[i]
-                n_finite += 1
-        n = _picked(finite[:n_finite], role, 0, known_at, sorted_rows)
+        n = _picked(finite[: _with_value(mine, value, finite)], role, 0, known_at, sorted_rows)
         for i in range(n):
             values[i], times[i] = value[sorted_rows[i]], time[sorted_rows[i]]
         end = 0
