@@ -306,6 +306,8 @@ def read_configuration(home: Path, **given: Any) -> Configuration:
         raise _explained(error, file) from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"{file} cannot be read ({error}). Correct or remove it.") from error
+    except RecursionError:
+        raise SettingsError(f"{file} cannot be read (nested too deeply). Correct or remove it.") from None
 
 
 def _explained(error: ValidationError, file: Path) -> SettingsError:

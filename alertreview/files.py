@@ -24,6 +24,20 @@ FileState: TypeAlias = tuple[int, ...]
 _HERE = Path(__file__).resolve().parent
 
 
+def parse_json(text: str | bytes) -> Any:
+    """Return what a text in JSON says.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or nested too deeply to be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def require_replaceable(path: Path) -> None:
     """Raise a SourceError if a finished file would replace a device, a pipe or a name in /dev, as root's would."""
     if path.absolute().parent == Path("/dev") or (path.exists() and not (path.is_file() or path.is_dir())):
@@ -196,7 +210,7 @@ def _written_checksums(folder: Path, checksum: str) -> dict[str, str]:
         content = (folder / CHECKSUMS).read_bytes()
     if hashlib.sha256(content).hexdigest() != checksum:
         raise SourceError(f"{folder / CHECKSUMS} is not as it was written. {_RESTORE}")
-    known: dict[str, str] = json.loads(content)
+    known: dict[str, str] = parse_json(content)
     return known
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from alertreview.exports.formats import ExportFormat, WrittenFile
+from alertreview.files import parse_json
 from core.errors import InvalidInputError
 
 MANIFEST = "manifest.json"
@@ -87,7 +88,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidInputError(f"{folder} has no {MANIFEST}: no export, or an unfinished one.") from None
     except (OSError, ValueError):

@@ -1,7 +1,6 @@
 """Read exported tables back with their types: missing stays missing, an id stays text, a number keeps every digit."""
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 from alertreview.exports.formats import ExportFormat
 from alertreview.exports.manifest import MANIFEST, changed_files, files_of, manifest_hash, read_manifest
 from alertreview.exports.schema import ColumnType, Plain, TableSchema, from_excel_text, table_schema
+from alertreview.files import parse_json
 from alertreview.reports.signing import content_hash
 from core.errors import InvalidInputError
 from core.statistics.alert_rate import Budget
@@ -92,7 +92,7 @@ def _jsonl(path: Path, schema: TableSchema) -> Iterator[dict[str, Plain]]:
     with path.open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, start=1):
             try:
-                record: Any = json.loads(line)
+                record: Any = parse_json(line)
             except ValueError:
                 raise InvalidInputError(f"{path.name}, line {number} is not JSON. Export again.") from None
             _demand_columns(path, schema, list(record))

@@ -1,6 +1,5 @@
 """Backups of a site: database and imports in one folder, restored in a scratch place before they count."""
 
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from alertreview import __version__
 from alertreview.application import Application
-from alertreview.files import becoming
+from alertreview.files import becoming, parse_json
 from alertreview.operations.backup_manifest import (
     MANIFEST,
     VERIFIED,
@@ -272,7 +271,7 @@ def _reports(settings: Settings, database: Database) -> dict[str, str]:
 def _require_same_reports(backup: Path, reports: dict[str, str]) -> None:
     """Compare the reports with those of the first verification by the same version."""
     try:
-        former = json.loads((backup / VERIFIED).read_text(encoding="utf-8"))
+        former = parse_json((backup / VERIFIED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
     if former.get("program_version") == __version__ and former.get("reports") != reports:

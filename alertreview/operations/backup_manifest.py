@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from alertreview import __version__
-from alertreview.files import becoming, replacing, sha256_of, sync
+from alertreview.files import becoming, parse_json, replacing, sha256_of, sync
 from core.errors import DatabaseUnavailableError, InvalidInputError
 from db.database import Database
 from db.maintenance.copies import SQLITE_COPY, Contents, copy_name, examine, write_copy
@@ -74,7 +74,7 @@ def read_manifest(folder: Path) -> BackupManifest:
         If the folder is not a backup, or this program does not read its version.
     """
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))
         version = content["format_version"]
         if version == FORMAT_VERSION:
             return _MANIFESTS.validate_python(content)

@@ -1,6 +1,5 @@
 """Snapshots: a cohort as a folder of parquet and array files (see `snapshot_writer`), read piece by piece."""
 
-import json
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
 
-from alertreview.files import CheckedFiles, FileState, array_of, check_files
+from alertreview.files import CheckedFiles, FileState, array_of, check_files, parse_json
 from alertreview.settings import Settings
 from core.cohort.cohort import Cohort
 from core.errors import SourceError
@@ -53,7 +52,7 @@ def read_snapshot(folder: Path, checksum: str | None = None) -> "Snapshot":
     files = CheckedFiles(Path(folder), checksum)
     try:
         path = files.folder / "manifest.json" if checksum is None else files.path("manifest.json")
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = parse_json(path.read_text(encoding="utf-8"))
         version = manifest["format_version"]
     except (OSError, ValueError, KeyError, TypeError):
         raise SourceError(
@@ -145,7 +144,7 @@ class Snapshot:
     @cached_property
     def report(self) -> dict[str, Any]:
         """The import report as plain numbers, texts and lists."""
-        content: dict[str, Any] = json.loads(self._files.path("import_report.json").read_text(encoding="utf-8"))
+        content: dict[str, Any] = parse_json(self._files.path("import_report.json").read_text(encoding="utf-8"))
         return content
 
     @cached_property

@@ -1,6 +1,5 @@
 """Read a MEDS data set (Medical Event Data Standard 0.3 and 0.4) with pyarrow, shard by shard."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from alertreview.files import parse_json
 from alertreview.records.sources import cells
 from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, row_identity, site_time, unread
 from alertreview.records.sources.text_tables import is_ignored, require_no_bomb, unread_files
@@ -332,7 +332,7 @@ def _says_simulated(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = parse_json(path.read_text(encoding="utf-8-sig"))
     except (ValueError, OSError):
         raise SourceError(f"{path}: is not JSON. Correct or remove the file.") from None
     return isinstance(content, dict) and content.get("simulated") is True
