@@ -29,7 +29,7 @@ def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -
     Document
     """
     state = "locked" if report.locked else "open, votes still come in"
-    counts = f"{report.n_cases} cases, {report.n_patients} patients, {report.n_slots} readers each"
+    counts = f"{_n(report.n_cases, 'case')}, {_n(report.n_patients, 'patient')}, {_n(report.n_slots, 'reader')} each"
     mark = f" · {OPEN_PANEL}" if report.is_open_panel else ""
     subtitle = f"{report.title} · {state}{mark} · {counts}"
     blocks: list[Block] = [Paragraph(f"**{OPEN_PANEL_LIMIT}**")] if report.is_open_panel else []
@@ -55,12 +55,12 @@ def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -
 def _cards(report: StudyReport) -> Cards:
     scorer = report.primary.scorers[0]
     point = headline_point(report.primary, report.headline_budget)
-    cards = [("AUC, design-weighted", *_card(scorer.auc_weighted), f"{scorer.label}, {scorer.n} decided cases")]
+    cards = [("AUC, design-weighted", *_card(scorer.auc_weighted), f"{scorer.label}, {_n(scorer.n, 'decided case')}")]
     if point is not None:
         name = f"True-alert rate at {point.alerts_per_patient_day:g}"
-        cards.append((name, *_card(point.rate, percent=True), f"{point.n_cases} judged cases inside the budget"))
+        cards.append((name, *_card(point.rate, percent=True), f"{_n(point.n_cases, 'judged case')} inside the budget"))
     kappa = report.agreement.positive.fleiss
-    cards.append(("Agreement, Fleiss κ", *_card(kappa), f"{report.n_readers} readers, {kappa.n} cases"))
+    cards.append(("Agreement, Fleiss κ", *_card(kappa), f"{_n(report.n_readers, 'reader')}, {_n(kappa.n, 'case')}"))
     cards.append(("Highest AUC one can show", *_card(report.ceiling.weighted), "given how far readers disagree"))
     return Cards(
         tuple((name, value, f"{interval}; {rest}" if interval else rest) for name, value, interval, rest in cards)
@@ -68,12 +68,16 @@ def _cards(report: StudyReport) -> Cards:
 
 
 def _card(figure: Estimate, *, percent: bool = False) -> tuple[str, str]:
-    """Value and interval, or a dash and the reason."""
+    """Return value and interval, or what is missing of them and why."""
     if figure.value is None:
         return "–", figure.reason
     words = figure.text(percent=percent)
     value, _, interval = words.partition(" ")
-    return value, interval.strip("()")
+    return value, interval.strip("()") or figure.reason
+
+
+def _n(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _figure(plot: Plot | None, caption: str) -> list[Block]:
@@ -141,8 +145,11 @@ def _auc(report: StudyReport) -> list[Block]:
 
 
 def _share_sentence(result: ResultSet) -> str:
+    if not result.n_used:
+        return "No case is decided."
+    are = "is" if result.n_positive == 1 else "are"
     return (
-        f"Of {result.n_used} decided cases {result.n_positive} are relevant: "
+        f"Of {_n(result.n_used, 'decided case')} {result.n_positive} {are} relevant: "
         f"{result.prevalence_naive.text(percent=True)} of the chosen, and weighted to all candidates "
         f"{result.prevalence_weighted.text(percent=True)}."
     )
@@ -213,7 +220,7 @@ def _agreement_row(name: str, figures: AgreementFigures) -> tuple[str, ...]:
 
 
 def _readers(report: StudyReport) -> list[Block]:
-    ceiling, primary = report.ceiling, report.primary_scorer
+    primary = report.primary_scorer
     rows = tuple(
         (
             r.reader,
@@ -229,21 +236,31 @@ def _readers(report: StudyReport) -> list[Block]:
     header = ("Reader", "Votes", no_vote, "Relevant", "AUC against this reader", "AUC without this reader")
     return [
         Heading("What disagreement allows", 3),
-        Paragraph(
-            f"Highest AUC a perfect detector would show on all candidates: **{ceiling.weighted.text()}**; on these "
-            f"cases: {ceiling.naive.text()}. In the model of two classes and readers who are alike, a reader finds "
-            f"{ceiling.sensitivity.text(percent=True)} of the relevant cases and clears "
-            f"{ceiling.specificity.text(percent=True)} of the others.{_second_ceiling(report)}"
-        ),
+        Paragraph(f"{_ceiling(report)}{_second_ceiling(report)}"),
         Table("The primary method against each reader, and leaving each reader out.", header, rows, frozenset({1, 2})),
     ]
+
+
+def _ceiling(report: StudyReport) -> str:
+    ceiling = report.ceiling
+    words = f"Highest AUC a perfect detector would show on all candidates: **{ceiling.weighted.text()}**"
+    if ceiling.naive.text() != ceiling.weighted.text():
+        words += f"; on these cases: {ceiling.naive.text()}"
+    if ceiling.sensitivity.value is None or ceiling.specificity.value is None:
+        return f"{words}."
+    return (
+        f"{words}. In the model of two classes and readers who are alike, a reader finds "
+        f"{ceiling.sensitivity.text(percent=True)} of the relevant cases and clears "
+        f"{ceiling.specificity.text(percent=True)} of the others."
+    )
 
 
 def _second_ceiling(report: StudyReport) -> str:
     second = report.ceiling_second_rule
     if second is None:
         return ""
-    return f" When “{report.positive_texts[-1]}” counts as positive, it is {second.weighted.text()} on all candidates."
+    where = "" if second.weighted.value is None else " on all candidates"
+    return f" When “{report.positive_texts[-1]}” counts as positive, it is {second.weighted.text()}{where}."
 
 
 def _other_labels(report: StudyReport) -> list[Block]:

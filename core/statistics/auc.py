@@ -164,7 +164,7 @@ def delong_paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, *, level
     method = "difference of AUCs on the same cases; interval and test by paired DeLong"
     quantile = normal_quantile(level)
     cases = usable_cases(y, [score_a, score_b])
-    if why := cases.why_no_auc():
+    if why := cases.why_no_auc() or cases.why_no_order():
         return PairedTest(
             not_computable(why, n=cases.n, left_out=cases.left_out, level=level, method=method), None, None
         )
@@ -196,7 +196,7 @@ def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
     Returns
     -------
     Estimate
-        `n` counts tasks, not cases; `left_out` counts tasks by reason ("0 positive", "0 negative").
+        `n` counts tasks, not cases; `left_out` counts tasks by reason ("0 positive", "0 negative", "all scores equal").
 
     Examples
     --------
@@ -204,7 +204,7 @@ def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
     >>> mean.value, mean.n, mean.left_out
     (1.0, 1, {'0 positive': 1})
     """
-    method = "mean of the AUCs of the tasks that have cases of both classes"
+    method = "mean of the AUCs of the tasks that have cases of both classes and different scores"
     tasks = np.asarray(task)
     cases = usable_cases(y, [score], patient=tasks)
     values: list[float] = []
@@ -212,7 +212,9 @@ def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
     for code in np.unique(cases.patient):
         own = cases.patient == code
         labels = cases.y[own]
-        if labels.any() and not labels.all():
+        if labels.any() and not labels.all() and np.ptp(cases.scores[0][own]) == 0.0:
+            left_out["all scores equal"] = left_out.get("all scores equal", 0) + 1
+        elif labels.any() and not labels.all():
             values.append(_area(labels, cases.scores[0][own]))
         else:
             reason = "0 negative" if labels.any() else "0 positive"
@@ -220,7 +222,9 @@ def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
     if without := np.unique(tasks).size - np.unique(cases.patient).size:
         left_out["no usable case"] = int(without)
     if not values:
-        return not_computable("n/a (no task has cases of both classes)", left_out=left_out, method=method)
+        return not_computable(
+            "no task has cases of both classes and different scores", left_out=left_out, method=method
+        )
     return Estimate(float(np.mean(values)), n=len(values), left_out=left_out, method=method)
 
 

@@ -84,7 +84,7 @@ class CandidateFigures:
         method = f"difference of weighted AUCs on the same cases; {INTERVAL} (t)"
         used = np.isfinite(first) & np.isfinite(other)
         cases = self._usable(np.ones_like(used), first, other)
-        if why := cases.why_no_auc():
+        if why := cases.why_no_auc() or cases.why_no_order():
             return PairedTest(self._missing(why, cases, method), None, None)
         a, b = (weighted_auc(cases.y, score, cases.weight).value or 0.0 for score in cases.scores)
         apart = 0.0 if abs(a - b) < 1e-12 else a - b

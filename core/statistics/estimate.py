@@ -268,8 +268,8 @@ class UsableCases:
         return ""
 
     def why_no_order(self) -> str:
-        """Return why the first scorer says nothing of these cases; empty if it does."""
-        return "all scores equal" if self.n and np.ptp(self.scores[0]) == 0.0 else ""
+        """Return why a scorer says nothing of these cases; empty if each says something."""
+        return "all scores equal" if self.n and any(np.ptp(score) == 0.0 for score in self.scores) else ""
 
 
 def usable_cases(

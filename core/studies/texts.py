@@ -165,7 +165,7 @@ def warnings(
         *([OPEN_PANEL_LIMIT] if is_open_panel(study.source.design) else []),
         *_about_votes(study, primary),
         *_about_weights(study),
-        *(f"{words[0].upper()}{words[1:]}: the AUC may be far lower." for words in blind_strata(study, primary)),
+        *_about_strata(study, primary),
         *_about_scorers(study, primary),
         *_about_labels(study, results),
         *_about_limits(primary, agreement, ceiling),
@@ -173,6 +173,12 @@ def warnings(
     if dawid_skene.reason:
         said.append(f"Labels weighted by reader reliability (Dawid and Skene): {dawid_skene.reason}.")
     return tuple(said)
+
+
+def _about_strata(study: StudyArrays, primary: ResultSet) -> list[str]:
+    if primary.scorers[0].auc_weighted.value is None:
+        return []
+    return [f"{words[0].upper()}{words[1:]}: the AUC may be far lower." for words in blind_strata(study, primary)]
 
 
 def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:

@@ -265,7 +265,8 @@ class Labelled:
         everyone = np.ones(study.n, dtype=bool)
         keep, _ = usable(study, self.y, everyone, [a, b])
         own = [area(self.y[keep], score[keep], study.weight[keep]) for score in (a, b)]
-        value = None if None in own else own[0] - own[1]
+        constant = any(len(set(score[keep])) < 2 for score in (a, b))
+        value = None if None in own or constant else own[0] - own[1]
         first_area, other_area = drawn_area(a), drawn_area(b)
         found = self.figure(
             value,
@@ -383,7 +384,7 @@ def delong(study, y, scores, inside=None):
     keep, left_out = usable(study, y, about, scores, weighted=False)
     label = y[keep]
     n_yes, n_no = int((label == 1.0).sum()), int((label == 0.0).sum())
-    if not n_yes or not n_no or (len(scores) == 1 and len(set(scores[0][keep])) < 2):
+    if not n_yes or not n_no or any(len(set(score[keep])) < 2 for score in scores):
         return None, None, len(keep), left_out
     found = [placements(label, score[keep]) for score in scores]
     signs = [1.0, -1.0][: len(scores)]
@@ -460,7 +461,9 @@ def task_mean(study, y, score):
     for task in sorted(set(tasks)):
         keep, _ = usable(study, y, tasks == task, [score], weighted=False)
         own = area(y[keep], score[keep], np.ones(keep.size))
-        if own is not None:
+        if own is not None and len(set(score[keep])) < 2:
+            left_out["all scores equal"] += 1
+        elif own is not None:
             values.append(own)
         elif not keep.size:
             left_out["no usable case"] += 1

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from alertreview.reports.blocks import Figure, Table
+from alertreview.reports.blocks import Bullets, Cards, Figure, Paragraph, Table
 from alertreview.reports.checklists import checklist_items
 from alertreview.reports.content import report_document
 from alertreview.reports.documents import ReportFormat, html_document, json_document, pdf_document, write_report
@@ -131,6 +131,34 @@ class TestThin:
         assert "No case has a judgment yet." in words
         assert "not computable: no case has both a label and a score" in words
         assert "nan" not in words.lower().split()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda study: {"votes": study.votes.iloc[:1]},
+            lambda study: {"votes": study.votes[study.votes["reader"] == "reader-1"]},
+            lambda study: {"votes": study.votes[study.votes["case_id"] == study.votes["case_id"].iloc[0]]},
+            lambda study: {"votes": study.votes.assign(answer=1)},
+            lambda study: {"cases": study.cases.assign(patient_id="p")},
+            lambda study: {"scores": study.scores.assign(softhad=0.5)},
+        ],
+        ids=["one judgment", "one reader", "one case", "all alike", "one patient", "constant"],
+    )
+    def test_sentences_stay_sentences_where_figures_are_missing(self, study, change):
+        unknown = study.cases.assign(unit="", sex="", age_band="")
+        found = study_report(dataclasses.replace(study, **{"cases": unknown, **change(study)}))
+        blocks = report_document(found).blocks
+        cards = [rest for block in blocks if isinstance(block, Cards) for *_, rest in block.items]
+        words = [block.text for block in blocks if isinstance(block, Paragraph)] + cards
+        words += [words for block in blocks if isinstance(block, Bullets) for words in block.items]
+        for sentence in words:
+            assert not re.search(r"\b(finds|clears|are relevant:|is relevant:) not computable", sentence)
+            assert not re.search(r"not computable: [^.;]* on all candidates", sentence)
+            assert not re.search(r"\b1 \w+ ?(cases|readers|patients)\b|\b1 (cases|readers|patients)\b", sentence)
+        if found.primary.scorers[0].auc_weighted.value is None:
+            assert not any("the AUC may be far lower" in sentence for sentence in words)
+        elif not found.primary.scorers[0].auc_weighted.has_interval:
+            assert "interval not computable" in cards[0]
 
     def test_a_hidden_report_shows_counts_and_no_figure(self, report):
         hidden = blinded_report(report)

@@ -185,6 +185,13 @@ class TestNotComputable:
         assert found.value is None
         assert found.reason == "not computable: all scores equal"
 
+    @pytest.mark.parametrize("constant", [0, 1])
+    def test_a_constant_score_has_no_difference_to_another(self, constant):
+        y, score = cases()
+        pair = [score, score]
+        pair[constant] = np.full(len(y), 0.5)
+        assert delong_paired(y, *pair).difference.reason == "not computable: all scores equal"
+
     def test_scorers_that_rank_alike_have_no_test(self):
         y, score = cases()
         found = delong_paired(y, score, 2 * score)
@@ -225,10 +232,14 @@ class TestTaskMean:
         assert found.n == 2
         assert found.left_out == {"0 positive": 1, "0 negative": 1}
 
-    def test_no_task_with_both_classes_is_not_applicable(self):
+    def test_without_a_task_with_both_classes_there_is_no_mean(self):
         found = task_macro_auc([0, 0, 1], [1, 2, 3], ["a", "a", "b"])
-        assert found.value is None
-        assert "n/a" in found.reason
+        assert found.reason == "not computable: no task has cases of both classes and different scores"
+
+    def test_a_task_whose_scores_are_equal_has_no_auc(self):
+        found = task_macro_auc([1, 0, 1, 0], [2, 2, 3, 1], ["a", "a", "b", "b"])
+        assert (found.value, found.n, found.left_out) == (1.0, 1, {"all scores equal": 1})
+        assert task_macro_auc([1, 0], [2, 2], ["a", "a"]).value is None
 
     def test_a_task_whose_cases_are_all_unlabelled_is_counted(self):
         found = task_macro_auc([1, 0, np.nan], [3, 1, 2], ["a", "a", "b"])
