@@ -277,10 +277,28 @@ def _repeats(study: StudyInput) -> Iterator[Row]:
 
 
 def _figures(study: StudyInput, report: StudyReport) -> Iterator[Row]:
+    tested = _p_values(report)
     for path, found in estimates_of(report):
         row: Row = {"study": study.slug, "figure": path, "value": found.value, "low": found.low, "high": found.high}
         row |= {"level": found.level, "n": found.n, "reason": found.reason or None, "method": found.method or None}
-        yield row
+        plain, adjusted = tested.get(path, (None, None))
+        yield row | {"p_value": plain, "p_holm": adjusted}
+
+
+def _p_values(report: StudyReport) -> dict[str, tuple[float | None, float | None]]:
+    """Return the p value of each difference, and the one adjusted by Holm, by the name of the figure."""
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for result in report.results:
+        place = f"results/{result.key}"
+        for one in result.comparisons:
+            found[f"{place}/comparisons/{one.scorer_b}/difference_naive"] = one.p_value, None
+            found[f"{place}/comparisons/{one.scorer_b}/difference_weighted"] = one.p_value_weighted, one.p_holm
+        for group in result.subgroup_differences:
+            name = f"{place}/subgroup_differences/{group.grouping}={group.group}/difference"
+            found[name] = group.p_value, group.p_holm
+    if report.multi_reader is not None:
+        found |= {f"multi_reader/differences/{key}": (p, None) for key, p in report.multi_reader.p_values.items()}
+    return found
 
 
 NAMES = ("key", "scorer", "reader", "scorer_b", "stratum", "name", "chance", "alerts_per_patient_day")

@@ -284,3 +284,28 @@ def test_every_figure_of_the_report_is_a_row_under_its_own_name(exported):
         return sum(map(count, plain)) if isinstance(plain, list) else 0
 
     assert len(rows) == count(report.to_dict()) > 300
+
+
+def test_every_p_value_of_the_report_stands_beside_its_figure(exported):
+    study, report, *_ = exported
+    found = {row["figure"]: (row["p_value"], row["p_holm"]) for row in study_rows(study, report)["figures"]}
+    (compared,) = report.primary.comparisons
+    weighted = found[f"results/majority-3/comparisons/{compared.scorer_b}/difference_weighted"]
+    assert weighted == (compared.p_value_weighted, compared.p_holm) != (None, None)
+
+    def p_values(plain):
+        if isinstance(plain, dict):
+            for key, value in plain.items():
+                if key == "p_values":
+                    yield from value.values()
+                elif key.startswith("p_"):
+                    yield value
+                else:
+                    yield from p_values(value)
+        elif isinstance(plain, list):
+            for value in plain:
+                yield from p_values(value)
+
+    written = sorted(p for pair in found.values() for p in pair if p is not None)
+    assert written == sorted(p for p in p_values(report.to_dict()) if p is not None)
+    assert len(written) > 20
