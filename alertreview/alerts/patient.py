@@ -316,7 +316,9 @@ class SnapshotViews:
         value = events.value[first]
         words = "" if np.isnan(value) else f" ({value:.10g} {events.unit[first]})".replace(" )", ")")
         when = self.at(events.time[first]).strftime("%d %b at %H:%M")
-        return f"{name} was {done} {_hours(events.time[first] - snapshot_at)} after {start}, on {when}{words}."
+        after = _hours(events.time[first] - snapshot_at)
+        lag = "" if after == "0 h" else f"{after} after {start}, "
+        return f"{name} was {done} {lag}on {when}{words}."
 
     def _labs(self, seen: "_Seen", wanted: list[str]) -> tuple[TimelineLab, ...]:
         events, rows = seen.events, seen.rows

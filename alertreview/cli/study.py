@@ -117,7 +117,8 @@ def study_create(
     with open_application(home, database) as application:
         made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)
     result = {"study": made.slug, "cases": made.n_cases, "readers_per_case": made.n_slots, "readers": len(readers)}
-    said = f"Study {made.slug} is open: {made.n_cases} cases, {made.n_slots} readers each, {len(readers)} readers."
+    each, all_readers = (f"{n} reader{'' if n == 1 else 's'}" for n in (made.n_slots, len(readers)))
+    said = f"Study {made.slug} is open: {made.n_cases} cases, {each} each, {all_readers}."
     tell_done(result, [said, OPEN_PANEL_LIMIT] if made.is_open_panel else [said], output_format)
 
 

@@ -92,7 +92,11 @@ class ScoringOutcome:
         if self.other_scorers:
             yield f"Separate lists: {', '.join(map(_marked, self.other_scorers))}."
         tasks = {kind: self.n_tasks_of_kind.get(kind, 0) for kind in Kind}
-        counts = [f"{n} {kind.words.items}" for kind, n in tasks.items() if n or kind in CHARTED]
+        counts = [
+            f"{n} {kind.words.item if n == 1 else kind.words.items}"
+            for kind, n in tasks.items()
+            if n or kind in CHARTED
+        ]
         yield (
             f"{self.n_recent} instances scored, {self.n_past} learned from; {self.n_tasks_scored} tasks scored "
             f"({', '.join(counts)}), "

@@ -44,7 +44,7 @@ def _grid(detail: AlertDetail) -> int | None:
             "Patient": texts.shorten(neighbour.patient_id, 24),
             "Day": texts.day(neighbour.snapshot_at),
             "Similarity": neighbour.similarity,
-            "After": _after(detail.row.words.done, neighbour.decided, neighbour.hours_to_decision),
+            "After": outcome(detail.row.words.done, neighbour.decided, neighbour.hours_to_decision),
         }
         for neighbour in detail.neighbours
     ]
@@ -69,7 +69,7 @@ def _grid(detail: AlertDetail) -> int | None:
 def _past_instance(detail: AlertDetail, position: int) -> None:
     past = application().alert_lists.past_instance(detail.row.alert_id, position, acting_id())
     neighbour = detail.neighbours[position]
-    what = _after(detail.row.words.done, neighbour.decided, neighbour.hours_to_decision)
+    what = outcome(detail.row.words.done, neighbour.decided, neighbour.hours_to_decision)
     st.markdown(
         f"**{texts.plain(neighbour.patient_id, 24)}** "
         + cards.muted(texts.joined(texts.day_time(neighbour.snapshot_at), texts.plain(what)))
@@ -77,7 +77,9 @@ def _past_instance(detail: AlertDetail, position: int) -> None:
     case_view.timeline_card(past, detail.row.kind, f"past-{detail.row.alert_id}-{position}", is_keyed=False)
 
 
-def _after(done: str, decided: bool, hours: float | None) -> str:
+def outcome(done: str, decided: bool, hours: float | None) -> str:
+    """Return what was decided on a similar day, and how long after its snapshot."""
     if not decided:
         return f"Not {done}"
-    return done.capitalize() + ("" if hours is None else f", {texts.hours(hours)} later")
+    # A label has the time of its snapshot.
+    return done.capitalize() + (f", {texts.hours(hours)} later" if hours else "")

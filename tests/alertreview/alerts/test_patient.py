@@ -243,6 +243,19 @@ def test_the_record_afterwards_agrees_with_the_decision(views: SnapshotViews) ->
             assert decided == within
 
 
+@pytest.mark.parametrize(
+    ("time", "said"),
+    [("08:00", "on 01 Jan at 08:00"), ("08:20", "on 01 Jan at 08:20"), ("11:00", "3 h after 08:00, on")],
+)
+def test_a_decision_at_the_snapshot_is_not_called_no_hours_later(tmp_path: Path, time: str, said: str) -> None:
+    views = made_views(tmp_path, ROWS.replace("2026-01-02 06:26", f"2026-01-01 {time}"))
+    key = next(key for key in views.snapshot.tasks["task_key"] if "arfarin" in key)
+    (sentence, *_) = views.record_after(0, key)
+    assert sentence.startswith("Warfarin was ")
+    assert said in sentence
+    assert "0 h after" not in sentence
+
+
 def test_times_carry_the_sites_zone(views: SnapshotViews) -> None:
     timeline = views.timeline(0, views.snapshot.tasks["task_key"].iloc[0])
     assert timeline.snapshot_at.hour == 8
