@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from alertreview.scoring.models import Histogram
@@ -18,9 +19,9 @@ from db.models import Slot, Study
 from db.unit_of_work import UnitOfWork
 
 
-@dataclass(frozen=True)
-class StudyView:
-    """A study on the Studies and Home pages."""
+@dataclass(frozen=True, kw_only=True)
+class StudyHead:
+    """What a study asks and how it is read, without counting anything."""
 
     study_id: StudyId
     slug: str
@@ -32,15 +33,21 @@ class StudyView:
     answer_texts: dict[Answer, str]
     """Answers that it offers, in the order of the page."""
     n_slots: int
+    is_calibration: bool = False
+    """For training with feedback; it never enters a report."""
+    is_open_panel: bool = False
+    """Its readers may see the scores before they judge; false: they judge blindly."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyView(StudyHead):
+    """A study on the Studies and Home pages, with its counts."""
+
     n_cases: int
     n_complete: int
     case_states: dict[CaseState, int]
     n_judged: int = 0
     """Slots with an answer, of all readers together."""
-    is_calibration: bool = False
-    """For training with feedback; it never enters a report."""
-    is_open_panel: bool = False
-    """Its readers may see the scores before they judge; false: they judge blindly."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +62,40 @@ class ExportPreview:
         return sum(n for state, n in self.n_rows.items() if not states or state in states)
 
 
+def study_head(uow: UnitOfWork, study: Study) -> StudyHead:
+    """Return a study without its counts."""
+    return StudyHead(**_head(uow, study))
+
+
 def study_view(uow: UnitOfWork, study: Study) -> StudyView:
     """Return a study with the states of its cases, which add up to their number; hidden repeats do not count."""
-    rubric = uow.studies.rubric(study.id)
     slots = counted_slots(uow, study)
     states = states_of_cases(uow, study, slots)
     counted = Counter(states.values())
     return StudyView(
-        study_id=study.id,
-        slug=study.slug,
-        title=study.title,
-        status=study.status,
-        simulated=study.simulated,
-        question=rubric.question,
-        guidelines=rubric.guidelines,
-        answer_texts=rubric.answers,
-        n_slots=study.n_slots,
+        **_head(uow, study),
         n_cases=len(states),
         n_complete=len(states) - counted[CaseState.OPEN],
         case_states={state: counted[state] for state in CaseState},
         n_judged=sum(slot.answer is not None for slot in slots),
-        is_calibration=study.is_calibration,
-        is_open_panel=study.is_open_panel,
     )
+
+
+def _head(uow: UnitOfWork, study: Study) -> dict[str, Any]:
+    rubric = uow.studies.rubric(study.id)
+    return {
+        "study_id": study.id,
+        "slug": study.slug,
+        "title": study.title,
+        "status": study.status,
+        "simulated": study.simulated,
+        "question": rubric.question,
+        "guidelines": rubric.guidelines,
+        "answer_texts": rubric.answers,
+        "n_slots": study.n_slots,
+        "is_calibration": study.is_calibration,
+        "is_open_panel": study.is_open_panel,
+    }
 
 
 def counted_slots(uow: UnitOfWork, study: Study) -> list[Slot]:

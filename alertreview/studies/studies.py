@@ -7,7 +7,15 @@ from typing import Any
 
 from alertreview.rights import Action, Service, operator_only, requires
 from alertreview.studies import results
-from alertreview.studies.models import CaseForReport, ChosenCase, StudyProgress, StudyView, study_view
+from alertreview.studies.models import (
+    CaseForReport,
+    ChosenCase,
+    StudyHead,
+    StudyProgress,
+    StudyView,
+    study_head,
+    study_view,
+)
 from core.errors import InvalidInputError, RefusedError
 from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus
 from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, Rubric, ScoringRun, Study, StudyCase, Task
@@ -186,6 +194,18 @@ class StudyService(Service):
         """Return every study, newest first."""
         with self._database.read() as uow:
             return tuple(study_view(uow, study) for study in uow.studies.all())
+
+    @requires(Action.SEE_STUDIES)
+    def head(self, slug: str) -> StudyHead:
+        """Return what a study asks, by its short name, without counting its judgments.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none.
+        """
+        with self._database.read() as uow:
+            return study_head(uow, uow.studies.by_slug(slug))
 
     @requires(Action.SEE_STUDIES)
     def view(self, slug: str) -> StudyView:

@@ -7,7 +7,7 @@ import streamlit as st
 from alertreview.access.site import PersonView
 from alertreview.review.adjudication import AdjudicationCase
 from alertreview.rights import Action, roles_that_may
-from alertreview.studies.models import StudyView
+from alertreview.studies.models import StudyHead
 from core.errors import AlertReviewError
 from core.vocabulary import Answer, CaseId, PersonId
 from dashboard import texts
@@ -82,7 +82,7 @@ def _acting() -> PersonView | None:
     return people.get(chosen)
 
 
-def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting: tuple[int, ...]) -> None:
+def _case(study: StudyHead, case: AdjudicationCase, person: PersonView, waiting: tuple[int, ...]) -> None:
     place = waiting.index(case.case_id) + 1
     with st.container(gap="xsmall", key="adjudication-head"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -103,7 +103,7 @@ def _case(study: StudyView, case: AdjudicationCase, person: PersonView, waiting:
         _answers(study, case, person)
 
 
-def _votes(study: StudyView, case: AdjudicationCase) -> None:
+def _votes(study: StudyHead, case: AdjudicationCase) -> None:
     with cards.card("Votes", "readers are not shown"):
         for vote in case.votes:
             certainty = texts.CERTAINTY_TEXTS[vote.certainty].lower() if vote.certainty else ""
@@ -113,7 +113,7 @@ def _votes(study: StudyView, case: AdjudicationCase) -> None:
                 st.markdown(f":small[{texts.plain(vote.comment, 600)}]")
 
 
-def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> None:
+def _answers(study: StudyHead, case: AdjudicationCase, person: PersonView) -> None:
     chosen_key = f"adj_choice_{case.case_id}"
     chosen: Answer | None = st.session_state.get(chosen_key)
     with st.grid(len(study.answer_texts), min_column_width=150, gap="xsmall"):
@@ -147,7 +147,7 @@ def _answers(study: StudyView, case: AdjudicationCase, person: PersonView) -> No
         st.error(f"{texts.plain(error, 600)} Your choice and reason are kept here.", icon=":material/error:")
 
 
-def _settle(study: StudyView, case: AdjudicationCase, person_id: PersonId) -> None:
+def _settle(study: StudyHead, case: AdjudicationCase, person_id: PersonId) -> None:
     """Save once for each showing; on an error everything stays as it is."""
     form = st.session_state.setdefault(_FORM, {})
     form_key = form.setdefault((case.case_id, case.version_seen, person_id), uuid.uuid4().hex)

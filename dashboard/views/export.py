@@ -62,9 +62,10 @@ def page() -> None:
         with cards.empty_state("No study yet", "Labels to export come from a judged study.", ":material/download:"):
             pass
         return
-    study = study_asked(st.query_params.get("study") or next(iter(studies)), "Export")
-    if study is None:
+    slug = st.query_params.get("study") or next(iter(studies))
+    if study_asked(slug, "Export") is None:
         return
+    study = app.studies.view(slug)
     _head(app, study, studies)
     if study.is_open_panel:
         cards.open_panel_limit()

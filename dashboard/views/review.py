@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from alertreview.review.models import BlindedCase, QueueView
-from alertreview.studies.models import StudyView
+from alertreview.studies.models import StudyHead
 from core.vocabulary import CaseId, StudyStatus
 from dashboard import texts
 from dashboard.charts.timeline import REVIEW
@@ -82,7 +82,7 @@ def _message(title: str, sentence: str, simulated: bool) -> None:
         pass
 
 
-def _bar(bar: DeltaGenerator, place: DeltaGenerator, study: StudyView, showing: Showing, simulated: bool) -> None:
+def _bar(bar: DeltaGenerator, place: DeltaGenerator, study: StudyHead, showing: Showing, simulated: bool) -> None:
     """Fill the line above the case: where, saved mark, arrows, keys, guidelines."""
     case, phone = showing.case, is_phone()
     where = f"**Case {case.position} of {case.n_cases}**" if case else "**Review**"
@@ -135,7 +135,7 @@ def _error(showing: Showing) -> None:
         )
 
 
-def _finished(study: StudyView, queue: QueueView, showing: Showing) -> None:
+def _finished(study: StudyHead, queue: QueueView, showing: Showing) -> None:
     """Say that the list is done, or that there was never anything on it."""
     if queue.n_mine == 0:
         if queue.n_held_by_others:
@@ -176,7 +176,7 @@ def _case(case: BlindedCase) -> None:
         case_view.drugs_now(case.patient, name, case_view.FEW_ROWS)
 
 
-def _answers(study: StudyView, showing: Showing, case: BlindedCase) -> None:
+def _answers(study: StudyHead, showing: Showing, case: BlindedCase) -> None:
     """Draw the answer bar: the answers, then certainty, comment, undo, later, save."""
     phone = is_phone()
     if showing.error:

@@ -34,9 +34,9 @@ def page() -> None:
             _new_study()
         return
     slug = st.query_params.get("study") or studies[0].slug
-    study = study_asked(slug, "Studies")
-    if study is None:
+    if study_asked(slug, "Studies") is None:
         return
+    study = app.studies.view(slug)
     _head(study, studies, app.site.simulated)
     _tiles(study)
     # Beside the acts of a coordinator the question fills the left side; on a phone it comes after them.

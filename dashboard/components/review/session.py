@@ -192,7 +192,7 @@ def _feedback(showing: Showing, case_id: CaseId) -> str:
     case, saved = showing.case, showing.saved
     if case is None or not case.gives_feedback or saved is None or saved.case_id != case_id:
         return ""
-    study, _ = attempt(lambda app: app.studies.view(showing.slug))
+    study, _ = attempt(lambda app: app.studies.head(showing.slug))
     found, _ = attempt(lambda app: app.review.feedback(showing.slug, showing.person_id, case_id))
     if study is None or found is None:
         return ""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from alertreview.access.site import PersonView
 from alertreview.review.models import QueueView
-from alertreview.studies.models import StudyView
+from alertreview.studies.models import StudyHead, StudyView
 from core.errors import NotFoundError
 from core.vocabulary import StudyStatus
 from dashboard import texts
@@ -14,11 +14,11 @@ from dashboard.components import cards
 from dashboard.context import application
 
 
-def study_asked(slug: str, head: str) -> StudyView | None:
+def study_asked(slug: str, head: str) -> StudyHead | None:
     """Return a study; for one that is not there, draw under the page's title why and where the others are."""
     app = application()
     try:
-        return app.studies.view(slug)
+        return app.studies.head(slug)
     except NotFoundError as error:
         with cards.header(head, "", simulated=app.site.simulated):
             pass

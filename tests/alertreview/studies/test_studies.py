@@ -1,6 +1,7 @@
 """Studies: frozen on opening, locked and reopened with a reason, and read out whole for reports."""
 
 import json
+from dataclasses import asdict
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
@@ -45,6 +46,8 @@ def test_a_study_begins_as_a_draft_with_its_cases_and_design(site: StoredSite) -
     assert (view.question, view.guidelines) == (QUESTION, "Judge what was known at 08:00.")
     assert view.answer_texts == ANSWER_TEXTS
     assert view == site.studies.view("demo")
+    head = site.studies.head("demo")
+    assert asdict(head).items() <= asdict(view).items(), "the same without the counts"
     with site.database.read() as uow:
         study = uow.studies.by_slug("demo")
         assert (study.selection_design, study.order_seed) == ({"strata": {"high": 10}}, 7)

@@ -14,6 +14,7 @@ from alertreview.studies.models import (
     ReaderProgress,
     Rubric,
     StratumPreview,
+    StudyHead,
     StudyPaper,
     StudyPlan,
     StudyProgress,
@@ -108,6 +109,9 @@ class FakeStudies(Service):
         if slug not in known:
             raise NotFoundError(f"There is no study {slug!r} here. Open Studies to see which there are.")
         return known[slug]
+
+    def head(self, slug: str) -> StudyHead:
+        return self.view(slug)
 
     def progress(self, slug: str) -> StudyProgress:
         study = self.view(slug)
