@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def alembic_config(connection: Connection | None = None) -> Config:
     return config
 
 
+@cache
 def head() -> str:
     """Return the revision that this version of the program needs."""
     revision = ScriptDirectory.from_config(alembic_config()).get_current_head()
@@ -57,6 +59,7 @@ def head() -> str:
     return revision
 
 
+@cache
 def revisions() -> tuple[str, ...]:
     """Return all revisions that this version knows, oldest first."""
     return tuple(sorted(step.revision for step in ScriptDirectory.from_config(alembic_config()).walk_revisions()))
