@@ -363,6 +363,16 @@ class Settling:
         conflicts = sum(n for each in cleaner.unit_conflicts(names) for _, n in each.others)
         return conflicts + cleaner.n_sentinels + sum(n for _, n in cleaner.implausible(names))
 
+    def lost_values_of(self, names: Mapping[str, str]) -> tuple[str, ...]:
+        """Name the items that lost values to another unit or an implausible range, each with how many."""
+        lost = Counter(dict(self.cleaner.implausible(names)))
+        lost.update({each.name: sum(n for _, n in each.others) for each in self.cleaner.unit_conflicts(names)})
+        return tuple(f"{name} ({n:,} values)" for name, n in lost.most_common(_EXAMPLES))
+
+    def ungiven_orders(self) -> tuple[int, int]:
+        """Count the pairs of patient and drug with an order that nobody gave, and all with an order."""
+        return self._shares.ungiven(Kind.MEDICATION)
+
     def stray_orders(self) -> tuple[str, ...]:
         """Return the names of items that some patients have an order of, but most only a dose or result."""
         names = self._vocabulary.names
@@ -471,6 +481,11 @@ class OrderShares:
     def has_orders(self, kind: Kind) -> npt.NDArray[np.bool_]:
         """Return whether an item has orders, of shape (n_items,)."""
         return np.asarray(self._n[list(Kind).index(kind), 0] > 0, dtype=bool)
+
+    def ungiven(self, kind: Kind) -> tuple[int, int]:
+        """Count the patients with an order of an item without the act, and all with an order; of items ever done."""
+        ordered, done, both = self._n[list(Kind).index(kind)]
+        return int((ordered - both)[done > 0].sum()), int(ordered[done > 0].sum())
 
     def orders_decide(self, kind: Kind) -> npt.NDArray[np.bool_]:
         """Return whether half the patients for whom an item was done have an order of it, of shape (n_items,)."""

@@ -1,6 +1,7 @@
 """The import report: what was read, recognised and dropped, and why; counts and codes, never patient data."""
 
 import html
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -214,7 +215,7 @@ class ImportReport:
     def to_html(self) -> str:
         """Build one section of HTML, without script or style of its own; every text is escaped."""
         parts = ["<section class='import-report'>"]
-        for title, rows in self.sections():
+        for title, rows in self.sections(every_check=True):
             cells = "".join(
                 f"<tr><th scope='row'>{html.escape(label)}</th><td>{html.escape(value)}</td></tr>"
                 for label, value in rows
@@ -222,19 +223,28 @@ class ImportReport:
             parts.append(f"<h2>{html.escape(title)}</h2><table>{cells}</table>")
         return "".join([*parts, "</section>"])
 
-    def sections(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """Return what the report says as titled lists of label and value, without empty ones."""
+    def sections(self, *, every_check: bool = False) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return what the report says as titled lists of label and value, without empty ones.
+
+        Parameters
+        ----------
+        every_check : bool
+            Checks that found nothing to doubt are among them.
+        """
         sections = [
             (f"Import of {self.source} ({'simulated, ' if self.simulated else ''}{self.format})", self._overview()),
             ("Recognised", self._recognised()),
             ("Left out", self._left_out()),
             ("Values", self._values()),
             ("Times", self._times()),
-            ("Checks", [(_check_label(check), _check_text(check)) for check in self.checks if _is_raised(check)]),
+            ("Checks", self._checked(every_check)),
             ("Warnings", [("-", warning) for warning in self.warnings]),
             ("Remarks", [("-", remark) for remark in self.read.remarks]),
         ]
         return [(title, rows) for title, rows in sections if rows]
+
+    def _checked(self, every_check: bool) -> list[tuple[str, str]]:
+        return [(_check_label(check), _check_text(check)) for check in self.checks if every_check or _is_raised(check)]
 
     def _overview(self) -> list[tuple[str, str]]:
         stays = self.stays
@@ -387,8 +397,20 @@ def _check_label(check: Check) -> str:
 
 
 def _check_text(check: Check) -> str:
-    examples = f" For example: {', '.join(check.examples)}." if check.examples else ""
-    return f"{check.sentence} {check.effect}{examples}"
+    parts = [check.sentence, f"{_bound(check)}."]
+    if _is_raised(check):
+        parts.append(check.effect)
+    if check.examples:
+        parts.append(f"For example: {', '.join(check.examples)}.")
+    return " ".join(parts)
+
+
+def _bound(check: Check) -> str:
+    """Return the bound that was passed, or the first that would be, in words."""
+    if math.isinf(check.bound):
+        return "No bound"
+    is_count = check.bound_is_count or not check.n_of
+    return f"Bound: {check.bound:,.0f}" if is_count else f"Bound: {100 * check.bound:.3g} %"
 
 
 def _examples(examples: tuple[tuple[str, int], ...]) -> str:

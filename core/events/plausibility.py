@@ -286,6 +286,12 @@ RULES = (
         of_count=True,
     ),
     Rule(
+        "ungiven_orders",
+        "pairs of patient and drug have an order but no dose, though other patients were given the drug",
+        "Orders that nobody carried out count as decisions; if doses are written down elsewhere, nothing is wrong.",
+        Bounds(0.5, _NEVER),
+    ),
+    Rule(
         "unnamed_tasks",
         "tasks have no name but a code; a table of names is missing (MEDS: metadata/codes.parquet, OMOP: concept)",
         "Nobody can judge an alert about a number.",

@@ -153,3 +153,19 @@ def test_a_status_says_whether_an_act_counts(code, status, counts, tmp_path):
     cohort, report = imported(path)
     assert ("Aspirin" in set(cohort.tasks["name"])) is counts
     assert "unknown_words" not in checks(report, Severity.YELLOW)
+
+
+@pytest.mark.parametrize(("n_given", "severity"), [(1, Severity.YELLOW), (13, Severity.OK)])
+def test_orders_that_nobody_gave_are_counted(n_given, severity, tmp_path):
+    doses = [Act(i, f"2026-01-{i + 3:02d} 12:00", "dose", "Heparin") for i in range(n_given)]
+    _, report = written([*hospital(), *doses], tmp_path)
+    check = next(each for each in report.checks if each.name == "ungiven_orders")
+    assert (check.count, check.n_of, check.severity) == (N_PATIENTS - n_given, N_PATIENTS, severity)
+
+
+def test_lost_values_are_named_by_item(tmp_path):
+    other = [replace(act, unit="mg/dL") if act.patient == 2 and act.item == "Potassium" else act for act in hospital()]
+    _, report = written(other, tmp_path)
+    check = next(each for each in report.checks if each.name == "lost_values")
+    n = sum(act.what == "result" and act.unit == "mg/dL" for act in other)
+    assert (check.count, check.examples) == (n, (f"Potassium ({n} values)",))

@@ -15,6 +15,7 @@ from core.events.import_report import (
     StayCounts,
     UnitConflict,
 )
+from core.events.plausibility import Finding, Severity, judged
 
 REPORT = ImportReport(
     source="ward <b>",
@@ -114,3 +115,14 @@ def test_long_lists_are_cut_with_a_sign():
 
 def test_simulated_sources_say_so():
     assert "simulated" in replace(REPORT, simulated=True).lines()[0]
+
+
+def test_the_page_lists_every_check_with_its_bound_and_the_terminal_the_raised_ones():
+    checks = judged([Finding("open_stays", 1, 10), Finding("unread_files", 2)], {})
+    report = replace(REPORT, checks=checks)
+    page, lines = report.to_html(), "\n".join(report.lines())
+    for check in checks:
+        assert f"{check.severity.value}: {check.name}<" in page
+        assert (check.name in lines) is (check.severity is not Severity.OK)
+    assert "1 of 10 stays have no discharge" in lines
+    assert lines.count("Bound: 0") == 2

@@ -42,3 +42,31 @@ def test_a_mapping_names_bounds_and_only_of_checks_that_exist():
     assert mapping.checks["open_stays"] == Bounds(0.0, 0.5)
     with pytest.raises(MappingError, match=r"made_up.*open_stays"):
         parse_mapping({**mapping.model_dump(), "checks": {"made_up": {"yellow": 0, "red": 1}}}, "my.yaml")
+
+
+ASKED_FOR = {
+    "stay length": {"long_stays"},
+    "open stays": {"open_stays"},
+    "events outside stays or life": {"events_outside_stays", "events_after_death", "events_before_birth"},
+    "future and sentinel dates": {"future_events", "sentinel_dates", "far_dates"},
+    "instances per day and per patient": {"uneven_days", "crowded_patients"},
+    "midnights per kind": {"midnight_times"},
+    "values lost per item": {"lost_values"},
+    "items merged": {"respelled", "alike_tasks"},
+    "names missing": {"unnamed_tasks"},
+    "drugs without end": {"open_orders"},
+    "orders never given": {"ungiven_orders", "never_done"},
+    "sudden change against the last import": {"sudden_change"},
+}
+"""What an import has to doubt, and the rules that do."""
+
+
+@pytest.mark.parametrize("doubt", ASKED_FOR)
+def test_every_doubt_has_a_rule_with_a_bound_and_an_effect(doubt):
+    rules = {rule.name: rule for rule in RULES}
+    for name in ASKED_FOR[doubt]:
+        rule = rules[name]
+        assert rule.bounds.yellow < float("inf")
+        assert rule.bounds.yellow <= rule.bounds.red
+        assert rule.effect.endswith(".")
+        assert not rule.what.endswith(".")
