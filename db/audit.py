@@ -88,7 +88,7 @@ class AuditTrail(Repository):
         take_turn_at_trail(self._connection)
         last = self._run(_LAST).one_or_none()
         for name, seal in take_seals(self._connection).items():
-            key = LATER_SEALS if kind_of(name) in LATER else SEALS
+            key = LATER_SEALS if name.rpartition(" ")[0] in LATER else SEALS
             details = details | {key: details.get(key, {}) | {name: seal}}
         event = AuditEvent(
             sequence=last.sequence + 1 if last else 1,
