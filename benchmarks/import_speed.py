@@ -100,8 +100,9 @@ STEPS = {_PANDAS: plain_pandas, "whole import": whole_import, _BEFORE: whole_imp
 def measure(step: str, folder: Path, tree: Path) -> None:
     """Run one step on the program of a tree and print events per second and peak memory."""
     n = sum(pq.ParquetFile(path).metadata.num_rows for path in (folder / "data").glob("*.parquet"))
-    # A child's peak begins with its parent's: everything large happens in children of a small parent.
-    command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
+    # A child's peak begins with its parent's: everything large happens in children of a small parent. With -P, a file
+    # of this folder does not stand for a library of its name.
+    command = [sys.executable, "-P", __file__, "--step", step, "--folder", str(folder)]
     start = time.perf_counter()
     child = subprocess.Popen(command, cwd=tree, env={**os.environ, _TREE: str(tree)}, stdout=subprocess.PIPE, text=True)
     result = child.stdout.read().strip() if child.stdout else ""
@@ -143,7 +144,17 @@ def _compare(n_events: int, options: argparse.Namespace) -> None:
     """Measure all steps on the same events."""
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
         folder = Path(scratch) / "hospital"
-        command = [sys.executable, __file__, "--step", _GENERATE, "--folder", str(folder), "--events", str(n_events)]
+        command = [
+            sys.executable,
+            "-P",
+            __file__,
+            "--step",
+            _GENERATE,
+            "--folder",
+            str(folder),
+            "--events",
+            str(n_events),
+        ]
         subprocess.run(command, check=True, cwd=ROOT)
         for step in options.steps:
             if step == _BEFORE and options.before is None:
