@@ -443,7 +443,9 @@ class Settling:
         marks = decision_marks(kind, item, self._mapping, self._shares)
         rows = rows.assign(value=value, unit=unit, is_decision=marks)
         patient, time, known_at, text = (rows[name].to_numpy() for name in ("patient", "time", "known_at", "text"))
-        order = lexical_order(patient, time.view(np.int64), known_at.view(np.int64), kind, item, unit, value, text)
+        # Of equal times, those known later come later.
+        delay = (known_at - time).view(np.int64)
+        order = lexical_order(patient, time.view(np.int64), delay, kind, item, unit, value, text)
         return rows.iloc[order].reset_index(drop=True)
 
 

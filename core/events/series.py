@@ -105,12 +105,35 @@ def _packed(columns: list[IntArray]) -> list[IntArray]:
     out: list[IntArray] = []
     n_bits = 0
     for column in columns:
-        lowest = int(column.min(initial=_LARGEST))
-        mine = max(int(column.max(initial=lowest)) - lowest, 1).bit_length() if len(column) else 1
-        if out and n_bits + mine <= 62:
-            out[-1] = (out[-1] << np.int64(mine)) | (column - lowest)
+        narrow, mine = _narrowed(column)
+        if out and n_bits + mine <= _MOST_BITS:
+            out[-1] = (out[-1] << np.int64(mine)) | narrow
             n_bits += mine
         else:
-            out.append(column - lowest if mine <= 62 else column)
+            out.append(narrow)
             n_bits = mine
     return out
+
+
+_MOST_BITS = 62
+_SECOND = 1_000_000
+
+
+def _narrowed(column: IntArray) -> tuple[IntArray, int]:
+    """Return numbers from 0 in the order of a column, and their bits; the column itself where they are too many.
+
+    A missing time goes right before the others, and times in whole seconds become seconds.
+    """
+    if not len(column):
+        return column, 1
+    missing = column == -_LARGEST - 1
+    if missing.any() and not missing.all():
+        column = np.where(missing, max(int(column[~missing].min()) - _SECOND, -_LARGEST - 1), column)
+    lowest = int(column.min())
+    span = int(column.max()) - lowest
+    if span.bit_length() > _MOST_BITS:
+        return column, _MOST_BITS + 1
+    column = column - lowest
+    if span >= 1 << 32 and not (column % _SECOND).any():
+        column, span = column // _SECOND, span // _SECOND
+    return column, max(span, 1).bit_length()

@@ -41,6 +41,7 @@ FLOATS = (np.nan, -0.0, 0.0, -1.5, 2.0, np.inf, -np.inf)
         st.tuples(
             st.integers(0, 2),
             st.sampled_from([-LARGEST - 1, -5, 0, LARGEST]),
+            st.sampled_from([-LARGEST - 1, -(10**12), 0, 10**9, 10**17, 10**17 + 1]),
             st.sampled_from(FLOATS),
             st.integers(-(2**61), 2**61),
             st.integers(0, 1),
