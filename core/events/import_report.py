@@ -421,7 +421,7 @@ def _examples(examples: tuple[tuple[str, int], ...]) -> str:
 _CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_EVENTS, EventKind.ADMISSION, EventKind.DISCHARGE)]
 
 
-_ENOUGH_TIMES = 10
+_ENOUGH_TIMES = 5
 _SHARE_OF_DATES = 0.9
 """From this share of midnights on, a kind has dates and no times."""
 

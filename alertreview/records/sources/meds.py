@@ -1,7 +1,7 @@
 """Read a MEDS data set (Medical Event Data Standard 0.3 and 0.4) with pyarrow, shard by shard."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microse
 from alertreview.records.sources.text_tables import is_ignored, require_no_bomb, unread_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
+from core.events.plausibility import Finding
 from core.events.spelling import tidy
 
 _NEEDED = ("subject_id", "time", "code")
@@ -91,9 +92,10 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         splits=_splits(folder / "metadata" / "subject_splits.parquet"),
         simulated=_says_simulated(folder / "metadata" / "dataset.json"),
         remarks=remarks,
-        findings=unread(
-            [f"data/{name}" for name in unread_files(folder / "data", lambda name: name.endswith(".parquet"))]
-        ),
+        findings=[
+            *unread([f"data/{name}" for name in unread_files(folder / "data", lambda name: name.endswith(".parquet"))]),
+            *_zones(paths, mapping),
+        ],
     )
 
 
@@ -249,6 +251,18 @@ def _with_ends(chunk: pd.DataFrame, *, makes_events: bool) -> pd.DataFrame:
     )
     both = pd.concat([chunk.astype({"code": "str"}), ends.astype({"code": "str"})])
     return both.drop(columns=["known_at"] if "known_at" in both else []).astype({"code": "category"})
+
+
+def _zones(paths: Sequence[Path], mapping: SiteMapping) -> list[Finding]:
+    """Count the rows of shards whose times have no zone while others have one, and another zone than the site's."""
+    n_of: Counter[str] = Counter()
+    for path in paths:
+        shard = open_parquet(path)
+        n_of[getattr(shard.schema_arrow.field("time").type, "tz", None) or ""] += shard.metadata.num_rows
+    known = {"", "UTC", "Etc/UTC", "+00:00", mapping.timezone}
+    n_foreign = sum(n for zone, n in n_of.items() if zone not in known)
+    n_naive = n_of[""] if any(n_of.keys() - {""}) else 0
+    return [Finding("mixed_zones", n_naive, n_of.total()), Finding("foreign_zones", n_foreign, n_of.total())]
 
 
 def _times(column: pa.Array, mapping: SiteMapping, path: Path) -> pd.Series:

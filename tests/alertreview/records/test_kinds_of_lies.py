@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from alertreview.records.importing import build_cohort
@@ -169,3 +171,16 @@ def test_lost_values_are_named_by_item(tmp_path):
     check = next(each for each in report.checks if each.name == "lost_values")
     n = sum(act.what == "result" and act.unit == "mg/dL" for act in other)
     assert (check.count, check.examples) == (n, (f"Potassium ({n} values)",))
+
+
+@pytest.mark.parametrize(
+    ("zone", "raised"), [(None, {}), ("UTC", {}), ("America/New_York", {}), ("Asia/Tokyo", {"foreign_zones": 364})]
+)
+def test_a_zone_of_typed_times_that_is_not_the_sites_is_counted(zone, raised, tmp_path):
+    folder = write(hospital(), "meds", tmp_path)
+    path = folder / "data" / "0.parquet"
+    table = pq.read_table(path, partitioning=None)
+    column = table["time"].cast(pa.timestamp("us", zone))
+    pq.write_table(table.set_column(table.column_names.index("time"), "time", column), path)
+    found = checks(imported(folder, "meds")[1], Severity.YELLOW)
+    assert {name: n for name, n in found.items() if name.endswith("zones")} == raised
