@@ -19,9 +19,18 @@ from core.graph.similarity import group_codes
 from core.scoring.look_back import explain_by_window
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import DayContext, Evidence, PreparedInstances, TaskData, prepare_instances
-from core.scoring.scorers import LOOKING_BACK, SCORERS, SOFTHAD, is_retrospective, needs_shared_graph, task_evidence
+from core.scoring.scorers import (
+    LOOKING_BACK,
+    SCORERS,
+    SHARED,
+    SOFTHAD,
+    is_retrospective,
+    needs_shared_graph,
+    task_evidence,
+)
 from core.scoring.scores import ScoredTasks, calibrate_tasks
 from core.scoring.shared import SharedModel, patient_parts, shared_evidence
+from core.scoring.signs import OtherMembers
 from core.validation import IntArray, Matrix
 
 Workers: TypeAlias = Callable[[PreparedInstances], AbstractContextManager[object]]
@@ -163,7 +172,8 @@ def _add_shared(
     n_jobs: int | None,
 ) -> SharedModel:
     """Add the evidence of all tasks together to that of each, and return what was learned."""
-    together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs)
+    others = _other_members(evidence, prepared, tasks, n_jobs)
+    together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs, others)
     found = {"shared_log_odds": together.log_odds}
     if LOOKING_BACK.key in scorers and prepared.day is not None:
         chosen = list(tasks)
@@ -180,6 +190,22 @@ def _add_shared(
         mine = {name: log_odds[:, place] for name, log_odds in found.items()}
         evidence[task] = {**evidence[task], **mine, "shared_support": together.support}
     return shared
+
+
+def _other_members(
+    evidence: Mapping[int, Evidence], prepared: PreparedInstances, tasks: tuple[int, ...], n_jobs: int | None
+) -> OtherMembers:
+    """Return what the members of "shared" beside the shared graph expect of the past."""
+    lines = calibrate_tasks(prepared, tasks, evidence, (SHARED.key,), n_jobs)
+    parts = [part for part in SHARED.parts if not part.is_log_odds]
+    total = sum(part.weight for part in SHARED.parts)
+    chances = np.zeros((prepared.n_past, len(tasks)), dtype=np.float32)
+    for place, task in enumerate(tasks):
+        mine = evidence[task]
+        for part in parts:
+            log_odds = lines[part.key].log_odds(place, part.values(mine[part.array][: prepared.n_past]))
+            chances[:, place] += part.weight / total / (1 + np.exp(-np.clip(log_odds, -500, 500)))
+    return OtherMembers(chances, 1 - sum(part.weight for part in parts) / total)
 
 
 def _names(task_names: Sequence[str] | None, n_tasks: int) -> list[str]:

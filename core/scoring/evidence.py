@@ -124,11 +124,6 @@ def short_logistic_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
     }
 
 
-def no_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
-    """Return nothing: what the scorer reads is found for all tasks together."""
-    return {}
-
-
 def day_evidence(data: TaskData) -> dict[str, NDArray[Any]]:
     """Return ``day_adjusted_log_odds``: of a logistic regression that also sees the day's other decisions."""
     prepared = data.prepared

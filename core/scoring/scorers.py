@@ -17,7 +17,6 @@ from core.scoring.evidence import (
     day_evidence,
     graph_evidence,
     logistic_evidence,
-    no_evidence,
     paper_evidence,
     short_logistic_evidence,
 )
@@ -164,7 +163,7 @@ SHARED: Final = Scorer(
     ),
     support="shared_support",
     pools_chances=True,
-    against_general=2 / 3,
+    against_general=0.6,
     leaves_out_likelier=True,
 )
 """Holds logistic regression as one of its two members: what it finds is no evidence for SoftHAD alone."""
@@ -190,7 +189,7 @@ LOOKING_BACK: Final = Scorer(
     "shared-looking-back",
     "SoftHAD on a shared graph, looking back",
     "probability of the other decision, by the shared graph and the other decisions of the window",
-    no_evidence,
+    short_logistic_evidence,
     parts=(Part("shared-looking-back", "looking_back_log_odds", is_log_odds=True),),
     support=SHARED.support,
     against_general=SHARED.against_general,

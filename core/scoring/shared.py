@@ -4,7 +4,8 @@ Each step begins with log odds of "taken" that were found without the instance's
 
 1. `solve_shared_graph` with the decisions as targets, calibrated over all tasks.
 2. The same solve of what step 1 leaves, on the graph and on the soft labels of all tasks together.
-3. Boosted trees over all (instance, task) pairs on the history of the task's own item (`core.scoring.own_history`).
+3. Boosted trees over all (instance, task) pairs on the history of the task's own item (`core.scoring.own_history`),
+   and one calibrated line for all tasks.
 4. A drug that shares the name of a task's lab, and a ridge logistic regression of each task on single signs
    (`core.scoring.signs`).
 
@@ -23,11 +24,12 @@ from scipy import sparse
 from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
 from core.graph.shared_graph import CosineMap, SharedSolution, soft_labels_of, solve_shared_graph, support_of
 from core.numerics.boosted_trees import BoostedTrees
-from core.scoring.calibration import calibrate
+from core.scoring.calibration import calibrate, fit_line
 from core.scoring.own_history import OwnHistory, fit_history, residual_targets
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances
 from core.scoring.signs import (
+    OtherMembers,
     SignEffects,
     count_patients,
     fit_named,
@@ -143,6 +145,9 @@ class SharedModel:
             named = named_flags(there, history.roles.named, log_odds.shape[1])
             effects_of_names = arrays.get("named_effects", np.zeros(log_odds.shape[1]))
             _add_to_tasks(log_odds, lambda task, old: trees.predict(history.of_task(task, rates[task], old)), n_jobs)
+            # A model of an earlier version has none.
+            intercept, slope = arrays.get("history_line", np.array([0.0, 1.0])).astype(np.float32)
+            log_odds = log_odds * slope + intercept
             _add_to_tasks(log_odds, lambda task, _: _dense(named, task) * effects_of_names[task], n_jobs)
             _add_to_tasks(log_odds, lambda task, _: effects.of_task(there, task), n_jobs)
         penalty, ridge = arrays["penalty_and_ridge"].tolist()
@@ -196,6 +201,7 @@ def shared_evidence(
     parameters: ScoringParameters,
     seed: int,
     n_jobs: int | None = None,
+    others: OtherMembers | None = None,
 ) -> tuple[Expected, SharedModel]:
     """Learn the past of all tasks together and expect every instance's decisions without its own patient.
 
@@ -213,6 +219,8 @@ def shared_evidence(
     seed : int
     n_jobs : int, optional
         Threads, by joblib's rules.
+    others : OtherMembers, optional
+        Members of the scorer beside this one, in the order of `tasks`.
 
     Returns
     -------
@@ -253,7 +261,8 @@ def shared_evidence(
         chosen = list(tasks)
         kinds, order_groups = prepared.day.kinds[chosen], prepared.day.groups[chosen]
         arrays |= _roles_arrays(roles, chosen, kinds, order_groups)
-        arrays |= _add_steps(arrays, raw, positive, log_odds, groups, parameters, random, n_jobs)
+        beside = others or OtherMembers.none(positive.shape)
+        arrays |= _add_steps(arrays, raw, positive, log_odds, beside, groups, parameters, random, n_jobs)
     return Expected(log_odds, first.support), SharedModel(np.array(tasks, dtype=np.int64), arrays)
 
 
@@ -262,6 +271,7 @@ def _add_steps(
     raw: sparse.csr_array,
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
+    others: OtherMembers,
     groups: IntArray,
     parameters: ScoringParameters,
     random: np.random.Generator,
@@ -286,22 +296,36 @@ def _add_steps(
         return _by_part(part, lambda number, rows: trees[number].predict(features[rows]))
 
     _add_to_tasks(log_odds, of_history, n_jobs)
+    line = _calibrate_history(log_odds, positive, pairs)
     there = _signs_of(raw, history.roles.signs)
     named = named_flags(there, history.roles.named, n_tasks)
-    named_effects = _add_named(named, positive, log_odds, groups, part, n_jobs)
-    fitted = _add_signs(there, positive, log_odds, groups, part, parameters, n_jobs)
+    named_effects = _add_named(named, positive, log_odds, others, groups, part, n_jobs)
+    fitted = _add_signs(there, positive, log_odds, others, groups, part, parameters, n_jobs)
     return {
         **trees[-1].arrays("history"),
+        "history_line": line,
         "named_effects": named_effects,
         "signs": np.stack([fitted[task][0] for task in range(n_tasks)]),
         "effects": np.stack([fitted[task][1] for task in range(n_tasks)]),
     }
 
 
+def _calibrate_history(log_odds: LogOdds, positive: NDArray[np.bool_], pairs: tuple[IntArray, IntArray]) -> FloatArray:
+    """Calibrate log odds in place, which trees leave too far from 0; return the intercept and slope of all tasks.
+
+    Lines of single tasks would draw rare ones towards their base rates again.
+    """
+    line = fit_line(log_odds[pairs].astype(np.float64), positive[pairs].astype(np.float64))
+    log_odds *= np.float32(line.slope)
+    log_odds += np.float32(line.intercept)
+    return np.array([line.intercept, line.slope])
+
+
 def _add_named(
     named: sparse.csc_array,
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
+    others: OtherMembers,
     groups: IntArray,
     part: IntArray,
     n_jobs: int | None,
@@ -319,7 +343,7 @@ def _add_named(
         effects = np.empty(N_PARTS + 1)
         for number in range(N_PARTS + 1):
             rows = past[part[past] != number]
-            effects[number] = fit_named(positive[rows, task], old[rows], by_patient[rows])
+            effects[number] = fit_named(positive[rows, task], old[rows], by_patient[rows], others[rows, task])
         found[task] = effects[N_PARTS]
         return there * effects[part]
 
@@ -337,6 +361,7 @@ def _add_signs(
     there: sparse.csr_array,
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
+    others: OtherMembers,
     groups: IntArray,
     part: IntArray,
     parameters: ScoringParameters,
@@ -347,7 +372,10 @@ def _add_signs(
     past_signs, past_log_odds = there[:n_past], log_odds[:n_past]
     by_patient = patient_weights(groups[:n_past])
     numbers = [np.flatnonzero(part[:n_past] == number) for number in range(N_PARTS)]
-    scores = [score_signs(past_signs[rows], positive[rows], past_log_odds[rows], by_patient[rows]) for rows in numbers]
+    scores = [
+        score_signs(past_signs[rows], positive[rows], past_log_odds[rows], by_patient[rows], others[rows])
+        for rows in numbers
+    ]
     slope, curvature = (np.sum([score[i] for score in scores], axis=0) for i in range(2))
     patients = [count_patients(past_signs[rows], groups[rows]) for rows in numbers]
     n_patients = np.sum(patients, axis=0)
@@ -364,6 +392,7 @@ def _add_signs(
                 positive[rows, task],
                 old[rows],
                 by_patient[rows],
+                others[rows, task],
                 slope[:, task] - (0 if whole else scores[number][0][:, task]),
                 curvature[:, task] - (0 if whole else scores[number][1][:, task]),
                 n_patients - (0 if whole else patients[number]),

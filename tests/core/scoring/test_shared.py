@@ -9,6 +9,7 @@ from scipy import sparse
 
 from core.cohort.feature_roles import OWN_ITEM, FeatureRoles, shares_name
 from core.scoring.all_tasks import score_tasks
+from core.scoring.calibration import fit_line
 from core.scoring.own_history import NEVER, OwnHistory, residual_targets
 from core.scoring.parameters import ScoringParameters
 from core.scoring.scores import score_by_scale
@@ -17,6 +18,7 @@ from core.scoring.signs import (
     N_SIGNS,
     NAMED_EFFECT,
     NAMED_RIDGE,
+    OtherMembers,
     count_patients,
     fit_named,
     fit_signs,
@@ -104,9 +106,14 @@ def test_the_past_of_an_instance_s_own_patient_hardly_matters_to_it(cohort):
     turned = cohort[1].copy()
     turned[np.flatnonzero(own[:400])] ^= True
     options = {"past": past, "recent": recent}
-    left_out = [log_odds(run(cohort, Y=Y, **options)) for Y in (cohort[1], turned)]
-    let_in = [log_odds(run(cohort, Y=Y, exclude_same_patient=False, **options)) for Y in (cohort[1], turned)]
-    moved, moved_when_let_in = (np.abs(a - b)[400:][own[400:]].mean() for a, b in (left_out, let_in))
+
+    def uncalibrated(**changes):
+        scored = run(cohort, **options, **changes)
+        return log_odds(scored)[400:][own[400:]] / scored.shared.arrays["history_line"][1]
+
+    left_out = [uncalibrated(Y=Y) for Y in (cohort[1], turned)]
+    let_in = [uncalibrated(Y=Y, exclude_same_patient=False) for Y in (cohort[1], turned)]
+    moved, moved_when_let_in = (np.abs(a - b).mean() for a, b in (left_out, let_in))
     assert moved < 0.5 * moved_when_let_in
     assert moved < 0.25
 
@@ -148,6 +155,24 @@ def test_a_model_stored_without_names_expects_what_it_did(cohort):
     columns = sparse.csr_array(scored.prepared.columns)[len(past) :]
     expected = SharedModel.of_stored(older).expect(columns, cohort[0][recent])
     np.testing.assert_allclose(expected.log_odds, log_odds(scored)[len(past) :], atol=1e-4)
+
+
+WITHOUT_SIGNS = replace(SMALL, sign_ridge=1e12)
+
+
+def test_own_history_leaves_chances_that_come_true(cohort):
+    past, recent = split(cohort)
+    unnamed = *cohort[:3], replace(cohort[3], named=cohort[3].named[:0])
+    scored = run(unnamed, past=past, recent=recent, parameters=WITHOUT_SIGNS)
+    expected = log_odds(scored)[: len(past)].astype(float).ravel()
+    line = fit_line(expected, cohort[1][past].ravel().astype(float))
+    assert (line.intercept, line.slope) == pytest.approx((0, 1), abs=1e-3)
+    model = scored.shared
+    older = SharedModel(model.tasks, {name: model.arrays[name] for name in model.arrays if name != "history_line"})
+    columns = sparse.csr_array(scored.prepared.columns)[len(past) :]
+    new, old = (each.expect(columns, cohort[0][recent]).log_odds for each in (model, older))
+    intercept, slope = model.arrays["history_line"]
+    np.testing.assert_allclose(intercept + slope * old, new, atol=1e-4)
 
 
 def test_a_level_is_expected_of_the_first_patient_on_its_drug(cohort):
@@ -202,7 +227,7 @@ def test_scaled_scores_order_decisions_of_all_tasks_by_the_chance_of_a_mistake(c
         taken = cohort[1][recent, task]
         share = cohort[1][past, task].mean()
         expected = (1 + found.soft_label.astype(float)) / 2
-        forgotten, by_mistake = error * expected, error * (share / (1 - share)) ** (2 / 3) * (1 - expected)
+        forgotten, by_mistake = error * expected, error * (share / (1 - share)) ** 0.6 * (1 - expected)
         chance = np.where(taken, by_mistake / (by_mistake + expected), forgotten / (forgotten + 1 - expected))
         odds = found.scaled_score.astype(float) / (1 - found.scaled_score.astype(float))
         np.testing.assert_allclose(odds, chance / (1 - chance) / error, rtol=1e-3)
@@ -226,6 +251,14 @@ def test_looking_back_knows_the_other_decisions_of_the_window_and_never_the_own(
         assert np.array_equal(one, other) == (task in (0, 1))
         np.testing.assert_array_equal(before.scores(task, "shared").soft_label, after.scores(task, "shared").soft_label)
         assert not np.array_equal(one, before.scores(task, "shared").soft_label)
+
+
+def test_what_the_shared_graph_expects_is_the_same_whichever_scorers_are_asked_for(cohort):
+    past, recent = split(cohort)
+    asked = [("shared",), ("shared-looking-back",), ("softhad", "shared", "shared-looking-back")]
+    first, *others = (log_odds(run(cohort, past=past, recent=recent, scorers=scorers)) for scorers in asked)
+    for found in others:
+        np.testing.assert_array_equal(found, first)
 
 
 def test_a_scale_that_was_stored_without_what_is_general_scores_as_it_did():
@@ -278,13 +311,44 @@ def signs():
     return sparse.csr_array(there), groups, offset, positive
 
 
+ALONE = OtherMembers.none((900,))
+FLAT = OtherMembers(np.full(900, 0.3 / 3), 2 / 3)
+"""A member with a third of the weight that expects .3 whatever the signs."""
+
+
+def fit(signs, others, n_patients):
+    """Choose and fit the signs of one task."""
+    there, groups, offset, positive = signs
+    weights = patient_weights(groups)
+    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights, others[:, None])
+    chances = sparse.csc_array(there), positive, offset, weights, others
+    return fit_signs(*chances, slope[:, 0], curvature[:, 0], np.full(15, n_patients), 2.0)
+
+
+def losses(positive, offset, weights, others, tried):
+    """Minus log likelihood of the mean chance with each of the effects tried, of shape (n_tried,)."""
+    chance = others.share / (1 + np.exp(-(offset[:, None] + tried))) + others.chances[:, None]
+    return -(weights @ np.where(positive[:, None], np.log(chance), np.log(1 - chance)))
+
+
+@pytest.mark.parametrize("others", [ALONE, FLAT], ids=["alone", "in a mean"])
+def test_a_sign_s_effect_makes_the_decisions_likeliest(signs, others):
+    there, groups, offset, positive = signs
+    chosen, effects = fit(signs, others, 90)
+    assert chosen[effects != 0].tolist() == [4]
+    days, tried = there.toarray()[:, 4] > 0, np.linspace(-2, 8, 1001)
+    loss = losses(positive[days], offset[days], patient_weights(groups)[days], others[days], tried) + tried**2
+    assert effects[0] == pytest.approx(tried[np.argmin(loss)], abs=2e-2)
+
+
+def test_other_members_that_see_nothing_of_a_sign_leave_more_for_it_to_add(signs):
+    assert fit(signs, FLAT, 90)[1][0] > fit(signs, ALONE, 90)[1][0] > 0
+
+
 def test_only_a_sign_beyond_chance_is_chosen_and_fitted_as_by_plain_newton(signs):
     there, groups, offset, positive = signs
     weights = patient_weights(groups)
-    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights)
-    chosen, effects = fit_signs(
-        sparse.csc_array(there), positive, offset, weights, slope[:, 0], curvature[:, 0], np.full(15, 90), 2.0
-    )
+    chosen, effects = fit(signs, ALONE, 90)
     assert chosen[effects != 0].tolist() == [4]
     x, effect = there.toarray()[:, 4], 0.0
     for _ in range(50):
@@ -296,29 +360,25 @@ def test_only_a_sign_beyond_chance_is_chosen_and_fitted_as_by_plain_newton(signs
 
 
 def test_a_sign_of_few_patients_is_not_chosen(signs):
-    there, groups, offset, positive = signs
-    weights = patient_weights(groups)
-    slope, curvature = score_signs(there, positive[:, None], offset[:, None], weights)
-    few = np.full(15, 4)
-    _, effects = fit_signs(sparse.csc_array(there), positive, offset, weights, slope[:, 0], curvature[:, 0], few, 2.0)
-    assert not effects.any()
+    assert not fit(signs, ALONE, 4)[1].any()
 
 
+@pytest.mark.parametrize("others", [ALONE, FLAT], ids=["alone", "in a mean"])
 @pytest.mark.parametrize("n", [0, 1, 12, 900])
-def test_a_drug_of_the_lab_s_name_counts_before_any_data_which_then_correct_it(signs, n):
+def test_a_drug_of_the_lab_s_name_counts_before_any_data_which_then_correct_it(signs, n, others):
     _, groups, offset, positive = signs
     weights = patient_weights(groups)[:n]
-    effect = fit_named(positive[:n], offset[:n], weights)
+    effect = fit_named(positive[:n], offset[:n], weights, others[:n])
     tried = np.linspace(-4, 4, 801)
-    chance = 1 / (1 + np.exp(-(offset[:n, None] + tried)))
-    loss = -(weights @ np.where(positive[:n, None], np.log(chance), np.log(1 - chance)))
-    loss = loss + NAMED_RIDGE / 2 * (tried - NAMED_EFFECT) ** 2
+    loss = losses(positive[:n], offset[:n], weights, others[:n], tried) + NAMED_RIDGE / 2 * (tried - NAMED_EFFECT) ** 2
     assert effect == pytest.approx(tried[np.argmin(loss)], abs=1e-2)
 
 
 @pytest.mark.parametrize("taken", [True, False])
 def test_a_named_drug_s_effect_stays_finite_against_certainty(taken):
-    assert np.isfinite(fit_named(np.full(50, taken), np.full(50, -40.0 if taken else 40.0), np.ones(50)))
+    against = np.full(50, -40.0 if taken else 40.0)
+    for others in (ALONE, OtherMembers(np.full(900, 0.0 if taken else 1 / 3), 2 / 3)):
+        assert np.isfinite(fit_named(np.full(50, taken), against, np.ones(50), others[:50]))
 
 
 def test_a_named_drug_is_there_once_however_many_courses_say_so(signs):
