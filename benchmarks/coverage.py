@@ -9,7 +9,8 @@ not count there: more studies are drawn, up to four times as many, until as many
 
     python -m benchmarks.coverage [--studies 400] [--cases 30 60 120 222] [--relevant 0.01 0.05 0.2] [--seed 1]
 
-With --rows FILE, finished rows are stored there and not measured again; --figures measures only some of the figures.
+With --rows FILE, finished rows are stored there and not measured again; --figures measures only some of the figures;
+--markdown prints the table of docs/results.md, whose columns are then never put together by hand.
 """
 
 import argparse
@@ -222,6 +223,9 @@ def _clustered_delong(cases: Judged) -> tuple[float, float]:
     return max(0.0, value - reach), min(1.0, value + reach)
 
 
+MARKDOWN = f"| {' | '.join(['design', 'cases', 'relevant', 'AUCs', *OURS, *OTHERS])} |"
+
+
 @dataclass(frozen=True)
 class Row:
     """Coverage and mean width of each figure of one design, and the studies that had it."""
@@ -244,6 +248,14 @@ class Row:
         n_aucs = max((self.found[n][2] for n in ("AUC", "difference") if n in self.found), default=0)
         start = f"{self.title:45} {self.n_cases:5} {100 * self.relevant:7.1f}% {n_aucs:4} "
         return start + " ".join(f"{cell:>12}" for cell in cells)
+
+    def markdown(self) -> str:
+        """Return the row of a Markdown table with the columns of `MARKDOWN`."""
+        known = {n: self.found.get(n, (0.0, 0.0, 0)) for n in (*OURS, *OTHERS)}
+        cells = [f"{100 * held:.0f} ({width:.2f})" if n >= 100 else "–" for held, width, n in known.values()]
+        n_aucs = max(known[n][2] for n in ("AUC", "difference"))
+        start = [self.title, f"{self.n_cases}", f"{100 * self.relevant:g} %", f"{n_aucs}"]
+        return f"| {' | '.join([*start, *cells])} |"
 
     def misses(self) -> list[str]:
         """Return the figures of the report that cover too seldom or too often, of those in at least 100 studies."""
@@ -286,13 +298,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--relevant", type=float, nargs="+", default=[0.01, 0.026, 0.05, 0.1, 0.2])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--figures", nargs="+", choices=(*OURS, *OTHERS), default=[*OURS, *OTHERS])
+    parser.add_argument("--markdown", action="store_true", help="print the rows of a Markdown table")
     parser.add_argument("--rows", type=Path, help="file of finished rows; they are not measured again")
     options = parser.parse_args(arguments)
     print(
         "coverage in % (mean width); AUC, share, rate, difference, subgroup: as in the report; then the AUC by others"
     )
     names = " ".join(f"{name:>12}" for name in (*OURS, *OTHERS))
-    print(f"{'preset':45} cases relevant  AUCs {names}")
+    print(MARKDOWN if options.markdown else f"{'preset':45} cases relevant  AUCs {names}")
     missed: list[str] = []
     for title, design, setting, relevant in _designs(options.relevant, options.cases):
         row = _stored(options.rows).get((title, design.n_cases, relevant, options.studies, options.seed))
@@ -303,7 +316,7 @@ def main(arguments: list[str] | None = None) -> int:
             if options.rows is not None:
                 with options.rows.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(row)) + "\n")
-        print(row.line(), flush=True)
+        print(row.markdown() if options.markdown else row.line(), flush=True)
         missed += row.misses()
     print(f"outside 93 to 98.5 %: {len(missed)}", *missed, sep="\n  ")
     return 1 if missed else 0
