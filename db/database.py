@@ -23,8 +23,8 @@ _BUSY_SCORING = (
 )
 
 
-LATER_SEALED = "0012"
-"""Schema from which on units, sensitivity, accounts and tokens are sealed too."""
+BEFORE_LATER_SEALS, LATER_SEALED = "0011", "0012"
+"""The last schema without seals of units, sensitivity, accounts and tokens, and the first with them."""
 
 
 class Database:
@@ -133,12 +133,22 @@ class Database:
             If it cannot be opened or written.
         """
         before = self.state().revision
+        if before is not None and before < LATER_SEALED <= (schema.head() if revision == "head" else revision):
+            # Sealed before the schema says so: an upgrade killed in between is not yet one that the program takes.
+            self._upgrade_tables(BEFORE_LATER_SEALS)
+            self._seal_former(again=True)
+        self._upgrade_tables(revision)
+        if self.state().revision == schema.head():
+            self._seal_former(again=False)
+
+    def _upgrade_tables(self, revision: str) -> None:
         with readable_errors():
             schema.upgrade(self._engine, self._url, self.name, revision)
-        if self.state().revision == schema.head():
-            with self.write() as uow:
-                if uow.audit.seal_former(again=before is not None and before < LATER_SEALED):
-                    uow.commit()
+
+    def _seal_former(self, *, again: bool) -> None:
+        with self.write() as uow:
+            if uow.audit.seal_former(again=again):
+                uow.commit()
 
     def downgrade(self, revision: str, *, discard: bool = False) -> list[str]:
         """Take the schema back to an older one; see `db.schema.downgrade`.

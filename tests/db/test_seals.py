@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from core.errors import StoreError
 from core.vocabulary import Answer, CaseId, Decision, PersonId, Role, SignInSource, StudyId, TriageState
-from db import audit
+from db import audit, schema
 from db.audit import LATER_SEALS, SEALS, AuditTrail
 from db.database import Database
 from db.models import (
@@ -239,6 +240,32 @@ def test_what_was_saved_before_0012_is_sealed_by_the_upgrade_and_after_every_dow
     database.upgrade()
     with database.read() as uow:
         assert uow.audit.count() == n_rows
+
+
+def test_an_upgrade_killed_before_its_last_step_is_no_upgrade_and_the_next_one_seals(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(database)
+    database.downgrade("0011")
+    with database.engine.connect() as connection, connection.begin():
+        connection.execute(sa.text("DROP TRIGGER audit_event_refuses_delete" + _on(database)))
+        connection.execute(sa.text("DELETE FROM audit_event"))
+    steps = schema.upgrade
+
+    def killed(engine: sa.Engine, url: sa.URL, name: str, revision: str = "head") -> None:
+        if revision == "head":
+            raise KeyboardInterrupt
+        steps(engine, url, name, revision)
+
+    with monkeypatch.context() as at_the_end:
+        at_the_end.setattr(schema, "upgrade", killed)
+        with pytest.raises(KeyboardInterrupt):
+            database.upgrade()
+    with pytest.raises(StoreError, match="upgrade"):
+        database.check()
+    database.upgrade()
+    database.check()
+    assert problem(database) == ""
 
 
 DERIVED_CHANGES = (
