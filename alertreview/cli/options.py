@@ -70,6 +70,23 @@ def result_format(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def file_format(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator for ``--format``: the format that the name of ``--out`` ends in, or the first."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def writing(*, output_format: str | None, out: Path | None, **options: Any) -> Any:
+            named = out.suffix[1:].lower() if out is not None else ""
+            return command(
+                output_format=output_format or (named if named in formats else formats[0]), out=out, **options
+            )
+
+        text = f"Format of the file (default: what its name ends in, else {formats[0]})."
+        return click.option("--format", "output_format", type=click.Choice(formats), help=text)(writing)
+
+    return decorate
+
+
 class _FormatName(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.2
     """Name of a format of records; the table of formats is imported only when it is needed, because it is slow."""
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import COUNT, SEED, FilePath, list_format, result_format, site_options
+from alertreview.cli.options import COUNT, SEED, FilePath, file_format, list_format, result_format, site_options
 from alertreview.cli.tables import STANDARD_OUTPUT, as_text, is_set, tell, tell_done, write_out
 from core.errors import InvalidInputError, SourceError
 
@@ -12,11 +12,9 @@ from core.errors import InvalidInputError, SourceError
 @click.command()
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @click.option(
-    "--format", "output_format", type=click.Choice(["json", "html", "pdf"]), default="json", show_default=True
-)
-@click.option(
     "--out", type=FilePath(path_type=Path, allow_dash=True), help="File to write (default, and -: standard output)."
 )
+@file_format("json", "html", "pdf")
 @site_options
 def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
     """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
@@ -338,13 +336,6 @@ def export() -> None:
 @export.command(name="labels")
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["csv", "csv-excel", "xlsx", "parquet", "jsonl", "meds"]),
-    default="csv",
-    show_default=True,
-)
-@click.option(
     "--layout",
     type=click.Choice(["long", "wide"]),
     default="long",
@@ -357,6 +348,7 @@ def export() -> None:
     required=True,
     help="File to write; - is standard output.",
 )
+@file_format("csv", "csv-excel", "xlsx", "parquet", "jsonl", "meds")
 @site_options
 def export_labels(
     slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None

@@ -121,9 +121,14 @@ def test_alerts_as_csv_and_table_hold_the_same_alerts(demo_home: Path, capsys: p
 def test_the_report_is_written_as_json_html_and_pdf(
     demo_home: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    for output_format, beginning in (("json", b"{"), ("html", b"<!DOCTYPE html>"), ("pdf", b"%PDF")):
-        out = tmp_path / f"report.{output_format}"
-        assert run("report", "--study", "demo", "--format", output_format, "--out", out, "--home", demo_home) == 0
+    formats = {
+        "report.json": ((), b"{"),
+        "report.PDF": ((), b"%PDF"),
+        "report": (("--format", "html"), b"<!DOCTYPE html>"),
+    }
+    for name, (asked, beginning) in formats.items():
+        out = tmp_path / name
+        assert run("report", "--study", "demo", *asked, "--out", out, "--home", demo_home) == 0
         assert out.read_bytes()[: len(beginning)].lower() == beginning.lower()
     capsysbinary.readouterr()
     assert run("report", "--study", "demo", "--home", demo_home) == 0
@@ -133,6 +138,9 @@ def test_the_report_is_written_as_json_html_and_pdf(
 def test_exports_and_recompute_go_round(own_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("export", "labels", "--study", "demo", "--out", tmp_path / "labels.csv", "--home", own_home) == 0
     assert f"{3 * SMALL.n_cases - SMALL.n_waiting} rows" in capsys.readouterr().out
+    assert run("export", "labels", "--study", "demo", "--out", tmp_path / "labels.parquet", "--home", own_home) == 0
+    assert (tmp_path / "labels.parquet").read_bytes().startswith(b"PAR1")
+    capsys.readouterr()
     assert run("export", "labels", "--study", "demo", "--out", "-", "--home", own_home) == 0
     assert capsys.readouterr().out == (tmp_path / "labels.csv").read_bytes().decode()
     assert not Path("-").exists()
