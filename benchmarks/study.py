@@ -3,9 +3,9 @@
 Builds a demonstration, gives five people accounts, and lets the study run from its draft to its report: the
 same flow as in the test suite, at the method paper's size. Everything that is stored and shown is checked against plain
 counting, and every frame that a reader or the adjudicator gets is searched for what is not for them. Then prints the
-time from a key to what it brings about. The three readers leave five cases open on purpose. Last, the coordinator
-settles the first 20 alerts of the worklist by keys. Chromium is named by ALERTREVIEW_CHROMIUM (default
-/usr/bin/chromium).
+time from a key to what it brings about. By their votes five cases stay undecided on purpose, one for and one against.
+Last, the coordinator settles the first 20 alerts of the worklist by keys. Chromium is named by ALERTREVIEW_CHROMIUM
+(default /usr/bin/chromium).
 """
 
 import argparse
@@ -25,7 +25,7 @@ from alertreview.settings import load_settings
 from benchmarks._machine import Watch
 from benchmarks._ward_round import ward_round
 from core.simulation.study import simulate_votes
-from tests.browser.study_reader import READERS, Answers
+from tests.browser.study_reader import CANNOT_JUDGE, READERS, Answers
 from tests.browser.visits import Visit, open_visit, start_chromium
 from tests.browser.whole_study import OWN_CHOICE, PAPER, Design, Outcome, make_site, whole_study
 from tests.support.served import dashboard
@@ -106,7 +106,7 @@ def _answers(home: Path, slug: str) -> Answers:
     with open_application(home) as application:
         cases, relevant, true_score = truth_of_cases(application, home / "simulated-source", slug)
     votes = simulate_votes(relevant, true_score, PANEL, seed=SEED)
-    votes.answers[:LEFT_OPEN] = 1, 2, 3
+    votes.answers[:LEFT_OPEN] = CANNOT_JUDGE, 1, 3
     return {
         (case.case_number, name): int(votes.answers[row, place])
         for row, case in enumerate(cases)
