@@ -16,6 +16,8 @@ from dashboard.context import application, shown_errors
 
 AUC, RELEVANT, UNDECIDED, MINUTES = 0.75, 0.25, 0.05, 2.0
 """What is expected where the report does not say, or may not."""
+LOWEST = 0.51
+"""Of the AUCs that a plan takes."""
 
 
 @st.fragment
@@ -31,11 +33,13 @@ def expander(report: StudyReport) -> None:
         auc, relevant, undecided, effect = _expectations(report)
         key = f"pl_{report.slug}_{'hidden' if report.hidden else 'whole'}"
         with st.grid(6, min_column_width=150):
-            auc = st.number_input("Expected AUC", 0.51, 0.99, auc, 0.01, key=f"{key}_auc")
+            auc = st.number_input("Expected AUC", LOWEST, 0.99, auc, 0.01, key=f"{key}_auc")
             width = st.number_input("Interval, plus or minus", 0.01, 0.3, 0.07, 0.01, key=f"{key}_width")
             relevant = st.number_input("Relevant, % of cases", 1.0, 99.0, relevant, 1.0, "%.0f", key=f"{key}_relevant")
             undecided = st.number_input("Undecided, %", 0.0, 90.0, undecided, 1.0, "%.0f", key=f"{key}_undecided")
-            readers = st.number_input("Readers per case", 1, 9, report.n_slots, 1, key=f"{key}_readers")
+            readers = st.number_input(
+                "Readers per case", 1, max(9, report.n_slots), report.n_slots, 1, key=f"{key}_readers"
+            )
             effect = st.number_input("Design effect", 1.0, 20.0, effect, 0.1, key=f"{key}_effect")
         plan = required_cases(
             auc,
@@ -99,7 +103,7 @@ def before_a_pilot(plan: StudyPlan) -> None:
     """
     with st.expander("How precise will its AUC be?"):
         with st.grid(3, min_column_width=150):
-            auc = st.number_input("Expected AUC", 0.51, 0.99, AUC, 0.01, key="su_auc")
+            auc = st.number_input("Expected AUC", LOWEST, 0.99, AUC, 0.01, key="su_auc")
             relevant = st.number_input("Relevant, % of decisions", 0.1, 90.0, 5.0, 0.5, "%.1f", key="su_relevant")
             width = st.number_input("Interval, plus or minus", 0.01, 0.3, 0.1, 0.01, key="su_width")
         if not st.button("Simulate with these strata", key="su_simulate", icon=":material/casino:"):
@@ -114,9 +118,7 @@ def before_a_pilot(plan: StudyPlan) -> None:
 
 def _comparison(key: str, auc: float, positive_share: float, effect: float) -> None:
     """Draw how many cases tell two scorers apart."""
-    other = st.number_input(
-        "To tell it from a scorer of AUC", 0.51, 0.99, round(auc - 0.05, 2), 0.01, key=f"{key}_other"
-    )
+    other = st.number_input("To tell it from a scorer of AUC", LOWEST, 0.99, rival(auc), 0.01, key=f"{key}_other")
     if other == auc:
         st.markdown(cards.muted("Equal AUCs cannot be told apart."))
         return
@@ -124,6 +126,11 @@ def _comparison(key: str, auc: float, positive_share: float, effect: float) -> N
     st.markdown(
         f"**{texts.plural(n_cases, 'decided case')}** show the difference 8 times in 10 (scores correlated by 0.5)."
     )
+
+
+def rival(auc: float) -> float:
+    """Return an AUC .05 away to compare with: below, unless no better than chance."""
+    return round(auc - 0.05 if auc >= LOWEST + 0.05 else auc + 0.05, 2)
 
 
 def _expectations(report: StudyReport) -> tuple[float, float, float, float]:

@@ -8,6 +8,7 @@ from core.statistics.design_planning import ALLOCATIONS
 from core.statistics.planning import required_cases, required_cases_to_compare
 from core.studies.next_study import plan_next
 from core.studies.report import StudyReport
+from dashboard.components.studies.planner import LOWEST, rival
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.exports import FakeReports
@@ -122,6 +123,15 @@ def test_the_planner_says_how_many_cases_tell_two_scorers_apart(open_page: OpenP
     assert f"**{required_cases_to_compare(0.78, 0.7, 0.3):,} decided cases** show the difference" in words(page)
     page.number_input(key=f"{key}_other").set_value(0.78).run()
     assert "Equal AUCs cannot be told apart." in words(page)
+    page.number_input(key=f"{key}_auc").set_value(LOWEST).run()
+    nothing_failed(page)
+
+
+def test_every_auc_that_a_plan_takes_has_another_to_compare_with() -> None:
+    for hundredths in range(51, 100):
+        auc = hundredths / 100
+        assert LOWEST <= rival(auc) <= 0.99
+        assert rival(auc) != auc
 
 
 def test_the_page_has_its_title_while_the_report_is_computed(
