@@ -1,8 +1,10 @@
 """The report of a study: its figures by a second road, what must not change them, and every kind of thin input."""
 
 import dataclasses
+import functools
 import json
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from core.simulation.study import SimulatedPanel
+from core.statistics import candidate_figures
 from core.statistics.alert_rate import Budget
 from core.statistics.auc import auc
 from core.statistics.consensus import majority_label
@@ -19,6 +22,15 @@ from core.studies.report_input import StudyInput, prepare
 from core.studies.selection import SelectionDesign
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
 from tests.support.simulated_study import simulate_study
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws() -> Iterator[None]:
+    """Draw a quarter of the weights: what is tested here does not depend on how finely limits are drawn."""
+    with pytest.MonkeyPatch.context() as fewer:
+        of_all = candidate_figures.CandidateFigures
+        fewer.setattr(candidate_figures, "CandidateFigures", functools.partial(of_all, n_draws=150))
+        yield
 
 
 @pytest.fixture(scope="module")
