@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from alertreview.reports.blocks import Block, Heading, Paragraph, Table
+from alertreview.reports.design_words import design_in_words
 from core.studies.report import StudyReport
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT
 
@@ -34,7 +35,8 @@ class ChecklistItem:
 
 
 def _design_value(report: StudyReport, *names: str) -> str:
-    return "; ".join(f"{name}: {report.design[name]}" for name in names if name in report.design)
+    told = [design_in_words(name, report.design[name]) for name in names if name in report.design]
+    return "; ".join(f"{name}: {value}" for name, value in told)
 
 
 def _participants(report: StudyReport) -> str:

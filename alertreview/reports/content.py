@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from alertreview.reports.blocks import Block, Bullets, Cards, Document, Figure, Heading, Paragraph, Table
 from alertreview.reports.checklists import checklist_blocks
+from alertreview.reports.design_words import design_in_words
 from alertreview.reports.figures import agreement_of_readers, alert_rate, flow, roc
 from alertreview.reports.plot import Plot
 from alertreview.reports.reviewer import KIND_WORDS, p_text, reviewer_blocks
@@ -344,7 +345,7 @@ def _methods(report: StudyReport) -> list[Block]:
 
 def _design(report: StudyReport) -> list[Block]:
     rows = [("Question", report.question), ("Counts as positive", report.positive_texts[0])]
-    rows += [(key, value) for key, value in report.design.items()]
+    rows += [design_in_words(key, value) for key, value in report.design.items()]
     return [Heading("Design and origin"), Table("From what this report was made.", ("What", "Value"), tuple(rows))]
 
 

@@ -280,3 +280,15 @@ class TestOpenPanel:
 
     def test_a_blinded_report_says_nothing_of_it(self, report):
         assert "panel" not in html_document(report).lower()
+
+
+def test_every_fact_of_a_choice_of_cases_is_in_words(report: StudyReport) -> None:
+    choice = dataclasses.asdict(SelectionDesign()) | {"preset": "as in the paper"}
+    shown = ("preset", "seed", "edges", "quantiles", "balance_decisions", "half_in_largest")
+    facts = {key: list(choice[key]) if isinstance(choice[key], tuple) else choice[key] for key in shown}
+    told = dataclasses.replace(report, design={f"selection: {key}": str(value) for key, value in facts.items()})
+    page = html_document(told)
+    told_in_words = page[page.index("Design and origin") :]
+    assert "half of the cases in the largest stratum" in told_in_words
+    assert not re.search(r">\s*(True|False|None|\[.*\])\s*<", told_in_words)
+    assert "balance_decisions" not in page
