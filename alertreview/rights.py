@@ -74,41 +74,18 @@ NOT_IN_DEMONSTRATION = frozenset({Action.MANAGE_PEOPLE})
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts, as the session says; never as a browser says.
+    """Who acts, as the session says; never as a browser says."""
 
-    Parameters
-    ----------
-    person_id : int
-        0 for the visitor of a demonstration, who may act as any of its people.
-    name : str
-    role : Role
-        With several roles, the one named first.
-    units : frozenset of str or None
-        Units whose patients the person may see; None for all of them.
-    session_id : int
-        0 in a demonstration.
-    source : SignInSource or None
-        Who vouched for the person; None in a demonstration.
-    confirmed_at : datetime or None
-        When fresh credentials were given for a signature that is still to come.
-    login : str
-        By what name the source knows the person.
-    is_demo : bool
-        The visitor of a demonstration: simulated patients, this machine only, no password.
-    further_roles : frozenset of Role
-        Also held; rights combine.
-    """
-
-    person_id: PersonId
+    person_id: PersonId  # 0 for the visitor of a demonstration, who may act as any of its people
     name: str
-    role: Role
-    units: frozenset[str] | None = None
-    session_id: SessionId = _NO_SESSION
-    source: SignInSource | None = None
-    confirmed_at: datetime | None = None
-    login: str = ""
-    is_demo: bool = False
-    further_roles: frozenset[Role] = frozenset()
+    role: Role  # with several roles, the one named first
+    units: frozenset[str] | None = None  # units whose patients the person may see; None for all of them
+    session_id: SessionId = _NO_SESSION  # 0 in a demonstration
+    source: SignInSource | None = None  # who vouched for the person; None in a demonstration
+    confirmed_at: datetime | None = None  # when fresh credentials were given for a signature that is still to come
+    login: str = ""  # by what name the source knows the person
+    is_demo: bool = False  # the visitor of a demonstration: simulated patients, this machine only, no password
+    further_roles: frozenset[Role] = frozenset()  # also held; rights combine
 
     @property
     def roles(self) -> frozenset[Role]:

@@ -24,30 +24,14 @@ FIRST_PAGE_VARIABLE = "DASHBOARD_FIRST_PAGE"
 
 @dataclass(frozen=True)
 class Settings:
-    """One site: a home folder with snapshots and exports, and a database.
+    """One site: a home folder with snapshots and exports, and a database."""
 
-    Parameters
-    ----------
-    home : Path
-        Folder of the site; it holds patient data and belongs outside any repository.
-    database_url : str
-        SQLAlchemy URL; by default an SQLite file inside the home.
-    anchor : Path or None
-        File outside the home to which every backup appends the head of the audit trail.
-    digest : DigestSettings or None
-        Mail server and addresses of the digest.
-    webhook : WebhookSettings or None
-        Where the digest of the whole site is posted.
-    hosts : tuple of str
-        Names under which browsers reach the dashboard.
-    """
-
-    home: Path
-    database_url: str
-    anchor: Path | None = None
-    digest: "DigestSettings | None" = None
-    webhook: "WebhookSettings | None" = None
-    hosts: tuple[str, ...] = ()
+    home: Path  # folder of the site; it holds patient data and belongs outside any repository
+    database_url: str  # SQLAlchemy URL; by default an SQLite file inside the home
+    anchor: Path | None = None  # file outside the home to which every backup appends the head of the audit trail
+    digest: "DigestSettings | None" = None  # mail server and addresses of the digest
+    webhook: "WebhookSettings | None" = None  # where the digest of the whole site is posted
+    hosts: tuple[str, ...] = ()  # names under which browsers reach the dashboard
 
     @property
     def snapshots(self) -> Path:

@@ -67,65 +67,33 @@ _ONE_AND_WHOSE: Final = {
 
 @dataclass(frozen=True)
 class KindRecord:
-    """How a kind of decision shows in the records.
+    """How a kind of decision shows in the records."""
 
-    Attributes
-    ----------
-    order, done : EventKind
-        The event that asks for it, and the one that shows that it was done.
-    stop : EventKind or None
-        The event that ends it; None for what is done once.
-    also : tuple of EventKind
-        Events that nobody decides on, described by the same features as `done`.
-    features : tuple of FeatureGroup
-        Groups of features that describe its items.
-    setting : str
-        Key of the site mapping that says which of `order` and `done` is the decision.
-    decided_by : {"auto", "order"}
-        Where no setting says it: "auto" is the order for items that have any, else what was done.
-    min_positive : int or None
-        Positive instances that a task needs, where this differs from the site mapping's ``min_positive``.
-    folds_case : bool
-        Names that differ only by case are one item, unless the site mapping says otherwise.
-    """
-
+    # `order` and `done`: the event that asks for it, and the one that shows that it was done.
     order: EventKind
     done: EventKind
-    stop: EventKind | None = None
-    also: tuple[EventKind, ...] = ()
-    features: tuple[FeatureGroup, ...] = ("result", "pending")
-    setting: str = ""
+    stop: EventKind | None = None  # the event that ends it; None for what is done once
+    also: tuple[EventKind, ...] = ()  # events that nobody decides on, described by the same features as `done`
+    features: tuple[FeatureGroup, ...] = ("result", "pending")  # groups of features that describe its items
+    setting: str = ""  # key of the site mapping that says which of `order` and `done` is the decision
+    # {"auto", "order"}: where no setting says it: "auto" is the order for items that have any, else what was done.
     decided_by: Literal["auto", "order"] = "auto"
+    # Positive instances that a task needs, where this differs from the site mapping's ``min_positive``.
     min_positive: int | None = None
-    folds_case: bool = False
+    folds_case: bool = False  # names that differ only by case are one item, unless the site mapping says otherwise
 
 
 @dataclass(frozen=True)
 class KindWords:
-    """How a kind of decision is worded on pages, in reports and in files; `Kind.worded` knows the source of a task.
+    """How a kind of decision is worded on pages, in reports and in files; `Kind.worded` knows the source of a task."""
 
-    Attributes
-    ----------
-    noun : str
-        One task: "lab order".
-    item : str
-        What is decided on: "lab". Categories of a site mapping name it. Its plural takes an s, as that of `act`.
-    done : str
-        "ordered", after the name of an item.
-    act : str
-        One event: "order".
-    had : str
-        Of patients for whom it was done: "had the order".
-    happened : str
-        In the record: "started or given"; empty for `done`.
-    """
-
-    noun: str
+    noun: str  # one task: "lab order"
+    # What is decided on: "lab". Categories of a site mapping name it. Its plural takes an s, as that of `act`.
     item: str
-    done: str = "ordered"
-    act: str = "order"
-    had: str = "had the order"
-    happened: str = ""
+    done: str = "ordered"  # "ordered", after the name of an item
+    act: str = "order"  # one event: "order"
+    had: str = "had the order"  # of patients for whom it was done: "had the order"
+    happened: str = ""  # in the record: "started or given"; empty for `done`
 
     @property
     def items(self) -> str:

@@ -39,21 +39,11 @@ _ALL = select_records(AuditEvent).order_by(AuditEvent.sequence).execution_option
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """What a check of the chain found.
+    """What a check of the chain found."""
 
-    Parameters
-    ----------
-    n_events : int
-        Rows looked at.
-    head : str
-        Hash of the last row; printed in exports and backups, it also shows a cut tail.
-    problem : str
-        Empty when the chain is whole, else a sentence that names the first row that does not fit.
-    """
-
-    n_events: int
-    head: str
-    problem: str
+    n_events: int  # rows looked at
+    head: str  # hash of the last row; printed in exports and backups, it also shows a cut tail
+    problem: str  # empty when the chain is whole, else a sentence that names the first row that does not fit
 
 
 @dataclass(frozen=True, slots=True)

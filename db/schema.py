@@ -24,21 +24,11 @@ _REVISION_TABLE = "alembic_version"
 
 @dataclass(frozen=True)
 class SchemaState:
-    """What a look into a database found.
+    """What a look into a database found."""
 
-    Parameters
-    ----------
-    is_empty : bool
-        No table at all, but perhaps the one that names the last step.
-    is_ours : bool
-        Marked as this program's.
-    revision : str or None
-        The last step that was run.
-    """
-
-    is_empty: bool
-    is_ours: bool
-    revision: str | None
+    is_empty: bool  # no table at all, but perhaps the one that names the last step
+    is_ours: bool  # marked as this program's
+    revision: str | None  # the last step that was run
 
 
 def alembic_config(connection: Connection | None = None) -> Config:

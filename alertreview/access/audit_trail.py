@@ -20,34 +20,17 @@ _FIELDS = ("sequence", "at", "actor", "action", "object", "details", "previous_h
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One act as people read it.
+    """One act as people read it."""
 
-    Parameters
-    ----------
-    sequence : int
-        Number without gaps.
-    at : datetime
-        Aware, in UTC.
-    actor : str
-        "person 3"; `name` says who that is.
-    name : str
-        Name of the person, as it is now; empty for acts of the program.
-    action, object : str
-        What was done, and on what.
-    details : dict
-        Before, after, reason.
-    hash : str
-        Seal of the row.
-    """
-
-    sequence: int
-    at: datetime
-    actor: str
-    name: str
+    sequence: int  # number without gaps
+    at: datetime  # aware, in UTC
+    actor: str  # "person 3"; `name` says who that is
+    name: str  # name of the person, as it is now; empty for acts of the program
+    # `action` and `object`: what was done, and on what.
     action: str
     object: str
-    details: dict[str, Any]
-    hash: str
+    details: dict[str, Any]  # before, after, reason
+    hash: str  # seal of the row
 
 
 @dataclass(frozen=True)

@@ -39,45 +39,23 @@ CACHED_CONTRASTS = 1024
 
 @dataclass(frozen=True)
 class Past:
-    """What an alert was compared with.
+    """What an alert was compared with."""
 
-    Parameters
-    ----------
-    run : ScoringRun
-        The alert's run.
-    result : TaskPast
-        What the alert's scorer learned of its task.
-    folds : int16 array of shape (n_instances,)
-        How the run parted the instances.
-    """
-
-    run: ScoringRun
-    result: TaskPast
-    folds: FoldOfRow
+    run: ScoringRun  # the alert's run
+    result: TaskPast  # what the alert's scorer learned of its task
+    folds: FoldOfRow  # shape (n_instances,): how the run parted the instances
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """Past days of other patients most similar to an alert's, most similar first; shared: do not change its arrays.
+    """Past days of other patients most similar to an alert's, most similar first; shared: do not change its arrays."""
 
-    Parameters
-    ----------
-    rows : int array of shape (n_nearest,)
-        Rows of the import.
-    similarities : float array of shape (n_nearest,)
-        In (0, 1], 1 = the same state.
-    decided : bool array of shape (n_nearest,)
-        Whether the decision was taken.
-    n_patients : int
-        Patients behind the rows.
-    n_own_days, n_own_decided : int
-        Earlier days of the alert's own patient in the import, and those on which the decision was taken.
-    """
-
-    rows: npt.NDArray[np.int64]
-    similarities: npt.NDArray[np.float64]
-    decided: npt.NDArray[np.bool_]
-    n_patients: int
+    rows: npt.NDArray[np.int64]  # shape (n_nearest,): rows of the import
+    similarities: npt.NDArray[np.float64]  # shape (n_nearest,): in (0, 1], 1 = the same state
+    decided: npt.NDArray[np.bool_]  # shape (n_nearest,): whether the decision was taken
+    n_patients: int  # patients behind the rows
+    # `n_own_days` and `n_own_decided`: earlier days of the alert's own patient in the import, and those on which the
+    # decision was taken.
     n_own_days: int
     n_own_decided: int
 

@@ -28,25 +28,16 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PatientEvents:
-    """Events in the order of time; shared by all who look at the patient, so nobody may change them.
+    """Events in the order of time; shared by all who look at the patient, so nobody may change them."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        As `alertreview.records.snapshots.Snapshot.events_of` gives it.
-    time, known_at : datetime64[us] arrays of shape (n_events,)
-    name, unit : object arrays of shape (n_events,)
-        Texts.
-    value : float array of shape (n_events,)
-        NaN where an event has none.
-    """
-
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # as `alertreview.records.snapshots.Snapshot.events_of` gives it
+    # `time` and `known_at`: shape (n_events,).
     time: Times
     known_at: Times
+    # `name` and `unit`: shape (n_events,): texts.
     name: npt.NDArray[np.object_]
     unit: npt.NDArray[np.object_]
-    value: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]  # shape (n_events,): NaN where an event has none
 
     def __len__(self) -> int:
         """Count the events."""

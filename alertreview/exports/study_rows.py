@@ -370,21 +370,11 @@ Cases without a decided majority are not in the files.
 
 @dataclass(frozen=True)
 class MedsLabel:
-    """One label.
-
-    Attributes
-    ----------
-    task_key : str
-    patient_id : str
-        A whole number written in digits, as MEDS subjects are.
-    snapshot_at : datetime
-        Site time, with or without zone; MEDS times carry none, so 08:00 stays 08:00.
-    is_positive : bool
-    """
+    """One label."""
 
     task_key: str
-    patient_id: str
-    snapshot_at: datetime
+    patient_id: str  # a whole number written in digits, as MEDS subjects are
+    snapshot_at: datetime  # site time, with or without zone; MEDS times carry none, so 08:00 stays 08:00
     is_positive: bool
 
 

@@ -39,20 +39,11 @@ TITLE = "site"
 
 @dataclass(frozen=True)
 class VerifiedBackup:
-    """A backup that was restored in a scratch place.
+    """A backup that was restored in a scratch place."""
 
-    Parameters
-    ----------
-    folder : Path
-        Of the backup.
-    manifest : BackupManifest
-    reports : dict of str to str
-        SHA-256 of the report of each study, computed from the restored backup.
-    """
-
-    folder: Path
+    folder: Path  # of the backup
     manifest: BackupManifest
-    reports: dict[str, str]
+    reports: dict[str, str]  # SHA-256 of the report of each study, computed from the restored backup
 
 
 class Backups:

@@ -35,30 +35,14 @@ class BackedUpFile:
 
 @dataclass(frozen=True)
 class BackupManifest:
-    """What a backup holds.
+    """What a backup holds."""
 
-    Parameters
-    ----------
-    made_at : datetime
-        Aware.
-    program_version : str
-        Of the program that made it.
-    database : str
-        Name of the database's file.
-    with_snapshots : bool
-        False when only the database was copied, before an upgrade.
-    contents : Contents
-        Of the database: rows of each table, schema, head of the audit trail, folders of the imports.
-    files : tuple of BackedUpFile
-        Everything but the manifest itself.
-    """
-
-    made_at: datetime
-    program_version: str
-    database: str
-    with_snapshots: bool
-    contents: Contents
-    files: tuple[BackedUpFile, ...]
+    made_at: datetime  # aware
+    program_version: str  # of the program that made it
+    database: str  # name of the database's file
+    with_snapshots: bool  # False when only the database was copied, before an upgrade
+    contents: Contents  # of the database: rows of each table, schema, head of the audit trail, folders of the imports
+    files: tuple[BackedUpFile, ...]  # everything but the manifest itself
     format_version: int = FORMAT_VERSION
 
 

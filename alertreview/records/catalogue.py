@@ -34,21 +34,11 @@ _CHANGEABLE = ("asked", "muted_until", "muted_units")
 
 @dataclass(frozen=True)
 class TaskSetting:
-    """What people decided about a task.
+    """What people decided about a task."""
 
-    Parameters
-    ----------
-    asked : bool or None
-        Whether it is asked about; None for the default of the import.
-    muted_until : date or None
-        Last day on which no alert of the task is listed.
-    muted_units : tuple of str
-        Care units in which it is muted; empty for all.
-    """
-
-    asked: bool | None = None
-    muted_until: date | None = None
-    muted_units: tuple[str, ...] = ()
+    asked: bool | None = None  # whether it is asked about; None for the default of the import
+    muted_until: date | None = None  # last day on which no alert of the task is listed
+    muted_units: tuple[str, ...] = ()  # care units in which it is muted; empty for all
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for the audit trail."""
@@ -63,38 +53,19 @@ class TaskSetting:
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A task of an import.
+    """A task of an import."""
 
-    Parameters
-    ----------
-    column : int
-        Its column in the decisions of the snapshot.
-    task_key, name, order_group : str
-    kind : Kind
-    n_positive : int
-        Instances with the decision.
-    n_instances : int
-    members : tuple of str
-        Task keys of what a panel brings, the commonest first; empty for a single task.
-    item : str
-        Name of what the features are of: for a panel, its commonest member.
-    off : str
-        Why it is not asked about, as a sentence; empty if it is.
-    setting : TaskSetting
-        What people decided.
-    """
-
-    column: int
+    column: int  # its column in the decisions of the snapshot
     task_key: str
     name: str
     kind: Kind
     order_group: str
-    n_positive: int
+    n_positive: int  # instances with the decision
     n_instances: int
-    members: tuple[str, ...]
-    item: str
-    off: str
-    setting: TaskSetting = TaskSetting()
+    members: tuple[str, ...]  # task keys of what a panel brings, the commonest first; empty for a single task
+    item: str  # name of what the features are of: for a panel, its commonest member
+    off: str  # why it is not asked about, as a sentence; empty if it is
+    setting: TaskSetting = TaskSetting()  # what people decided
 
     @property
     def rate(self) -> float:

@@ -34,26 +34,14 @@ from db.models import CohortSnapshot, Instance, Task
 
 @dataclass(frozen=True)
 class Extended:
-    """A snapshot with new records on it; nothing is written yet.
-
-    Parameters
-    ----------
-    cohort : Cohort
-    report : ImportReport
-        Its counts of reading are those of the new records.
-    trail : DataFrame
-        Results that were corrected, with both values; earlier corrections first.
-    facts : DataFrame
-        Context facts, earlier ones among them.
-    n_added : int
-        Events that were not known before. 0, with no new fact: nothing has changed, and the cohort has the content hash
-        of the snapshot.
-    """
+    """A snapshot with new records on it; nothing is written yet."""
 
     cohort: Cohort
-    report: ImportReport
-    trail: pd.DataFrame
-    facts: pd.DataFrame
+    report: ImportReport  # its counts of reading are those of the new records
+    trail: pd.DataFrame  # results that were corrected, with both values; earlier corrections first
+    facts: pd.DataFrame  # context facts, earlier ones among them
+    # Events that were not known before. 0, with no new fact: nothing has changed, and the cohort has the content hash
+    # of the snapshot.
     n_added: int
 
 

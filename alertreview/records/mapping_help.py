@@ -45,25 +45,15 @@ _ENDED_BY = {"ADMISSION": "DISCHARGE", "MEDICATION_ORDER": "MEDICATION_STOP"}
 
 @dataclass(frozen=True)
 class MappingCheck:
-    """What a mapping would recognise in a source.
-
-    Parameters
-    ----------
-    mapping : str
-    n_rows, n_codes : int
-        Of the whole source, as an import counts them.
-    kinds : tuple of KindCount
-    dropped : tuple of Dropped
-    problems : tuple of str
-        Sentences: what an import with this mapping would lack. Empty when it can be used.
-    """
+    """What a mapping would recognise in a source."""
 
     mapping: str
+    # `n_rows` and `n_codes`: of the whole source, as an import counts them.
     n_rows: int
     n_codes: int
     kinds: tuple[KindCount, ...]
     dropped: tuple[Dropped, ...]
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # sentences: what an import with this mapping would lack. Empty when it can be used.
 
     @property
     def share_recognised(self) -> float:
@@ -147,21 +137,11 @@ def _check(counts: ReadCounts, site: SiteMapping) -> MappingCheck:
 
 @dataclass(frozen=True)
 class SuggestedMapping:
-    """A first draft of a site mapping.
+    """A first draft of a site mapping."""
 
-    Parameters
-    ----------
-    text : str
-        YAML, ready to be edited and saved; it passes the checks of a mapping.
-    check : MappingCheck
-        What it would recognise.
-    notes : tuple of str
-        What to look at before using it.
-    """
-
-    text: str
-    check: MappingCheck
-    notes: tuple[str, ...]
+    text: str  # YAML, ready to be edited and saved; it passes the checks of a mapping
+    check: MappingCheck  # what it would recognise
+    notes: tuple[str, ...]  # what to look at before using it
 
 
 def suggest_mapping(source: Path | str, *, format: str = "meds", schema: str | None = None) -> SuggestedMapping:  # noqa: A002

@@ -14,24 +14,12 @@ from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT
 
 @dataclass(frozen=True)
 class ChecklistItem:
-    """One item of a checklist.
+    """One item of a checklist."""
 
-    Attributes
-    ----------
-    checklist : str
-        "STARD 2015", "TRIPOD+AI", "DECIDE-AI" or "GRRAS".
-    number : str
-        As in the publication.
-    topic : str
-        What it asks for, in short.
-    answer : str
-        From the report; empty when only people can answer.
-    """
-
-    checklist: str
-    number: str
-    topic: str
-    answer: str
+    checklist: str  # "STARD 2015", "TRIPOD+AI", "DECIDE-AI" or "GRRAS"
+    number: str  # as in the publication
+    topic: str  # what it asks for, in short
+    answer: str  # from the report; empty when only people can answer
 
 
 def _design_value(report: StudyReport, *names: str) -> str:

@@ -23,27 +23,13 @@ def content_hash(report: StudyReport) -> str:
 
 @dataclass(frozen=True)
 class Signature:
-    """A person's signature under a report.
+    """A person's signature under a report."""
 
-    Attributes
-    ----------
-    name : str
-        Of the person, as it was at signing.
-    meaning : str
-        What the signature says: "I approve this report".
-    signed_at : datetime
-        With zone.
-    content_hash : str
-        Of the report that was signed.
-    superseded : bool
-        Whether a reopened study or a change ended it for good.
-    """
-
-    name: str
-    meaning: str
-    signed_at: datetime
-    content_hash: str
-    superseded: bool = False
+    name: str  # of the person, as it was at signing
+    meaning: str  # what the signature says: "I approve this report"
+    signed_at: datetime  # with zone
+    content_hash: str  # of the report that was signed
+    superseded: bool = False  # whether a reopened study or a change ended it for good
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.meaning.strip():

@@ -40,45 +40,24 @@ _TRUST_WITHOUT_LIMIT: Final = 1e7
 
 @dataclass(frozen=True)
 class MedicalStudy:
-    """A simulated hospital with judged cases.
+    """A simulated hospital with judged cases."""
 
-    Parameters
-    ----------
-    prepared : PreparedInstances
-        Past rows first.
-    tasks : tuple of int
-        Columns of the decisions.
-    names : tuple of str
-        Of `tasks`.
-    case_row, case_task : int arrays of shape (n_cases,)
-        Place of each case among the recent instances, and among `tasks`.
-    label : float array of shape (n_cases,)
-        Majority of the panel: 1 = unusual and relevant, 0 = not, NaN = no majority.
-    planted : bool array of shape (n_recent, n_tasks)
-    """
-
-    prepared: PreparedInstances
-    tasks: tuple[int, ...]
-    names: tuple[str, ...]
+    prepared: PreparedInstances  # past rows first
+    tasks: tuple[int, ...]  # columns of the decisions
+    names: tuple[str, ...]  # of `tasks`
+    # `case_row` and `case_task`: shape (n_cases,): place of each case among the recent instances, and among `tasks`.
     case_row: IntArray
     case_task: IntArray
-    label: FloatArray
-    planted: NDArray[np.bool_]
+    label: FloatArray  # shape (n_cases,): majority of the panel: 1 = unusual and relevant, 0 = not, NaN = no majority
+    planted: NDArray[np.bool_]  # shape (n_recent, n_tasks)
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """One task's instances as every method sees them.
+    """One task's instances as every method sees them."""
 
-    Parameters
-    ----------
-    features : float array of shape (n_past + n_recent, n_features)
-    y : float array of shape (n_past + n_recent,)
-    n_past : int
-    """
-
-    features: NDArray[np.float32]
-    y: FloatArray
+    features: NDArray[np.float32]  # shape (n_past + n_recent, n_features)
+    y: FloatArray  # shape (n_past + n_recent,)
     n_past: int
 
     @property

@@ -29,38 +29,20 @@ SIMULATED: Final = "Simulated data: no real patient stands behind these figures.
 
 @dataclass(frozen=True)
 class Options:
-    """What every experiment is told.
-
-    Parameters
-    ----------
-    runs : int
-    seed : int
-        With the number of the run the seed of everything drawn in it.
-    jobs : int
-        Runs side by side; results do not depend on it.
-    out : Path
-        Folder for results; finished runs in it are not repeated.
-    """
+    """What every experiment is told."""
 
     runs: int
-    seed: int
-    jobs: int
-    out: Path
+    seed: int  # with the number of the run the seed of everything drawn in it
+    jobs: int  # runs side by side; results do not depend on it
+    out: Path  # folder for results; finished runs in it are not repeated
 
 
 @dataclass(frozen=True)
 class Spill:
-    """Finished runs of one experiment, one file each, so that an interrupted experiment goes on where it stopped.
-
-    Parameters
-    ----------
-    folder : Path
-    settings : mapping
-        What results depend on; runs made by others are not taken for these.
-    """
+    """Finished runs of one experiment, one file each, so that an interrupted experiment goes on where it stopped."""
 
     folder: Path
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any]  # what results depend on; runs made by others are not taken for these
 
     @property
     def _mark(self) -> str:
@@ -146,18 +128,9 @@ def quiet_graphs() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of an experiment.
+    """A table of an experiment."""
 
-    Parameters
-    ----------
-    name : str
-        For files.
-    caption : str
-    header : tuple of str
-    rows : list of tuples of str
-    """
-
-    name: str
+    name: str  # for files
     caption: str
     header: tuple[str, ...]
     rows: list[tuple[str, ...]]
@@ -183,32 +156,16 @@ class Grid:
 
 @dataclass(frozen=True)
 class Results:
-    """What an experiment found.
+    """What an experiment found."""
 
-    Parameters
-    ----------
-    name : str
-        For files: "synthetic", "uci", "sensitivity", "scaling".
-    title : str
-    explanation : str
-        What was done, in sentences.
-    simulated : bool
-    rows : list of dict
-        One for each run and thing measured.
-    grids : tuple of Grid
-    figures : tuple of blocks
-    summary : dict
-        For programs.
-    """
-
-    name: str
+    name: str  # for files: "synthetic", "uci", "sensitivity", "scaling"
     title: str
-    explanation: str
+    explanation: str  # what was done, in sentences
     simulated: bool
-    rows: list[Row]
+    rows: list[Row]  # one for each run and thing measured
     grids: tuple[Grid, ...]
     figures: tuple[Block, ...] = ()
-    summary: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)  # for programs
 
     def lines(self) -> list[str]:
         """Return the tables as text."""

@@ -26,23 +26,14 @@ EXPLANATION: Final = (
 
 @dataclass(frozen=True)
 class TaskRange:
-    """Soft labels of one task, as shares in [0, 1].
-
-    Parameters
-    ----------
-    name : str
-    recent : float array of shape (n_recent,)
-    low, high : float
-        Of the past.
-    marked : float
-        Largest among recent instances without the decision.
-    """
+    """Soft labels of one task, as shares in [0, 1]."""
 
     name: str
-    recent: FloatArray
+    recent: FloatArray  # shape (n_recent,)
+    # `low` and `high`: of the past.
     low: float
     high: float
-    marked: float
+    marked: float  # largest among recent instances without the decision
 
     def scaled(self, values: FloatArray | float) -> FloatArray:
         """Scale values so that those of the past range from 0 to 1."""

@@ -19,32 +19,15 @@ DOWNLOAD_SECONDS: Final = 30
 
 @dataclass(frozen=True)
 class UciFile:
-    """One file of the UCI archive.
+    """One file of the UCI archive."""
 
-    Parameters
-    ----------
-    data_set : str
-        Name in tables.
-    name : str
-        Name of the file.
-    folder : str
-        Its folder in the archive.
-    sha256 : str
-        Of the text with line ends and trailing blanks normalised: copies differ in nothing else.
-    separator : str or None
-        Between columns; None for blanks.
-    n_header_lines : int
-    response : int
-        Column of the response variable.
-    """
-
-    data_set: str
-    name: str
-    folder: str
-    sha256: str
-    separator: str | None
+    data_set: str  # name in tables
+    name: str  # name of the file
+    folder: str  # its folder in the archive
+    sha256: str  # of the text with line ends and trailing blanks normalised: copies differ in nothing else
+    separator: str | None  # between columns; None for blanks
     n_header_lines: int
-    response: int
+    response: int  # column of the response variable
 
     @property
     def address(self) -> str:
@@ -85,21 +68,12 @@ UCI_FILES: Final = (
 
 @dataclass(frozen=True)
 class Responses:
-    """A data set with a response variable.
-
-    Parameters
-    ----------
-    name : str
-    X : float array of shape (n, n_features)
-    response : float array of shape (n,)
-    n_left_out : int
-        Rows with a missing value.
-    """
+    """A data set with a response variable."""
 
     name: str
-    X: FloatArray
-    response: FloatArray
-    n_left_out: int
+    X: FloatArray  # shape (n, n_features)
+    response: FloatArray  # shape (n,)
+    n_left_out: int  # rows with a missing value
 
 
 def read_uci(data: Path | None, downloads: Path) -> tuple[Responses, ...]:

@@ -20,23 +20,12 @@ PATIENCE_SECONDS: Final = 20.0
 
 @dataclass(frozen=True)
 class StudyTotal:
-    """What waits in one study.
-
-    Parameters
-    ----------
-    slug : str
-    n_judgments : int
-        Judgments that its readers have yet to make, those put off included.
-    n_readers : int
-        Readers who have some.
-    n_to_adjudicate : int
-        Cases that an adjudicator sees.
-    """
+    """What waits in one study."""
 
     slug: str
-    n_judgments: int
-    n_readers: int
-    n_to_adjudicate: int
+    n_judgments: int  # judgments that its readers have yet to make, those put off included
+    n_readers: int  # readers who have some
+    n_to_adjudicate: int  # cases that an adjudicator sees
 
 
 def payload(totals: Sequence[StudyTotal], site: str, now: datetime) -> dict[str, Any]:

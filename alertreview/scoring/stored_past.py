@@ -27,25 +27,15 @@ _SHARED = "shared.npz"
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a run learned, opened.
-
-    Parameters
-    ----------
-    folder : Path
-    past : StoredPast
-    feature_keys, task_keys : arrays of str
-        Which feature and which task a column is.
-    past_patients : array of str of shape (n_past,)
-    past_times : datetime64 array of shape (n_past,)
-        Site time of the instances that were learned from.
-    """
+    """What a run learned, opened."""
 
     folder: Path
     past: StoredPast
+    # `feature_keys` and `task_keys`: which feature and which task a column is.
     feature_keys: NDArray[Any]
     task_keys: NDArray[Any]
-    past_patients: NDArray[Any]
-    past_times: NDArray[Any]
+    past_patients: NDArray[Any]  # shape (n_past,)
+    past_times: NDArray[Any]  # shape (n_past,): site time of the instances that were learned from
 
     @property
     def past_end(self) -> pd.Timestamp:

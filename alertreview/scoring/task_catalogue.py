@@ -24,24 +24,12 @@ from db.database import Database
 
 @dataclass(frozen=True)
 class CatalogueView:
-    """The task catalogue of the last import.
+    """The task catalogue of the last import."""
 
-    Parameters
-    ----------
-    entries : tuple of CatalogueEntry
-        In column order.
-    reasons : dict of str
-        Reason of the last change, by task key.
-    units : tuple of str
-        Care units of the import.
-    today : date
-        In the zone of the site.
-    """
-
-    entries: tuple[CatalogueEntry, ...]
-    reasons: dict[str, str]
-    units: tuple[str, ...]
-    today: date
+    entries: tuple[CatalogueEntry, ...]  # in column order
+    reasons: dict[str, str]  # reason of the last change, by task key
+    units: tuple[str, ...]  # care units of the import
+    today: date  # in the zone of the site
 
 
 @dataclass(frozen=True)

@@ -147,40 +147,20 @@ OWN_CHOICE = "own choice"
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """How the cases of a study are to be chosen.
+    """How the cases of a study are to be chosen."""
 
-    Parameters
-    ----------
-    scorer : str
-        Whose scaled scores divide the strata: a scorer of the run, its first when empty.
-    n_cases, n_readers : int
-        Cases in all; readers for each.
-    edges : tuple of float
-        Scaled scores that divide the strata, rising.
-    balance_decisions : bool
-        Whether omissions and commissions get half of each stratum each.
-    n_repeats : int
-        Cases that are shown twice to their readers without a word, for the agreement of readers with themselves.
-    seed : int
-        Of the choice and of the readers' orders.
-    preset : str
-        What reports call the design.
-    quantiles : tuple of float
-        Instead of `edges`: shares of the candidates below each division, rising.
-    half_in_largest : bool
-        Whether half of the cases come from the stratum with most candidates.
-    """
-
-    scorer: str = ""
+    scorer: str = ""  # whose scaled scores divide the strata: a scorer of the run, its first when empty
+    # `n_cases` and `n_readers`: cases in all; readers for each.
     n_cases: int = 222
     n_readers: int = 3
-    edges: tuple[float, ...] = (1.0 / 3.0, 2.0 / 3.0)
-    balance_decisions: bool = False
+    edges: tuple[float, ...] = (1.0 / 3.0, 2.0 / 3.0)  # scaled scores that divide the strata, rising
+    balance_decisions: bool = False  # whether omissions and commissions get half of each stratum each
+    # Cases that are shown twice to their readers without a word, for the agreement of readers with themselves.
     n_repeats: int = 0
-    seed: int = 1
-    preset: str = OWN_CHOICE
-    quantiles: tuple[float, ...] = ()
-    half_in_largest: bool = False
+    seed: int = 1  # of the choice and of the readers' orders
+    preset: str = OWN_CHOICE  # what reports call the design
+    quantiles: tuple[float, ...] = ()  # instead of `edges`: shares of the candidates below each division, rising
+    half_in_largest: bool = False  # whether half of the cases come from the stratum with most candidates
 
 
 PRESETS = (

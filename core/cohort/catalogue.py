@@ -24,19 +24,11 @@ _SEPARATOR = "\n"
 
 @dataclass(frozen=True)
 class NameRule:
-    """Names of a kind of decision that are no order.
-
-    Attributes
-    ----------
-    kind : Kind
-    reason : str
-        What it is.
-    pattern : str
-        Regular expression, searched in the name in lower case; in the name of a lab only up to its fluid or unit.
-    """
+    """Names of a kind of decision that are no order."""
 
     kind: Kind
-    reason: str
+    reason: str  # what it is
+    # Regular expression, searched in the name in lower case; in the name of a lab only up to its fluid or unit.
     pattern: str
 
 

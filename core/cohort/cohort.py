@@ -16,58 +16,39 @@ class Cohort:
 
     Row ``i`` of `instances`, `features` and `decisions` is the same instance; column ``j`` of `features` is row ``j``
     of `feature_dictionary`; column ``t`` of `decisions` is row ``t`` of `tasks`.
-
-    Parameters
-    ----------
-    patients : DataFrame
-        ``patient_id`` (str, unique), ``sex`` ("F", "M" or missing), ``birth_time`` (datetime64, may be missing),
-        ``death_time`` (datetime64, may be missing), ``source_split`` (str or missing: "train", "tuning", "held_out").
-    stays : DataFrame
-        ``stay_id`` (int, 0..n-1), ``patient_id`` (str), ``admitted_at``, ``discharged_at`` (datetime64, site time
-        without zone; discharge missing while the stay is open).
-    instances : DataFrame
-        ``patient_id`` (str), ``stay_id`` (int), ``snapshot_at`` (datetime64, site time without zone),
-        ``day_of_stay`` (int, 1 = first), ``unit`` (str, "" when unknown), ``age_years`` (float, may be missing),
-        ``sex`` (str), ``window_hours`` (float, hours of the decision window inside the stay and the data, at most 24).
-    features : csr_matrix of shape (n_instances, n_features), float32
-        Raw values. An entry that is not stored means "not measured" for a value and 0 for a flag or count.
-    feature_dictionary : DataFrame
-        ``name`` (str, for people: "Potassium, last value"), ``source`` (str: the item), ``feature_kind`` (str:
-        "last_value", "hours_since_last", ...), ``meaning`` (str), ``unit`` (str), ``is_flag`` (bool: absent means 0),
-        ``share_present`` (float in [0, 1]), ``task_keys`` is not here: features never look at decisions.
-    tasks : DataFrame
-        ``task_key`` (str, unique and stable between imports: "LAB_ORDER/50912"), ``name`` (str, for people),
-        ``kind`` (value of `core.kinds.Kind`), ``n_positive`` (int), ``order_group`` (str, "" when alone); where any
-        task has them, ``members`` and ``off``, see `core.cohort.catalogue.with_catalogue`.
-    decisions : csc_matrix of shape (n_instances, n_tasks), bool
-        True where the task was ordered, started or given in [snapshot, snapshot + 24 h).
-    events : DataFrame
-        The recognised event stream, sorted by patient and time: ``patient_id`` (str), ``time`` (datetime64, when it
-        happened: specimen or order time), ``known_at`` (datetime64, when it could be known), ``kind`` (category; see
-        `core.kinds.EventKind`), ``item`` (str, group key), ``name`` (str), ``value`` (float), ``text``,
-        ``unit``.
-    site_timezone : str
-        IANA name in which the times without zone are to be read.
-    calendar_is_shifted : bool
-        True for de-identified records whose dates mean nothing between patients.
-    simulated : bool
-        True when no real patient stands behind the data.
-    content_hash : str
-        Hex digest of everything above and the mapping: the same import gives the same hash.
     """
 
+    # ``patient_id`` (str, unique), ``sex`` ("F", "M" or missing), ``birth_time`` (datetime64, may be missing),
+    # ``death_time`` (datetime64, may be missing), ``source_split`` (str or missing: "train", "tuning", "held_out").
     patients: pd.DataFrame
+    # ``stay_id`` (int, 0..n-1), ``patient_id`` (str), ``admitted_at``, ``discharged_at`` (datetime64, site time without
+    # zone; discharge missing while the stay is open).
     stays: pd.DataFrame
+    # ``patient_id`` (str), ``stay_id`` (int), ``snapshot_at`` (datetime64, site time without zone), ``day_of_stay``
+    # (int, 1 = first), ``unit`` (str, "" when unknown), ``age_years`` (float, may be missing), ``sex`` (str),
+    # ``window_hours`` (float, hours of the decision window inside the stay and the data, at most 24).
     instances: pd.DataFrame
+    # Shape (n_instances, n_features): raw values. An entry that is not stored means "not measured" for a value and 0
+    # for a flag or count.
     features: sparse.csr_matrix
+    # ``name`` (str, for people: "Potassium, last value"), ``source`` (str: the item), ``feature_kind`` (str:
+    # "last_value", "hours_since_last", ...), ``meaning`` (str), ``unit`` (str), ``is_flag`` (bool: absent means 0),
+    # ``share_present`` (float in [0, 1]), ``task_keys`` is not here: features never look at decisions.
     feature_dictionary: pd.DataFrame
+    # ``task_key`` (str, unique and stable between imports: "LAB_ORDER/50912"), ``name`` (str, for people), ``kind``
+    # (value of `core.kinds.Kind`), ``n_positive`` (int), ``order_group`` (str, "" when alone); where any task has them,
+    # ``members`` and ``off``, see `core.cohort.catalogue.with_catalogue`.
     tasks: pd.DataFrame
+    # Shape (n_instances, n_tasks): True where the task was ordered, started or given in [snapshot, snapshot + 24 h).
     decisions: sparse.csc_matrix
+    # The recognised event stream, sorted by patient and time: ``patient_id`` (str), ``time`` (datetime64, when it
+    # happened: specimen or order time), ``known_at`` (datetime64, when it could be known), ``kind`` (category; see
+    # `core.kinds.EventKind`), ``item`` (str, group key), ``name`` (str), ``value`` (float), ``text``, ``unit``.
     events: pd.DataFrame
-    site_timezone: str
-    calendar_is_shifted: bool
-    simulated: bool
-    content_hash: str
+    site_timezone: str  # IANA name in which the times without zone are to be read
+    calendar_is_shifted: bool  # True for de-identified records whose dates mean nothing between patients
+    simulated: bool  # True when no real patient stands behind the data
+    content_hash: str  # hex digest of everything above and the mapping: the same import gives the same hash
 
 
 IntArray = npt.NDArray[np.int64]

@@ -22,27 +22,13 @@ RECENT_HOURS = 24
 
 @dataclass(frozen=True)
 class FeatureKind:
-    """One thing said about an item.
+    """One thing said about an item."""
 
-    Parameters
-    ----------
-    key : str
-        Stable name, ``"last_value"``.
-    words : str
-        For people, after the item's name: "Potassium, last value".
-    meaning : str
-        A sentence for the feature dictionary.
-    is_flag : bool
-        A flag or count: not stored means 0. Otherwise not stored means "not measured".
-    unit : str
-        ``"{unit}"`` is the item's own.
-    """
-
-    key: str
-    words: str
-    meaning: str
-    is_flag: bool
-    unit: str
+    key: str  # stable name, ``"last_value"``
+    words: str  # for people, after the item's name: "Potassium, last value"
+    meaning: str  # a sentence for the feature dictionary
+    is_flag: bool  # a flag or count: not stored means 0. Otherwise not stored means "not measured".
+    unit: str  # ``"{unit}"`` is the item's own
 
 
 VALUE_KINDS = (

@@ -83,32 +83,19 @@ def _is_one_name(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class FeatureRoles:
-    """Roles of features.
+    """Roles of features."""
 
-    Parameters
-    ----------
-    groups : array of str of shape (n_features,)
-        Keys of `FEATURE_GROUP_WEIGHTS`.
-    own_item : int32 array of shape (n_tasks, len(OWN_ITEM))
-        Feature that tells each thing about a task's own item; -1 where there is none.
-    signs : int32 array of shape (n_signs,)
-        Courses that are going on or were given.
-    named : int32 array of shape (n_named, 2)
-        Tasks of labs, and positions in `signs` of the drugs that share their name.
-    measured, on, given : bool arrays of shape (n_features,)
-        Labs measured in 24 h, courses going on, and given in 24 h.
-    day_of_stay : int
-        Feature of the day of the stay; -1 without.
-    """
-
-    groups: npt.NDArray[Any]
+    groups: npt.NDArray[Any]  # shape (n_features,): keys of `FEATURE_GROUP_WEIGHTS`
+    # Shape (n_tasks, len(OWN_ITEM): feature that tells each thing about a task's own item; -1 where there is none.
     own_item: npt.NDArray[np.int32]
-    signs: npt.NDArray[np.int32]
+    signs: npt.NDArray[np.int32]  # shape (n_signs,): courses that are going on or were given
+    # Shape (n_named, 2): tasks of labs, and positions in `signs` of the drugs that share their name.
     named: npt.NDArray[np.int32]
+    # `measured`, `on` and `given`: shape (n_features,): labs measured in 24 h, courses going on, and given in 24 h.
     measured: npt.NDArray[np.bool_]
     on: npt.NDArray[np.bool_]
     given: npt.NDArray[np.bool_]
-    day_of_stay: int
+    day_of_stay: int  # feature of the day of the stay; -1 without
 
     @classmethod
     def of(cls, dictionary: pd.DataFrame, task_names: Sequence[str], task_kinds: Sequence[str]) -> "FeatureRoles":

@@ -47,40 +47,24 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PatientState:
-    """Features of the instances of some patients.
+    """Features of the instances of some patients."""
 
-    Parameters
-    ----------
-    features : csr_matrix of shape (n_instances, n_columns), float32
-        One column for every feature that the layout knows; explicit zeros are values; a missing entry is "not
-        measured", or a flag that is 0.
-    unit : array of str, shape (n_instances,)
-        Care unit at the snapshot, "" when unknown.
-    """
-
+    # Shape (n_instances, n_columns): one column for every feature that the layout knows; explicit zeros are values; a
+    # missing entry is "not measured", or a flag that is 0.
     features: sparse.csr_matrix
-    unit: npt.NDArray[np.object_]
+    unit: npt.NDArray[np.object_]  # shape (n_instances,): care unit at the snapshot, "" when unknown
 
 
 @dataclass(frozen=True)
 class Background:
-    """What is known of all patients when the features of some are computed.
-
-    Parameters
-    ----------
-    layout : Layout
-    bands : BandCollector
-        Complete.
-    kinds : frozenset of EventKind
-        Kinds of events that the source has anywhere: where it never tells when drugs stop or are given, a drug counts
-        as on, or as given, for a day after each start.
-    members : mapping from Kind to array of bool, shape (n_categories, n_items)
-        Members of the categories of each kind of decision.
-    """
+    """What is known of all patients when the features of some are computed."""
 
     layout: Layout
-    bands: BandCollector
+    bands: BandCollector  # complete
+    # Kinds of events that the source has anywhere: where it never tells when drugs stop or are given, a drug counts as
+    # on, or as given, for a day after each start.
     kinds: frozenset[EventKind]
+    # Shape (n_categories, n_items): members of the categories of each kind of decision.
     members: Mapping[Kind, npt.NDArray[np.bool_]]
 
 

@@ -29,18 +29,12 @@ _VALUES_AT_ONCE = 8_000_000
 
 @dataclass(frozen=True)
 class ReferenceBands:
-    """Bands of every item in every cell of the population.
+    """Bands of every item in every cell of the population."""
 
-    Parameters
-    ----------
-    low, high : array of shape (n_cells, n_items)
-        NaN where there are too few values.
-    cell_of_instance : array of int, shape (n_instances,)
-    """
-
+    # `low` and `high`: shape (n_cells, n_items): NaN where there are too few values.
     low: FloatArray
     high: FloatArray
-    cell_of_instance: IntArray
+    cell_of_instance: IntArray  # shape (n_instances,)
 
 
 def reference_bands(

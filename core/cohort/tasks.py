@@ -19,17 +19,11 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Tasks:
-    """Tasks with enough positive instances.
+    """Tasks with enough positive instances."""
 
-    Parameters
-    ----------
-    table : DataFrame
-        ``task_key``, ``name``, ``kind``, ``n_positive``, by kind and name; ``order_group`` is added later.
-    decisions : csc_matrix of shape (n_instances, n_tasks), bool
-    """
-
+    # ``task_key``, ``name``, ``kind``, ``n_positive``, by kind and name; ``order_group`` is added later.
     table: pd.DataFrame
-    decisions: sparse.csc_matrix
+    decisions: sparse.csc_matrix  # shape (n_instances, n_tasks)
 
 
 class TaskCollector:

@@ -18,21 +18,11 @@ _TEXTS = ("patient_id", "kind", "item", "name", "text", "unit")
 
 @dataclass(frozen=True)
 class Merged:
-    """What came of old and new events.
+    """What came of old and new events."""
 
-    Parameters
-    ----------
-    events : DataFrame
-        An event stream with the column ``stay``.
-    trail : DataFrame
-        `TRAIL_COLUMNS`: one row for each result whose value was replaced.
-    n_added : int
-        New events that were not known before.
-    """
-
-    events: pd.DataFrame
-    trail: pd.DataFrame
-    n_added: int
+    events: pd.DataFrame  # an event stream with the column ``stay``
+    trail: pd.DataFrame  # `TRAIL_COLUMNS`: one row for each result whose value was replaced
+    n_added: int  # new events that were not known before
 
 
 def merge_events(old: pd.DataFrame, old_stays: pd.DataFrame, new: pd.DataFrame, mapping: SiteMapping) -> Merged:

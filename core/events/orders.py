@@ -50,23 +50,13 @@ def stops_of(series: IntArray, time: IntArray, is_start: BoolArray) -> IntArray:
 
 @dataclass(frozen=True)
 class Orders:
-    """Rows of starts and stops, each order once.
+    """Rows of starts and stops, each order once."""
 
-    Parameters
-    ----------
-    rows : array of int, shape (n_kept,)
-        Places of the rows; a place comes twice where one row stands for two orders.
-    time : array of int, shape (n_kept,)
-        Seconds; a stop before its start has the time of the start.
-    called_off : array of int
-        Places of starts and stops left out because the order was stopped in the minute of its start.
-    n_orders, n_open, n_turned : int
-        Orders kept, those of them without a stop, and those whose stop stood before the start.
-    """
-
-    rows: IntArray
-    time: IntArray
-    called_off: IntArray
+    rows: IntArray  # shape (n_kept,): places of the rows; a place comes twice where one row stands for two orders
+    time: IntArray  # shape (n_kept,): seconds; a stop before its start has the time of the start
+    called_off: IntArray  # places of starts and stops left out because the order was stopped in the minute of its start
+    # `n_orders`, `n_open` and `n_turned`: orders kept, those of them without a stop, and those whose stop stood before
+    # the start.
     n_orders: int
     n_open: int
     n_turned: int = 0

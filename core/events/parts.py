@@ -139,24 +139,15 @@ class WholeStream:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the numbers of stored events stand for.
+    """What the numbers of stored events stand for."""
 
-    Parameters
-    ----------
-    items, units, texts, names : list of str
-        Sorted.
-    name_of_item : array of int, shape (n_items,)
-        Place in `names`.
-    patients : list of list of str
-        Pseudonyms of each part's patients, sorted.
-    """
-
+    # `items`, `units`, `texts` and `names`: sorted.
     items: list[str]
     units: list[str]
     texts: list[str]
     names: list[str]
-    name_of_item: npt.NDArray[np.int32]
-    patients: list[list[str]]
+    name_of_item: npt.NDArray[np.int32]  # shape (n_items,): place in `names`
+    patients: list[list[str]]  # pseudonyms of each part's patients, sorted
 
 
 class StoredStream:

@@ -20,95 +20,48 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Above which value a check is yellow and red.
+    """Above which value a check is yellow and red."""
 
-    Parameters
-    ----------
-    yellow, red : float
-        Shares in [0, 1] or counts, as the rule says; infinity: never.
-    """
-
+    # `yellow` and `red`: shares in [0, 1] or counts, as the rule says; infinity: never.
     yellow: float
     red: float
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One kind of doubt.
+    """One kind of doubt."""
 
-    Parameters
-    ----------
-    name : str
-        Stable key: "open_stays".
-    what : str
-        Completes "3 of 200 ...": "stays have no discharge".
-    effect : str
-        What it would do to the alerts, as a sentence.
-    bounds : Bounds
-    of_count : bool
-        The bounds are counts, not shares.
-    """
-
-    name: str
-    what: str
-    effect: str
+    name: str  # stable key: "open_stays"
+    what: str  # completes "3 of 200 ...": "stays have no discharge"
+    effect: str  # what it would do to the alerts, as a sentence
     bounds: Bounds
-    of_count: bool = False
+    of_count: bool = False  # the bounds are counts, not shares
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a stage of the import counted for one rule.
+    """What a stage of the import counted for one rule."""
 
-    Parameters
-    ----------
-    name : str
-        Of the rule.
-    count : int
-    n_of : int
-        Among how many; 0 where there is no such number.
-    examples : tuple of str
-        Kinds, items, files or rows of the source ("drugs.csv, row 12"); never a patient or a value.
-    """
-
-    name: str
+    name: str  # of the rule
     count: int
-    n_of: int = 0
+    n_of: int = 0  # among how many; 0 where there is no such number
+    # Kinds, items, files or rows of the source ("drugs.csv, row 12"); never a patient or a value.
     examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check of an import.
+    """One check of an import."""
 
-    Parameters
-    ----------
-    name : str
-        Stable key; `--accept` takes it.
-    severity : Severity
-    count, n_of : int
-    share : float
-        ``count / n_of``, 0 where there is nothing to divide by.
-    bound : float
-        The bound that was passed, or the first that would be.
-    bound_is_count : bool
-        `bound` is a count, not a share.
-    sentence : str
-        The finding, for people.
-    effect : str
-        What it would do to the alerts.
-    examples : tuple of str
-    """
-
-    name: str
+    name: str  # stable key; `--accept` takes it
     severity: Severity
     count: int
     n_of: int
-    share: float
-    bound: float
-    bound_is_count: bool
-    sentence: str
-    effect: str
+    share: float  # ``count / n_of``, 0 where there is nothing to divide by
+    bound: float  # the bound that was passed, or the first that would be
+    bound_is_count: bool  # `bound` is a count, not a share
+    sentence: str  # the finding, for people
+    effect: str  # what it would do to the alerts
     examples: tuple[str, ...] = ()
 
 

@@ -19,16 +19,10 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Stays:
-    """Stays and what had to be left out.
+    """Stays and what had to be left out."""
 
-    Parameters
-    ----------
-    table : DataFrame
-        ``stay_id``, ``patient_id``, ``admitted_at``, ``discharged_at`` (missing while open), sorted by patient and
-        admission.
-    counts : StayCounts
-    """
-
+    # ``stay_id``, ``patient_id``, ``admitted_at``, ``discharged_at`` (missing while open), sorted by patient and
+    # admission.
     table: pd.DataFrame
     counts: StayCounts
 

@@ -10,20 +10,13 @@ from core.validation import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class SampledNodes:
-    """Past instances that stand for all past instances.
+    """Past instances that stand for all past instances."""
 
-    Parameters
-    ----------
-    rows : int array of shape (n_nodes,)
-        Rows of the past, ascending.
-    multiplicities : float array of shape (n_nodes,)
-        Weight of each node, set back to the empirical prior: the positive nodes hold the share of positive past
-        instances. The mean is 1, so that label weight and regularisation mean per node what they mean without a
-        backbone. (Counts of instances, n / n_nodes times as much, act like label weights that much smaller: labels
-        then spread over the whole graph, and the own label left out becomes louder than the neighbourhood.)
-    """
-
-    rows: IntArray
+    rows: IntArray  # shape (n_nodes,): rows of the past, ascending
+    # Shape (n_nodes,): weight of each node, set back to the empirical prior: the positive nodes hold the share of
+    # positive past instances. The mean is 1, so that label weight and regularisation mean per node what they mean
+    # without a backbone. (Counts of instances, n / n_nodes times as much, act like label weights that much smaller:
+    # labels then spread over the whole graph, and the own label left out becomes louder than the neighbourhood.)
     multiplicities: FloatArray
 
 

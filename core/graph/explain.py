@@ -14,22 +14,15 @@ from core.validation import FloatArray, IntArray, Matrix
 
 @dataclass(frozen=True)
 class NearestPast:
-    """The past instances most similar to one instance, nearest first.
+    """The past instances most similar to one instance, nearest first."""
 
-    Parameters
-    ----------
-    rows : int array of shape (n_nearest,)
-        Rows of the past.
-    similarities : float array of shape (n_nearest,)
-        exp(-d^2 / (s_i s_j)) in (0, 1]; 1 = the same state. s is the distance to the 7th nearest past instance.
-    feature_shares : float array of shape (n_kept,)
-        In the order of the features given: how much of the nearness lies in each. A feature counts by how much
-        smaller its squared difference to the nearest instances is than between two past instances at large; the
-        shares add up to 1, or are all 0 when the nearest are no nearer than any.
-    """
-
-    rows: IntArray
+    rows: IntArray  # shape (n_nearest,): rows of the past
+    # Shape (n_nearest,): exp(-d^2 / (s_i s_j)) in (0, 1]; 1 = the same state. s is the distance to the 7th nearest past
+    # instance.
     similarities: FloatArray
+    # Shape (n_kept,): in the order of the features given: how much of the nearness lies in each. A feature counts by
+    # how much smaller its squared difference to the nearest instances is than between two past instances at large; the
+    # shares add up to 1, or are all 0 when the nearest are no nearer than any.
     feature_shares: FloatArray
 
 

@@ -29,20 +29,10 @@ class RoomForRows:
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """Features of instances without their zeros.
+    """Features of instances without their zeros."""
 
-    Parameters
-    ----------
-    starts : int array of shape (n + 1,)
-        Where each instance begins.
-    places : int32 array
-        Features in 0..n_features - 1, ascending for each instance.
-    values : float32 array
-    n_features : int
-    """
-
-    starts: NDArray[np.int64]
-    places: NDArray[np.int32]
+    starts: NDArray[np.int64]  # shape (n + 1,): where each instance begins
+    places: NDArray[np.int32]  # features in 0..n_features - 1, ascending for each instance
     values: NDArray[np.float32]
     n_features: int
 

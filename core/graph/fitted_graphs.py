@@ -35,39 +35,24 @@ class GraphSettings:
 
 @dataclass(frozen=True)
 class Past:
-    """Past instances as graphs see them.
+    """Past instances as graphs see them."""
 
-    Parameters
-    ----------
-    points : ndarray or csr_array of shape (n_past, n_features)
-        Weighted features; with a precomputed length scale their similarity, of shape (n_past, n_past).
-    decisions : float array of shape (n_past,)
-        -1 or +1.
-    groups : int array of shape (n_past,)
-        Each instance by itself, or patients.
-    has_groups : bool
-        Whether groups are patients, between whose days there is no edge.
-    """
-
+    # Shape (n_past, n_features): weighted features; with a precomputed length scale their similarity, of shape (n_past,
+    # n_past).
     points: Any
-    decisions: FloatArray
-    groups: IntArray
-    has_groups: bool
+    decisions: FloatArray  # shape (n_past,): -1 or +1
+    groups: IntArray  # shape (n_past,): each instance by itself, or patients
+    has_groups: bool  # whether groups are patients, between whose days there is no edge
 
 
 @dataclass(frozen=True)
 class LabelFree:
-    """Conductance a and inflow q of instances; everything else follows from them.
+    """Conductance a and inflow q of instances; everything else follows from them."""
 
-    Parameters
-    ----------
-    conductance, inflow : float arrays of shape (n,)
-    label_weight, regularization : float
-        c and g.
-    """
-
+    # `conductance` and `inflow`: shape (n,).
     conductance: FloatArray
     inflow: FloatArray
+    # `label_weight` and `regularization`: c and g.
     label_weight: float
     regularization: float
 
@@ -93,30 +78,15 @@ class LabelFree:
 
 @dataclass(frozen=True)
 class FittedGraph:
-    """One graph, fixed, and what is needed to tie instances to it.
-
-    Parameters
-    ----------
-    nodes : NodeGraph
-    rows : int array of shape (n_nodes,)
-        Past row of each node.
-    points : ndarray or csr_array of shape (n_nodes, n_features), or None
-        None for a precomputed similarity.
-    scales : float array of shape (n_nodes,)
-        s_i, or sigma everywhere.
-    settings : GraphSettings
-    past : Past
-    is_whole : bool
-        Every past instance is a node.
-    """
+    """One graph, fixed, and what is needed to tie instances to it."""
 
     nodes: NodeGraph
-    rows: IntArray
-    points: Any
-    scales: FloatArray
+    rows: IntArray  # shape (n_nodes,): past row of each node
+    points: Any  # shape (n_nodes, n_features): None for a precomputed similarity
+    scales: FloatArray  # shape (n_nodes,): s_i, or sigma everywhere
     settings: GraphSettings
     past: Past
-    is_whole: bool
+    is_whole: bool  # every past instance is a node
 
     @cached_property
     def past_soft_labels(self) -> FloatArray:

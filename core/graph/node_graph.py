@@ -18,19 +18,12 @@ RESIDUAL_LABEL_WEIGHT = 1e-9
 
 @dataclass(frozen=True)
 class WithoutNodes:
-    """A graph whose labels on a block of nodes are unknown; the nodes still join others.
+    """A graph whose labels on a block of nodes are unknown; the nodes still join others."""
 
-    Parameters
-    ----------
-    columns, solved : float arrays of shape (n_nodes, n_block), (n_block, n_nodes)
-        The inverse grows by their product.
-    soft_labels : float array of shape (n_nodes,)
-        On the block itself l_P = (I - c M_PP V_P)^-1 (h_P - c M_PP V_P y_P).
-    """
-
+    # `columns` and `solved`: shape (n_nodes, n_block): the inverse grows by their product.
     columns: FloatArray
     solved: FloatArray
-    soft_labels: FloatArray
+    soft_labels: FloatArray  # shape (n_nodes,): on the block itself l_P = (I - c M_PP V_P)^-1 (h_P - c M_PP V_P y_P)
 
 
 def leave_nodes_out(
@@ -210,19 +203,13 @@ def solve_by_gradients(system: sparse.csr_array, right: FloatArray) -> FloatArra
 
 @dataclass(frozen=True)
 class NodeGraph:
-    """Labelled nodes and their similarities, fixed.
+    """Labelled nodes and their similarities, fixed."""
 
-    Parameters
-    ----------
-    similarity : csr_array of shape (n, n)
-    labels, multiplicities : float arrays of shape (n,)
-    label_weight, regularization : float
-        c and g.
-    """
-
-    similarity: sparse.csr_array
+    similarity: sparse.csr_array  # shape (n, n)
+    # `labels` and `multiplicities`: shape (n,).
     labels: FloatArray
     multiplicities: FloatArray
+    # `label_weight` and `regularization`: c and g.
     label_weight: float
     regularization: float
 

@@ -30,21 +30,11 @@ _INTERCEPT: Final = 100.0
 
 @dataclass(frozen=True)
 class WeightedCosine:
-    """The similarity of the shared graph: cosine of features that are centred and weighted by group.
+    """The similarity of the shared graph: cosine of features that are centred and weighted by group."""
 
-    Parameters
-    ----------
-    columns : int32 array of shape (n_used,)
-        Features that are used.
-    factors : float array of shape (n_used,)
-        What a feature is multiplied by.
-    center : float array of shape (n_used,)
-        Past means of the features.
-    """
-
-    columns: NDArray[np.int32]
-    factors: FloatArray
-    center: FloatArray
+    columns: NDArray[np.int32]  # shape (n_used,): features that are used
+    factors: FloatArray  # shape (n_used,): what a feature is multiplied by
+    center: FloatArray  # shape (n_used,): past means of the features
 
     @classmethod
     def fit(
@@ -105,22 +95,14 @@ class WeightedCosine:
 
 @dataclass(frozen=True)
 class CosineMap:
-    """Coordinates whose inner products are the similarities of `WeightedCosine`; exact on the landmarks.
+    """Coordinates whose inner products are the similarities of `WeightedCosine`; exact on the landmarks."""
 
-    Parameters
-    ----------
-    columns, factors, center : float32 arrays of shape (n_used,)
-        As in `WeightedCosine`.
-    landmarks : float32 array of shape (n_used, n_landmarks)
-        Centred, multiplied, and of length 1.
-    projection : float32 array of shape (n_landmarks, n_coordinates)
-    """
-
+    # `columns`, `factors` and `center`: shape (n_used,): as in `WeightedCosine`.
     columns: NDArray[np.int32]
     factors: NDArray[np.float32]
     center: NDArray[np.float32]
-    landmarks: NDArray[np.float32]
-    projection: NDArray[np.float32]
+    landmarks: NDArray[np.float32]  # shape (n_used, n_landmarks): centred, multiplied, and of length 1
+    projection: NDArray[np.float32]  # shape (n_landmarks, n_coordinates)
 
     @classmethod
     def fit(
@@ -247,27 +229,19 @@ def _cosines(
 
 @dataclass(frozen=True)
 class SharedSolution:
-    """Soft labels of all tasks by one graph.
+    """Soft labels of all tasks by one graph."""
 
-    Parameters
-    ----------
-    soft_labels : float32 array of shape (n_past + n_recent, n_tasks)
-        Expected targets, found without the targets of the instance's own group.
-    support : float32 array of shape (n_past + n_recent,)
-        1 - the share of the variance at the instance that other groups leave, in [0, 1]; 0 = isolated.
-    coefficients : float32 array of shape (n_coordinates + 1, n_tasks)
-        Of the coordinates and of the constant, for later instances.
-    root : float32 array of shape (n_coordinates + 1, n_coordinates + 1)
-        Lower Cholesky factor of the system, for the support of later instances.
-    penalty : float
-        ridge n.
-    """
-
+    # Shape (n_past + n_recent, n_tasks): expected targets, found without the targets of the instance's own group.
     soft_labels: NDArray[np.float32]
+    # Shape (n_past + n_recent,): 1 - the share of the variance at the instance that other groups leave, in [0, 1]; 0 =
+    # isolated.
     support: NDArray[np.float32]
+    # Shape (n_coordinates + 1, n_tasks): of the coordinates and of the constant, for later instances.
     coefficients: NDArray[np.float32]
+    # Shape (n_coordinates + 1, n_coordinates + 1): lower Cholesky factor of the system, for the support of later
+    # instances.
     root: NDArray[np.float32]
-    penalty: float
+    penalty: float  # ridge n
 
 
 def solve_shared_graph(

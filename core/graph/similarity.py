@@ -26,16 +26,10 @@ _BLOCK_ENTRIES = 4_000_000
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Nearest base rows of each query row, nearest first; places without a neighbour hold index -1 and infinity.
+    """Nearest base rows of each query row, nearest first; places without a neighbour hold index -1 and infinity."""
 
-    Parameters
-    ----------
-    indices : int array of shape (n_queries, k)
-    squared_distances : float array of shape (n_queries, k)
-    """
-
-    indices: IntArray
-    squared_distances: FloatArray
+    indices: IntArray  # shape (n_queries, k)
+    squared_distances: FloatArray  # shape (n_queries, k)
 
 
 def knn_similarity(

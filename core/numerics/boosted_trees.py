@@ -17,26 +17,13 @@ _LEAF: Final = -1
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Sum of regression trees; a row goes left at a node when its value is at most the node's threshold.
+    """Sum of regression trees; a row goes left at a node when its value is at most the node's threshold."""
 
-    Parameters
-    ----------
-    features : int32 array of shape (n_trees, n_nodes)
-        Feature that a node looks at; -1 in a leaf.
-    thresholds : float32 array of shape (n_trees, n_nodes)
-    left : int32 array of shape (n_trees, n_nodes)
-        Number of the left child; the right one follows it.
-    values : float64 array of shape (n_trees, n_nodes)
-        What a leaf adds.
-    start : float
-        What every prediction begins with.
-    """
-
-    features: NDArray[np.int32]
-    thresholds: NDArray[np.float32]
-    left: NDArray[np.int32]
-    values: FloatArray
-    start: float
+    features: NDArray[np.int32]  # shape (n_trees, n_nodes): feature that a node looks at; -1 in a leaf
+    thresholds: NDArray[np.float32]  # shape (n_trees, n_nodes)
+    left: NDArray[np.int32]  # shape (n_trees, n_nodes): number of the left child; the right one follows it
+    values: FloatArray  # shape (n_trees, n_nodes): what a leaf adds
+    start: float  # what every prediction begins with
 
     def predict(self, X: NDArray[np.float32]) -> FloatArray:
         """Return predictions for rows of features, none of them NaN; shape (n,)."""

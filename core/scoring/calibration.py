@@ -28,36 +28,22 @@ _MAX_STEPS = 50
 
 @dataclass(frozen=True)
 class LogisticLine:
-    """P(y = +1 | e) = 1 / (1 + exp(-(intercept + slope e))).
-
-    Parameters
-    ----------
-    intercept, slope : float
-    slope_error : float
-        Standard error of the slope.
-    """
+    """P(y = +1 | e) = 1 / (1 + exp(-(intercept + slope e)))."""
 
     intercept: float
     slope: float
-    slope_error: float
+    slope_error: float  # standard error of the slope
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Calibrated lines of many tasks.
+    """Calibrated lines of many tasks."""
 
-    Parameters
-    ----------
-    centers : float array of shape (n_tasks,)
-        Past mean of the evidence, subtracted before the line is applied.
-    intercepts, slopes : float arrays of shape (n_tasks,)
-    slope_mean, slope_spread : float
-        beta_0 and tau of the slopes between tasks.
-    """
-
-    centers: FloatArray
+    centers: FloatArray  # shape (n_tasks,): past mean of the evidence, subtracted before the line is applied
+    # `intercepts` and `slopes`: shape (n_tasks,).
     intercepts: FloatArray
     slopes: FloatArray
+    # `slope_mean` and `slope_spread`: beta_0 and tau of the slopes between tasks.
     slope_mean: float
     slope_spread: float
 

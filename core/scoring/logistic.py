@@ -12,19 +12,12 @@ _MAX_STEPS = 30
 
 @dataclass(frozen=True)
 class RidgeLogistic:
-    """Fitted logistic regression: log odds = intercept + x coefficients.
+    """Fitted logistic regression: log odds = intercept + x coefficients."""
 
-    Parameters
-    ----------
-    coefficients : float array of shape (n_features,)
-    intercept : float
-    left_out_log_odds : float array of shape (n_past,)
-        Log odds of each past instance by the fit without its group: one Newton step from the full fit, exact for
-        a quadratic loss and close for a heavily regularised one.
-    """
-
-    coefficients: FloatArray
+    coefficients: FloatArray  # shape (n_features,)
     intercept: float
+    # Shape (n_past,): log odds of each past instance by the fit without its group: one Newton step from the full fit,
+    # exact for a quadratic loss and close for a heavily regularised one.
     left_out_log_odds: FloatArray
 
     def log_odds(self, X: Any) -> FloatArray:

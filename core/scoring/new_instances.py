@@ -27,54 +27,30 @@ STORED_ARRAYS = ("node_rows", "logistic_coefficients", "short_logistic_coefficie
 
 @dataclass(frozen=True)
 class StoredPast:
-    """What a run stored of its past for all its tasks together.
+    """What a run stored of its past for all its tasks together."""
 
-    Parameters
-    ----------
-    standardizer : SparseStandardizer
-        Fitted on the past.
-    kept_features : int32 array of shape (n_tasks, n_features_kept)
-    kept_weights : float32 array of shape (n_tasks, n_features_kept)
-        As in `core.scoring.prepared.PreparedInstances`.
-    parameters : ScoringParameters
-    past_patients : array of str of shape (n_past,), optional
-        Given where an instance's own patient is left out of its neighbourhood.
-    shared : SharedModel, optional
-        What "shared" learned of all tasks together.
-    """
-
-    standardizer: SparseStandardizer
-    kept_features: NDArray[np.int32]
+    standardizer: SparseStandardizer  # fitted on the past
+    kept_features: NDArray[np.int32]  # shape (n_tasks, n_features_kept)
+    # Shape (n_tasks, n_features_kept): as in `core.scoring.prepared.PreparedInstances`.
     kept_weights: NDArray[np.float32]
     parameters: ScoringParameters
+    # Shape (n_past,): given where an instance's own patient is left out of its neighbourhood.
     past_patients: NDArray[Any] | None = None
-    shared: SharedModel | None = None
+    shared: SharedModel | None = None  # what "shared" learned of all tasks together
 
 
 @dataclass(frozen=True)
 class NewInstances:
-    """New instances, standardised by the past.
+    """New instances, standardised by the past."""
 
-    Parameters
-    ----------
-    prepared : PreparedInstances
-        Without a past of their own.
-    past : StoredPast
-    past_groups : int array of shape (n_past,), optional
-        Patients of the past in the codes of ``prepared.groups``.
-    shared_tasks : mapping of int to int
-        Column of each task that the shared model knows -> its column in `shared_log_odds`.
-    shared_log_odds : float32 array of shape (n_new, n_shared_tasks)
-        What all tasks together expect; empty without a shared model.
-    shared_support : float32 array of shape (n_new,)
-    """
-
-    prepared: PreparedInstances
+    prepared: PreparedInstances  # without a past of their own
     past: StoredPast
-    past_groups: IntArray | None
+    past_groups: IntArray | None  # shape (n_past,): patients of the past in the codes of ``prepared.groups``
+    # Column of each task that the shared model knows -> its column in `shared_log_odds`.
     shared_tasks: Mapping[int, int]
+    # Shape (n_new, n_shared_tasks): what all tasks together expect; empty without a shared model.
     shared_log_odds: NDArray[np.float32]
-    shared_support: NDArray[np.float32]
+    shared_support: NDArray[np.float32]  # shape (n_new,)
 
     def shared_of_task(self, task: int) -> dict[str, NDArray[Any]]:
         """Return the evidence of one task that all tasks have together."""
@@ -117,20 +93,11 @@ def prepare_new_instances(past: StoredPast, X: Matrix, Y: Matrix, patients: NDAr
 
 @dataclass(frozen=True)
 class NewTaskData:
-    """One task of new instances, as functions of evidence read it.
-
-    Parameters
-    ----------
-    new : NewInstances
-    task : int
-        Column of the run's tasks.
-    stored : mapping of str to arrays
-        `STORED_ARRAYS` of the task.
-    """
+    """One task of new instances, as functions of evidence read it."""
 
     new: NewInstances
-    task: int
-    stored: Mapping[str, NDArray[Any]]
+    task: int  # column of the run's tasks
+    stored: Mapping[str, NDArray[Any]]  # `STORED_ARRAYS` of the task
 
     @property
     def parameters(self) -> ScoringParameters:

@@ -29,23 +29,12 @@ _OTHERS: Final = 8
 
 @dataclass(frozen=True)
 class OwnHistory:
-    """Features of (instance, task) pairs.
+    """Features of (instance, task) pairs."""
 
-    Parameters
-    ----------
-    raw : csc_array of shape (n, n_features)
-        Raw features.
-    roles : FeatureRoles
-    order_groups : int array of shape (n_tasks,)
-        Codes; a task that is alone has its own.
-    kinds : int array of shape (n_tasks,)
-        Position of each kind of decision in `Kind`.
-    """
-
-    raw: sparse.csc_array
+    raw: sparse.csc_array  # shape (n, n_features): raw features
     roles: FeatureRoles
-    order_groups: IntArray
-    kinds: IntArray
+    order_groups: IntArray  # shape (n_tasks,): codes; a task that is alone has its own
+    kinds: IntArray  # shape (n_tasks,): position of each kind of decision in `Kind`
 
     @cached_property
     def of_patient(self) -> NDArray[np.float32]:

@@ -25,18 +25,10 @@ COUNT_WEIGHT: Final = 5.0
 
 @dataclass(frozen=True)
 class DayContext:
-    """Kinds and order groups of all tasks.
+    """Kinds and order groups of all tasks."""
 
-    Parameters
-    ----------
-    kinds : int array of shape (n_tasks,)
-        Position of each task's kind in `Kind`.
-    groups : int array of shape (n_tasks,)
-        Order groups; a task that is alone has its own.
-    """
-
-    kinds: IntArray
-    groups: IntArray
+    kinds: IntArray  # shape (n_tasks,): position of each task's kind in `Kind`
+    groups: IntArray  # shape (n_tasks,): order groups; a task that is alone has its own
 
     @classmethod
     def of(cls, kinds: Sequence[str], order_groups: Sequence[str]) -> "DayContext":
@@ -87,36 +79,19 @@ class DayContext:
 
 @dataclass(frozen=True)
 class PreparedInstances:
-    """Past and recent instances of one call, standardised and column by column; shared by all tasks.
+    """Past and recent instances of one call, standardised and column by column; shared by all tasks."""
 
-    Parameters
-    ----------
-    columns : csc_array of shape (n_past + n_recent, n_features), float32
-        Past rows first.
-    decisions : csc_array of shape (n_past + n_recent, n_tasks), bool
-    groups : int array of shape (n_past + n_recent,)
-        Patients, or every instance by itself where patients need not be left out.
-    n_past : int
-    kept_features : int32 array of shape (n_tasks, n_features_kept)
-        Features of largest psi of each task, largest first; -1 fills up.
-    kept_weights : float32 array of shape (n_tasks, n_features_kept)
-        Their psi.
-    day : DayContext, optional
-        Kinds and order groups of the tasks, for "day-adjusted".
-    standardizer : SparseStandardizer, optional
-        What standardised the columns.
-    keep_graphs : bool
-        Let the evidence of a task hold its graphs as well, so that later instances can be tied to them.
-    """
-
-    columns: sparse.csc_array
-    decisions: sparse.csc_array
+    columns: sparse.csc_array  # shape (n_past + n_recent, n_features): past rows first
+    decisions: sparse.csc_array  # shape (n_past + n_recent, n_tasks)
+    # Shape (n_past + n_recent,): patients, or every instance by itself where patients need not be left out.
     groups: IntArray
     n_past: int
+    # Shape (n_tasks, n_features_kept): features of largest psi of each task, largest first; -1 fills up.
     kept_features: NDArray[np.int32]
-    kept_weights: NDArray[np.float32]
-    day: DayContext | None = None
-    standardizer: SparseStandardizer | None = None
+    kept_weights: NDArray[np.float32]  # shape (n_tasks, n_features_kept): their psi
+    day: DayContext | None = None  # kinds and order groups of the tasks, for "day-adjusted"
+    standardizer: SparseStandardizer | None = None  # what standardised the columns
+    # Let the evidence of a task hold its graphs as well, so that later instances can be tied to them.
     keep_graphs: bool = False
 
     @property
@@ -202,21 +177,12 @@ def most_telling(prepared: PreparedInstances, task: int, n_features: int) -> NDA
 
 @dataclass(frozen=True)
 class TaskData:
-    """One task of the prepared instances, as functions of evidence read it.
-
-    Parameters
-    ----------
-    prepared : PreparedInstances
-    task : int
-        Column of the decisions.
-    parameters : ScoringParameters
-    seed : int
-        Everything drawn depends on (seed, task, number of the draw) alone, so that neither order nor workers matter.
-    """
+    """One task of the prepared instances, as functions of evidence read it."""
 
     prepared: PreparedInstances
-    task: int
+    task: int  # column of the decisions
     parameters: ScoringParameters
+    # Everything drawn depends on (seed, task, number of the draw) alone, so that neither order nor workers matter.
     seed: int
 
     @cached_property

@@ -45,18 +45,10 @@ READABLE_ASPECTS = frozenset({*_READABLE, *_DRUG_NOW, *_STAY, "admission", "on_u
 
 @dataclass(frozen=True)
 class Finding:
-    """A yes-or-no statement about a patient's state.
+    """A yes-or-no statement about a patient's state."""
 
-    Parameters
-    ----------
-    column : int
-        Column of the features.
-    threshold : float or None
-        The finding is "above" it, or "below" it when `below`; None: the feature is not 0, or there is a value.
-    below : bool
-    """
-
-    column: int
+    column: int  # column of the features
+    # The finding is "above" it, or "below" it when `below`; None: the feature is not 0, or there is a value.
     threshold: float | None = None
     below: bool = False
 
@@ -69,84 +61,55 @@ class Finding:
 
 @dataclass(frozen=True)
 class Reason:
-    """One finding that speaks for the expected decision.
-
-    Parameters
-    ----------
-    finding : Finding
-    here : bool
-        Whether it holds for the instance. A finding that is missing here can be a reason too: heparin is not expected
-        where nobody lies in bed.
-    value : float
-        The instance's value of the feature; NaN where it was not measured.
-    share_with, share_without : float
-        Share of past instances with the decision, among those with and without the finding. Where the instance has a
-        value, only past instances with a value count: an unmeasured potassium is not "potassium up to 3.5".
-    n_with, n_without : int
-        Past instances behind the two shares.
-    weight : float
-        By how much it moves the log odds towards the expected decision, > 0.
-    """
+    """One finding that speaks for the expected decision."""
 
     finding: Finding
+    # Whether it holds for the instance. A finding that is missing here can be a reason too: heparin is not expected
+    # where nobody lies in bed.
     here: bool
-    value: float
+    value: float  # the instance's value of the feature; NaN where it was not measured
+    # `share_with` and `share_without`: share of past instances with the decision, among those with and without the
+    # finding. Where the instance has a value, only past instances with a value count: an unmeasured potassium is not
+    # "potassium up to 3.5".
     share_with: float
     share_without: float
+    # `n_with` and `n_without`: past instances behind the two shares.
     n_with: int
     n_without: int
-    weight: float
+    weight: float  # by how much it moves the log odds towards the expected decision, > 0
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why a decision was expected, or not.
+    """Why a decision was expected, or not."""
 
-    Parameters
-    ----------
-    reasons : tuple of Reason
-        Strongest first, at most `MOST_REASONS`; empty when nothing tells the task's decisions apart.
-    counterfactual : Finding or None
-        The one finding whose change would turn the expectation; None when no single one does.
-    counterfactual_here : bool
-        Whether that finding holds now.
-    """
-
+    # Strongest first, at most `MOST_REASONS`; empty when nothing tells the task's decisions apart.
     reasons: tuple[Reason, ...]
+    # The one finding whose change would turn the expectation; None when no single one does.
     counterfactual: Finding | None = None
-    counterfactual_here: bool = False
+    counterfactual_here: bool = False  # whether that finding holds now
 
 
 @dataclass(frozen=True)
 class TaskContrast:
-    """What tells the past decisions of one task apart, in findings that a reader can check; empty when nothing does.
-
-    Parameters
-    ----------
-    findings : tuple of Finding
-    subjects : tuple of str
-        What each finding is about: a lab, a drug, a reason for admission.
-    coefficients : array of shape (n_findings,)
-        Log odds of the decision by each finding, all weighed together.
-    intercept : float
-    share_with, share_without, n_with, n_without : arrays of shape (n_findings,)
-        As in `Reason`, for an instance without a value.
-    share_other, n_other : arrays of shape (n_findings,)
-        What stands for `share_without` and `n_without` where the instance has a value.
-    held_by_taken, held_by_not_taken : arrays of shape (n_findings,)
-        Share that has each finding among past instances with and without the decision.
-    """
+    """What tells the past decisions of one task apart, in findings that a reader can check; empty when nothing does."""
 
     findings: tuple[Finding, ...]
-    subjects: tuple[str, ...]
-    coefficients: FloatArray
+    subjects: tuple[str, ...]  # what each finding is about: a lab, a drug, a reason for admission
+    coefficients: FloatArray  # shape (n_findings,): log odds of the decision by each finding, all weighed together
     intercept: float
+    # `share_with`, `share_without`, `n_with` and `n_without`: shape (n_findings,): as in `Reason`, for an instance
+    # without a value.
     share_with: FloatArray
     share_without: FloatArray
     n_with: FloatArray
     n_without: FloatArray
+    # `share_other` and `n_other`: shape (n_findings,): what stands for `share_without` and `n_without` where the
+    # instance has a value.
     share_other: FloatArray
     n_other: FloatArray
+    # `held_by_taken` and `held_by_not_taken`: shape (n_findings,): share that has each finding among past instances
+    # with and without the decision.
     held_by_taken: FloatArray
     held_by_not_taken: FloatArray
 

@@ -22,50 +22,26 @@ class Varied(StrEnum):
 
 @dataclass(frozen=True)
 class SensitivityPoint:
-    """One setting.
-
-    Parameters
-    ----------
-    varied : Varied
-    setting : float
-        Nodes, or gamma_g.
-    scorer : str
-    shared : float
-        Share of the run's first alerts that are among the first at this setting as well, in [0, 1].
-    auc : Estimate
-        Of the scaled scores against the judged study of the run; "not computable" without one.
-    """
+    """One setting."""
 
     varied: Varied
-    setting: float
+    setting: float  # nodes, or gamma_g
     scorer: str
-    shared: float
-    auc: Estimate
+    shared: float  # share of the run's first alerts that are among the first at this setting as well, in [0, 1]
+    auc: Estimate  # of the scaled scores against the judged study of the run; "not computable" without one
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The curves of a run.
+    """The curves of a run."""
 
-    Parameters
-    ----------
-    points : tuple of SensitivityPoint
-        By scorer, what is varied, and setting.
-    n_top : int
-        Alerts of each list that `shared` compares.
-    seed : int
-        Of the nodes: another one than the run's, so that what is shared at the run's own setting tells what another
-        draw of nodes changes by itself.
-    study : str
-        Title of the judged study; empty without one.
-    n_nodes, regularization : float
-        The run's own setting.
-    """
-
-    points: tuple[SensitivityPoint, ...]
-    n_top: int
+    points: tuple[SensitivityPoint, ...]  # by scorer, what is varied, and setting
+    n_top: int  # alerts of each list that `shared` compares
+    # Of the nodes: another one than the run's, so that what is shared at the run's own setting tells what another draw
+    # of nodes changes by itself.
     seed: int
-    study: str
+    study: str  # title of the judged study; empty without one
+    # `n_nodes` and `regularization`: the run's own setting.
     n_nodes: float
     regularization: float
 

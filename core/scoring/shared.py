@@ -79,34 +79,18 @@ class _Line:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the past of all tasks says about instances.
+    """What the past of all tasks says about instances."""
 
-    Parameters
-    ----------
-    log_odds : float32 array of shape (n, n_tasks)
-        Of "taken", found without the instance's own patient.
-    support : float32 array of shape (n,)
-        See `core.graph.shared_graph.SharedSolution`.
-    """
-
-    log_odds: LogOdds
-    support: NDArray[np.float32]
+    log_odds: LogOdds  # shape (n, n_tasks): of "taken", found without the instance's own patient
+    support: NDArray[np.float32]  # shape (n,): see `core.graph.shared_graph.SharedSolution`
 
 
 @dataclass(frozen=True)
 class SharedModel:
-    """What was learned of the past, enough to expect the decisions of later instances.
+    """What was learned of the past, enough to expect the decisions of later instances."""
 
-    Parameters
-    ----------
-    tasks : int array of shape (n_tasks,)
-        Columns of the run's tasks that it knows.
-    arrays : mapping of str to arrays
-        Fit for an .npz file.
-    """
-
-    tasks: IntArray
-    arrays: Mapping[str, NDArray[Any]]
+    tasks: IntArray  # shape (n_tasks,): columns of the run's tasks that it knows
+    arrays: Mapping[str, NDArray[Any]]  # fit for an .npz file
 
     def stored(self) -> dict[str, NDArray[Any]]:
         """Return everything as arrays for a file that holds others as well."""

@@ -35,18 +35,11 @@ _SMALLEST_VARIANCE: Final = 1e-12
 
 @dataclass(frozen=True)
 class OtherMembers:
-    """What the other members of the scorer expect, whose chances are averaged with those that signs are added to.
+    """What the other members of the scorer expect, whose chances are averaged with those that signs are added to."""
 
-    Parameters
-    ----------
-    chances : float array of shape (n_past, n_tasks)
-        Of "taken", times the weights of the members, which add up to less than 1.
-    share : float
-        The weight that is left.
-    """
-
+    # Shape (n_past, n_tasks): of "taken", times the weights of the members, which add up to less than 1.
     chances: NDArray[Any]
-    share: float
+    share: float  # the weight that is left
 
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> "OtherMembers":
@@ -68,18 +61,10 @@ class OtherMembers:
 
 @dataclass(frozen=True)
 class SignEffects:
-    """Chosen signs of each task, and what they add to its log odds.
+    """Chosen signs of each task, and what they add to its log odds."""
 
-    Parameters
-    ----------
-    signs : int32 array of shape (n_tasks, N_SIGNS)
-        Columns of the matrix of signs.
-    effects : float32 array of shape (n_tasks, N_SIGNS)
-        0 fills up.
-    """
-
-    signs: NDArray[np.int32]
-    effects: NDArray[np.float32]
+    signs: NDArray[np.int32]  # shape (n_tasks, N_SIGNS): columns of the matrix of signs
+    effects: NDArray[np.float32]  # shape (n_tasks, N_SIGNS): 0 fills up
 
     def of_task(self, signs: sparse.csr_array, task: int) -> FloatArray:
         """Return what the signs of instances add to the log odds of a task; shape (n,)."""

@@ -15,15 +15,9 @@ from core.validation import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class StoredGraph(TaskGraph):
-    """A graph read back: its inverse in the precision of queries, its soft labels as they were solved.
+    """A graph read back: its inverse in the precision of queries, its soft labels as they were solved."""
 
-    Parameters
-    ----------
-    solved : float array of shape (n_nodes,)
-        Soft labels h (less `center`).
-    """
-
-    solved: FloatArray
+    solved: FloatArray  # shape (n_nodes,): soft labels h (less `center`)
 
     def soft_labels(self) -> FloatArray:
         """Return the soft labels h of the nodes (less `center`)."""

@@ -19,38 +19,19 @@ NOBODY = -1
 
 @dataclass(frozen=True)
 class TaskGraph:
-    """One backbone graph of a task, ready to take in instances one by one.
-
-    Parameters
-    ----------
-    nodes : SampledNodes
-    points : float32 array of shape (n_nodes, n_features)
-    labels : float array of shape (n_nodes,)
-        -1 or +1, less `center`.
-    groups : int array of shape (n_nodes,)
-        Patients; `NOBODY` where edges inside a patient are allowed.
-    scales : float array of shape (n_nodes,)
-        s_i, or sigma everywhere.
-    inverse : float array of shape (n_nodes, n_nodes)
-        G = (L^V + (c + g) V)^-1.
-    label_weight, regularization : float
-        c and g.
-    center : float
-        Past mean of the labels where g > 0 pulls towards it, else 0.
-    is_local : bool
-        Whether the query's own distance to its 7th neighbour scales its similarities.
-    """
+    """One backbone graph of a task, ready to take in instances one by one."""
 
     nodes: SampledNodes
-    points: NDArray[np.float32]
-    labels: FloatArray
-    groups: IntArray
-    scales: FloatArray
-    inverse: FloatArray
+    points: NDArray[np.float32]  # shape (n_nodes, n_features)
+    labels: FloatArray  # shape (n_nodes,): -1 or +1, less `center`
+    groups: IntArray  # shape (n_nodes,): patients; `NOBODY` where edges inside a patient are allowed
+    scales: FloatArray  # shape (n_nodes,): s_i, or sigma everywhere
+    inverse: FloatArray  # shape (n_nodes, n_nodes): G = (L^V + (c + g) V)^-1
+    # `label_weight` and `regularization`: c and g.
     label_weight: float
     regularization: float
-    center: float
-    is_local: bool
+    center: float  # past mean of the labels where g > 0 pulls towards it, else 0
+    is_local: bool  # whether the query's own distance to its 7th neighbour scales its similarities
 
     @property
     def multiplicities(self) -> FloatArray:
@@ -112,18 +93,10 @@ def build_task_graph(
 
 @dataclass(frozen=True)
 class Extension:
-    """What the fixed graph says about instances tied to it one by one.
+    """What the fixed graph says about instances tied to it one by one."""
 
-    Parameters
-    ----------
-    conductance : float array of shape (n,)
-        a: how strongly the instance is tied to past decisions; 0 = isolated.
-    inflow : float array of shape (n,)
-        q; q / (g + a) is the expectation without the instance's own label.
-    """
-
-    conductance: FloatArray
-    inflow: FloatArray
+    conductance: FloatArray  # shape (n,): a: how strongly the instance is tied to past decisions; 0 = isolated
+    inflow: FloatArray  # shape (n,): q; q / (g + a) is the expectation without the instance's own label
 
 
 def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: int) -> Extension:

@@ -65,22 +65,12 @@ class Log:
 
 @dataclass(frozen=True)
 class Truth:
-    """What really guided the decisions of one morning.
+    """What really guided the decisions of one morning."""
 
-    Parameters
-    ----------
-    stay : array of int, shape (n,)
-    morning : int
-        1 = the first snapshot of the stay.
-    probability : array of shape (n, n_units)
-        P(order | state).
-    decided, planted : array of bool, shape (n, n_members)
-        Members in the order of `members`.
-    """
-
-    stay: IntArray
-    morning: int
-    probability: FloatArray
+    stay: IntArray  # shape (n,)
+    morning: int  # 1 = the first snapshot of the stay
+    probability: FloatArray  # shape (n, n_units): P(order | state)
+    # `decided` and `planted`: shape (n, n_members): members in the order of `members`.
     decided: BoolArray
     planted: BoolArray
 

@@ -18,34 +18,23 @@ def parse_terms(text: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab and how its values follow the state.
-
-    Parameters
-    ----------
-    name, unit : str
-    center, spread : float
-        Mean and standard deviation without disease; median and standard deviation of the logarithm when `log`.
-    low, high : float
-        Limits of what clinicians call normal.
-    effects : str
-        Shift in spreads per unit of severity, by reason for admission; ``drug:X`` while on a drug, ``home:X`` for a
-        drug taken at home.
-    decimals : int
-    log : bool
-    text : str
-        The finding, for labs without a number.
-    """
+    """A lab and how its values follow the state."""
 
     name: str
     unit: str
+    # `center` and `spread`: mean and standard deviation without disease; median and standard deviation of the logarithm
+    # when `log`.
     center: float
     spread: float
+    # `low` and `high`: limits of what clinicians call normal.
     low: float
     high: float
+    # Shift in spreads per unit of severity, by reason for admission; ``drug:X`` while on a drug, ``home:X`` for a drug
+    # taken at home.
     effects: str = ""
     decimals: int = 1
     log: bool = False
-    text: str = ""
+    text: str = ""  # the finding, for labs without a number
 
     @cached_property
     def shifts(self) -> dict[str, float]:

@@ -18,16 +18,10 @@ FLIPPED_SHARE: Final = 0.03
 
 @dataclass(frozen=True)
 class Mixture:
-    """An equal mixture of Gaussians in the plane.
+    """An equal mixture of Gaussians in the plane."""
 
-    Parameters
-    ----------
-    means : float array of shape (n_components, 2)
-    covariances : float array of shape (n_components, 2, 2)
-    """
-
-    means: FloatArray
-    covariances: FloatArray
+    means: FloatArray  # shape (n_components, 2)
+    covariances: FloatArray  # shape (n_components, 2, 2)
 
     def draw(self, n: int, random: np.random.Generator) -> FloatArray:
         """Draw n points; shape (n, 2)."""
@@ -83,22 +77,12 @@ def _ring(radius: float, n_components: int, spread: float) -> tuple[FloatArray, 
 
 @dataclass(frozen=True)
 class LabelledPoints:
-    """Points with labels, some of them switched.
+    """Points with labels, some of them switched."""
 
-    Parameters
-    ----------
-    X : float array of shape (n, 2)
-    y : float array of shape (n,)
-        -1 or +1, after switching.
-    flipped : bool array of shape (n,)
-        Which labels were switched.
-    true_score : float array of shape (n,)
-        P(other label | x) under the class densities, for the label as it stands; higher = more unusual.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    flipped: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    X: FloatArray  # shape (n, 2)
+    y: FloatArray  # shape (n,): -1 or +1, after switching
+    flipped: np.ndarray[tuple[int], np.dtype[np.bool_]]  # shape (n,): which labels were switched
+    # Shape (n,): P(other label | x) under the class densities, for the label as it stands; higher = more unusual.
     true_score: FloatArray
 
 

@@ -22,44 +22,24 @@ _YEAR = 365.25 * DAY
 
 @dataclass(frozen=True)
 class Population:
-    """Arrays over patients and over stays.
+    """Arrays over patients and over stays."""
 
-    Parameters
-    ----------
-    is_female : array of bool, shape (n_patients,)
-    birth : array of int, shape (n_patients,)
-        Seconds since 1970.
-    home : array of bool, shape (n_patients, n_home_drugs)
-    patient : array of int, shape (n_stays,)
-        Position of the patient; stays are sorted by patient and admission.
-    reason : array of int, shape (n_stays,)
-        Position in `REASONS`.
-    admitted, discharged, first_morning : array of int, shape (n_stays,)
-        Seconds; the discharge may lie after the end of the data.
-    n_mornings : array of int, shape (n_stays,)
-        Snapshots inside the stay, whether or not the data reach so far.
-    severity : array of shape (n_stays, MAX_MORNINGS + 1)
-        0 = well, 1 = ill; column 0 is the admission, column k the k-th morning.
-    ward : array of int, shape (n_stays, MAX_MORNINGS + 1)
-        Position in `WARDS`.
-    died : array of bool, shape (n_stays,)
-    end : int
-        End of the data.
-    """
-
-    is_female: npt.NDArray[np.bool_]
-    birth: IntArray
-    home: npt.NDArray[np.bool_]
-    patient: IntArray
-    reason: IntArray
+    is_female: npt.NDArray[np.bool_]  # shape (n_patients,)
+    birth: IntArray  # shape (n_patients,): seconds since 1970
+    home: npt.NDArray[np.bool_]  # shape (n_patients, n_home_drugs)
+    patient: IntArray  # shape (n_stays,): position of the patient; stays are sorted by patient and admission
+    reason: IntArray  # shape (n_stays,): position in `REASONS`
+    # `admitted`, `discharged` and `first_morning`: shape (n_stays,): seconds; the discharge may lie after the end of
+    # the data.
     admitted: IntArray
     discharged: IntArray
     first_morning: IntArray
-    n_mornings: IntArray
+    n_mornings: IntArray  # shape (n_stays,): snapshots inside the stay, whether or not the data reach so far
+    # Shape (n_stays, MAX_MORNINGS + 1): 0 = well, 1 = ill; column 0 is the admission, column k the k-th morning.
     severity: FloatArray
-    ward: IntArray
-    died: npt.NDArray[np.bool_]
-    end: int
+    ward: IntArray  # shape (n_stays, MAX_MORNINGS + 1): position in `WARDS`
+    died: npt.NDArray[np.bool_]  # shape (n_stays,)
+    end: int  # end of the data
 
 
 def make_population(rng: np.random.Generator, n_patients: int, n_days: int, end: int, mean_days: float) -> Population:

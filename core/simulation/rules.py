@@ -124,28 +124,14 @@ HOME_DRUGS: dict[str, float] = {
 
 @dataclass(frozen=True)
 class OrderUnit:
-    """Labs that are drawn together, or one drug, and the rule by which they are ordered.
-
-    Parameters
-    ----------
-    name : str
-    members : tuple of str
-        Labs of the panel; the drug itself.
-    bias : float
-    rule : str
-        Variables with weights.
-    times : int
-        Largest number of draws or doses a day.
-    urgent : bool
-        From 08:00 on, instead of next morning.
-    """
+    """Labs that are drawn together, or one drug, and the rule by which they are ordered."""
 
     name: str
-    members: tuple[str, ...]
+    members: tuple[str, ...]  # labs of the panel; the drug itself
     bias: float
-    rule: str
-    times: int = 1
-    urgent: bool = False
+    rule: str  # variables with weights
+    times: int = 1  # largest number of draws or doses a day
+    urgent: bool = False  # from 08:00 on, instead of next morning
 
     @cached_property
     def terms(self) -> dict[str, float]:
@@ -395,13 +381,7 @@ FORMS = (
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Labs and rules of one simulated hospital.
-
-    Parameters
-    ----------
-    labs : tuple of Lab
-    lab_units, drug_units : tuple of OrderUnit
-    """
+    """Labs and rules of one simulated hospital."""
 
     labs: tuple[Lab, ...] = LABS
     lab_units: tuple[OrderUnit, ...] = LAB_UNITS

@@ -11,35 +11,20 @@ from core.vocabulary import Answer
 
 @dataclass(frozen=True)
 class SimulatedPanel:
-    """How the simulated readers behave.
-
-    Parameters
-    ----------
-    n_readers : int
-    error_rate : float
-        Chance that a reader misses a relevant case.
-        The default gives Fleiss' kappa of about .3 when a fifth of the cases is relevant.
-    usual_error : float
-        Chance that a usual case is called relevant, as a share of `error_rate`.
-    unusual_error : float
-        Chance that an unusual but irrelevant case is called relevant, as a share of `error_rate`.
-    cannot_judge_rate : float
-        Chance of "cannot judge".
-    leniency_spread : float
-        Readers' own error rates lie between (1 - spread) and (1 + spread) times the stated one, evenly.
-    unusual_from : float
-        True anomaly score from which an unplanted decision is truly unusual.
-    relevant_from : float
-        True anomaly score from which a planted decision is truly relevant; below, it went unnoticed.
-    """
+    """How the simulated readers behave."""
 
     n_readers: int = 3
+    # Chance that a reader misses a relevant case. The default gives Fleiss' kappa of about .3 when a fifth of the cases
+    # is relevant.
     error_rate: float = 0.25
-    usual_error: float = 0.5
+    usual_error: float = 0.5  # chance that a usual case is called relevant, as a share of `error_rate`
+    # Chance that an unusual but irrelevant case is called relevant, as a share of `error_rate`.
     unusual_error: float = 1.0
-    cannot_judge_rate: float = 0.03
+    cannot_judge_rate: float = 0.03  # chance of "cannot judge"
+    # Readers' own error rates lie between (1 - spread) and (1 + spread) times the stated one, evenly.
     leniency_spread: float = 0.3
-    unusual_from: float = 0.7
+    unusual_from: float = 0.7  # True anomaly score from which an unplanted decision is truly unusual
+    # True anomaly score from which a planted decision is truly relevant; below, it went unnoticed.
     relevant_from: float = 0.5
 
     def __post_init__(self) -> None:
@@ -53,22 +38,12 @@ class SimulatedPanel:
 
 @dataclass(frozen=True)
 class SimulatedVotes:
-    """What the panel answered.
+    """What the panel answered."""
 
-    Attributes
-    ----------
-    answers : ndarray of shape (n_cases, n_readers), int
-        Codes of `core.vocabulary.Answer`.
-    truth : ndarray of shape (n_cases,), int
-        What an errorless reader would answer.
-    is_certain : ndarray of shape (n_cases, n_readers), bool
-    active_seconds : ndarray of shape (n_cases, n_readers)
-        Reading times, log-normal around a minute and a half.
-    """
-
-    answers: NDArray[np.int64]
-    truth: NDArray[np.int64]
-    is_certain: NDArray[np.bool_]
+    answers: NDArray[np.int64]  # shape (n_cases, n_readers): codes of `core.vocabulary.Answer`
+    truth: NDArray[np.int64]  # shape (n_cases,): what an errorless reader would answer
+    is_certain: NDArray[np.bool_]  # shape (n_cases, n_readers)
+    # Shape (n_cases, n_readers): reading times, log-normal around a minute and a half.
     active_seconds: NDArray[np.float64]
 
 

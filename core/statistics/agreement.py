@@ -23,24 +23,14 @@ ONE_CATEGORY = "one category only"
 
 @dataclass(frozen=True)
 class _Counts:
-    """How often each case got each answer, for cases with at least two votes.
+    """How often each case got each answer, for cases with at least two votes."""
 
-    Attributes
-    ----------
-    table : ndarray of shape (n_cases, n_categories)
-    single : ndarray of shape (n_categories,)
-        Votes on cases with exactly one vote: they say how common an answer is, not how far readers agree.
-    n_single : int
-        Cases with exactly one vote.
-    cluster : ndarray of shape (n_cases,), int
-        Codes of the patients, 0 .. n_patients - 1.
-    left_out : dict of str to int
-    """
-
-    table: Floats
+    table: Floats  # shape (n_cases, n_categories)
+    # Shape (n_categories,): votes on cases with exactly one vote: they say how common an answer is, not how far readers
+    # agree.
     single: Floats
-    n_single: int
-    cluster: NDArray[np.int64]
+    n_single: int  # cases with exactly one vote
+    cluster: NDArray[np.int64]  # shape (n_cases,): codes of the patients, 0 .. n_patients - 1.
     left_out: dict[str, int]
 
     @property

@@ -28,21 +28,13 @@ HEADLINE_BUDGET = 0.25
 
 @dataclass(frozen=True)
 class Budget:
-    """An alert budget, and where it ends in a run.
-
-    Attributes
-    ----------
-    alerts_per_patient_day : float
-    threshold : float or None
-        Scaled score of the last alert inside the budget, counted over the whole run; None to estimate it from the
-        weights of the judged cases.
-    n_alerts : int or None
-        Alerts of the run at or above the threshold.
-    """
+    """An alert budget, and where it ends in a run."""
 
     alerts_per_patient_day: float
+    # Scaled score of the last alert inside the budget, counted over the whole run; None to estimate it from the weights
+    # of the judged cases.
     threshold: float | None = None
-    n_alerts: int | None = None
+    n_alerts: int | None = None  # alerts of the run at or above the threshold
 
 
 def weighted_share(

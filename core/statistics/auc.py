@@ -131,20 +131,11 @@ def _delong(cases: UsableCases) -> tuple[Floats, Floats, str]:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Difference of two AUCs on the same cases, first minus second.
-
-    Attributes
-    ----------
-    difference : Estimate
-    z : float or None
-        Test statistic; None when it cannot be computed.
-    p_value : float or None
-        Two-sided.
-    """
+    """Difference of two AUCs on the same cases, first minus second."""
 
     difference: Estimate
-    z: float | None
-    p_value: float | None
+    z: float | None  # test statistic; None when it cannot be computed
+    p_value: float | None  # two-sided
 
 
 def delong_paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, *, level: float = 0.95) -> PairedTest:

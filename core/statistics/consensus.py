@@ -81,18 +81,10 @@ def positive_votes(answers: ArrayLike, positive: Collection[Answer] = RELEVANT_O
 
 @dataclass(frozen=True)
 class CaseLabels:
-    """Labels of cases and why some have none.
+    """Labels of cases and why some have none."""
 
-    Attributes
-    ----------
-    label : ndarray of shape (n_cases,)
-        1 positive, 0 negative, NaN undetermined.
-    why_not : tuple of str of length n_cases
-        Empty for a labelled case.
-    """
-
-    label: FloatArray
-    why_not: tuple[str, ...]
+    label: FloatArray  # shape (n_cases,): 1 positive, 0 negative, NaN undetermined
+    why_not: tuple[str, ...]  # empty for a labelled case
 
     @property
     def n(self) -> int:
@@ -226,34 +218,19 @@ def case_state(answers: Sequence[float | None], n_slots: int, *, adjudicated: bo
 
 @dataclass(frozen=True)
 class ReaderReliability:
-    """What the model found.
+    """What the model found."""
 
-    Attributes
-    ----------
-    probability : ndarray of shape (n_cases,)
-        Probability that the case is positive given all votes; NaN without a vote.
-    prevalence : float
-        Estimated share of positives; NaN when nothing could be estimated.
-    sensitivity, specificity : ndarray of shape (n_readers,)
-        NaN for a reader without votes.
-    n_iterations : int
-    converged : bool
-    n : int
-        Cases with a vote.
-    left_out : dict of str to int
-    reason : str
-        Why nothing could be estimated; empty otherwise.
-    """
-
+    # Shape (n_cases,): probability that the case is positive given all votes; NaN without a vote.
     probability: FloatArray
-    prevalence: float
+    prevalence: float  # estimated share of positives; NaN when nothing could be estimated
+    # `sensitivity` and `specificity`: shape (n_readers,): NaN for a reader without votes.
     sensitivity: FloatArray
     specificity: FloatArray
     n_iterations: int
     converged: bool
-    n: int
+    n: int  # cases with a vote
     left_out: dict[str, int]
-    reason: str = ""
+    reason: str = ""  # why nothing could be estimated; empty otherwise
 
     @property
     def label(self) -> FloatArray:

@@ -27,17 +27,10 @@ MOST_CASES = 4_000
 
 @dataclass(frozen=True)
 class ExpectedStratum:
-    """What is expected of the candidates of one stratum; strata are given from low to high scores.
-
-    Attributes
-    ----------
-    n_candidates : int
-    relevant_share : float
-        Share of truly relevant candidates, in [0, 1].
-    """
+    """What is expected of the candidates of one stratum; strata are given from low to high scores."""
 
     n_candidates: int
-    relevant_share: float
+    relevant_share: float  # share of truly relevant candidates, in [0, 1]
 
 
 def expected_strata(sizes: Sequence[int], auc: float, relevant_share: float) -> tuple[ExpectedStratum, ...]:
@@ -111,29 +104,14 @@ class ExpectedReaders:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a design is expected to show.
+    """What a design is expected to show."""
 
-    Attributes
-    ----------
-    allocation : str
-        Name of the way in which cases are divided among the strata.
-    n_cases : int
-    by_stratum : tuple of int
-        Cases of each stratum.
-    half_width : float or None
-        Mean half width of the AUC's interval; None when too few simulated studies had one.
-    n_relevant : float
-        Cases with the label "relevant" to expect.
-    share_without_interval : float
-        Simulated studies in which no interval could be computed: all labels were alike.
-    """
-
-    allocation: str
+    allocation: str  # name of the way in which cases are divided among the strata
     n_cases: int
-    by_stratum: tuple[int, ...]
-    half_width: float | None
-    n_relevant: float
-    share_without_interval: float
+    by_stratum: tuple[int, ...]  # cases of each stratum
+    half_width: float | None  # mean half width of the AUC's interval; None when too few simulated studies had one
+    n_relevant: float  # cases with the label "relevant" to expect
+    share_without_interval: float  # simulated studies in which no interval could be computed: all labels were alike
 
 
 def _same_number(size: Floats, share: Floats) -> Floats:

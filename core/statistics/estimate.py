@@ -12,34 +12,17 @@ from core.errors import InvalidInputError
 
 @dataclass(frozen=True)
 class Estimate:
-    """One figure with everything that must be said beside it; "not computable" is a value of its own, never NaN.
+    """One figure with everything that must be said beside it; "not computable" is a value of its own, never NaN."""
 
-    Attributes
-    ----------
-    value : float or None
-        The figure; None when it cannot be computed, and then `reason` says why.
-    low, high : float or None
-        Ends of the interval; None when only the interval, or the whole figure, cannot be computed.
-    level : float
-        Confidence level of the interval, in (0, 1).
-    n : int
-        Cases (or votes, or alerts: see `method`) the figure rests on.
-    left_out : mapping of str to int
-        Why cases were not used, and how many for each reason.
-    reason : str
-        "not computable: ..." when the value, or its interval, is missing; empty otherwise.
-    method : str
-        How value and interval were computed, in words for a methods section.
-    """
-
-    value: float | None
+    value: float | None  # the figure; None when it cannot be computed, and then `reason` says why
+    # `low` and `high`: ends of the interval; None when only the interval, or the whole figure, cannot be computed.
     low: float | None = None
     high: float | None = None
-    level: float = 0.95
-    n: int = 0
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    reason: str = ""
-    method: str = ""
+    level: float = 0.95  # confidence level of the interval, in (0, 1)
+    n: int = 0  # cases (or votes, or alerts: see `method`) the figure rests on
+    left_out: Mapping[str, int] = field(default_factory=dict)  # why cases were not used, and how many for each reason
+    reason: str = ""  # "not computable: ..." when the value, or its interval, is missing; empty otherwise
+    method: str = ""  # how value and interval were computed, in words for a methods section
 
     @property
     def computable(self) -> bool:
@@ -232,23 +215,12 @@ SEPARATED = "interval not computable: the scores separate the two classes comple
 
 @dataclass(frozen=True)
 class UsableCases:
-    """Cases that have a label, every score and a weight.
+    """Cases that have a label, every score and a weight."""
 
-    Attributes
-    ----------
-    y : ndarray of shape (n,), bool
-    scores : ndarray of shape (n_scorers, n)
-    weight : ndarray of shape (n,)
-        Inverse inclusion probability, or ones.
-    patient : ndarray of shape (n,), int
-        Codes 0 .. n_patients - 1.
-    left_out : dict of str to int
-    """
-
-    y: NDArray[np.bool_]
-    scores: Floats
-    weight: Floats
-    patient: NDArray[np.int64]
+    y: NDArray[np.bool_]  # shape (n,)
+    scores: Floats  # shape (n_scorers, n)
+    weight: Floats  # shape (n,): inverse inclusion probability, or ones
+    patient: NDArray[np.int64]  # shape (n,): codes 0 .. n_patients - 1.
     left_out: dict[str, int]
 
     @property

@@ -12,31 +12,14 @@ from core.statistics.estimate import normal_quantile
 
 @dataclass(frozen=True)
 class PlannedStudy:
-    """What a study needs.
+    """What a study needs."""
 
-    Attributes
-    ----------
-    n_cases : int
-        Cases to choose, undecided ones included.
-    n_decided : int
-        Cases that must end with a label.
-    n_positive : int
-        Relevant cases among them.
-    n_judgments : int
-        Cases x readers.
-    half_width : float
-        Half the width of the AUC's interval that `n_decided` gives.
-    minutes : float or None
-        Reading time of all readers together.
-    method : str
-    """
-
-    n_cases: int
-    n_decided: int
-    n_positive: int
-    n_judgments: int
-    half_width: float
-    minutes: float | None
+    n_cases: int  # cases to choose, undecided ones included
+    n_decided: int  # cases that must end with a label
+    n_positive: int  # relevant cases among them
+    n_judgments: int  # cases x readers
+    half_width: float  # half the width of the AUC's interval that `n_decided` gives
+    minutes: float | None  # reading time of all readers together
     method: str
 
 

@@ -43,18 +43,12 @@ def weighted_auc(y: ArrayLike, score: ArrayLike, weight: ArrayLike) -> Estimate:
 
 @dataclass(frozen=True)
 class WeightedPairs:
-    """Weighted pair sums of one scorer, and what each patient contributes to them.
+    """Weighted pair sums of one scorer, and what each patient contributes to them."""
 
-    Attributes
-    ----------
-    won, all_pairs : float
-        Sum of w_i w_j over pairs in the right order (ties half), and over all pairs.
-    value_without : ndarray of shape (n_patients,)
-        AUC when a patient's cases are left out; NaN when that leaves one class.
-    """
-
+    # `won` and `all_pairs`: sum of w_i w_j over pairs in the right order (ties half), and over all pairs.
     won: float
     all_pairs: float
+    # Shape (n_patients,): AUC when a patient's cases are left out; NaN when that leaves one class.
     value_without: Floats
 
     @property

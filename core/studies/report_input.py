@@ -34,119 +34,72 @@ REPEAT_COLUMNS = ("case_id", "reader", "first_answer", "repeat_answer")
 
 @dataclass(frozen=True)
 class StudyInput:
-    """One study, as arrays and tables.
-
-    Parameters
-    ----------
-    slug, title, question : str
-    simulated : bool
-        Whether any of cases, scores or votes is simulated.
-    locked : bool
-        A locked study takes no more votes: incomplete cases are labelled from the votes that are there. In an open one
-        they wait.
-    n_slots : int
-        Readers wanted for each case.
-    cases : DataFrame
-        One row for each chosen case, all columns required: ``case_id`` (int or str, unique), ``case_label`` (str, for
-        people), ``patient_id`` (str), ``task_key``, ``task_name`` (str), ``kind`` (value of `Kind`), ``decision``
-        (value of `Decision`), ``unit``, ``sex``, ``age_band`` (str, "" when unknown), ``stratum`` (str, name as in
-        `strata`), ``inclusion_probability`` (float in (0, 1], missing when unknown), ``adjudicated_answer`` (Answer
-        code, missing when not adjudicated), ``record_reference`` (1 when the record of the next 24-72 h speaks for
-        "unusual", 0 when against, missing when it does not tell).
-    votes : DataFrame
-        One row for each version of a judgment: ``case_id``, ``reader`` (str, a code), ``answer`` (Answer code),
-        ``version`` (int from 1; the highest counts; (case, reader, version) is unique), and, if measured,
-        ``active_seconds`` (float).
-    scores : DataFrame
-        ``case_id`` and one column of scores for each scorer, by its key; higher = more unusual; missing where a scorer
-        has no score. A scorer without a column is reported as "its run is gone".
-    scorer_labels : mapping of str to str
-        Scorer key to its name for people; the first one is the primary scorer, by whose scores alerts are shown.
-    strata : sequence of (str, int, int)
-        (name, candidates, chosen) of every stratum, those with nothing chosen included; empty when unknown.
-    n_instances, n_candidates : int or None
-        Patient-state instances behind the run, and candidates the cases were chosen from.
-    n_patient_days : float or None
-        Patient-days over which alerts are counted; `n_instances` when left out.
-    budgets : mapping of str to sequence of Budget
-        Curve name ("both", "omission", "commission", or the key of a kind) to its budgets with thresholds counted
-        over the whole run. A curve that is missing gets its thresholds from the weights.
-    headline_budget : float
-        Alerts per patient-day quoted in the headline.
-    positive_texts : tuple of str
-        What counts as positive in words, first rule and second.
-    design : mapping of str to str
-        Run, versions, seed, hashes: printed and stored with the report.
-    level : float
-    snapshot_hour : str
-        Time of day of the instances in words: "06:00".
-    repeats : DataFrame
-        One row for each case that a reader answered twice: ``case_id``, ``reader``, ``first_answer``,
-        ``repeat_answer`` (Answer codes).
-    """
+    """One study, as arrays and tables."""
 
     slug: str
     title: str
     question: str
-    simulated: bool
+    simulated: bool  # whether any of cases, scores or votes is simulated
+    # A locked study takes no more votes: incomplete cases are labelled from the votes that are there. In an open one
+    # they wait.
     locked: bool
-    n_slots: int
+    n_slots: int  # readers wanted for each case
+    # One row for each chosen case, all columns required: ``case_id`` (int or str, unique), ``case_label`` (str, for
+    # people), ``patient_id`` (str), ``task_key``, ``task_name`` (str), ``kind`` (value of `Kind`), ``decision`` (value
+    # of `Decision`), ``unit``, ``sex``, ``age_band`` (str, "" when unknown), ``stratum`` (str, name as in `strata`),
+    # ``inclusion_probability`` (float in (0, 1], missing when unknown), ``adjudicated_answer`` (Answer code, missing
+    # when not adjudicated), ``record_reference`` (1 when the record of the next 24-72 h speaks for "unusual", 0 when
+    # against, missing when it does not tell).
     cases: pd.DataFrame
+    # One row for each version of a judgment: ``case_id``, ``reader`` (str, a code), ``answer`` (Answer code),
+    # ``version`` (int from 1; the highest counts; (case, reader, version) is unique), and, if measured,
+    # ``active_seconds`` (float).
     votes: pd.DataFrame
+    # ``case_id`` and one column of scores for each scorer, by its key; higher = more unusual; missing where a scorer
+    # has no score. A scorer without a column is reported as "its run is gone".
     scores: pd.DataFrame
+    # Scorer key to its name for people; the first one is the primary scorer, by whose scores alerts are shown.
     scorer_labels: Mapping[str, str]
+    # (name, candidates, chosen) of every stratum, those with nothing chosen included; empty when unknown.
     strata: Sequence[tuple[str, int, int]] = ()
+    # `n_instances` and `n_candidates`: patient-state instances behind the run, and candidates the cases were chosen
+    # from.
     n_instances: int | None = None
     n_candidates: int | None = None
-    n_patient_days: float | None = None
+    n_patient_days: float | None = None  # patient-days over which alerts are counted; `n_instances` when left out
+    # Curve name ("both", "omission", "commission", or the key of a kind) to its budgets with thresholds counted over
+    # the whole run. A curve that is missing gets its thresholds from the weights.
     budgets: Mapping[str, Sequence[Budget]] = field(default_factory=dict)
-    headline_budget: float = HEADLINE_BUDGET
+    headline_budget: float = HEADLINE_BUDGET  # alerts per patient-day quoted in the headline
+    # What counts as positive in words, first rule and second.
     positive_texts: tuple[str, ...] = ("unusual and clinically relevant", "unusual, clinically relevant or not")
+    # Run, versions, seed, hashes: printed and stored with the report.
     design: Mapping[str, str] = field(default_factory=dict)
     level: float = 0.95
-    snapshot_hour: str = "the snapshot hour"
+    snapshot_hour: str = "the snapshot hour"  # time of day of the instances in words: "06:00"
+    # One row for each case that a reader answered twice: ``case_id``, ``reader``, ``first_answer``, ``repeat_answer``
+    # (Answer codes).
     repeats: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REPEAT_COLUMNS)))
 
 
 @dataclass(frozen=True)
 class StudyArrays:
-    """A checked `StudyInput`, by case in the order of its ids, so that the order of rows changes nothing.
-
-    Attributes
-    ----------
-    texts : dict of str to ndarray of shape (n_cases,)
-        Columns of the cases as text, "" where missing.
-    patient : ndarray of shape (n_cases,), int
-        Code of each case's patient.
-    answers : ndarray of shape (n_cases, n_readers)
-        Current answers; NaN where there is no judgment.
-    readers : tuple of str
-        Codes, sorted.
-    scores : dict of str to ndarray of shape (n_cases,)
-    weight : ndarray of shape (n_cases,)
-        Inverse inclusion probability; NaN when unknown.
-    stratum : ndarray of shape (n_cases,), int
-        Position in `stratum_size`. Where the strata are unknown, cases of one inclusion probability are one.
-    stratum_size : ndarray of shape (n_strata,)
-        Candidates of each stratum.
-    seconds : ndarray
-        Active seconds of the current judgments that have them.
-    gone : tuple of str
-        Scorers without any score.
-    """
+    """A checked `StudyInput`, by case in the order of its ids, so that the order of rows changes nothing."""
 
     source: StudyInput
     cases: pd.DataFrame
-    texts: dict[str, NDArray[np.object_]]
-    patient: NDArray[np.int64]
-    answers: FloatArray
-    readers: tuple[str, ...]
-    scores: dict[str, FloatArray]
-    weight: FloatArray
+    texts: dict[str, NDArray[np.object_]]  # shape (n_cases,): columns of the cases as text, "" where missing
+    patient: NDArray[np.int64]  # shape (n_cases,): code of each case's patient
+    answers: FloatArray  # shape (n_cases, n_readers): current answers; NaN where there is no judgment
+    readers: tuple[str, ...]  # codes, sorted
+    scores: dict[str, FloatArray]  # shape (n_cases,)
+    weight: FloatArray  # shape (n_cases,): inverse inclusion probability; NaN when unknown
+    # Shape (n_cases,): position in `stratum_size`. Where the strata are unknown, cases of one inclusion probability are
+    # one.
     stratum: NDArray[np.int64]
-    stratum_size: FloatArray
-    seconds: FloatArray
-    gone: tuple[str, ...]
+    stratum_size: FloatArray  # shape (n_strata,): candidates of each stratum
+    seconds: FloatArray  # active seconds of the current judgments that have them
+    gone: tuple[str, ...]  # scorers without any score
 
     @property
     def n(self) -> int:

@@ -60,20 +60,12 @@ GROUPINGS = {"kind": "kind", "decision": "decision", "sex": "sex", "age band": "
 
 @dataclass(frozen=True)
 class Labelling:
-    """One way of labelling the cases.
-
-    Attributes
-    ----------
-    key, title : str
-    labels : CaseLabels
-    in_full : bool
-        Whether to add curves and subgroups, or only the AUCs.
-    """
+    """One way of labelling the cases."""
 
     key: str
     title: str
     labels: CaseLabels
-    in_full: bool
+    in_full: bool  # whether to add curves and subgroups, or only the AUCs
 
     def same_figures_as(self, other: "Labelling") -> bool:
         """Whether the other labelling gives the same figures and the same list of cases."""

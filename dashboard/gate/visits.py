@@ -36,19 +36,11 @@ TARGET = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 @dataclass(frozen=True)
 class Visit:
-    """One request or websocket at the gate.
-
-    Parameters
-    ----------
-    connection : HTTPConnection
-    web : WebSettings
-    base : str
-        Path under which a proxy shows the site, without a slash at its end; empty for none.
-    """
+    """One request or websocket at the gate."""
 
     connection: HTTPConnection
     web: WebSettings
-    base: str = ""
+    base: str = ""  # path under which a proxy shows the site, without a slash at its end; empty for none
 
     @property
     def path(self) -> str:

@@ -38,27 +38,13 @@ def copy_name(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a database holds.
+    """What a database holds."""
 
-    Parameters
-    ----------
-    revision : str
-        Step of the schema.
-    n_rows : dict of str to int
-        Rows of each table.
-    audit_head : str
-        Hash of the last audit row.
-    n_audit_events : int
-        Number of the last audit row.
-    snapshot_folders : tuple of str
-        Folders of the imports.
-    """
-
-    revision: str
-    n_rows: dict[str, int]
-    audit_head: str
-    n_audit_events: int
-    snapshot_folders: tuple[str, ...]
+    revision: str  # step of the schema
+    n_rows: dict[str, int]  # rows of each table
+    audit_head: str  # hash of the last audit row
+    n_audit_events: int  # number of the last audit row
+    snapshot_folders: tuple[str, ...]  # folders of the imports
 
 
 def write_copy(url: str, target: Path) -> Contents:

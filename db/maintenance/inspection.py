@@ -16,26 +16,13 @@ OLDEST_POSTGRESQL = 15
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found.
+    """What was found."""
 
-    Parameters
-    ----------
-    server : str
-        "SQLite 3.45.1", "PostgreSQL 16.2".
-    unsafe : tuple of str
-        Settings under which a vote could be lost or a row point nowhere, each as a sentence.
-    clock : datetime or None
-        Time of the server, aware; None for a file.
-    may_do_too_much : bool
-        The account may change the audit trail: it owns the tables of a server, or rules over it.
-    has_checksums : bool
-        A server recognises a page that its disk has changed; True for a file, whose pages doctor reads.
-    """
-
-    server: str
-    unsafe: tuple[str, ...]
-    clock: datetime | None
-    may_do_too_much: bool
+    server: str  # "SQLite 3.45.1", "PostgreSQL 16.2"
+    unsafe: tuple[str, ...]  # settings under which a vote could be lost or a row point nowhere, each as a sentence
+    clock: datetime | None  # time of the server, aware; None for a file
+    may_do_too_much: bool  # the account may change the audit trail: it owns the tables of a server, or rules over it
+    # A server recognises a page that its disk has changed; True for a file, whose pages doctor reads.
     has_checksums: bool = True
 
 

@@ -18,57 +18,29 @@ CHUNK_ROWS = 500_000
 
 @dataclass(frozen=True)
 class Source:
-    """One source, opened for one mapping and not read yet.
+    """One source, opened for one mapping and not read yet."""
 
-    Parameters
-    ----------
-    name : str
-        For people: the name of the folder or file, never its path.
-    chunks : iterator of DataFrame
-        Rows as `core.events.reading.StreamBuilder.add` takes them, read as they are asked for.
-    n_rows : int
-        How many rows there are, for the progress bar; 0 when unknown.
-    descriptions : dict
-        Code to text.
-    splits : dict
-        Subject (as text) to "train", "tuning" or "held_out".
-    simulated : bool
-        The source says that no real patient stands behind it.
-    remarks : list of str
-        Sentences for the import report; may grow while chunks are read.
-    findings : list of Finding
-        For the checks of the import; may grow while chunks are read.
-    """
-
-    name: str
+    name: str  # for people: the name of the folder or file, never its path
+    # Rows as `core.events.reading.StreamBuilder.add` takes them, read as they are asked for.
     chunks: Iterator[pd.DataFrame]
-    n_rows: int = 0
-    descriptions: dict[str, str] = field(default_factory=dict)
-    splits: dict[str, str] = field(default_factory=dict)
-    simulated: bool = False
-    remarks: list[str] = field(default_factory=list)
+    n_rows: int = 0  # how many rows there are, for the progress bar; 0 when unknown
+    descriptions: dict[str, str] = field(default_factory=dict)  # code to text
+    splits: dict[str, str] = field(default_factory=dict)  # subject (as text) to "train", "tuning" or "held_out"
+    simulated: bool = False  # the source says that no real patient stands behind it
+    remarks: list[str] = field(default_factory=list)  # sentences for the import report; may grow while chunks are read
+    # For the checks of the import; may grow while chunks are read.
     findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of health records; `alertreview.records.sources.formats.FORMATS` lists them.
+    """A format of health records; `alertreview.records.sources.formats.FORMATS` lists them."""
 
-    Parameters
-    ----------
-    name : str
-        As ``--format`` and the key ``format`` of a mapping spell it.
-    fits : callable(source)
-        Whether a file, folder, archive or URL looks like this format.
-    read : callable(source, mapping, schema)
-        Opens a source; ``schema`` is that of a database, None else.
-    code_counts : callable(source, mapping, schema)
-        Counts the codes of a source, of a large one in its first rows, as the mapping spells them.
-    """
-
-    name: str
-    fits: Callable[[Path | str], bool]
+    name: str  # as ``--format`` and the key ``format`` of a mapping spell it
+    fits: Callable[[Path | str], bool]  # whether a file, folder, archive or URL looks like this format
+    # Opens a source; ``schema`` is that of a database, None else.
     read: Callable[[Path | str, SiteMapping, str | None], Source]
+    # Counts the codes of a source, of a large one in its first rows, as the mapping spells them.
     code_counts: Callable[[Path | str, SiteMapping, str | None], Counter[str]]
 
 

@@ -30,34 +30,18 @@ _RULES: Final = (
 
 @dataclass(frozen=True)
 class LabelFiles:
-    """The label files of one question.
+    """The label files of one question."""
 
-    Parameters
-    ----------
-    name : str
-        The question.
-    paths : sequence of Path
-        Parquet files, together one table.
-    """
-
-    name: str
-    paths: Sequence[Path]
+    name: str  # the question
+    paths: Sequence[Path]  # Parquet files, together one table
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels of one question, ready to be added to the rows of a source.
+    """Labels of one question, ready to be added to the rows of a source."""
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As `core.events.reading.StreamBuilder.add` takes them.
-    remark : str
-        What was left out, "" if nothing was.
-    """
-
-    rows: pd.DataFrame
-    remark: str
+    rows: pd.DataFrame  # as `core.events.reading.StreamBuilder.add` takes them
+    remark: str  # what was left out, "" if nothing was
 
 
 def find_label_files(wanted: Sequence[str]) -> list[LabelFiles]:

@@ -41,44 +41,22 @@ _DELIMITERS = (",", "\t", ";", "|")
 
 @dataclass(frozen=True)
 class TextFile:
-    """One text table somewhere.
+    """One text table somewhere."""
 
-    Parameters
-    ----------
-    name : str
-        For people: "cdm.zip, PERSON.csv".
-    stem : str
-        File name without folder and suffixes, in lower case: "person".
-    opener : callable
-        Opens the bytes, decompressed.
-    n_bytes : int
-        Compressed size; 0 when unknown.
-    """
-
-    name: str
-    stem: str
-    opener: Callable[[], AbstractContextManager[IO[bytes]]]
-    n_bytes: int = 0
+    name: str  # for people: "cdm.zip, PERSON.csv"
+    stem: str  # file name without folder and suffixes, in lower case: "person"
+    opener: Callable[[], AbstractContextManager[IO[bytes]]]  # opens the bytes, decompressed
+    n_bytes: int = 0  # compressed size; 0 when unknown
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What was found out about a text table before reading it.
+    """What was found out about a text table before reading it."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        As the header has them, trimmed; a name that begins with NUL stands for an empty one.
-    encoding : str
-    delimiter : str
-    n_lines : int
-        Lines of the file; 0 when not counted.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # as the header has them, trimmed; a name that begins with NUL stands for an empty one
     encoding: str
     delimiter: str
-    n_lines: int = 0
+    n_lines: int = 0  # lines of the file; 0 when not counted
 
 
 def _stem(name: str) -> str:
