@@ -36,17 +36,7 @@ from db.database import Database
 
 
 class Services:
-    """The use cases of a site; `Application.for_session` returns them as one person may use them.
-
-    Parameters
-    ----------
-    settings : Settings
-        The site.
-    database : Database
-        Checked.
-    explanations : Explanations
-        Open snapshots.
-    """
+    """The use cases of a site; `Application.for_session` returns them as one person may use them."""
 
     def __init__(self, settings: Settings, database: Database, explanations: Explanations) -> None:
         snapshot = explanations.snapshot
@@ -76,12 +66,7 @@ class Services:
 class Application(Services):
     """One site, opened: services without a guard for the command line, and what only the composition root needs.
 
-    Parameters
-    ----------
-    settings : Settings
-        The site.
-    database : Database
-        Checked; `close` disposes of it.
+    The database is checked; `close` disposes of it.
     """
 
     def __init__(self, settings: Settings, database: Database) -> None:
@@ -97,12 +82,9 @@ class Application(Services):
         self.sign_in = SignIn(database, Passwords(), now, settings.hosts)
 
     def for_session(self, token: str | None) -> Services:
-        """Return the services as the person behind a token may use them; every call asks again who that is.
+        """Return the services as the person behind a browser's token may use them.
 
-        Parameters
-        ----------
-        token : str or None
-            From the cookie of the browser.
+        Every call asks again who that is.
         """
         return services_for(self, SessionCaller(self.sessions, self.database, token))
 
@@ -124,13 +106,7 @@ class Application(Services):
         self.database.dispose()
 
     def finish_writing(self, within_seconds: float) -> bool:
-        """Finish saves in progress and refuse further ones: the program is about to stop.
-
-        Returns
-        -------
-        bool
-            Whether all have ended within that time.
-        """
+        """Finish saves in progress and refuse further ones, as the program stops; return whether all ended in time."""
         return self.database.finish_writing(within_seconds)
 
 
@@ -144,12 +120,8 @@ def services_for(services: Services, caller: Caller) -> Services:
 def open_application(home: Path | None = None, database: str | None = None) -> Application:
     """Open the site named by options, environment or defaults.
 
-    Raises
-    ------
-    SettingsError
-        If there is no such home.
-    StoreError
-        If the database is not there, foreign, or older than this version.
+    Raise SettingsError if there is no such home, StoreError if the database is not there, foreign, or older than this
+    version.
     """
     settings = load_settings(home, database)
     site_database = Database(settings.database_url)

@@ -96,12 +96,9 @@ class ProxySignIn(_Section):
 
     @cached_property
     def secret(self) -> str:
-        """What the proxy sends in the header ``x-alertreview-proxy-secret``.
+        """Return what the proxy sends in the header ``x-alertreview-proxy-secret``.
 
-        Raises
-        ------
-        SettingsError
-            If the file cannot be read or holds too little.
+        Raise SettingsError if the file cannot be read or holds too little.
         """
         return _read_own_secret(self.secret_file)
 
@@ -118,13 +115,7 @@ class OidcSettings(_Section):
 
     @cached_property
     def client_secret(self) -> str:
-        """The client secret as registered with the provider.
-
-        Raises
-        ------
-        SettingsError
-            If the file cannot be read.
-        """
+        """Return the client secret as registered with the provider; raise SettingsError if the file cannot be read."""
         return _read_secret(self.client_secret_file)
 
 
@@ -137,12 +128,9 @@ class MetricsSettings(_Section):
 
     @cached_property
     def token(self) -> str:
-        """What Prometheus sends in the header ``authorization``, after ``Bearer``.
+        """Return what Prometheus sends in the header ``authorization``, after ``Bearer``.
 
-        Raises
-        ------
-        SettingsError
-            If the file cannot be read or holds too little.
+        Raise SettingsError if the file cannot be read or holds too little.
         """
         return _read_own_secret(self.token_file)
 
@@ -162,13 +150,7 @@ class DigestSettings(_Section):
 
     @property
     def password(self) -> str:
-        """The password of the user at the mail server.
-
-        Raises
-        ------
-        SettingsError
-            If the file cannot be read.
-        """
+        """Return the password of the user at the mail server; raise SettingsError if the file cannot be read."""
         return _read_secret(self.password_file) if self.password_file else ""
 
 
@@ -180,13 +162,7 @@ class WebhookSettings(_Section):
 
     @property
     def url(self) -> str:
-        """The address.
-
-        Raises
-        ------
-        SettingsError
-            If the file cannot be read or holds no address.
-        """
+        """Return the address; raise SettingsError if the file cannot be read or holds no address."""
         try:
             return _issuer(_read_secret(self.url_file))
         except ValueError:
@@ -281,19 +257,10 @@ _SECTIONS: dict[str, type[_Section]] = {
 
 
 def read_configuration(home: Path, **given: Any) -> Configuration:
-    """Read the configuration of a site.
+    """Read the configuration of a site; neither the home nor the file has to exist.
 
-    Parameters
-    ----------
-    home : Path
-        Home folder; neither it nor the file has to exist.
-    **given
-        Values of the command line, which take precedence; None is not given.
-
-    Raises
-    ------
-    SettingsError
-        If a value cannot be used, a key is unknown, or the file cannot be read.
+    Values of the command line, where they are not None, take precedence. Raise SettingsError if a value cannot be used,
+    a key is unknown, or the file cannot be read.
     """
     file = home / CONFIG_FILE
 

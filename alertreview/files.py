@@ -25,13 +25,7 @@ _HERE = Path(__file__).resolve().parent
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a text in JSON says.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON, or nested too deeply to be read.
-    """
+    """Return what a text in JSON says; raise ValueError if it is no JSON, or nested too deeply to be read."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -48,10 +42,7 @@ def require_replaceable(path: Path) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside a file; it replaces the file if the block succeeds, and is removed otherwise.
 
-    Raises
-    ------
-    SourceError
-        If the file cannot be written, or the path is a device or a pipe.
+    Raise SourceError if the file cannot be written, or the path is a device or a pipe.
     """
     require_replaceable(path)
     temporary = path.parent / f".{path.name}.part"
@@ -65,13 +56,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file as a whole.
-
-    Raises
-    ------
-    SourceError
-        If the file cannot be written.
-    """
+    """Write a file as a whole; raise SourceError if it cannot be written."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
@@ -80,12 +65,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 def becoming(target: Path, prefix: str) -> Iterator[Path]:
     """Yield a temporary folder; it is synced and renamed if the block succeeds, and removed otherwise.
 
-    Parameters
-    ----------
-    target : Path
-        What the folder becomes; missing parents are created, readable by their owner alone.
-    prefix : str
-        Of the temporary folder's name, beside the target.
+    Missing parents of the target are created, readable by their owner alone; the temporary folder, beside the target,
+    begins with the prefix.
     """
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
@@ -118,15 +99,8 @@ def sha256_of(path: Path) -> str:
 def write_checksums(folder: Path) -> str:
     """Write the checksums of all files of a folder into it, unless they are there and right.
 
-    Returns
-    -------
-    str
-        Checksum of the written file; `check_files` wants it.
-
-    Raises
-    ------
-    SourceError
-        If the file cannot be written, or the folder has checksums that do not fit.
+    Return what `check_files` wants. Raise SourceError if the file cannot be written, or the folder has checksums that
+    do not fit.
     """
     path = folder / CHECKSUMS
     if path.exists():
@@ -143,10 +117,7 @@ def write_checksums(folder: Path) -> str:
 def check_files(folder: Path, checksum: str) -> None:
     """Compare all files of a folder with the checksums that `write_checksums` wrote.
 
-    Raises
-    ------
-    SourceError
-        If a file is missing, new or not as it was written; it is named.
+    Raise SourceError, which names the file, if one is missing, new or not as it was written.
     """
     known = _written_checksums(folder, checksum)
     with _readable(folder):
@@ -161,11 +132,7 @@ def check_files(folder: Path, checksum: str) -> None:
 class CheckedFiles:
     """Files of a folder, each compared with its checksum when it is first used and whenever it has changed since.
 
-    Parameters
-    ----------
-    folder : Path
-    checksum : str or None
-        As `write_checksums` returned it; with None nothing is compared.
+    The checksum is that of `write_checksums`; with None nothing is compared.
     """
 
     def __init__(self, folder: Path, checksum: str | None) -> None:
@@ -175,13 +142,7 @@ class CheckedFiles:
         self._comparing = Lock()
 
     def path(self, name: str) -> Path:
-        """Return the path of a file that is as it was written.
-
-        Raises
-        ------
-        SourceError
-            If it is missing or not as it was written.
-        """
+        """Return the path of a file that is as it was written; raise SourceError if it is missing or changed."""
         self.state(name)
         return self.folder / name
 

@@ -112,13 +112,7 @@ def role_words(roles: Iterable[Role]) -> str:
 
 
 def require(actor: Actor, action: Action) -> None:
-    """Refuse an action that the actor's role does not allow.
-
-    Raises
-    ------
-    RefusedError
-        It names the role, the action and whom to ask.
-    """
+    """Raise RefusedError, naming role, action and whom to ask, for an action that the actor's role does not allow."""
     if not actor.may(action):
         if actor.is_demo:
             raise RefusedError(f"The demonstration cannot {action.value}; a site of your own can.")
@@ -135,25 +129,13 @@ def _role_named(actor: Actor) -> str:
 
 
 def require_unit(actor: Actor, unit: str, thing: str) -> None:
-    """Refuse a thing of a unit that is not the actor's; the answer is that of a thing that is not there.
-
-    Raises
-    ------
-    NotFoundError
-        It does not say whether the thing exists.
-    """
+    """Refuse a thing of a unit that is not the actor's as one that is not there: raise NotFoundError."""
     if not actor.sees(unit):
         raise NotFoundError(f"{thing} does not exist, or belongs to a unit that is not yours.")
 
 
 def require_all_units(actor: Actor, units: Collection[str], thing: str) -> None:
-    """Refuse what shows several units at once unless all are the actor's: a part would look like the whole.
-
-    Raises
-    ------
-    RefusedError
-        If one of the units is not the actor's.
-    """
+    """Refuse what shows several units at once unless all are the actor's: a part would look like the whole."""
     if not all(actor.sees(unit) for unit in units):
         raise RefusedError(
             f"{thing} covers units that are not yours, and a part of it would look like the whole. "
@@ -181,15 +163,7 @@ class Caller(Protocol):
 
 
 class Service:
-    """Base of the services: their public methods are use cases, each with a rule.
-
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    clock : callable
-        Returns the time now, aware.
-    """
+    """Base of the services: their public methods are use cases, each with a rule."""
 
     _guard: "tuple[Caller, Service] | None" = None
     """Set on the copy that a page gets: who calls, and the service behind it."""
@@ -276,23 +250,15 @@ class Rule:
 def requires(
     action: Action | None, *, unit_of: Scoped | None = None, all_units: bool = False, fresh: bool = False
 ) -> Callable[[UseCase], UseCase]:
-    """Guard a use case of a service by a rule; its signature stays.
+    """Guard a use case of a service by a rule; its signature stays. Without an action it is for whoever is signed in.
 
     Parameters of these names are filled in, whatever a page gave: `person_id` with who acts, `actor` with what the
     audit trail calls who acts, `filters` with whose cases to judge are left out and which units are listed, `within`
     with those units.
 
-    Parameters
-    ----------
-    action : Action or None
-        What the role must allow; None for whoever is signed in.
-    unit_of : str or None
-        Parameter that names an alert, a case, alerts or a study. An alert or a case must be of a unit that the actor
-        may see, a study of such units only.
-    all_units : bool
-        For nobody who is limited to units: the use case chooses among all patients.
-    fresh : bool
-        Credentials must have been given again, for this one act.
+    `unit_of` is the parameter that names an alert, a case, alerts or a study: an alert or a case must be of a unit that
+    the actor may see, a study of such units only. `all_units` is for nobody who is limited to units: the use case
+    chooses among all patients. `fresh`: credentials must have been given again, for this one act.
     """
     return Rule(action, unit_of, all_units, fresh).guard
 

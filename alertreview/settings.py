@@ -75,19 +75,9 @@ def load_settings(
 ) -> Settings:
     """Return the home and the database: options, then environment, then ``alertreview.toml``, then defaults.
 
-    Parameters
-    ----------
-    home, database
-        Options of the command line; None to look further.
-    create : bool
-        Create a missing home folder, readable by its owner alone.
-    must_exist : bool
-        False for a home that is yet to be created, such as a restored one.
-
-    Raises
-    ------
-    SettingsError
-        If the home is not a folder, does not exist or cannot be created, or a setting cannot be used.
+    A missing home is created, readable by its owner alone, if wanted; `must_exist` is false for one that is yet to be
+    created, such as a restored one. Raise SettingsError if the home is not a folder, does not exist or cannot be
+    created, or a setting cannot be used.
     """
     folder = home_folder(home)
     if folder.exists() and not folder.is_dir():
@@ -121,15 +111,7 @@ def load_settings(
 def load_web_settings(home: Path | None = None) -> "WebSettings":
     """Return how the dashboard of a site is reached; the files of its secrets can be read.
 
-    Parameters
-    ----------
-    home
-        As for `load_settings`.
-
-    Raises
-    ------
-    SettingsError
-        If a setting or the file of a secret cannot be used.
+    Raise SettingsError if a setting or the file of a secret cannot be used.
     """
     from alertreview.configuration import read_configuration
 

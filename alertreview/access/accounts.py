@@ -97,13 +97,7 @@ class AccountService(Service):
 
     @operator_only
     def find(self, login: str) -> AccountView:
-        """Return a person by login, whatever the source, or by name.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
+        """Return a person by login, whatever the source, or by name; raise NotFoundError if there is none."""
         people = self.all()
         found = [view for view in people if view.login == fold(login)] or [v for v in people if v.name == login]
         if not found:
@@ -122,34 +116,12 @@ class AccountService(Service):
         further_roles: Collection[Role] = (),
         actor: str = COMMAND_LINE,
     ) -> str:
-        """Create an account; an existing person of that name who has none gets it and keeps all judgments.
+        """Create an account and return the one-time code for the first sign-in, shown once; empty for external sign-in.
 
-        Parameters
-        ----------
-        name : str
-            As shown to others and printed under signatures.
-        role : Role
-        login : str
-            Login typed here, or used by the identity provider or proxy; empty takes the name.
-        source : SignInSource
-        units : collection of str or None
-            Units whose patients the person may see; None for all of them.
-        further_roles : collection of Role
-            Held besides `role`; rights add up.
-        actor : str
-            For the audit trail.
-
-        Returns
-        -------
-        str
-            One-time code for the first sign-in, shown once; empty for external sign-in.
-
-        Raises
-        ------
-        InvalidInputError
-            If name or login cannot be used.
-        ConflictError
-            If the person has an account, or the login is taken.
+        An existing person of that name who has no account gets it and keeps all judgments. Without a login, the name is
+        the login; without units, the person sees patients of all of them; rights of several roles add up. Raise
+        InvalidInputError if name or login cannot be used, ConflictError if the person has an account or the login is
+        taken.
         """
         name, login = _checked_name(name), _checked_name(fold(login or name))
         now = self._clock()
@@ -185,13 +157,9 @@ class AccountService(Service):
     def owner_code(self, name: str) -> str:
         """Return a new one-time code of the owner of a site where nobody else has an account; empty for other sites.
 
-        The owner holds every role. Once somebody has an account of her own, or the owner a password, everybody signs
-        in; a site with simulated patients alone needs no owner, because its visitors need no account.
-
-        Parameters
-        ----------
-        name : str
-            Of the owner, who is created if missing.
+        The owner, created if missing, holds every role. Once somebody has an account of her own, or the owner a
+        password, everybody signs in; a site with simulated patients alone needs no owner, because its visitors need no
+        account.
         """
         with self._database.read() as uow:
             accounts = uow.accounts.all()
@@ -205,10 +173,7 @@ class AccountService(Service):
     def reset(self, whom_id: PersonId, *, actor: str = COMMAND_LINE) -> str:
         """Return a new one-time code; the password becomes invalid, the lock is lifted, every session ends.
 
-        Raises
-        ------
-        RefusedError
-            If the person has no account with a password here.
+        Raise RefusedError if the person has no account with a password here.
         """
         code, now = new_code(), self._clock()
         with self._database.write() as uow:
@@ -234,10 +199,7 @@ class AccountService(Service):
     ) -> None:
         """Change the roles of a person, from the next action on; rights add up.
 
-        Raises
-        ------
-        RefusedError
-            If it is one's own, or the site would be left without an administrator.
+        Raise RefusedError if it is one's own, or the site would be left without an administrator.
         """
         with self._database.write() as uow:
             person = uow.people.get(whom_id)
@@ -250,10 +212,7 @@ class AccountService(Service):
     def set_active(self, whom_id: PersonId, active: bool, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
         """Deactivate a person, which ends every session at once, or reactivate; nobody is ever deleted.
 
-        Raises
-        ------
-        RefusedError
-            If it is oneself, or the site would be left without an administrator.
+        Raise RefusedError if it is oneself, or the site would be left without an administrator.
         """
         with self._database.write() as uow:
             person = uow.people.get(whom_id)

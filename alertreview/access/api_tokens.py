@@ -40,22 +40,10 @@ class ApiTokens:
         self._clock = clock
 
     def create(self, whom_id: PersonId, purpose: str, days: int, *, actor: str = COMMAND_LINE) -> str:
-        """Give a person a token and return it; only its hash is stored.
+        """Create a token for a person and return it.
 
-        Parameters
-        ----------
-        whom_id : int
-        purpose : str
-            What it is for, so that it can be told from others later.
-        days : int
-            For which it is good, at most a year.
-
-        Raises
-        ------
-        InvalidInputError
-            If purpose or days cannot be used.
-        RefusedError
-            If the person has no account, or was deactivated.
+        Only its hash is stored. It is valid for so many days, at most a year. Raise InvalidInputError if purpose or
+        days cannot be used, RefusedError if the person has no active account.
         """
         purpose = " ".join(purpose.split())
         if not purpose or len(purpose) > LONGEST_PURPOSE or not purpose.isprintable():
@@ -88,13 +76,7 @@ class ApiTokens:
             return tuple(_view(row, now) for row in uow.api_tokens.all())
 
     def revoke(self, token_id: int, *, actor: str = COMMAND_LINE) -> None:
-        """Revoke a token; it is refused from the next request on.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such token, or it was revoked before.
-        """
+        """Revoke a token from the next request on; raise NotFoundError if there is none, or it was revoked before."""
         now = self._clock()
         with self._database.write() as uow:
             if not uow.api_tokens.revoke(token_id, now):
@@ -107,10 +89,8 @@ class ApiTokens:
     def who(self, token: str | None) -> Actor:
         """Return the person behind a token, with current roles and units.
 
-        Raises
-        ------
-        SignedOutError
-            If the token is unknown, revoked or expired, or the person was deactivated; it does not say which.
+        Raise SignedOutError if the token is unknown, revoked or expired, or the person was deactivated; it does not say
+        which.
         """
         with self._database.read() as uow:
             row = uow.api_tokens.by_hash(secret_hash(token)) if token else None

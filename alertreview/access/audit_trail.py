@@ -51,21 +51,10 @@ class AuditTrailService(Service):
     def page(
         self, before: int | None = None, limit: int = 50, *, action: str = "", person: str = "", thing: str = ""
     ) -> AuditPage:
-        """Return the newest rows.
+        """Return the newest rows before a place, `AuditPage.before` of the page before.
 
-        Parameters
-        ----------
-        before : int or None
-            `AuditPage.before` of the page before.
-        limit : int
-            At most so many, from 1 to 1000.
-        action, person, thing : str
-            Only rows with exactly this action, actor ("person 3", or a person's name), object; empty means all.
-
-        Raises
-        ------
-        InvalidInputError
-            If the limit is out of its range.
+        At most `limit`, from 1 to 1000. Only rows with exactly this action, actor ("person 3", or a person's name) and
+        object; empty means all.
         """
         if not 1 <= limit <= 1000:
             raise InvalidInputError(f"A page of the audit trail has 1 to 1000 rows, not {limit}.")
@@ -92,28 +81,11 @@ class AuditTrailService(Service):
 
     @operator_only
     def export(self, path: Path, *, actor: str = "command line") -> ChainReport:
-        """Verify the trail and write it to a file; the export is itself an act in the trail.
+        """Verify the trail and write it to a file.
 
-        Parameters
-        ----------
-        path : Path
-            Ending .jsonl (exactly what is hashed) or .csv (for a spreadsheet; no cell becomes a formula).
-        actor : str
-            Who, for the audit trail.
-
-        Returns
-        -------
-        ChainReport
-            Of the written rows; keep the head apart from the file.
-
-        Raises
-        ------
-        InvalidInputError
-            If the ending is neither.
-        SourceError
-            If the file cannot be written.
-        StoreError
-            If the chain is broken.
+        The export is itself an act in the trail. Keep the head apart from the file. The file ends in .jsonl (exactly
+        what is hashed) or .csv (for a spreadsheet; no cell becomes a formula). Raise InvalidInputError for another
+        ending, SourceError if the file cannot be written, StoreError if the chain is broken.
         """
         if path.suffix not in {".jsonl", ".csv"}:
             raise InvalidInputError(f"An audit trail is written as .jsonl or .csv, not as {path.name}.")

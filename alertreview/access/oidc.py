@@ -37,19 +37,7 @@ class Client(OAuth2Mixin, OpenIDMixin, BaseApp):
 
 
 class Provider:
-    """The identity provider of a site.
-
-    Parameters
-    ----------
-    settings : OidcSettings or None
-    sign_in : SignIn
-        Stores flows and knows the accounts.
-
-    Raises
-    ------
-    RefusedError
-        If the site has no provider.
-    """
+    """The identity provider of a site; raises RefusedError if the site has none."""
 
     def __init__(self, settings: OidcSettings | None, sign_in: SignIn) -> None:
         if settings is None:
@@ -58,23 +46,11 @@ class Provider:
         self._sign_in = sign_in
 
     def begin(self, target: str, callback: str, confirms: SessionId | None = None) -> tuple[str, str]:
-        """Start a flow.
+        """Start a flow; return the address at the provider, and a secret.
 
-        Parameters
-        ----------
-        target : str
-            Page to open afterwards.
-        callback : str
-            Address to which the provider sends the browser back.
-        confirms : int or None
-            Id of a session whose person gives fresh credentials, instead of beginning a new session.
-
-        Returns
-        -------
-        address : str
-            Address at the provider.
-        state : str
-            Secret that the browser must bring back in a cookie as well.
+        The browser must bring the secret back in a cookie as well. The provider sends it back to `callback`; `target`
+        is the page to open afterwards. With `confirms`, the person of that session gives fresh credentials instead of
+        beginning a new session.
         """
         again = {} if confirms is None else {"prompt": "login", "max_age": "0"}
         sent = self._client().create_authorization_url(callback, **again)
@@ -84,29 +60,9 @@ class Provider:
     def complete(self, query: Mapping[str, str], cookie: str, callback: str, browser: str = "") -> tuple[str, str]:
         """Complete a flow: begin a session, or confirm credentials.
 
-        Parameters
-        ----------
-        query : mapping
-            Parameters with which the provider sent the browser back.
-        cookie : str
-            State that `begin` gave this browser; somebody who follows a foreign link does not have it.
-        callback : str
-            As given to `begin`.
-        browser : str
-            User agent.
-
-        Returns
-        -------
-        target : str
-            Page to open.
-        token : str
-            Of the new session; empty when credentials were confirmed.
-
-        Raises
-        ------
-        RefusedError
-            If this browser began no such flow, the provider refused, its token is not valid, or the login it vouches
-            for has no account.
+        Return the page to open, and the token of a new session or "". The cookie holds the state that `begin` gave this
+        browser; somebody who follows a foreign link does not have it. Raise RefusedError if this browser began no such
+        flow, the provider refused, its token is not valid, or the login it vouches for has no account.
         """
         state = query.get("state", "")
         flow = self._sign_in.take_flow(state) if state and same_secret(state, cookie) else None

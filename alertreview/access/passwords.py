@@ -49,13 +49,7 @@ CODE_GROUPS, GROUP_LENGTH = 4, 4
 
 
 class Passwords:
-    """Argon2id hashing.
-
-    Parameters
-    ----------
-    hasher : PasswordHasher or None
-        None takes the low-memory parameters of RFC 9106; tests use cheaper ones.
-    """
+    """Argon2id hashing, by default with the low-memory parameters of RFC 9106; tests use cheaper ones."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
@@ -83,15 +77,8 @@ def check_password(password: str, *known: str, site: Iterable[str] = ()) -> None
     """Raise InvalidInputError if a password is too easy to guess.
 
     Common words, words of the site's names, runs of the keyboard and repetitions count as one character each, as
-    guessing programs try them first (NIST SP 800-63B, 3.1.1.2).
-
-    Parameters
-    ----------
-    password : str
-    *known : str
-        Login and name of the person, which a password must not contain.
-    site : iterable of str
-        Names by which people know the site: of its host, its records and its units.
+    guessing programs try them first (NIST SP 800-63B, 3.1.1.2). It must not contain what is `known`: login and name of
+    the person.
     """
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInputError(

@@ -42,17 +42,8 @@ class SessionService:
     def who(self, token: str | None, *, is_act: bool = True) -> Actor:
         """Return who is behind a token, with current role and units.
 
-        Parameters
-        ----------
-        token : str or None
-            From the cookie; without a valid one, the visitor if the site is a demonstration.
-        is_act : bool
-            Extend the session.
-
-        Raises
-        ------
-        SignedOutError
-            If nobody is signed in.
+        Without a valid one, the visitor of a demonstration. An act extends the session. Raise SignedOutError if nobody
+        is signed in.
         """
         now = self._clock()
         with self._database.read() as uow:
@@ -102,10 +93,7 @@ class SessionService:
     def use_confirmation(self, actor: Actor) -> None:
         """Use up the confirmed credentials of a session for one signature.
 
-        Raises
-        ------
-        RefusedError
-            If none were confirmed in the last five minutes.
+        Raise RefusedError if none were confirmed in the last five minutes.
         """
         if actor.is_demo:
             return
@@ -140,14 +128,8 @@ class Tokens(Protocol):
 class SessionCaller:
     """Whoever a token stands for, looked up again at every call; a `Caller` of `alertreview.rights`.
 
-    Parameters
-    ----------
-    sessions : Tokens
-        Knows whose token it is.
-    database : Database
-        Knows the units of alerts, cases and studies.
-    token : str or None
-        From the cookie of the browser, or shown by a program.
+    The token comes from the cookie of a browser, or is shown by a program. The database knows the units of alerts,
+    cases and studies.
     """
 
     def __init__(self, sessions: Tokens, database: Database, token: str | None) -> None:

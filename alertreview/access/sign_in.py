@@ -36,14 +36,7 @@ WRONG_LINK = (
 class SignIn:
     """Ways to sign in; each returns the token of a new session.
 
-    Parameters
-    ----------
-    database : Database
-    passwords : Passwords
-    clock : callable
-        Return the current time, aware.
-    hosts : sequence of str
-        Names under which browsers reach the site; their words do not count in passwords.
+    Words of the site's `hosts` do not count in passwords.
     """
 
     def __init__(self, database: Database, passwords: Passwords, clock: Clock, hosts: Sequence[str] = ()) -> None:
@@ -60,20 +53,9 @@ class SignIn:
             uow.commit()
 
     def with_password(self, login: str, password: str, browser: str = "", address: str = "") -> str:
-        """Sign in with login and password.
+        """Sign in with login and password; failures close the account to the address that they come from.
 
-        Parameters
-        ----------
-        login, password : str
-        browser : str
-            User agent.
-        address : str
-            Where the attempt comes from; failures close the account to this address.
-
-        Raises
-        ------
-        RefusedError
-            With the same text after the same work, whatever was wrong.
+        Raise RefusedError with the same text after the same work, whatever was wrong.
         """
         person = self._checked(login, password, address)
         with self._database.write() as uow:
@@ -85,12 +67,8 @@ class SignIn:
     def with_code(self, login: str, code: str, password: str, browser: str = "", address: str = "") -> str:
         """Use a one-time code: set the password and sign in.
 
-        Raises
-        ------
-        InvalidInputError
-            If the new password is too easy to guess.
-        RefusedError
-            If login and code do not belong together, or the code was used, is too old or the account locked.
+        Raise InvalidInputError if the new password is too easy to guess, RefusedError if login and code do not belong
+        together, or the code was used, is too old or the account locked.
         """
         check_password(password, login, site=self._site_names())
         return self._use_code(login, code, password, browser, address, WRONG_CODE)
@@ -101,13 +79,7 @@ class SignIn:
             return [*self._hosts, *uow.units.all(), latest.mapping_name if latest else ""]
 
     def with_link(self, login: str, code: str, browser: str = "", address: str = "") -> str:
-        """Use a one-time code as it stands in a link, without setting a password.
-
-        Raises
-        ------
-        RefusedError
-            If login and code do not belong together, or the code was used, is too old or the account locked.
-        """
+        """Use a one-time code as it stands in a link, without setting a password; refused as in `with_code`."""
         return self._use_code(login, code, None, browser, address, WRONG_LINK)
 
     def _use_code(self, login: str, code: str, password: str | None, browser: str, address: str, refusal: str) -> str:
@@ -141,10 +113,7 @@ class SignIn:
     def vouched(self, source: SignInSource, login: str, browser: str = "") -> str:
         """Sign in a person whom an identity provider or a proxy vouches for.
 
-        Raises
-        ------
-        RefusedError
-            If no active person has that login from that source.
+        Raise RefusedError if no active person has that login from that source.
         """
         now = self._clock()
         with self._database.write() as uow:
@@ -163,12 +132,8 @@ class SignIn:
     def change_password(self, actor: Actor, old: str, new: str) -> None:
         """Change the actor's password; the actor's other sessions end.
 
-        Raises
-        ------
-        RefusedError
-            If the old password is wrong, or the person signs in elsewhere.
-        InvalidInputError
-            If the new one is too easy to guess.
+        Raise RefusedError if the old password is wrong or the person signs in elsewhere, InvalidInputError if the new
+        one is too easy to guess.
         """
         account = self._own(actor)
         check_password(new, account.login, actor.name, site=self._site_names())
@@ -184,10 +149,7 @@ class SignIn:
     def confirm(self, actor: Actor, password: str) -> None:
         """Confirm the credentials of a session for a signature.
 
-        Raises
-        ------
-        RefusedError
-            If the password is wrong, or the person signs in elsewhere.
+        Raise RefusedError if the password is wrong, or the person signs in elsewhere.
         """
         account = self._own(actor)
         person = self._checked(account.login, password)
@@ -199,10 +161,7 @@ class SignIn:
     def confirm_vouched(self, session_id: SessionId, source: SignInSource, login: str) -> None:
         """Confirm the credentials of a session that an identity provider has just asked for.
 
-        Raises
-        ------
-        RefusedError
-            If it vouches for another person.
+        Raise RefusedError if it vouches for another person.
         """
         now = self._clock()
         with self._database.write() as uow:
@@ -242,16 +201,7 @@ class SignIn:
     def require_credentials(self, person_id: PersonId, ask: Callable[[], str]) -> None:
         """Require the password of a person who acts at the command line, once the site has accounts.
 
-        Parameters
-        ----------
-        person_id : int
-        ask : callable
-            Return the password; called only if it is needed.
-
-        Raises
-        ------
-        RefusedError
-            If the password is wrong, or the person has none here.
+        `ask` only if needed. Raise RefusedError if the password is wrong, or the person has none here.
         """
         with self._database.read() as uow:
             account = uow.accounts.get(person_id)
@@ -291,13 +241,7 @@ class SignIn:
     def _attempt(self, login: str, address: str) -> tuple[Account | None, bool, bool]:
         """Count an attempt before anything is compared, so that of many at once no more than five are checked.
 
-        Returns
-        -------
-        account : Account or None
-        is_open : bool
-            Whether the attempt may be checked.
-        locks : bool
-            Whether it is the last from this address.
+        Return the account, whether the attempt may be checked, and whether it is the last from this address.
         """
         now = self._clock()
         with self._database.write() as uow:

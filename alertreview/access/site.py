@@ -45,13 +45,7 @@ class SiteService(Service):
 
     @operator_only
     def person_named(self, name: str) -> PersonView:
-        """Return an active person by name.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none; the text does not list who there is.
-        """
+        """Return an active person by name; raise NotFoundError, which does not list who there is, if there is none."""
         found = next((person for person in self.people() if person.name == name), None)
         if found is None:
             raise NotFoundError(f"There is no active person named '{name}'. Write the name as the site has it.")

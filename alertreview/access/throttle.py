@@ -78,13 +78,7 @@ class LockedPair:
 
 
 class Throttle:
-    """What is remembered of attempts to sign in; for many threads.
-
-    Parameters
-    ----------
-    clock : callable
-        Return the current time, aware.
-    """
+    """What is remembered of attempts to sign in; for many threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -96,12 +90,7 @@ class Throttle:
     def admit(self, address: str) -> tuple[bool, bool]:
         """Count an attempt of an address.
 
-        Returns
-        -------
-        may : bool
-            Whether the attempt may be looked at.
-        begins : bool
-            Whether the refusal is the first of a burst.
+        Return whether it may be looked at, and whether the refusal is the first of a burst.
         """
         now = self._clock()
         with self._mutex:
@@ -124,12 +113,8 @@ class Throttle:
     def count(self, person_id: PersonId, address: str) -> tuple[bool, bool]:
         """Count an attempt on an account from an address, before its password is looked at.
 
-        Returns
-        -------
-        is_open : bool
-            Whether the attempt may be looked at.
-        locks : bool
-            Whether it is the last one, so that failing closes the account to the address.
+        Return whether it may be looked at, and whether it is the last one, so that failing closes the account to the
+        address.
         """
         now, key = self._clock(), (person_id, network_of(address))
         with self._mutex:

@@ -51,17 +51,9 @@ def judged_study(uow: UnitOfWork, run_id: RunId) -> Study | None:
 
 
 def expected_rate(uow: UnitOfWork, run: ScoringRun, study: Study, filters: WorklistFilters) -> ExpectedRate:
-    """Compute the true-alert rate inside the budget of the filters.
+    """Compute the true-alert rate inside the budget of the filters, from a judged study of cases of the run.
 
-    Parameters
-    ----------
-    uow : UnitOfWork
-    run : ScoringRun
-        That the study chose its cases from.
-    study : Study
-        Judged.
-    filters : WorklistFilters
-        Their decision, budget and scorer count; others would leave too few judged cases to say anything.
+    Of the filters, decision, budget and scorer count; others would leave too few judged cases to say anything.
     """
     thresholds = _thresholds(uow, run, filters)
     cases = [case for case in case_rows(uow, study.slug) if _inside(case, run, filters, thresholds)]
@@ -94,13 +86,7 @@ def _inside(case: CaseForReport, run: ScoringRun, filters: WorklistFilters, thre
 
 
 class AlertLists(Service):
-    """Reads parts of the ranked lists.
-
-    Parameters
-    ----------
-    explanations : Explanations
-        Opens snapshots for the time lines of past instances.
-    """
+    """Reads parts of the ranked lists."""
 
     def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -108,17 +94,9 @@ class AlertLists(Service):
 
     @requires(Action.TRIAGE)
     def targets(self, filters: WorklistFilters) -> dict[AlertId, int]:
-        """Return all alerts that the filters let through, for one act on all of them.
+        """Return all alerts that the filters let through, with the versions of where they stand, for one act on all.
 
-        Returns
-        -------
-        dict of int to int
-            Alert -> version of where it stands, to be passed back with the act.
-
-        Raises
-        ------
-        RefusedError
-            If there are more than one act takes.
+        Raise RefusedError if there are more than one act takes.
         """
         now = self._clock()
         with self._database.read() as uow:
@@ -140,12 +118,8 @@ class AlertLists(Service):
     def line(self, alert_id: AlertId, filters: WorklistFilters) -> WorklistLine:
         """Return the line of an alert, whether the filters let it through or not; then it is the alert alone.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such alert.
-        RefusedError
-            If the reader of the filters has still to judge the decision without knowing its score.
+        Raise NotFoundError if there is no such alert, RefusedError if the reader of the filters has still to judge the
+        decision without knowing its score.
         """
         now = self._clock()
         with self._database.read() as uow:
@@ -161,22 +135,10 @@ class AlertLists(Service):
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def past_instance(self, alert_id: AlertId, position: int, person_id: PersonId | None = None) -> Timeline:
-        """Return the time line of one of the nearest past instances that an alert page lists.
+        """Return the time line of one of the nearest past instances of an alert, by its place in the list of its page.
 
-        Parameters
-        ----------
-        alert_id : int
-        position : int
-            In `AlertDetail.neighbours`.
-        person_id : int or None
-            Who looks.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such alert or past instance.
-        RefusedError
-            If the person has still to judge the decision without knowing its score.
+        Raise NotFoundError if there is no such alert or past instance, RefusedError if the person has still to judge
+        the decision without knowing its score.
         """
         with self._database.read() as uow:
             record = uow.alerts.get(alert_id)
@@ -192,12 +154,9 @@ class AlertLists(Service):
 
     @requires(Action.SEE_RESULTS)
     def expected_rate(self, filters: WorklistFilters) -> ExpectedRate | None:
-        """Return the expected true-alert rate inside the budget; None until a study of the run is judged.
+        """Return the expected true-alert rate inside the budget of run, scorer and decision.
 
-        Parameters
-        ----------
-        filters : WorklistFilters
-            Their run, scorer, decision and budget count.
+        None until a study is judged.
         """
         with self._database.read() as uow:
             run = find_run(uow, filters.run_id)

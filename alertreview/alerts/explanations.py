@@ -91,15 +91,7 @@ class ReviewPatientViews:
 
 
 class Explanations:
-    """Opens imports, the last two of them cached, and explains alerts on them.
-
-    Parameters
-    ----------
-    settings : Settings
-        The site.
-    database : Database
-        Its database.
-    """
+    """Opens imports, the last two of them cached, and explains alerts on them."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings
@@ -129,17 +121,7 @@ class Explanations:
         return self._review_views(content_hash)
 
     def explain(self, content_hash: str, record: ListedAlert, past: Past) -> Explanation:
-        """Explain one alert.
-
-        Parameters
-        ----------
-        content_hash : str
-            Of the import that the run scored.
-        record : ListedAlert
-            The alert.
-        past : Past
-            What it was compared with.
-        """
+        """Explain one alert on the import with a content hash."""
         # A published run and its import never change, so neither does what stands behind an alert of it.
         return self._explanations.get((content_hash, record.id), lambda: self._explain(content_hash, record, past))
 

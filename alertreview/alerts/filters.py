@@ -30,10 +30,7 @@ def restriction_of(
 ) -> AlertFilters:
     """Translate filters; the budget is counted before any other filter, on what the lists offer.
 
-    Raises
-    ------
-    InvalidInputError
-        If the run has no such scorer.
+    Raise InvalidInputError if the run has no such scorer.
     """
     if filters.scorer and filters.scorer not in (run.scorer, *run.scorers):
         raise InvalidInputError(
@@ -66,13 +63,7 @@ def withheld_alerts(uow: UnitOfWork, run: ScoringRun, reader: PersonId | None) -
 
 
 def refuse_withheld(uow: UnitOfWork, alert: ListedAlert, person_id: PersonId | None) -> None:
-    """Refuse an alert to a reader who has still to judge its decision; None is nobody's reader.
-
-    Raises
-    ------
-    RefusedError
-        It says what to do first.
-    """
+    """Raise RefusedError, saying what to do first, to a reader who has still to judge an alert's decision."""
     if person_id is not None and uow.cases.awaits_judgment_of(person_id, decision_of(alert)):
         raise RefusedError(JUDGE_FIRST)
 
@@ -81,12 +72,7 @@ def show_score(database: Database, clock: Clock, person_id: PersonId, alert_id: 
     """Return whether an alert may show score and votes, and if so remember that the person saw them.
 
     Not to a reader who has still to judge the decision blindly. To everybody else it may, and a later judgment of the
-    same decision carries the mark.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such alert.
+    same decision carries the mark. Raise NotFoundError if there is no such alert.
     """
     with database.read() as uow:
         decision = uow.alerts.keys([alert_id])[alert_id]
@@ -186,15 +172,7 @@ class WorklistPages:
         limit: int,
         restriction: AlertFilters,
     ) -> FoundPage:
-        """Return a page; parameters as those of `alertreview.alerts.lines.lines_after`.
-
-        Parameters
-        ----------
-        run : ScoringRun
-            A published one.
-        restriction : AlertFilters
-            With `triage` and `now`.
-        """
+        """Return a page of a published run, as `alertreview.alerts.lines.lines_after`."""
         shows_every_state = set(restriction["triage"]) == set(TriageState)
         triage_stamp = None if shows_every_state else uow.triage.latest_change(restriction["now"])
         asked = {name: value for name, value in restriction.items() if name != "now"}

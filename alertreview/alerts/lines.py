@@ -33,28 +33,9 @@ def lines_after(
 ) -> tuple[list[Line], str | None]:
     """Return a page of lines and the cursor of the page after it.
 
-    A line stands where its first alert stands, so walking the alerts in their order meets the lines in theirs; an
-    alert whose line began earlier is passed over.
-
-    Parameters
-    ----------
-    uow : UnitOfWork
-    run_id : int
-        Number of the run.
-    grouping : Grouping
-        What is one line.
-    order : ListOrder
-    after : str or None
-        Cursor of the page before.
-    limit : int
-        Lines on the page.
-    restriction : AlertFilters
-        Only alerts that it lets through are members.
-
-    Returns
-    -------
-    lines : list of tuple of ListedAlert
-    next_cursor : str or None
+    A line stands where its first alert stands, so walking the alerts in their order meets the lines in theirs; an alert
+    whose line began earlier is passed over. `after` is the cursor of the page before; only alerts that the restriction
+    lets through are members.
     """
     page_of = uow.alerts.page_by_day if order is ListOrder.NEWEST else uow.alerts.page
     cursor_at = day_cursor_of if order is ListOrder.NEWEST else cursor_of
@@ -149,10 +130,7 @@ def _place(order: ListOrder) -> Callable[[ListedAlert], tuple[float, int, str]]:
 def find_run(uow: UnitOfWork, run_id: RunId | None) -> ScoringRun | None:
     """Return a published run, the latest without a number; None when nothing is published yet.
 
-    Raises
-    ------
-    NotFoundError
-        If the number is of no published run.
+    Raise NotFoundError if the number is of no published run.
     """
     if run_id is None:
         return uow.runs.latest_published()

@@ -58,13 +58,7 @@ class PatientEvents:
 
 
 def patient_events(frame: pd.DataFrame) -> PatientEvents:
-    """Take a patient's events apart.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `alertreview.records.snapshots.Snapshot.events_of` gives it; numbered from 0.
-    """
+    """Take a patient's events of `alertreview.records.snapshots.Snapshot.events_of` apart; they are numbered from 0."""
     return PatientEvents(
         frame=frame,
         time=frame["time"].to_numpy().astype("datetime64[us]"),
@@ -126,13 +120,7 @@ class _Seen:
 
 
 class SnapshotViews:
-    """Views of one imported snapshot.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The import, opened.
-    """
+    """Views of one imported snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -153,21 +141,10 @@ class SnapshotViews:
         return str(self._task(task_key)["name"])
 
     def timeline(self, row_index: int, task_key: str, related: Iterable[str] = ()) -> Timeline:
-        """Draw what was known at the snapshot, and the decision in question.
+        """Draw what was known at the snapshot of a row, and the decision in question.
 
-        Parameters
-        ----------
-        row_index : int
-            Row of the instance in the snapshot.
-        task_key : str
-            The task whose decision is in question.
-        related : iterable of str
-            Names of labs and drugs that are worth showing for this task, best first.
-
-        Returns
-        -------
-        Timeline
-            Nothing in it was known only after the snapshot, except the decision in question itself.
+        `related` names labs and drugs that are worth showing for the task, best first. Nothing in the time line was
+        known only after the snapshot, except the decision in question itself.
         """
         return self._timeline(self._seen(row_index), task_key, related)
 

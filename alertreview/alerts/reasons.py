@@ -35,16 +35,7 @@ class ReasonWords:
 
 
 def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision) -> ReasonWords:
-    """Return reasons in words.
-
-    Parameters
-    ----------
-    reasons : Reasons
-    dictionary : DataFrame
-        Feature dictionary of the import.
-    decision : Decision
-        The alert's; an omission was expected, a commission was not.
-    """
+    """Return reasons in words; an omission was expected, a commission was not."""
     lines = tuple(_line(reason, dictionary, decision) for reason in reasons.reasons)
     return ReasonWords(lines, _counterfactual(reasons, dictionary, decision))
 

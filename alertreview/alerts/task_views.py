@@ -129,13 +129,7 @@ Shares = Mapping[str, float]
 
 
 class TaskPages(Service):
-    """Reads tasks of published runs.
-
-    Parameters
-    ----------
-    settings : Settings
-        Where imports lie.
-    """
+    """Reads tasks of published runs."""
 
     def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -147,10 +141,7 @@ class TaskPages(Service):
     def choices(self, run_id: RunId, scorer: str = "") -> tuple[TaskChoice, ...]:
         """Return every task that a published run has looked at, by name.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such run.
+        Raise NotFoundError if there is no such run.
         """
         with self._database.read() as uow:
             run = _published(uow, run_id)
@@ -163,17 +154,9 @@ class TaskPages(Service):
 
     @requires(Action.SEE_ALERTS)
     def view(self, filters: WorklistFilters) -> TaskView:
-        """Return one task of a run.
+        """Return one task of a run; of the filters, task, run, scorer and budget count, and what they hide.
 
-        Parameters
-        ----------
-        filters : WorklistFilters
-            Their task, run, scorer and budget count, and whose units and cases are to be left out.
-
-        Raises
-        ------
-        NotFoundError
-            If nothing is published, or there is no such run or task.
+        Raise NotFoundError if nothing is published, or there is no such run or task.
         """
         now = self._clock()
         with self._database.read() as uow:
@@ -210,15 +193,8 @@ class TaskPages(Service):
     def judged(self, filters: WorklistFilters) -> JudgedTask:
         """Return the AUC of one task's scaled scores, from the newest study of the run whose judging is over.
 
-        Parameters
-        ----------
-        filters : WorklistFilters
-            Their task, run and scorer count.
-
-        Raises
-        ------
-        NotFoundError
-            If nothing is published, or there is no such run or task.
+        Of the filters, task, run and scorer count. Raise NotFoundError if nothing is published, or there is no such run
+        or task.
         """
         with self._database.read() as uow:
             run = _published(uow, filters.run_id)
@@ -239,11 +215,8 @@ class TaskPages(Service):
     def drift(self, filters: WorklistFilters) -> tuple[RunPoint, ...]:
         """Return the newest published runs, oldest first: one task of them, or the whole runs when no task is named.
 
-        Parameters
-        ----------
-        filters : WorklistFilters
-            Their task, scorer and budget count, and whose units and cases are to be left out. A run without the
-            scorer, or without the task, is not among them.
+        Of the filters, task, scorer and budget count, and what they hide. A run without the scorer, or without the
+        task, is not among them.
         """
         points = []
         with self._database.read() as uow:

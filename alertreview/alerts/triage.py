@@ -57,32 +57,12 @@ class TriageService(Service):
     ) -> TriageDone:
         """Move alerts to a state: all of them or none.
 
-        Parameters
-        ----------
-        person_id : int
-            Who acts.
-        targets : mapping of int to int
-            Alert -> version of its status that was on the screen; alerts that stand at the state already are left
-            alone.
-        state : TriageState
-            "New" opens again what was closed.
-        form_key : str
-            Of this press; the same press twice is one act.
-        reason : str
-            Needed to dismiss.
-        snooze_hours : float or None
-            Needed to snooze, in (0, 2160].
-
-        Raises
-        ------
-        ConflictError
-            If somebody has moved one of the alerts since it was shown; nothing was done then.
-        RefusedError
-            If a reason or an end is missing, or nothing would change.
-        InvalidInputError
-            If there are too many alerts, or a text is too long.
-        NotFoundError
-            If one of the alerts does not exist.
+        `targets` holds the version of each alert's status that was on the screen; alerts that stand at the state
+        already are left alone. The state "new" opens again what was closed. The same `form_key` twice is one act. To
+        dismiss needs a reason, to snooze hours in (0, 2160]. Raise ConflictError if somebody has moved one of the
+        alerts since it was shown, RefusedError if a reason or an end is missing or nothing would change,
+        InvalidInputError if there are too many alerts or a text is too long, NotFoundError if one of the alerts does
+        not exist.
         """
         now = self._clock()
         wanted = _check(state, reason, snooze_hours, now)
@@ -102,10 +82,7 @@ class TriageService(Service):
     def undo(self, person_id: PersonId, form_key: str) -> TriageDone:
         """Take an act of one's own back; what somebody has moved on since stays as it is.
 
-        Raises
-        ------
-        RefusedError
-            If there is no such act of this person, or all of it was moved on since.
+        Raise RefusedError if there is no such act of this person, or all of it was moved on since.
         """
         now = self._clock()
         undo_key = f"undo {form_key}"
@@ -127,12 +104,7 @@ class TriageService(Service):
     def add_note(self, person_id: PersonId, alert_id: AlertId, text: str, *, form_key: str) -> None:
         """Add a note for everybody who can open the alert; the same form twice is one note.
 
-        Raises
-        ------
-        RefusedError
-            If there is no text.
-        InvalidInputError
-            If the text is too long.
+        Raise RefusedError if there is no text, InvalidInputError if it is too long.
         """
         text = text.strip()
         if not text:
@@ -156,18 +128,8 @@ class TriageService(Service):
     def story(self, alert_id: AlertId, person_id: PersonId | None = None) -> TriageStory:
         """Return everything the ward has done with and said about the decision of an alert.
 
-        Parameters
-        ----------
-        alert_id : int
-        person_id : int or None
-            Who looks.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such alert.
-        RefusedError
-            If the person has still to judge the decision: what others thought of it must not be known before.
+        Raise NotFoundError if there is no such alert, RefusedError if the person has still to judge the decision: what
+        others thought of it must not be known before.
         """
         with self._database.read() as uow:
             key = _key(uow, alert_id)

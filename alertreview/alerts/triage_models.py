@@ -149,28 +149,10 @@ class SavedViewService(Service):
     def save(
         self, person_id: PersonId, name: str, address: dict[str, str], *, shared: bool = False, replace: bool = False
     ) -> None:
-        """Keep filters under a name.
+        """Keep filters under a name: the parameters of the worklist's address without a place in the list or a patient.
 
-        Parameters
-        ----------
-        person_id : int
-            Who saves, and owns the view.
-        name : str
-        address : dict of str to str
-            Parameters of the worklist's address; a place in the list and a patient are left out.
-        shared : bool
-            Whether everybody is offered the view.
-        replace : bool
-            Write over one's own view of the same name.
-
-        Raises
-        ------
-        RefusedError
-            If there is no name.
-        InvalidInputError
-            If the name is too long.
-        ConflictError
-            If a view of this person has the name and `replace` is not set.
+        A shared view is offered to everybody; `replace` writes over one's own view of the same name. Raise RefusedError
+        if there is no name, InvalidInputError if it is too long, ConflictError if it is taken and `replace` is not set.
         """
         name = " ".join(name.split())
         if not name:
@@ -193,13 +175,7 @@ class SavedViewService(Service):
 
     @requires(Action.SEE_ALERTS)
     def delete(self, person_id: PersonId, name: str) -> None:
-        """Delete a view of one's own.
-
-        Raises
-        ------
-        NotFoundError
-            If this person has no view of the name.
-        """
+        """Delete a view of one's own; raise NotFoundError if this person has no view of the name."""
         now = self._clock()
         with self._database.write() as uow:
             former = uow.saved_views.named(person_id, name)

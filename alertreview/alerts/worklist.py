@@ -38,13 +38,7 @@ class BudgetEnd:
 
 
 class Worklist(Service):
-    """Reads runs and alerts for pages and the command line.
-
-    Parameters
-    ----------
-    explanations : Explanations
-        Opens snapshots for time lines and neighbours.
-    """
+    """Reads runs and alerts for pages and the command line."""
 
     def __init__(self, database: Database, explanations: Explanations, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -63,10 +57,7 @@ class Worklist(Service):
     def run(self, run_id: RunId | None = None) -> RunView | None:
         """Return a published run, the latest without a number; None when nothing is published yet.
 
-        Raises
-        ------
-        NotFoundError
-            If the number is of no published run.
+        Raise NotFoundError if the number is of no published run.
         """
         with self._database.read() as uow:
             run = find_run(uow, run_id)
@@ -87,21 +78,9 @@ class Worklist(Service):
 
     @requires(Action.SEE_ALERTS)
     def page(self, filters: WorklistFilters, after: str | None = None, limit: int = 13) -> WorklistPage:
-        """Return one page of the worklist; without a published run it is empty.
+        """Return one page of the worklist, after the cursor of the page before; without a published run it is empty.
 
-        Parameters
-        ----------
-        filters : WorklistFilters
-            What is shown.
-        after : str or None
-            `WorklistPage.next_cursor` of the page before.
-        limit : int
-            Lines on the page.
-
-        Raises
-        ------
-        InvalidInputError
-            If the cursor is damaged, or the run has no such scorer.
+        Raise InvalidInputError if the cursor is damaged, or the run has no such scorer.
         """
         now = self._clock()
         with self._database.read() as uow:
@@ -131,24 +110,12 @@ class Worklist(Service):
     def alert(
         self, alert_id: AlertId, filters: WorklistFilters = ANY, person_id: PersonId | None = None
     ) -> AlertDetail:
-        """Return everything that the alert page shows.
+        """Return everything that the alert page shows; an alert of a published run opens whatever the filters hide.
 
-        Parameters
-        ----------
-        alert_id : int
-            Number of an alert of a published run; it opens whatever the filters hide.
-        filters : WorklistFilters
-            The list that the reader came from, for the previous and next alert. Limited to units, it hides whose stays
-            the similar ones were: they may lie in other units.
-        person_id : int or None
-            Who looks. That the person saw the score is remembered: a later judgment of the decision carries the mark.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such alert.
-        RefusedError
-            If the person has still to judge the decision without knowing its score.
+        The filters are the list that the reader came from, for the previous and next alert. Limited to units, it hides
+        whose stays the similar ones were: they may lie in other units. That the person saw the score is remembered: a
+        later judgment of the decision carries the mark. Raise NotFoundError if there is no such alert, RefusedError if
+        the person has still to judge the decision without knowing its score.
         """
         self._show_score(person_id, alert_id)
         now = self._clock()

@@ -186,16 +186,8 @@ def _say_code(code: str) -> None:
 def ask_password() -> str:
     """Return a password, asked for at the terminal.
 
-    Returns
-    -------
-    str
-        What was typed.
-
-    Raises
-    ------
-    RefusedError
-        If there is no terminal: a password that comes through a pipe stands in a file or a history somewhere, and
-        shows nobody's presence.
+    Raise RefusedError if there is no terminal: a password that comes through a pipe stands in a file or a history
+    somewhere, and shows nobody's presence.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error", getpass.GetPassWarning)

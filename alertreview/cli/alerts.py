@@ -25,24 +25,11 @@ def list_alerts(
     include_cut_windows: bool = False,
     scorer: str = "",
 ) -> tuple[AlertRow, ...]:
-    """Take the most unusual decisions of the last published run.
+    """Take the `top` most unusual decisions of the last published run, of one decision ("omission") or kind, or of all.
 
-    Parameters
-    ----------
-    application : Services
-        The site, or what a person may do on it.
-    top : int
-        How many alerts at most.
-    decision : {"omission", "commission"} or None
-        Only one of the two lists.
-    kind : str or None
-        Key of `core.kinds.Kind`: only this kind of decision.
-    order : {"score", "turns"}
-        By scaled score, highest first; or by turns between omissions and commissions, by rank within each.
-    include_cut_windows : bool
-        Also omissions whose decision window was cut short.
-    scorer : str
-        Whose lists; those that the run shows first when empty.
+    Order "score" has the highest scaled score first; "turns" takes omissions and commissions in turn, by rank within
+    each. Omissions whose decision window was cut short are left out unless included. The scorer is the one shown first
+    when empty.
     """
     filters = WorklistFilters(
         decision=Decision(decision) if decision else None,
@@ -59,17 +46,7 @@ def list_alerts(
 
 
 def render_alerts(rows: tuple[AlertRow, ...], output_format: str, *, simulated: bool) -> str:
-    """Write alerts as text, ending with a line break.
-
-    Parameters
-    ----------
-    rows : tuple of AlertRow
-        In the order to print; ``rank`` in the output is the position in this order.
-    output_format : {"table", "csv", "json"}
-        JSON is an array of objects; CSV has the same fields as columns.
-    simulated : bool
-        Whether the data say of themselves that no real patient stands behind them.
-    """
+    """Write alerts as a table, "csv" or "json" with the same fields, in the order given, which is their ``rank``."""
     records = alert_records(rows, simulated=simulated)
     if output_format == "table":
         return _table(rows, records, simulated)

@@ -89,17 +89,9 @@ def write_technical_log(log_file: Path, error: BaseException) -> None:
 
 
 def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None, path: str = "/") -> NoReturn:
-    """Replace this process by the dashboard, so that signals and the exit code are the dashboard's own.
+    """Replace this process by the dashboard on the loopback address: signals and the exit code are the dashboard's own.
 
-    Parameters
-    ----------
-    settings : Settings
-    port : int
-        Port on the loopback address.
-    open_browser : bool or None
-        None opens a browser window if the machine has a display.
-    path : str
-        Page to open first.
+    With None, a browser window opens, at the page `path`, if the machine has a display.
     """
     # A folder named `dashboard` in the current directory must not shadow ours, hence -P and the parent of our packages.
     parent = str(Path(alertreview.__file__).resolve().parent.parent)

@@ -69,16 +69,10 @@ def demo_home() -> Path:
 
 
 def build_demo(settings: Settings, size: DemoSize | None = None) -> Iterator[str]:
-    """Build what is missing of the demonstration, and say in lines what was done.
+    """Build what is missing of the demonstration in its own home, and say in lines what was done.
 
-    Every step is whole or not there, so that an interrupted build goes on where it stopped.
-
-    Parameters
-    ----------
-    settings : Settings
-        A home of its own; it is created by the caller.
-    size : DemoSize, optional
-        Smaller ones are for tests.
+    Tests ask for smaller sizes. Every step is whole or not there, so that an interrupted build goes on where it
+    stopped.
     """
     size = size or DemoSize()
     with open_database(settings, upgrade=True) as database:
@@ -184,14 +178,10 @@ def study_design(n_cases: int, seed: int) -> SelectionDesign:
 
 
 def truth_of_decisions(source: Path, snapshot: Snapshot) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return what a simulation knows of every decision.
+    """Return what a simulation knows of every decision, as two arrays of shape (n_instances, n_tasks).
 
-    Returns
-    -------
-    relevant : ndarray of shape (n_instances, n_tasks), bool
-        Whether a physician who makes no error finds it relevant.
-    anomaly : ndarray of shape (n_instances, n_tasks)
-        True anomaly score in [0, 1], higher = more unusual.
+    Whether a physician who makes no error finds it relevant, and its true anomaly score in [0, 1], higher = more
+    unusual.
     """
     true_score, planted = load_truth(source, snapshot.cohort)
     anomaly = np.nan_to_num(true_score)
@@ -207,17 +197,7 @@ def judge_all(source: Path, snapshot: Snapshot, seed: int = SEED) -> SimulatedVo
 def truth_of_cases(
     application: Application, source: Path, slug: str
 ) -> tuple[tuple[CaseForReport, ...], list[bool], list[float]]:
-    """Return the cases of a study on simulated records, whether each is truly relevant, and its true anomaly score.
-
-    Parameters
-    ----------
-    application : Application
-        Of a site whose records were simulated.
-    source : Path
-        Folder of the simulated records.
-    slug : str
-        Short name of the study.
-    """
+    """Return the cases of a study on simulated records, whether each is truly relevant, and its true anomaly score."""
     cases = application.studies.case_rows(slug)
     snapshot = _snapshot(application, slug)
     relevant, anomaly = (known.ravel()[_cells(cases, snapshot)] for known in truth_of_decisions(source, snapshot))

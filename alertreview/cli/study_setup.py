@@ -25,31 +25,10 @@ def set_up_study(
 ) -> StudyView:
     """Choose cases, name readers and open a study on the last published run.
 
-    Parameters
-    ----------
-    application : Application
-        The site.
-    slug, title : str
-        Short name for commands and links; name for people.
-    readers : sequence of str
-        Names; whoever is not known yet becomes a reviewer of the site.
-    design : SelectionDesign
-        How cases are chosen; its `n_readers` is the number of readers of each case.
-    guidelines : str
-        What readers see beside each case.
-    is_open_panel : bool
-        Whether readers may see the scores before they judge; such a panel hides no repeats.
-    n_repeats : int
-        Cases shown twice to the same readers, hidden.
-
-    Raises
-    ------
-    NotFoundError
-        If nothing was scored yet.
-    InvalidInputError
-        If there are fewer readers than each case needs, or a name is given twice.
-    ConflictError
-        If the short name is taken.
+    Readers not known yet become reviewers of the site; each case gets `design.n_readers` of them. Readers of an open
+    panel may see the scores before they judge; such a panel hides no repeats, cases shown twice to the same reader.
+    Raise NotFoundError if nothing was scored yet, InvalidInputError if there are fewer readers than each case needs or
+    a name is given twice, ConflictError if the short name is taken.
     """
     if len(set(readers)) != len(readers):
         raise InvalidInputError("A reader is named twice. Name each reader once.")

@@ -46,15 +46,10 @@ def tell_done(result: Mapping[str, Any], sentences: Iterable[str], output_format
 
 
 def as_text(records: Sequence[Mapping[str, Any]], names: Sequence[str], output_format: str) -> str:
-    """Write records as a table, as CSV or as an array of JSON objects, ending with a line break.
+    """Write records as a "table", as "csv" or as an array of "json" objects, ending with a line break.
 
-    Parameters
-    ----------
-    records : sequence of mapping
-        Name to text, number, truth value or None.
-    names : sequence of str
-        Columns, in order; a table without records still has its names.
-    output_format : {"table", "csv", "json"}
+    Names are the columns, in order; a table without records still has them. Values are texts, numbers, truth values or
+    None.
     """
     if output_format == "json":
         return json.dumps(list(records), indent=2, ensure_ascii=False) + "\n"

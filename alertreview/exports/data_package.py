@@ -24,19 +24,7 @@ def write_data_package(
     """Write ``datapackage.json``: columns, types, keys and allowed values of every plain CSV file of an export.
 
     Parquet files hold their types themselves; the CSV for Excel and XLSX change texts that a spreadsheet would
-    calculate. An export without plain CSV gets no descriptor.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files are.
-    files : iterable of WrittenFile
-    schemas : sequence of TableSchema
-        Of all tables among `files`.
-    name : str
-        Short name of the study.
-    title : str
-        The study's title.
+    calculate. An export without plain CSV gets no descriptor. `name` and `title` are those of the study.
     """
     tables = {schema.name: schema for schema in schemas}
     resources = [_resource(f, folder, tables[f.table]) for f in files if f.format is ExportFormat.CSV]

@@ -78,18 +78,7 @@ class PastExport:
 class Exports(Service):
     """Exports of one site.
 
-    Parameters
-    ----------
-    studies : StudyService
-        Gives cases and audit rows.
-    open_snapshot : callable
-        Gives the import with a content hash.
-    scratch : Path
-        Folder in which downloads are made and removed again; as private as the database.
-    signatures : callable
-        Returns the signatures of a study (short name, its report) to print in the report.
-    is_blinded : callable
-        Tells whether results of a study (short name, person) are still hidden from somebody.
+    Downloads are made in the folder `scratch`, as private as the database, and removed again.
     """
 
     def __init__(
@@ -115,14 +104,8 @@ class Exports(Service):
     ) -> ExportPreview:
         """Count the rows that a download would hold, by where their cases stand; nothing is written.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
-        InvalidInputError
-            If there is no such format or layout.
-        RefusedError
-            If results of the study are still hidden from the person.
+        Raise NotFoundError if there is no such study, InvalidInputError if there is no such format or layout,
+        RefusedError if results of the study are still hidden from the person.
         """
         self._refuse_blinded(slug, person_id)
         _table_of(output_format, layout)
@@ -148,36 +131,12 @@ class Exports(Service):
         states: Collection[CaseState] = (),
         actor: str = COMMAND_LINE,
     ) -> int:
-        """Write the judgments of a study (one row a version) or its labels (one row a case) to one file.
+        """Write the judgments of a study or its labels to one file, whole or not at all, and return the number of rows.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        output_format : str
-            A value of `ExportFormat`, or "meds": then `out` is a folder with one file of majority labels for each task.
-        layout : {"long", "wide"}
-            One row for each version of each judgment, or one row for each case.
-        out : Path
-            File to write, whole or not at all.
-        states : collection of CaseState
-            Only cases that stand so; empty means all.
-        actor : str
-            Who, for the audit trail.
-
-        Returns
-        -------
-        int
-            Number of rows.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
-        InvalidInputError
-            If there is no such format or layout.
-        SourceError
-            If the file cannot be written.
+        The format is a value of `ExportFormat`, or "meds": then `out` is a folder with one file of majority labels for
+        each task. The layout "long" has one row for each version of each judgment, "wide" one row for each case. Only
+        cases in `states`; empty means all. Raise NotFoundError if there is no such study, InvalidInputError if there is
+        no such format or layout, SourceError if the file cannot be written.
         """
         with _scratch_beside(out) as folder:
             made = folder / out.name
@@ -201,12 +160,7 @@ class Exports(Service):
     ) -> tuple[str, bytes]:
         """Return name and bytes of the file that `labels` writes, for a download; MEDS labels come as a zip.
 
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            As `labels` does.
-        RefusedError
-            If results of the study are still hidden from the person.
+        Raise as `labels` does, and RefusedError if results of the study are still hidden from the person.
         """
         self._refuse_blinded(slug, person_id)
         table = _table_of(output_format, layout)
@@ -228,21 +182,7 @@ class Exports(Service):
     ) -> tuple[WrittenFile, ...]:
         """Write every table of a study and a manifest with checksums, from which its report can be computed again.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        formats : sequence of str
-            Values of `ExportFormat`.
-        folder : Path
-            New or empty; the manifest is written last.
-        actor : str
-            Who, for the audit trail.
-
-        Raises
-        ------
-        InvalidInputError
-            If the folder holds something already.
+        The manifest is written last. Raise InvalidInputError if the folder holds something already.
         """
         if folder.exists() and any(folder.iterdir()):
             raise InvalidInputError(
@@ -261,28 +201,10 @@ class Exports(Service):
     def study_download(
         self, slug: str, formats: Sequence[str], *, person_id: PersonId | None = None
     ) -> tuple[str, bytes]:
-        """Return everything for a paper as one zip: all tables, dictionary, manifest, report and checksums.
+        """Return name and content of a zip with everything for a paper.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        formats : sequence of str
-            Values of `ExportFormat`.
-        person_id : int or None
-            Who downloads it.
-
-        Returns
-        -------
-        tuple of str and bytes
-            Name and content of the zip; inside, ``SHA256SUMS`` is for ``sha256sum --check``.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
-        RefusedError
-            If results of the study are still hidden from the person.
+        Tables, dictionary, manifest, report, checksums. Inside, ``SHA256SUMS`` is for ``sha256sum --check``. Raise
+        NotFoundError if there is no such study, RefusedError if results of the study are still hidden from the person.
         """
         self._refuse_blinded(slug, person_id)
         name = f"{slug}-study"

@@ -207,27 +207,11 @@ def write_table(
     schema: TableSchema,
     formats: Sequence[ExportFormat],
 ) -> tuple[WrittenFile, ...]:
-    """Write a table in one or more formats, in a single pass over its rows.
+    """Write a table in one or more formats, in a single pass over its rows, which are never held in memory as a whole.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if missing. Files are called after the table: ``judgments.csv``, ``judgments.excel.csv`` ...
-    rows : iterable of mapping
-        Column name to value; read once, never held in memory as a whole.
-    schema : TableSchema
-    formats : sequence of ExportFormat
-
-    Returns
-    -------
-    tuple of WrittenFile
-        In the order of `formats`.
-
-    Raises
-    ------
-    InvalidInputError
-        If a row does not fit the table or a format. Then no file of this call is there, and earlier files of the same
-        name are untouched.
+    Files are called after the table: ``judgments.csv``, ``judgments.excel.csv`` ... Raise InvalidInputError if a row
+    does not fit the table or a format; then no file of this call is there, and earlier files of the same name are
+    untouched.
     """
     if not formats:
         raise InvalidInputError(f"No format was chosen for table '{schema.name}'. Choose one of {_names()}.")
@@ -316,20 +300,9 @@ def folder_digest(folder: Path) -> str:
 
 
 def zip_folder(folder: Path, name: str, *, with_checksums: bool = False) -> bytes:
-    """Pack a folder.
+    """Pack a folder, the same bytes for the same files.
 
-    Parameters
-    ----------
-    folder : Path
-    name : str
-        Of the folder inside the zip, so that unpacking makes one thing.
-    with_checksums : bool
-        Add ``SHA256SUMS`` of all files.
-
-    Returns
-    -------
-    bytes
-        The same for the same files.
+    Inside is one folder called `name`, with ``SHA256SUMS`` if wanted.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

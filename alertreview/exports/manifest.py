@@ -26,23 +26,9 @@ def write_manifest(
 ) -> Path:
     """Write ``manifest.json``, last of all files: an export without it is not finished.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the files are.
-    files : sequence of WrittenFile
-    study : mapping
-        Settings of the study from `alertreview.exports.study_rows.study_settings`.
-    created_at : datetime
-        With zone.
-    origin : mapping of str to str
-        Code version, data hash, run, rubric and guideline versions, head of the audit chain, who exported.
-    report_hash : str
-        Content hash of the report that these files give again.
-
-    Returns
-    -------
-    Path
+    `study` holds the settings from `alertreview.exports.study_rows.study_settings`; `origin` code version, data hash,
+    run, rubric and guideline versions, head of the audit chain, and who exported; the content hash is of the report
+    that these files give again.
     """
     if created_at.utcoffset() is None:
         raise InvalidInputError("The time of an export needs a zone. Give an aware datetime.")
@@ -79,13 +65,7 @@ def manifest_hash(manifest: Mapping[str, Any]) -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of an export.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is none, or it is not one of this program.
-    """
+    """Read the manifest of an export; raise InvalidInputError if there is none, or it is not one of this program."""
     path = folder / MANIFEST
     try:
         manifest = parse_json(path.read_text(encoding="utf-8"))

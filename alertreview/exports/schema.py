@@ -78,10 +78,7 @@ class TableSchema:
 def table_schemas(snapshot_hour: str = "the snapshot hour") -> Mapping[str, TableSchema]:
     """Return all exported tables by name, in alphabetical order.
 
-    Parameters
-    ----------
-    snapshot_hour : str
-        What the dictionary calls the time of day of the patient-state instances, such as "06:00".
+    The dictionary names the snapshot hour as given: "06:00".
     """
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_folder().glob("*.yaml"))}
     found = {name: _read(text.replace("{snapshot_hour}", snapshot_hour)) for name, text in texts.items()}
@@ -91,13 +88,7 @@ def table_schemas(snapshot_hour: str = "the snapshot hour") -> Mapping[str, Tabl
 
 
 def table_schema(name: str, snapshot_hour: str = "the snapshot hour") -> TableSchema:
-    """Return one exported table; `snapshot_hour` as in `table_schemas`.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is no such table; the text lists those there are.
-    """
+    """Return one exported table; raise InvalidInputError, which lists those there are, if there is no such table."""
     schemas = table_schemas(snapshot_hour)
     if name not in schemas:
         raise InvalidInputError(f"There is no exported table '{name}'. Tables are {', '.join(schemas)}.")
@@ -175,24 +166,11 @@ _CONVERTED = re.compile(
 
 
 def plain_row(row: Mapping[str, object], schema: TableSchema) -> list[Cell]:
-    """Turn a row into plain values in the order of the table's columns.
+    """Turn a row, by column name, into plain values in the order of the table's columns.
 
-    Parameters
-    ----------
-    row : mapping
-        Column name to value; a name that is left out is a missing value. Identifiers may be given as whole numbers and
-        become text. Times must carry a zone. NaN is a missing value.
-    schema : TableSchema
-
-    Returns
-    -------
-    list
-        Text, int, float, bool, datetime or None.
-
-    Raises
-    ------
-    InvalidInputError
-        If a name is no column of the table, or a value does not have its column's type.
+    A name that is left out, and NaN, is a missing value. Identifiers may be given as whole numbers and become text.
+    Times must carry a zone. Raise InvalidInputError if a name is no column of the table, or a value does not have its
+    column's type.
     """
     unknown = row.keys() - set(schema.names)
     if unknown:

@@ -64,24 +64,12 @@ def study_rows(
     case_details: Mapping[str, Mapping[str, object]] | None = None,
     vote_details: Mapping[tuple[str, str, int], Mapping[str, object]] | None = None,
 ) -> dict[str, Iterable[Row]]:
-    """Return the rows of every table of a study, each to be read once.
+    """Return the rows of every table of a study, by table name, each to be read once.
 
-    Parameters
-    ----------
-    study : StudyInput
-    report : StudyReport
-        Of the same study.
-    case_details : mapping, optional
-        Case id (as text) to further columns of the tables "cases", "judgments" and "labels" that a report does not need
-        (``alert_id``, ``run_id``, ``snapshot_at``); columns a table does not have are left out.
-    vote_details : mapping, optional
-        (case id, reader, version) to further columns of "judgments" (``slot``, ``answer_text``, ``certainty``,
-        ``comment``, ``change_reason``, ``saved_at``, ``saw_score`` ...).
-
-    Returns
-    -------
-    dict of str to iterable of dict
-        By table name.
+    `case_details` holds, by case id as text, further columns of "cases", "judgments" and "labels" that a report does
+    not need (``alert_id``, ``run_id``, ``snapshot_at``); columns a table does not have are left out. `vote_details`
+    holds, by (case id, reader, version), further columns of "judgments" (``slot``, ``answer_text``, ``certainty``,
+    ``comment``, ``saw_score`` ...).
     """
     arrays = prepare(study)
     cases = case_details or {}
@@ -107,15 +95,7 @@ def label_rows(
     case_details: Mapping[str, Mapping[str, object]] | None = None,
     vote_details: Mapping[tuple[str, str, int], Mapping[str, object]] | None = None,
 ) -> Iterator[Row]:
-    """Return the rows of "judgments" or "labels" alone, the same as `study_rows` gives; they need no report.
-
-    Parameters
-    ----------
-    study : StudyInput
-    table : {"judgments", "labels"}
-    case_details, vote_details : mapping, optional
-        As in `study_rows`.
-    """
+    """Return the rows of "judgments" or "labels" alone, the same as `study_rows` gives; they need no report."""
     arrays = prepare(study)
     if table == "labels":
         return _labels(arrays, case_details or {})
@@ -381,26 +361,9 @@ class MedsLabel:
 def write_meds_labels(
     folder: Path, labels: Iterable[MedsLabel], *, slug: str, simulated: bool = False
 ) -> dict[str, Path]:
-    """Write one file of labels for each task, and a README that says what the labels are.
+    """Write one file of labels for each task, and a README that says what the labels are; return the files by task key.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if missing; files are called after the task's key.
-    labels : iterable of MedsLabel
-    slug : str
-        Short name of the study.
-    simulated : bool
-
-    Returns
-    -------
-    dict of str to Path
-        By task key.
-
-    Raises
-    ------
-    InvalidInputError
-        If a patient id is not a whole number in digits: then the site's data are not MEDS subjects.
+    Raise InvalidInputError if a patient id is not a whole number in digits: then the site's data are not MEDS subjects.
     """
     by_task: dict[str, list[MedsLabel]] = {}
     for label in labels:

@@ -47,14 +47,7 @@ class VerifiedBackup:
 
 
 class Backups:
-    """Backups of one site.
-
-    Parameters
-    ----------
-    settings : Settings
-    clock : callable
-        Return the current time, aware.
-    """
+    """Backups of one site."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
@@ -65,19 +58,9 @@ class Backups:
     ) -> VerifiedBackup:
         """Copy the site while it is in use, and verify the copy; a copy that fails is removed.
 
-        Parameters
-        ----------
-        parent : Path or None
-            Folder of the backups; None for the one in the home, which is lost with the disk.
-        keep : int or None
-            Remove the oldest verified backups beyond this number; None keeps all.
-        scratch_url : str or None
-            An empty database to verify the copy in, where the account may not create one.
-
-        Raises
-        ------
-        StoreError
-            If the copy cannot be made, or is not sound.
+        Without a parent, backups lie in the home and are lost with its disk. `keep` removes the oldest verified backups
+        beyond this number. `scratch_url` is an empty database to verify the copy in, where the account may not create
+        one. Raise StoreError if the copy cannot be made, or is not sound.
         """
         parent = parent or self._settings.backups
         now = self._clock()
@@ -108,19 +91,9 @@ class Backups:
     def restore(self, backup: Path) -> BackupManifest:
         """Create the site from a backup, as a whole or not at all; nothing is overwritten.
 
-        Everybody has to sign in again: sessions ended since the backup must not be valid again.
-
-        Parameters
-        ----------
-        backup : Path
-            Folder of the backup.
-
-        Raises
-        ------
-        InvalidInputError
-            If the folder is not a backup, is damaged, or the home is not empty.
-        StoreError
-            If the database exists already or cannot be written.
+        Everybody has to sign in again: sessions ended since the backup must not be valid again. Raise InvalidInputError
+        if the folder is not a backup, is damaged, or the home is not empty, StoreError if the database exists already
+        or cannot be written.
         """
         manifest = read_manifest(backup)
         check_files(backup, manifest)
@@ -171,25 +144,10 @@ def verify_backup(
 ) -> VerifiedBackup:
     """Restore a backup in a scratch place and compute the reports of its studies.
 
-    Parameters
-    ----------
-    backup : Path
-        Folder of the backup.
-    server_url : str
-        The site's database: a backup of a PostgreSQL database is restored in a new one on the same server.
-    scratch_url : str or None
-        An empty database to use instead.
-    place : Path or None
-        Parent of the scratch folder; None for the backup's parent.
-    kept : mapping of str to str, optional
-        Heads that its audit trail must have, from `known_heads`.
-
-    Raises
-    ------
-    InvalidInputError
-        If the folder is not a backup, or a file of it is damaged.
-    StoreError
-        If the restored database differs from the manifest, or a report cannot be computed.
+    A backup of a PostgreSQL database is restored in a new one on the same server, or in the empty one of `scratch_url`.
+    The scratch folder lies in `place`, by default beside the backup. `kept` are heads, from `known_heads`, that its
+    audit trail must have. Raise InvalidInputError if the folder is not a backup or a file of it is damaged, StoreError
+    if the restored database differs from the manifest or a report cannot be computed.
     """
     manifest = read_manifest(backup)
     check_files(backup, manifest)
@@ -227,10 +185,7 @@ def list_backups(parent: Path) -> list[Path]:
 def remove_oldest(parent: Path, keep: int) -> list[Path]:
     """Remove the oldest verified backups beyond a number, never the last one, and return those removed.
 
-    Raises
-    ------
-    InvalidInputError
-        If fewer than one is to stay.
+    Raise InvalidInputError if fewer than one is to stay.
     """
     if keep < 1:
         raise InvalidInputError(f"At least 1 backup must stay, not {keep}.")

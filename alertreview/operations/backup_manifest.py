@@ -52,10 +52,7 @@ _MANIFESTS = TypeAdapter(BackupManifest)
 def read_manifest(folder: Path) -> BackupManifest:
     """Return the manifest of a backup.
 
-    Raises
-    ------
-    InvalidInputError
-        If the folder is not a backup, or this program does not read its version.
+    Raise InvalidInputError if the folder is not a backup, or this program does not read its version.
     """
     try:
         content = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -74,13 +71,7 @@ def read_manifest(folder: Path) -> BackupManifest:
 
 
 def check_files(folder: Path, manifest: BackupManifest) -> None:
-    """Compare every file with its checksum.
-
-    Raises
-    ------
-    InvalidInputError
-        If a file is missing or differs; the first one is named.
-    """
+    """Compare every file with its checksum; raise InvalidInputError, naming the first that is missing or differs."""
     for file in manifest.files:
         path = folder / file.path
         if not path.is_file():
@@ -114,10 +105,7 @@ def writing(place: Path, advice: str) -> Iterator[None]:
 def new_backup(target: Path) -> Iterator[Path]:
     """Yield the folder of a backup; it gets its name if the block succeeds, and is removed otherwise.
 
-    Raises
-    ------
-    DatabaseUnavailableError
-        If it cannot be written.
+    Raise DatabaseUnavailableError if it cannot be written.
     """
     with (
         writing(target.parent, "Free some space there, or name another folder."),

@@ -50,20 +50,7 @@ class Finding:
 
 
 def examine_site(settings: Settings, now: datetime, *, mounts: Path = Path("/proc/mounts")) -> Iterator[Finding]:
-    """Check a site.
-
-    Parameters
-    ----------
-    settings : Settings
-    now : datetime
-        Aware.
-    mounts : Path
-        File in which the system lists its file systems.
-
-    Yields
-    ------
-    Finding
-    """
+    """Check a site and yield what was found; `mounts` is the file in which the system lists its file systems."""
     yield from _home(settings.home)
     yield from _disk(settings.home)
     yield from _leftovers(settings, now)

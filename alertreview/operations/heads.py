@@ -13,18 +13,9 @@ BACKUPS_COMPARED = 14
 
 
 def known_heads(settings: Settings, backups: list[Path]) -> dict[str, str]:
-    """Return heads that the audit trail must still have, and where each was kept.
+    """Return heads that the audit trail must still have, and where each was kept; damaged backups are left out.
 
-    Parameters
-    ----------
-    settings : Settings
-    backups : list of Path
-        Verified backups of the site, oldest first; damaged ones are left out.
-
-    Raises
-    ------
-    SettingsError
-        If the anchor file cannot be read.
+    Backups are verified ones, oldest first. Raise SettingsError if the anchor file cannot be read.
     """
     heads = {head: f"line {number} of {settings.anchor}" for number, head in enumerate(_anchored(settings), start=1)}
     for folder in backups[-BACKUPS_COMPARED:]:
@@ -36,13 +27,7 @@ def known_heads(settings: Settings, backups: list[Path]) -> dict[str, str]:
 
 
 def anchor(settings: Settings, at: datetime, n_events: int, head: str) -> None:
-    """Append a head to the anchor file, if there is to be one.
-
-    Raises
-    ------
-    SourceError
-        If it cannot be written.
-    """
+    """Append a head to the anchor file, if there is to be one; raise SourceError if it cannot be written."""
     if settings.anchor is None:
         return
     try:

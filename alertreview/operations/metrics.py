@@ -20,10 +20,6 @@ class SiteCollector:
 
     Labels are words of this program and the short names of studies. Reading takes no lock: an import or a run that is
     being written neither waits nor is counted before it is complete.
-
-    Parameters
-    ----------
-    site : Application
     """
 
     def __init__(self, site: Application) -> None:
@@ -87,10 +83,7 @@ class SiteCollector:
 def metrics_text(site: Application) -> bytes:
     """Return the figures of a site in the text format of Prometheus, for a file that its node exporter reads.
 
-    Raises
-    ------
-    SettingsError
-        If the package prometheus-client is missing.
+    Raise SettingsError if the package prometheus-client is missing.
     """
     try:
         from prometheus_client import generate_latest

@@ -19,24 +19,8 @@ BEFORE_UPGRADE = "before-upgrade"
 def upgrade_site(settings: Settings, database: Database, now: datetime, *, backup: bool = True) -> Path | None:
     """Upgrade a site's database to the schema of this version.
 
-    Parameters
-    ----------
-    settings : Settings
-    database : Database
-    now : datetime
-        Aware.
-    backup : bool
-        Copy an older database to the folder of the backups first.
-
-    Returns
-    -------
-    Path or None
-        Folder of the copy; None if none was needed.
-
-    Raises
-    ------
-    StoreError
-        If the copy cannot be made; nothing was changed.
+    Return the folder of the copy made before, None without one. Raise StoreError if an older database cannot be copied
+    first; nothing was changed then.
     """
     state = database.state()
     copy = None
@@ -52,17 +36,8 @@ def downgrade_site(
 ) -> tuple[Path, list[str]]:
     """Copy a site's database, then downgrade its schema for a former version of the program.
 
-    Returns
-    -------
-    copy : Path
-        Folder of the copy.
-    lost : list of str
-        What was lost; empty unless `discard` allowed it.
-
-    Raises
-    ------
-    RefusedError
-        If something would be lost and `discard` is false; nothing was changed.
+    Return the copy and what was lost. Raise RefusedError if something would be lost and `discard` is false; nothing was
+    changed then.
     """
     copy = _copy(settings, database, f"before-downgrade-{database.state().revision}", now)
     try:
@@ -82,18 +57,9 @@ def _copy(settings: Settings, database: Database, title: str, now: datetime) -> 
 
 @contextmanager
 def open_database(settings: Settings, *, upgrade: bool = False) -> Iterator[Database]:
-    """Open the site's database and check its schema.
+    """Open the site's database and check its schema, created or upgraded first if wanted.
 
-    Parameters
-    ----------
-    settings : Settings
-    upgrade : bool
-        Create or upgrade its tables first.
-
-    Raises
-    ------
-    ForeignDatabaseError
-        If it belongs to another program or a newer version.
+    Raise ForeignDatabaseError if it belongs to another program or a newer version.
     """
     database = Database(settings.database_url)
     try:

@@ -17,18 +17,7 @@ from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT
 
 
 def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> Document:
-    """Lay out a report.
-
-    Parameters
-    ----------
-    report : StudyReport
-        Whole or hidden; a hidden one shows counts only.
-    signatures : iterable of Signature
-
-    Returns
-    -------
-    Document
-    """
+    """Lay out a report; a hidden one shows counts only."""
     state = "locked" if report.locked else "open, votes still come in"
     counts = f"{_n(report.n_cases, 'case')}, {_n(report.n_patients, 'patient')}, {_n(report.n_slots, 'reader')} each"
     mark = f" · {OPEN_PANEL}" if report.is_open_panel else ""

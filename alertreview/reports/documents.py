@@ -36,17 +36,7 @@ figure{margin:1rem 0}figure svg{max-width:100%;height:auto}footer{margin-top:2re
 
 
 def write_html(document: Document) -> str:
-    """Write the document; every text is escaped, so a name can never become markup.
-
-    Parameters
-    ----------
-    document : Document
-
-    Returns
-    -------
-    str
-        A whole HTML page, the same bytes for the same document.
-    """
+    """Return the document as a whole HTML page; every text is escaped, so a name can never become markup."""
     banner = f'<p class="banner" role="note">{escape(document.banner)}</p>' if document.banner else ""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     body = "\n".join(_block(block) for block in document.blocks)
@@ -107,21 +97,9 @@ TEMPLATE = Path(__file__).resolve().parent / "report_template.typ"
 
 
 def write_pdf(document: Document) -> bytes:
-    """Write the document; texts go in as data, never as markup, so a name can never become a command.
+    """Return the document as PDF; texts go in as data, never as markup, so a name can never become a command.
 
-    Parameters
-    ----------
-    document : Document
-
-    Returns
-    -------
-    bytes
-        The same bytes for the same document.
-
-    Raises
-    ------
-    AlertReviewError
-        If the typesetter refuses the document.
+    Raise AlertReviewError if the typesetter refuses the document.
     """
     import typst
 
@@ -181,19 +159,9 @@ def pdf_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> b
 
 
 def render_report(report: StudyReport, chosen: ReportFormat, signatures: Iterable[Signature] = ()) -> bytes:
-    """Make the bytes of a report's file.
+    """Return a report's file, the same bytes for the same report.
 
-    Parameters
-    ----------
-    report : StudyReport
-    chosen : ReportFormat
-        JSON is the report itself, exactly what its content hash is taken of, and carries no signatures.
-    signatures : iterable of Signature
-
-    Returns
-    -------
-    bytes
-        The same for the same report.
+    JSON is the report itself, exactly what its content hash is taken of, and carries no signatures.
     """
     if chosen is ReportFormat.JSON:
         return canonical_json(report)
@@ -205,20 +173,7 @@ def render_report(report: StudyReport, chosen: ReportFormat, signatures: Iterabl
 def write_report(
     report: StudyReport, folder: Path, formats: Iterable[ReportFormat], signatures: Iterable[Signature] = ()
 ) -> tuple[ReportFile, ...]:
-    """Write a report as ``report.json``, ``report.html``, ``report.pdf``, each whole or not at all.
-
-    Parameters
-    ----------
-    report : StudyReport
-    folder : Path
-        Made if missing.
-    formats : iterable of ReportFormat
-    signatures : iterable of Signature
-
-    Returns
-    -------
-    tuple of ReportFile
-    """
+    """Write a report as ``report.json``, ``report.html``, ``report.pdf``, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     signed = tuple(signatures)
     written = []

@@ -39,21 +39,9 @@ STROKES = (
 
 
 def roc(result: ResultSet, primary: str, *, most: int = len(STROKES)) -> Plot | None:
-    """Return the ROC curves of the primary scorer, with its band, and of the best others.
+    """Return the ROC curves of the primary scorer, with its band, and of the best others; None when there is no curve.
 
-    Parameters
-    ----------
-    result : ResultSet
-        Its weighted curves; the unweighted ones when no weighted curve can be computed.
-    primary : str
-        Key of the primary scorer.
-    most : int
-        How many curves fit into the figure.
-
-    Returns
-    -------
-    Plot or None
-        None when there is no curve.
+    The curves are weighted, unweighted when no weighted one can be computed; `most` of them fit into the figure.
     """
     weighted = any(s.roc_weighted.found_fraction for s in result.scorers)
     curves = [
@@ -259,11 +247,7 @@ FLOW_ROW, FLOW_BOX, FLOW_LINE = 50.0, 32.0, 18.0
 def flow(found: FlowDiagram, *, hidden: str = "") -> Plot:
     """Return the way from instances to decided cases, with what was left out below.
 
-    Parameters
-    ----------
-    found : FlowDiagram
-    hidden : str
-        Words in the place of the decided cases, while a reader may not know how many they are.
+    `hidden` are words in the place of the decided cases, while a reader may not know how many they are.
     """
     steps = [
         ("patient-state instances", found.n_instances),
@@ -305,16 +289,8 @@ SETTINGS = {Varied.GRAPH_SIZE: "nodes in the graph", Varied.REGULARIZATION: "reg
 def sensitivity(points: Sequence[SensitivityPoint], varied: Varied, own: float, *, auc: bool) -> Plot | None:
     """Return what a parameter of the graph changes, one line for each scorer; None when no point has an AUC.
 
-    Parameters
-    ----------
-    points : sequence of SensitivityPoint
-        Of all scorers and settings.
-    varied : Varied
-        The parameter.
-    own : float
-        The run's own setting, which is marked.
-    auc : bool
-        Whether the AUC on judged cases is drawn; else the share of the run's first alerts that is found again.
+    The run's own setting is marked. Drawn is the AUC on judged cases, or the share of the run's first alerts found
+    again.
     """
     shown = [point for point in points if point.varied is varied]
     if not shown or (auc and all(point.auc.value is None for point in shown)):
@@ -343,21 +319,10 @@ def settings_curves(
     percent: bool = False,
     bars: str = "95% intervals",
 ) -> Plot:
-    """Return one line for each method over equally spaced settings.
+    """Return one line for each method over equally spaced settings; what cannot be computed leaves a gap.
 
-    Parameters
-    ----------
-    settings : sequence of str
-        Left to right.
-    curves : mapping of str to sequence of Estimate
-        By method one value for each setting; what cannot be computed leaves a gap.
-    x_title, y_title : str
-    own : int or None
-        Place of the setting of the run itself, marked by a dotted line.
-    percent : bool
-        Whether values are shares.
-    bars : str
-        What the bars are.
+    `own` is the place of the run's own setting, marked by a dotted line; `bars` says what the bars are; with `percent`
+    values are shares.
     """
     marks: list[Mark] = []
     if own is not None:

@@ -28,10 +28,7 @@ def gather_study(
 ) -> StudyInput:
     """Gather everything that a study's report is computed from; hidden repeats are left out.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such study.
+    Raise NotFoundError if there is no such study.
     """
     cases = studies.case_rows(slug)
     with database.read() as uow:
@@ -82,14 +79,7 @@ def gather_study(
 def standing_versions(uow: UnitOfWork, study_id: StudyId, case_ids: set[CaseId]) -> list[tuple[str, Judgment]]:
     """Return every version of every judgment that stands, with its reader's code; who took an answer back has none.
 
-    Parameters
-    ----------
-    uow : UnitOfWork
-        Open.
-    study_id : int
-        Number of the study.
-    case_ids : set of int
-        Cases that reports speak of: hidden repeats are not among them.
+    The cases are those that reports speak of: hidden repeats are not among them.
     """
     codes = {reader.person_id: reader.code for reader in uow.studies.readers(study_id)}
     versions = [version for version in uow.judgments.versions(study_id) if version.case_id in case_ids]

@@ -66,30 +66,10 @@ def compute_sensitivity(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[int, Sensitivity]:
-    """Compute the curves of a run, keep them beside it, and give its number and the curves.
+    """Compute the curves of a run with a past of its own, by default the newest, keep them beside it, and return both.
 
-    Parameters
-    ----------
-    settings : Settings
-        The site.
-    database : Database
-        Upgraded and checked.
-    run_id : int or None
-        A published run with a past of its own; None for the newest.
-    sizes : sequence of int
-        Nodes of a backbone graph.
-    regularizers : sequence of float
-        gamma_g.
-    n_jobs : int, optional
-        Tasks scored side by side, by joblib's rules.
-    progress : callable(n_done, n_all), optional
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such run.
-    RefusedError
-        If the run scored against the past of another one, or has no scorer with a graph.
+    The sizes are nodes of a backbone graph, the regularizers gamma_g. Raise NotFoundError if there is no such run,
+    RefusedError if the run scored against the past of another one, or has no scorer with a graph.
     """
     with database.read() as uow:
         varied = _open(settings, uow, run_id)
@@ -253,10 +233,7 @@ class SensitivityCurves(Service):
     def of_run(self, run_id: RunId) -> StoredSensitivity | None:
         """Return the curves of a published run, None when none are stored.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such run.
+        Raise NotFoundError if there is no such run.
         """
         with self._database.read() as uow:
             run = find_run(uow, run_id)

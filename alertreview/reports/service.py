@@ -25,17 +25,7 @@ MEANING_LENGTH = 300
 
 
 class ReportService(Service):
-    """Reports of studies, and the signatures under them.
-
-    Parameters
-    ----------
-    studies : StudyService
-        Reads cases and votes.
-    open_snapshot : callable
-        Returns the import with a content hash.
-    is_blinded : callable
-        Tells whether results of a study (short name, person) are still hidden from somebody.
-    """
+    """Reports of studies, and the signatures under them."""
 
     def __init__(
         self,
@@ -55,33 +45,17 @@ class ReportService(Service):
     def report(self, slug: str, person_id: PersonId | None = None) -> StudyReport:
         """Return the report of a study from the judgments as they stand.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        person_id : int or None
-            Who reads it; somebody who is still blinded gets counts only. None is the researcher at the command line.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
-        RefusedError
-            If the study is for calibration.
+        Somebody who is still blinded gets counts only. Nobody is the researcher at the command line. Raise
+        NotFoundError if there is no such study, RefusedError if it is for calibration.
         """
         report = self._whole(slug)
         return blinded_report(report) if self._is_blinded(slug, person_id) else report
 
     @requires(Action.SEE_RESULTS)
     def file(self, report: StudyReport, output_format: str) -> bytes:
-        """Return a report as a file for a download; HTML and PDF print the signatures.
+        """Return a report as a file for a download.
 
-        Parameters
-        ----------
-        report : StudyReport
-            As the person who downloads it may see it; a hidden one carries no signatures.
-        output_format : {"json", "html", "pdf"}
-            A value of `ReportFormat`.
+        HTML and PDF print the signatures, but not those of a hidden report.
         """
         signatures = () if report.hidden else self.signatures(report.slug, report)
         return render_report(report, ReportFormat(output_format), signatures)
@@ -90,32 +64,11 @@ class ReportService(Service):
     def sign(self, slug: str, person_id: PersonId, meaning: str, *, seen_hash: str | None = None) -> Signature:
         """Sign the report of a locked study as it stands; signatures under another content are superseded.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        person_id : int
-            Who signs.
-        meaning : str
-            What the signature says: "I approve this report".
-        seen_hash : str or None
-            Content hash of the report that the person was shown.
-
-        Returns
-        -------
-        Signature
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study or person.
-        InvalidInputError
-            If the meaning is empty or too long.
-        RefusedError
-            If the study is not locked, its report is hidden from the person, the person was deactivated, or has signed
-            the same report with the same meaning.
-        ConflictError
-            If the report is no longer the one that was shown.
+        The meaning is what the signature says: "I approve this report"; the hash is that of the report the person was
+        shown. Raise NotFoundError if there is no such study or person, InvalidInputError if the meaning is empty or too
+        long, RefusedError if the study is not locked, its report is hidden from the person, the person was deactivated
+        or has signed the same report with the same meaning, ConflictError if the report is no longer the one that was
+        shown.
         """
         words = _checked_meaning(meaning)
         with self._database.read() as uow:
@@ -140,17 +93,7 @@ class ReportService(Service):
     def signatures(self, slug: str, report: StudyReport | None = None) -> tuple[Signature, ...]:
         """Return the signatures under a study's reports, oldest first; those that no longer hold say so.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        report : StudyReport or None
-            The whole report as it stands, when the caller has it already.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
+        A caller who has the whole report as it stands gives it. Raise NotFoundError if there is no such study.
         """
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)

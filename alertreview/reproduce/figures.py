@@ -14,14 +14,7 @@ COLUMNS, GAP, TITLE = 4, 0.07, 0.12
 def top_panels(X: FloatArray, y: FloatArray, tops: Mapping[str, IntArray], what: str) -> Plot:
     """Return the points of two classes, once for each method, with its most unusual ones in black.
 
-    Parameters
-    ----------
-    X : float array of shape (n, 2)
-    y : float array of shape (n,)
-    tops : mapping of method to int array
-        Rows of its most unusual points; the first entry is the truth.
-    what : str
-        Name of the data set, for the description.
+    `X` has shape (n, 2), `y` shape (n,); `tops` the rows of the most unusual points by method, and the truth first.
     """
     truth, *others = tops
     shared = {name: len(set(tops[truth].tolist()) & set(rows.tolist())) for name, rows in tops.items()}
@@ -49,16 +42,7 @@ def top_panels(X: FloatArray, y: FloatArray, tops: Mapping[str, IntArray], what:
 
 
 def marked_histogram(values: FloatArray, marked: float, title: str, x_title: str, n_bins: int = 30) -> Plot:
-    """Return a histogram over [0, 1] with an arrow at one instance.
-
-    Parameters
-    ----------
-    values : float array
-    marked : float
-        Where the arrow points; may lie a little outside.
-    title, x_title : str
-    n_bins : int
-    """
+    """Return a histogram over [0, 1] with an arrow at one instance, which may lie a little outside."""
     counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=n_bins, range=(0.0, 1.0))
     top = float(max(counts.max(), 1))
     x = min(max(marked, 0.0), 1.0)

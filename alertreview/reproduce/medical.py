@@ -84,8 +84,6 @@ def task_data(prepared: PreparedInstances, task: int) -> TaskData:
 def soft_labels(data: TaskData, nodes: SampledNodes, regularization: float, n_neighbors: int = 75) -> FloatArray:
     """Return soft labels l* of all instances, own label included, each tied to the graph by itself; c_l = 1.
 
-    References
-    ----------
     The paper, eq. (had:sle) and section "Backbone Graph".
     """
     graph = build_task_graph(
@@ -149,18 +147,7 @@ def simulated_hospital(folder: Path, n_patients: int, seed: int) -> tuple[Cohort
 def set_up(folder: Path, n_patients: int, seed: int, n_cases: int = N_CASES) -> MedicalStudy:
     """Simulate the hospital, choose cases over the SVM's scores, and let the panel judge them.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the simulated records are kept.
-    n_patients : int
-    seed : int
-        Of the hospital, the split, the cases and the panel.
-    n_cases : int
-
-    References
-    ----------
-    The paper, section "Medical data".
+    The seed is that of the hospital, the split, the cases and the panel. The paper, section "Medical data".
     """
     cohort, true_score, planted = simulated_hospital(folder, n_patients, seed)
     patients = group_codes(cohort.instances["patient_id"].to_numpy(), len(cohort.instances))

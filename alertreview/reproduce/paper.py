@@ -69,13 +69,7 @@ class Spill:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for results.
-
-    Raises
-    ------
-    SourceError
-        When it cannot be made.
-    """
+    """Make a folder for results; raise SourceError when it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -87,16 +81,8 @@ def collect_runs(
 ) -> list[Row]:
     """Do the unfinished runs and return the rows of all, with their number as "run".
 
-    Parameters
-    ----------
-    work : callable
-        Given the number of a run, gives its rows; it must go to other processes, and depend on nothing but its number.
-    options : Options
-    name : str
-        Of the experiment.
-    settings : mapping
-        What results depend on beside the seed and the version of the program.
-    progress : callable
+    `work` returns the rows of a run; it must go to other processes, and depend on nothing but its number. The settings
+    are what results depend on beside the seed and the version of the program.
     """
     spill = Spill(options.out / "runs" / name, {"experiment": name, "seed": options.seed, **settings})
     make_folder(spill.folder)

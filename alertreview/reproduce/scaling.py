@@ -83,16 +83,7 @@ def one_run(study: MedicalStudy, seed: int, run: int) -> list[Row]:
 def reproduce_scaling(options: Options, progress: Progress, n_patients: int = N_PATIENTS) -> Results:
     """Repeat the paper's figure of two tasks, raw and scaled, on a simulated hospital.
 
-    Parameters
-    ----------
-    options : Options
-    progress : callable
-    n_patients : int
-
-    Raises
-    ------
-    InvalidInputError
-        When no two tasks are turned round, so that there is nothing to show.
+    Raise InvalidInputError when no two tasks are turned round, so that there is nothing to show.
     """
     study = set_up(options.out / "simulated", n_patients, options.seed)
     rows = collect_runs(partial(one_run, study, options.seed), options, "scaling", {"n_patients": n_patients}, progress)

@@ -47,12 +47,9 @@ Scores = dict[tuple[str, float], FloatArray]
 
 
 def task_scores(data: TaskData, task: int, seed: int, run: int) -> Scores:
-    """Return the scores of all instances of one task by every method and setting of the two figures.
+    """Return the scores of all instances of one task by (method, setting), higher = more unusual, for the two figures.
 
-    Returns
-    -------
-    dict
-        By (method, setting): "size" settings are numbers of nodes, the others regularisers; higher = more unusual.
+    The settings of "size" methods are numbers of nodes, the others regularisers.
     """
     found: Scores = {}
     for size in SIZES:
@@ -148,15 +145,7 @@ def _settings(rows: Sequence[Row]) -> list[tuple[str, float, bool]]:
 def curve_grid(
     rows: Sequence[Row], name: str, caption: str, methods: Mapping[str, str], ticks: Sequence[float]
 ) -> Grid:
-    """AUC of several methods by one setting, unscaled and scaled.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-    name, caption : str
-    methods : mapping of name in the rows to name for people
-    ticks : sequence of float
-    """
+    """Return the AUC of several methods, keyed as in the rows, by one setting, unscaled and scaled."""
     made = [
         (f"{shown}, {word}", *(mean_and_spread(_of(rows, method, tick, scaled, "auc")) for tick in ticks))
         for method, shown in methods.items()
@@ -202,14 +191,7 @@ def _stability(rows: Sequence[Row]) -> Grid:
 
 
 def reproduce_sensitivity(options: Options, progress: Progress, n_patients: int = N_PATIENTS) -> Results:
-    """Repeat the paper's figures of graph size and regularisation on a simulated hospital.
-
-    Parameters
-    ----------
-    options : Options
-    progress : callable
-    n_patients : int
-    """
+    """Repeat the paper's figures of graph size and regularisation on a simulated hospital."""
     study = set_up(options.out / "simulated", n_patients, options.seed)
     settings = {"n_patients": n_patients, "sizes": SIZES, "regularizers": REGULARIZERS}
     rows = collect_runs(partial(one_run, study, options.seed), options, "sensitivity", settings, progress)

@@ -32,23 +32,10 @@ def measure(
     flipped: np.ndarray[tuple[int], np.dtype[np.bool_]],
     detectors: Mapping[str, Factory] = DETECTORS,
 ) -> list[Row]:
-    """Fit every method on the past and compare its scores of recent instances with the true ones.
+    """Fit every method on the past and compare its scores of recent instances, higher = more unusual, with the true.
 
-    Parameters
-    ----------
-    data : str
-        Name of the data set.
-    past, recent : (features, decisions)
-    true_score : float array of shape (n_recent,)
-        Higher = more unusual.
-    flipped : bool array of shape (n_recent,)
-        Whose label was switched.
-    detectors : mapping of name to factory
-
-    Returns
-    -------
-    list of dict
-        "data", "method", "agreement" and "flip_auc" (both in [0, 1]); the true score itself comes first.
+    Return rows of "data", "method", "agreement" and "flip_auc" (both in [0, 1]); the true score itself comes first.
+    `past` and `recent` are features and decisions; `flipped`, of shape (n_recent,), says whose label was switched.
     """
     scores = {TRUTH: true_score}
     fitted: dict[type, Detector] = {}
@@ -79,13 +66,8 @@ def values(rows: Sequence[Row], data: str, method: str, figure: str) -> list[flo
 def by_method(rows: Sequence[Row], data_sets: Sequence[str], paper: Mapping[str, Sequence[str]]) -> Grid:
     """Return the agreement and flip-detection AUC of every method beside the paper's agreement.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        As from `measure`, with "run".
-    data_sets : sequence of str
-    paper : mapping
-        The paper's mean (and its second figure) for each of `data_sets`, by the paper's name of the method.
+    The rows are those of `measure`, with "run"; `paper` holds by method the paper's mean and its second figure for each
+    data set.
     """
     header = ["method"]
     for name in data_sets:

@@ -43,17 +43,7 @@ class Split:
 
 
 def split_responses(data: Responses, random: np.random.Generator) -> Split:
-    """Return the switch labels and part the instances as the paper does.
-
-    Parameters
-    ----------
-    data : Responses
-    random : numpy Generator
-
-    References
-    ----------
-    The paper, section "UCI ML Datasets".
-    """
+    """Return the switch labels and part the instances as the paper does, section "UCI ML Datasets"."""
     low, high = data.response.min(), data.response.max()
     scaled = 2 * (data.response - low) / (high - low) - 1
     n = len(scaled)
@@ -78,19 +68,9 @@ def one_run(data_sets: tuple[Responses, ...], seed: int, run: int) -> list[Row]:
 
 
 def reproduce_uci(options: Options, data: Path | None, progress: Progress) -> Results:
-    """Repeat the paper's UCI table with every method.
+    """Repeat the paper's UCI table with every method, from a folder with the files; without it they are downloaded.
 
-    Parameters
-    ----------
-    options : Options
-    data : Path, optional
-        Folder with the files; without it they are downloaded.
-    progress : callable
-
-    Raises
-    ------
-    SourceError
-        When a file is missing, cannot be fetched, or is another one.
+    Raise SourceError when a file is missing, cannot be fetched, or is another one.
     """
     data_sets = read_uci(data, options.out / "uci")
     names = [found.name for found in data_sets]

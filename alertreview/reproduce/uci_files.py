@@ -79,17 +79,7 @@ class Responses:
 def read_uci(data: Path | None, downloads: Path) -> tuple[Responses, ...]:
     """Read the three data sets from a folder, else from earlier downloads, else from the archive.
 
-    Parameters
-    ----------
-    data : Path, optional
-        Folder with the files.
-    downloads : Path
-        Where downloaded files are kept.
-
-    Raises
-    ------
-    SourceError
-        When a file is not there and cannot be fetched, or is not the file of the archive.
+    Raise SourceError when a file is not there and cannot be fetched, or is not the file of the archive.
     """
     if data is not None and not data.is_dir():
         raise SourceError(f"{data} is not a folder. Pass --data the folder that holds {_names()}.")
@@ -134,13 +124,7 @@ def fingerprint(text: str) -> str:
 
 
 def checked(file: UciFile, content: bytes, where: str) -> str:
-    """Return the text of a file, refusing anything else than the archive's.
-
-    Raises
-    ------
-    SourceError
-        When the sum differs.
-    """
+    """Return the text of a file; raise SourceError if it is another than the archive's."""
     text = content.decode("utf-8", errors="replace")
     found = fingerprint(text)
     if found != file.sha256:

@@ -60,13 +60,7 @@ class AdjudicationCase:
 
 
 class AdjudicationService(Service):
-    """Use cases of adjudicators.
-
-    Parameters
-    ----------
-    open_patient_views : callable
-        Gives the `PatientViews` of the import with a content hash.
-    """
+    """Use cases of adjudicators."""
 
     def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -76,10 +70,7 @@ class AdjudicationService(Service):
     def disagreements(self, slug: str, person_id: PersonId) -> tuple[CaseId, ...]:
         """Return the numbers of the cases that wait for this person: complete, undecided, and never read by him.
 
-        Raises
-        ------
-        RefusedError
-            If the person is no adjudicator.
+        Raise RefusedError if the person is no adjudicator.
         """
         with self._database.read() as uow:
             study = _require_adjudicator(uow, slug, person_id)
@@ -91,12 +82,8 @@ class AdjudicationService(Service):
     def case(self, slug: str, person_id: PersonId, case_id: CaseId) -> AdjudicationCase:
         """Return a case with its votes as A, B, C.
 
-        Raises
-        ------
-        NotFoundError
-            If the study has no such case.
-        RefusedError
-            If the person is no adjudicator or was a reader of the case, or its votes are not all in, or decide.
+        Raise NotFoundError if the study has no such case, RefusedError if the person is no adjudicator or was a reader
+        of the case, or its votes are not all in, or decide.
         """
         with self._database.read() as uow:
             study = _require_adjudicator(uow, slug, person_id)
@@ -141,13 +128,8 @@ class AdjudicationService(Service):
     ) -> Adjudication:
         """Save the consensus on a case, apart from the votes, and read it back; the same form is saved once.
 
-        Raises
-        ------
-        RefusedError
-            If answer or reason is missing, the study does not offer the answer, or the person may not
-            adjudicate the case.
-        ConflictError
-            If somebody adjudicated the case meanwhile.
+        Raise RefusedError if answer or reason is missing, the study does not offer the answer, or the person may not
+        adjudicate the case, ConflictError if somebody adjudicated the case meanwhile.
         """
         if answer is None:
             raise RefusedError("No answer is chosen. Choose one, then save.")

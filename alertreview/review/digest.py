@@ -86,22 +86,7 @@ class Post(Protocol):
 
 
 class Digests:
-    """Digests of a site.
-
-    Parameters
-    ----------
-    database : Database
-    studies : StudyService
-    review : ReviewService
-    adjudication : AdjudicationService
-    mail : DigestSettings or None
-        Mail server and addresses.
-    clock : callable
-    webhook : WebhookSettings or None
-        Where the totals are posted.
-    connect : callable
-        Opens a connection to the mail server.
-    """
+    """Digests of a site, by mail and to a webhook."""
 
     def __init__(
         self,
@@ -145,14 +130,9 @@ class Digests:
     def send(self) -> Outcome:
         """Send the digests of today, each at most once a day, and note each in the audit trail when the server took it.
 
-        Raises
-        ------
-        SettingsError
-            If neither mail server nor webhook is set.
-        ProviderUnavailableError
-            If a server does not take a message; those sent before, and to the other server, stand in the audit trail.
-        RefusedError
-            If another process sends at this moment.
+        Raise SettingsError if neither mail server nor webhook is set, ProviderUnavailableError if a server does not
+        take a message (those sent before, and to the other server, stand in the audit trail), RefusedError if another
+        process sends at this moment.
         """
         if self._mail is None and self._webhook is None:
             raise SettingsError(SETTINGS_NEEDED)

@@ -17,13 +17,7 @@ from db.unit_of_work import UnitOfWork
 
 
 class VoteExchange(Service):
-    """Use cases of operators whose panel judges in another tool.
-
-    Parameters
-    ----------
-    open_patient_views : callable
-        Returns the patients of the import with a content hash.
-    """
+    """Use cases of operators whose panel judges in another tool."""
 
     def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -63,26 +57,9 @@ class VoteExchange(Service):
     ) -> tuple[int, int]:
         """Record the votes of a file together or not at all, and return how many are in it and how many were new.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of an open study.
-        tool : Tool
-        text : str
-            Content of what the tool exported.
-        readers : mapping of str to str
-            What the tool calls a person to the name of a reader; who is not listed goes by the own name.
-        actor : str
-            For the audit trail.
-
-        Raises
-        ------
-        SourceError
-            If the file is not the tool's.
-        NotFoundError
-            If a case or a reader is none of the study.
-        RefusedError
-            If a reader has another answer to a case than the file, or a rule of judging is broken.
+        `readers` maps what the tool calls a person to the name of a reader; who is not listed goes by the own name.
+        Raise SourceError if the file is not the tool's, NotFoundError if a case or a reader is none of the study,
+        RefusedError if a reader has another answer to a case than the file, or a rule of judging is broken.
         """
         votes = from_tool(tool, text, slug)
         with self._database.read() as uow:

@@ -103,20 +103,9 @@ def _require_complete(answer: Answer, comment: str, reason: str) -> None:
 
 
 def append_judgment(uow: UnitOfWork, now: datetime, form: JudgmentForm, given: AnswerInput, state: FormState) -> None:
-    """Append a judgment in a unit of work of the caller's, by the same rules as `save`.
+    """Append the answer of a form not saved before in a unit of work of the caller's, by the same rules as `save`.
 
-    Parameters
-    ----------
-    uow : UnitOfWork
-        One that writes.
-    now : datetime
-        Aware.
-    form : Form
-        Not saved before.
-    given : Given
-        With an answer.
-    state : FormState
-        Of the form, from `form_state` in the same unit of work.
+    The state is that of `form_state` in the same unit of work.
     """
     terms = require_judgeable(state, form.slug, form.case_id)
     if given.answer is not None:
@@ -214,31 +203,11 @@ class OutsideVote:
 
 
 def record_votes(database: Database, now: datetime, slug: str, votes: Iterable[OutsideVote]) -> int:
-    """Record votes in one transaction, by the rules of the review page; votes recorded before are left as they are.
+    """Record votes in one transaction, by the rules of the review page, and return how many were new.
 
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    now : datetime
-        Aware.
-    slug : str
-        Short name of an open study.
-    votes : iterable of OutsideVote
-        Each reader must be one of the study, and each case must have a slot left for them.
-
-    Returns
-    -------
-    int
-        Number of votes that were new.
-
-    Raises
-    ------
-    RefusedError
-        If a case has no slot left, a reader is none of the study, an answer lacks its reason, or the study is not open;
-        then nothing was kept.
-    InvalidInputError
-        If a comment is too long, or holds what no database keeps.
+    Others stay as they are. Raise RefusedError if a case has no slot left, a reader is none of the study, an answer
+    lacks its reason, or the study is not open, InvalidInputError if a comment is too long or holds what no database
+    keeps; then nothing was kept.
     """
     n_new = 0
     with database.write() as uow:

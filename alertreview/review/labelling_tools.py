@@ -59,27 +59,9 @@ def to_tool(
     cases: Sequence[ToolCase],
     votes: Iterable[ToolVote],
 ) -> dict[str, str]:
-    """Write a study for a tool.
+    """Write a study for a tool: return the content of its set-up and of its records by file name.
 
-    Parameters
-    ----------
-    tool : Tool
-    study : str
-        Short name.
-    simulated : bool
-        Whether no real patient stands behind the cases; every record says so.
-    answers : mapping of Answer to str
-        Answers that the study offers, with its words.
-    readers : sequence of str
-        Names.
-    cases : sequence of ToolCase
-    votes : iterable of ToolVote
-        Votes so far.
-
-    Returns
-    -------
-    dict of str to str
-        Content of each file by name: the set-up of the tool, and its records.
+    The answers are those that the study offers, with its words. Every record of simulated cases says so.
     """
     given = {(vote.case_id, vote.reader): vote for vote in votes}
     data = "simulated, no real patient" if simulated else "real patients"
@@ -98,21 +80,10 @@ def to_tool(
 
 
 def from_tool(tool: Tool, text: str, study: str) -> list[ToolVote]:
-    """Read votes from a file that a tool exported.
+    """Read votes from the text that a tool exported.
 
-    Parameters
-    ----------
-    tool : Tool
-    text : str
-        Content of the file.
-    study : str
-        Short name of the study that the votes must belong to.
-
-    Raises
-    ------
-    SourceError
-        If the file is not one of that tool or of that study, names a case or a case's reader twice, or holds an answer
-        that there is not; it names the task or row, the value and what to do.
+    Raise SourceError if the file is not one of that tool or of that study, names a case or a case's reader twice, or
+    holds an answer that there is not; it names the task or row, the value and what to do.
     """
     if len(text) > LONGEST:
         raise SourceError(f"The file has more than {LONGEST:,} characters. Export the study in parts.")

@@ -50,20 +50,8 @@ class PanelService(Service):
     def cases(self, alert_id: AlertId, person_id: PersonId) -> tuple[PanelCase, ...]:
         """Return the cases that the decision of an alert is in open panels of a reader, newest study first.
 
-        Only cases in which the reader has a slot or can get one; looking takes none. Nothing while the reader has
-        still to judge the same decision blindly in another study.
-
-        Parameters
-        ----------
-        alert_id : int
-            Number of the alert.
-        person_id : int
-            The reader.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such alert.
+        Only cases in which the reader has a slot or can get one; looking takes none. Nothing while the reader has still
+        to judge the same decision blindly in another study. Raise NotFoundError if there is no such alert.
         """
         with self._database.read() as uow:
             decision = uow.alerts.keys([alert_id])[alert_id]
@@ -75,31 +63,12 @@ class PanelService(Service):
 
     @requires(Action.JUDGE)
     def next_alert(self, slug: str, person_id: PersonId, after_case_id: CaseId | None = None) -> AlertId | None:
-        """Return the alert on the next case of an open panel that a reader has still to judge; it takes no slot.
+        """Return the alert on the next case of an open panel that a reader has still to judge, or None.
 
-        Cases below the floor of their run have no alert, and a decision that the reader has still to judge blindly
-        shows none: both are passed over, and wait on the page Review.
-
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        person_id : int
-            The reader.
-        after_case_id : int or None
-            The case that the reader comes from; the order is the reader's own, as on the page Review.
-
-        Returns
-        -------
-        int or None
-            Number of the alert; None when no such case is left.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
-        RefusedError
-            If the study is no open panel or not open, or the person is not a reader of it.
+        It takes no slot. The order is the reader's own, as on the page Review, from the case that the reader comes
+        from. Cases below the floor of their run have no alert, and a decision that the reader has still to judge
+        blindly shows none: both are passed over, and wait on the page Review. Raise NotFoundError if there is no such
+        study, RefusedError if it is no open panel or not open, or the person is not a reader of it.
         """
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)

@@ -24,18 +24,9 @@ JUDGED = frozenset({SlotState.SUBMITTED, SlotState.CANNOT_JUDGE})
 
 
 class ReaderList:
-    """One reader's view of a study.
+    """One reader's view of a study, from the reader's slot in every case.
 
-    Parameters
-    ----------
-    slots : sequence of ReaderSlot
-        The reader's slot in every case of the study.
-    order_seed : int
-        Of the study.
-    person_id : int
-        The reader.
-    takes_new : bool
-        Whether free slots may be taken: the study is open.
+    Free slots may be taken while the study is open.
     """
 
     def __init__(self, slots: Sequence[ReaderSlot], order_seed: int, person_id: PersonId, *, takes_new: bool) -> None:
@@ -93,10 +84,7 @@ class ReaderList:
     def counts(self, lapses: Mapping[CaseId, datetime]) -> QueueView:
         """Count the reader's cases; the states add up to the whole.
 
-        Parameters
-        ----------
-        lapses : mapping of int to datetime
-            When the first hold of somebody else lapses, by case.
+        `lapses`: when the first hold of somebody else lapses.
         """
         states = {state: sum(slot.state is state for slot in self.mine) for state in SlotState}
         n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]
@@ -167,17 +155,7 @@ def blinded_case(
     shown: ShownCase,
     patients: PatientViews,
 ) -> BlindedCase:
-    """Put together what a blinded reader sees of a case.
-
-    Parameters
-    ----------
-    reading : Reading
-        The reader at the study.
-    shown : ShownCase
-        All that may be known of the case, and the reader's own answer and draft.
-    patients : PatientViews
-        Of the import that the case was chosen from.
-    """
+    """Put together what a blinded reader sees of a case: what may be known, and the reader's own answer and draft."""
     row, current = shown.case, shown.current
     return BlindedCase(
         study_slug=reading.terms.slug,

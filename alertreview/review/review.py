@@ -28,13 +28,7 @@ from db.unit_of_work import UnitOfWork
 
 
 class ReviewService(Service):
-    """Use cases of the review page; every one is a unit of work of its own, and none knows of the web.
-
-    Parameters
-    ----------
-    open_patient_views : callable
-        Gives the `PatientViews` of the import with a content hash.
-    """
+    """Use cases of the review page; every one is a unit of work of its own, and none knows of the web."""
 
     def __init__(self, database: Database, open_patient_views: OpenPatientViews, clock: Clock) -> None:
         super().__init__(database, clock)
@@ -54,29 +48,11 @@ class ReviewService(Service):
     def next_case(
         self, slug: str, person_id: PersonId, after_case_id: CaseId | None = None, *, backwards: bool = False
     ) -> BlindedCase | None:
-        """Return the case to read next, and hold it for this reader.
+        """Return the case to read next, and hold it for this reader; None when nothing is left that way.
 
-        Parameters
-        ----------
-        slug : str
-            Short name of the study.
-        person_id : int
-            The reader.
-        after_case_id : int or None
-            The case just left. Forwards: the next one not yet judged, round the end of the list, put-off cases last.
-            Backwards: the reader's own case before it, judged or not.
-        backwards : bool
-            Go back instead.
-
-        Returns
-        -------
-        BlindedCase or None
-            None when nothing is left that way; `queue` says why.
-
-        Raises
-        ------
-        RefusedError
-            If the person is not a reader of the study, or the study takes no judgment.
+        `queue` says why. Forwards from the case just left: the next one not yet judged, round the end of the list,
+        put-off cases last. Backwards: the reader's own case before it, judged or not. Raise RefusedError if the person
+        is not a reader of the study, or the study takes no judgment.
         """
         with self._database.read() as uow:
             reading = self._read(uow, require_reader(uow, slug, person_id))
@@ -94,12 +70,8 @@ class ReviewService(Service):
     def case(self, slug: str, person_id: PersonId, case_id: CaseId) -> BlindedCase:
         """Return one case that is or may become this reader's, and hold it.
 
-        Raises
-        ------
-        NotFoundError
-            If the study has no such case.
-        RefusedError
-            If all its slots are taken by others, or the person is not a reader of the study.
+        Raise NotFoundError if the study has no such case, RefusedError if all its slots are taken by others, or the
+        person is not a reader of the study.
         """
         with self._database.read() as uow:
             reading = self._read(uow, require_reader(uow, slug, person_id))
@@ -116,10 +88,8 @@ class ReviewService(Service):
     def save_draft(self, slug: str, person_id: PersonId, case_id: CaseId, draft: DraftView) -> None:
         """Keep what a reader has chosen and typed, and hold the case longer.
 
-        Raises
-        ------
-        RefusedError
-            If the hold lapsed and others took all slots (the draft is kept all the same), or the study is not open.
+        Raise RefusedError if the hold lapsed and others took all slots (the draft is kept all the same), or the study
+        is not open.
         """
         check_comment(draft.comment)
         now = self._clock()
@@ -137,10 +107,7 @@ class ReviewService(Service):
     def mark_later(self, slug: str, person_id: PersonId, case_id: CaseId) -> None:
         """Put a case off; it comes again when no other is left.
 
-        Raises
-        ------
-        RefusedError
-            If the reader holds no slot of the case, has judged it, or the study is not open.
+        Raise RefusedError if the reader holds no slot of the case, has judged it, or the study is not open.
         """
         now = self._clock()
         with self._database.write(case_id=case_id) as uow:
@@ -156,13 +123,7 @@ class ReviewService(Service):
 
     @requires(Action.JUDGE, unit_of="case_id")
     def take_up(self, slug: str, person_id: PersonId, case_id: CaseId) -> None:
-        """Take a case that was put off among the others again.
-
-        Raises
-        ------
-        RefusedError
-            If the reader holds no slot of the case, has judged it, or the study is not open.
-        """
+        """Take a case that was put off among the others again; refused as `mark_later`."""
         now = self._clock()
         with self._database.write(case_id=case_id) as uow:
             terms = require_reader(uow, slug, person_id)
@@ -191,39 +152,12 @@ class ReviewService(Service):
     ) -> SavedJudgment:
         """Save a judgment in one transaction that may be repeated, and read it back.
 
-        Parameters
-        ----------
-        slug, person_id, case_id
-            Study, reader, case.
-        answer : Answer or None
-            None is refused: nothing is preselected, and nothing is guessed.
-        certainty : Certainty or None
-            Optional.
-        comment : str
-            Optional.
-        version_seen : int
-            `BlindedCase.version_seen` of the form.
-        form_key : str
-            `BlindedCase.form_key` of the form: the same form is saved once, however often it is sent.
-        reason : str
-            Needed for "cannot judge", and for changing a saved answer.
-        active_seconds : float or None
-            Time spent on the case.
-
-        Returns
-        -------
-        SavedJudgment
-            What the database holds after the commit.
-
-        Raises
-        ------
-        RefusedError
-            If no answer or a needed reason is missing, the study is not open or does not offer the answer, or the
-            reader holds no slot.
-        ConflictError
-            If the answer was changed elsewhere since the form was shown.
-        DatabaseUnavailableError
-            If it could not be kept; then nothing was.
+        What the database holds after the commit. No answer is refused: nothing is preselected, and nothing is guessed.
+        `version_seen` and `form_key` are those of the `BlindedCase`: the same form is saved once, however often it is
+        sent. A reason is needed for "cannot judge", and for changing a saved answer. Raise RefusedError if answer or
+        reason is missing, the study is not open or does not offer the answer, or the reader holds no slot,
+        ConflictError if the answer was changed elsewhere since the form was shown, DatabaseUnavailableError if it could
+        not be kept; then nothing was.
         """
         form = JudgmentForm(slug, person_id, case_id, version_seen, form_key)
         given = AnswerInput(answer, certainty, comment, reason, active_seconds)
@@ -233,14 +167,8 @@ class ReviewService(Service):
     def undo(self, slug: str, person_id: PersonId, case_id: CaseId, *, version_seen: int, form_key: str) -> BlindedCase:
         """Take back the version saved last: the one before counts again, or none; the choice comes back as a draft.
 
-        Nothing is deleted: taking back is a version of its own.
-
-        Raises
-        ------
-        RefusedError
-            If there is nothing to take back, or the study is not open.
-        ConflictError
-            If the answer was changed elsewhere since the form was shown.
+        Nothing is deleted: taking back is a version of its own. Raise RefusedError if there is nothing to take back, or
+        the study is not open, ConflictError if the answer was changed elsewhere since the form was shown.
         """
         form = JudgmentForm(slug, person_id, case_id, version_seen, form_key)
         judging.take_back(self._database, self._clock(), form)
@@ -248,15 +176,7 @@ class ReviewService(Service):
 
     @requires(Action.SEE_STUDIES)
     def my_judgments(self, person_id: PersonId, slug: str | None = None) -> tuple[JudgmentRow, ...]:
-        """Return a reader's own current judgments, newest first.
-
-        Parameters
-        ----------
-        person_id : int
-            The reader.
-        slug : str or None
-            Only of this study.
-        """
+        """Return a reader's own current judgments, of one study or of all, newest first."""
         with self._database.read() as uow:
             studies = [study for study in uow.studies.all() if slug is None or study.slug == slug]
             if slug is not None and not studies:
@@ -274,10 +194,7 @@ class ReviewService(Service):
     def feedback(self, slug: str, person_id: PersonId, case_id: CaseId) -> tuple[Answer, str] | None:
         """Return the reference answer and comment of a calibration case that the reader has judged; None without one.
 
-        Raises
-        ------
-        RefusedError
-            If the study counts, or the reader has not judged the case.
+        Raise RefusedError if the study counts, or the reader has not judged the case.
         """
         with self._database.read() as uow:
             terms = require_reader(uow, slug, person_id)
@@ -294,12 +211,8 @@ class ReviewService(Service):
 
         They are hidden from the reader of an open study who has cases left; a case that others hold counts as left,
         because it may become this reader's when their hold lapses. From readers of an open panel they are hidden until
-        it is locked, so that no answer is given or changed with the others' in view.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
+        it is locked, so that no answer is given or changed with the others' in view. Raise NotFoundError if there is no
+        such study.
         """
         if person_id is None:
             return False

@@ -15,26 +15,13 @@ LONGEST_COMMENT = 20_000
 def require_reader(uow: UnitOfWork, slug: str, person_id: PersonId) -> ReadingTerms:
     """Return somebody as a reader of a study.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such study.
-    RefusedError
-        If the person is no active reader of it.
+    Raise NotFoundError if there is no such study, RefusedError if the person is no active reader of it.
     """
     return require_active(uow.studies.reader_at(slug, person_id), slug)
 
 
 def require_active(terms: ReadingTerms | None, slug: str) -> ReadingTerms:
-    """Refuse somebody who is no active reader of a study.
-
-    Parameters
-    ----------
-    terms : ReadingTerms or None
-        Of the reader; None for somebody who is none.
-    slug : str
-        Short name of the study.
-    """
+    """Return the terms of a reader; raise RefusedError if they are None, or the reader is not active."""
     if terms is None or not terms.active:
         raise RefusedError(f"Nothing is assigned to you in study '{slug}' yet. Ask its coordinator to add you.")
     return terms
@@ -57,12 +44,8 @@ def require_case(uow: UnitOfWork, study: ReadingTerms, case_id: CaseId) -> None:
 def require_judgeable(state: FormState, slug: str, case_id: CaseId) -> ReadingTerms:
     """Return the reader's terms, if the reader may judge a case of a study now.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such study, or it has no such case.
-    RefusedError
-        If the person is no active reader of the study, or it is not open.
+    Raise NotFoundError if there is no such study, or it has no such case, RefusedError if the person is no active
+    reader of the study, or it is not open.
     """
     if not state.has_study:
         raise NotFoundError(no_study(slug))
@@ -74,21 +57,7 @@ def require_judgeable(state: FormState, slug: str, case_id: CaseId) -> ReadingTe
 
 
 def require_offered(answer: Answer, answer_texts: Mapping[str, Any], slug: str) -> None:
-    """Refuse an answer that the rubric of a study does not offer.
-
-    Parameters
-    ----------
-    answer : Answer
-    answer_texts : mapping
-        Those of the rubric, by the code of their answer.
-    slug : str
-        Short name of the study.
-
-    Raises
-    ------
-    RefusedError
-        It names the answers that the study offers.
-    """
+    """Raise RefusedError, which names those offered, for an answer that the rubric of a study does not offer."""
     if answer.key not in answer_texts:
         offered = ", ".join(f"'{text}'" for text in answer_texts.values())
         raise RefusedError(
@@ -97,13 +66,7 @@ def require_offered(answer: Answer, answer_texts: Mapping[str, Any], slug: str) 
 
 
 def require_seen(current: Judgment | None, case_id: CaseId, version_seen: int) -> None:
-    """Refuse a form that showed another version than the reader's current one.
-
-    Raises
-    ------
-    ConflictError
-        If it is not the one that the form showed.
-    """
+    """Raise ConflictError for a form that showed another version than the reader's current one."""
     if version_seen != (current.version if current else 0):
         answer = current.answer if current else None
         stored = f"the stored answer is '{answer.text}'" if answer else "it has no stored answer now"
@@ -114,13 +77,7 @@ def require_seen(current: Judgment | None, case_id: CaseId, version_seen: int) -
 
 
 def was_saved(state: FormState, case_id: CaseId, person_id: PersonId) -> bool:
-    """Return whether a form was saved before.
-
-    Raises
-    ------
-    ConflictError
-        If it was saved, as another case's or reader's.
-    """
+    """Return whether a form was saved before; raise ConflictError if it was, as another case's or reader's."""
     if state.saved_for is None:
         return False
     if state.saved_for != (case_id, person_id):
@@ -157,16 +114,7 @@ def no_place(case_id: CaseId) -> RefusedError:
 
 
 def within_units(uow: UnitOfWork, reader: ReadingTerms, slots: list[ReaderSlot]) -> list[ReaderSlot]:
-    """Return the slots of the cases whose patients lie in units that a reader may see.
-
-    Parameters
-    ----------
-    uow : UnitOfWork
-    reader : ReadingTerms
-        The reader at the study.
-    slots : list of ReaderSlot
-        The reader's slot in each case of the study.
-    """
+    """Return the reader's slots of the cases whose patients lie in units that the reader may see."""
     units = None if reader.all_units else uow.units.of_person(reader.person_id)
     if units is None:
         return slots

@@ -62,12 +62,8 @@ def _line(one: StudyTotal, link: str) -> str:
 def post(webhook: "WebhookSettings", body: dict[str, Any]) -> None:
     """Post to the webhook.
 
-    Raises
-    ------
-    ProviderUnavailableError
-        If the server does not say within `PATIENCE_SECONDS` that it took the message.
-    SettingsError
-        If the file with the address cannot be used.
+    Raise ProviderUnavailableError if the server does not say within `PATIENCE_SECONDS` that it took the message,
+    SettingsError if the file with the address cannot be used.
     """
     address = httpx.URL(webhook.url)
     came: list[httpx.Response | httpx.HTTPError] = []

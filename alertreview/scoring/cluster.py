@@ -15,23 +15,12 @@ SECONDS_TO_CONNECT = 5.0
 
 @contextmanager
 def cluster_workers(address: str) -> Iterator[Workers]:
-    """Connect to a Dask scheduler and hand out what `core.scoring.all_tasks.score_tasks` takes as `workers`.
+    """Connect to a Dask scheduler ("tcp://HOST:PORT") and return the `workers` of `core.scoring.all_tasks.score_tasks`.
 
     Every worker gets the prepared instances once; a task is then only a number. A task whose worker dies is run by
-    another one. Workers need this version of alertreview and its libraries; other processors round differently.
-
-    Parameters
-    ----------
-    address : str
-        ``tcp://HOST:PORT`` of the scheduler, or ``tls://HOST:PORT``.
-
-    Raises
-    ------
-    SettingsError
-        If the optional packages are not installed.
-    ClusterError
-        If the scheduler cannot be reached, has no worker, or loses the instances with its last worker. What is
-        finished is kept: the same command goes on from there.
+    another one. Workers need this version of alertreview and its libraries; other processors round differently. Raise
+    SettingsError if the optional packages are not installed, ClusterError if the scheduler cannot be reached, has no
+    worker, or loses the instances with its last worker. What is finished is kept: the same command goes on from there.
     """
     try:
         dask: Any = import_module("distributed")

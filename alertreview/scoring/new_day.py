@@ -67,26 +67,10 @@ class BaseRun:
 
 
 def find_base(settings: Settings, database: Database, wanted: str, since: pd.Timestamp) -> BaseRun | None:
-    """Find a run whose kept past ends before a day.
+    """Return a run whose kept past ends before a day (site time).
 
-    Parameters
-    ----------
-    settings, database
-        The site.
-    wanted : str
-        Number of the run, or "latest" for the newest that fits.
-    since : Timestamp
-        First day of the new instances, site time.
-
-    Returns
-    -------
-    BaseRun or None
-        None when "latest" finds none.
-
-    Raises
-    ------
-    NotFoundError, InvalidInputError, SourceError
-        If the run that was named is none, keeps nothing, or has learned from that day or later.
+    Of that number, or the "latest" that fits, None without one. Raise NotFoundError, InvalidInputError or SourceError
+    if the run that was named is none, keeps nothing, or has learned from that day or later.
     """
     with database.read() as uow:
         published = uow.runs.published()
@@ -150,28 +134,10 @@ def score_new_instances(
     progress: Progress | None = None,
     unless_published: ScoringRequest | None = None,
 ) -> ScoringOutcome:
-    """Score the instances of the last import from a day on against the past of `base`, and publish them as a run.
+    """Score the instances of the last import from a day (site time) on against the past of `base`; publish the run.
 
-    Parameters
-    ----------
-    settings, database
-        The site.
-    base : BaseRun
-        See `find_base`.
-    since : Timestamp
-        First day, site time.
-    n_jobs : int, optional
-        Tasks side by side; one a processor.
-    progress : callable(n_done, n_all), optional
-    unless_published : ScoringRequest, optional
-        Refused if the last published run has its scores.
-
-    Raises
-    ------
-    InvalidInputError
-        If the last import has no instance from that day on.
-    RefusedError
-        If another scoring job is at work, or has published the same scores since.
+    Raise InvalidInputError if the last import has no instance from that day on, RefusedError if another scoring job is
+    at work, or the last published run has the scores of `unless_published`.
     """
     started = time.monotonic()
     site = last_import(settings, database)

@@ -80,12 +80,7 @@ class WrittenRun:
 def last_import(settings: Settings, database: Database) -> ScoredImport:
     """Open the import that was stored last.
 
-    Raises
-    ------
-    NotFoundError
-        If nothing was imported yet.
-    SourceError
-        If a file of the import is not as it was written.
+    Raise NotFoundError if nothing was imported yet, SourceError if a file of the import is not as it was written.
     """
     with database.read() as uow:
         stored = uow.snapshots.latest()
@@ -109,24 +104,11 @@ def write_run(
     *,
     checksum: str = "",
 ) -> WrittenRun:
-    """Store results as they come, then the lists of every scorer, and publish.
+    """Store results as they come, then the lists of every scorer, and publish; the caller holds the right to score.
 
-    Parameters
-    ----------
-    database : Database
-        The caller holds the right to score.
-    scored : ScoredImport
-    run : ScoringRun
-    folds : ndarray of int16, shape (n_instances,)
-        As in `db.repositories.runs.Runs.start`.
-    results : iterable of TaskResult
-        By ascending task column, for each all scorers; consumed once, one at a time.
-    checksum : str
-        Of the files of what the run learned; empty when it kept nothing.
-
-    Returns
-    -------
-    WrittenRun
+    `folds`, of shape (n_instances,), are those of `db.repositories.runs.Runs.start`; results come by ascending task
+    column, for each all scorers, and are consumed once, one at a time. The checksum is that of the files of what the
+    run learned.
     """
     with database.write() as uow:
         run_id = uow.runs.start(run, folds)
@@ -210,22 +192,8 @@ Vector = npt.NDArray[np.float32]
 def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: Task, scorer: str) -> TaskResult:
     """Join what the folds scored for one task.
 
-    Parameters
-    ----------
-    scored : list of ScoredTasks
-        By fold.
-    folds : int16 array of shape (n_instances,)
-        See `alertreview.scoring.splits`.
-    task : Task
-        The task.
-    scorer : str
-        Named scorer.
-
-    Returns
-    -------
-    TaskResult
-        Vectors run over the scored instances in row order, NaN where a fold could not score the task. With one fold the
-        histograms count past and recent instances; in folds every instance is counted once, as it was scored.
+    Vectors run over the scored instances in row order, NaN where a fold could not score the task. With one fold the
+    histograms count past and recent instances; in folds every instance is counted once, as it was scored.
     """
     by_fold = {
         fold: part.scores(task.column_index, scorer)
@@ -263,17 +231,7 @@ def assemble_task(scored: list[ScoredTasks], folds: FoldOfRow, task: Task, score
 def assemble_tasks(
     scored: list[ScoredTasks], folds: FoldOfRow, tasks: Sequence[Task], scorers: Sequence[str], n_jobs: int | None
 ) -> Iterator[TaskResult]:
-    """Join what the folds scored, task by task and for each by all scorers, a few in advance and in threads.
-
-    Parameters
-    ----------
-    scored, folds
-        See `assemble_task`.
-    tasks : sequence of Task
-    scorers : sequence of str
-    n_jobs : int or None
-        Threads, by joblib's rules.
-    """
+    """Join what the folds scored, task by task and for each by all scorers, a few in advance and in threads."""
     in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator", batch_size=1)
     results: Iterator[TaskResult] = in_threads(
         joblib.delayed(assemble_task)(scored, folds, task, scorer) for task in tasks for scorer in scorers

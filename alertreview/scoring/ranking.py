@@ -14,18 +14,9 @@ VALUES = ("score", "scaled_score", "soft_label", "support")
 def likelier_than_in_general(
     soft_label: npt.NDArray[np.float32], taken: npt.NDArray[np.bool_], past_share: float
 ) -> npt.NDArray[np.bool_]:
-    """Mark decisions that the state makes likelier than the task's past alone.
+    """Mark decisions that the state makes likelier than the task's past alone; soft labels are 2 P(taken) - 1.
 
     A rare drug that was given is improbable whatever the state; it is no alert where the state speaks for it.
-
-    Parameters
-    ----------
-    soft_label : float32 array of shape (n_recent,)
-        Expected decision, 2 P(taken) - 1.
-    taken : bool array of shape (n_recent,)
-        What was done.
-    past_share : float
-        Share of past instances with the decision.
     """
     in_general = 2 * past_share - 1
     return np.where(taken, soft_label > in_general, soft_label < in_general)
@@ -51,11 +42,6 @@ class TopDecisions:
     """The most unusual decisions of one scorer in two lists; holds no more than a few times their length.
 
     Equal scores stand by task column, then position, so that a ranking never depends on chance.
-
-    Parameters
-    ----------
-    n_kept : int
-        How many of each list at most.
     """
 
     def __init__(self, n_kept: int) -> None:
@@ -68,18 +54,9 @@ class TopDecisions:
         vectors: Mapping[str, npt.NDArray[np.float32]],
         is_usual: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        """Add one task; tasks come by ascending column.
+        """Add one task; tasks come by ascending column, arrays have shape (n_recent,).
 
-        Parameters
-        ----------
-        column : int
-            Column of the task.
-        taken : bool array of shape (n_recent,)
-            What was done.
-        vectors : mapping of str to float32 arrays of shape (n_recent,)
-            `VALUES`; a scaled score that is NaN has no place.
-        is_usual : bool array of shape (n_recent,), optional
-            Decisions without a place, whatever their score.
+        A scaled score that is NaN has no place, nor has a usual decision, whatever its score.
         """
         scored = np.isfinite(vectors["scaled_score"])
         if is_usual is not None:

@@ -40,13 +40,7 @@ class ArraysInFile(Mapping[str, NDArray[Any]]):
 
 
 class StoredEvidence(MutableMapping[int, Evidence]):
-    """Evidence by task column in a folder; a task is there as a whole or not at all.
-
-    Parameters
-    ----------
-    folder : Path
-        Made with the first task.
-    """
+    """Evidence by task column in a folder; a task is there as a whole or not at all."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -89,25 +83,7 @@ class StoredEvidence(MutableMapping[int, Evidence]):
 class ScoringCheckpoint:
     """Folder of finished tasks of one scoring: same data, parameters, seed, split and version give the same folder.
 
-    Parameters
-    ----------
-    folder : Path
-        Where unfinished scorings lie.
-    content_hash : str
-        Of the snapshot.
-    request : ScoringRequest
-        What is scored.
-    parameters : ScoringParameters
-        With what.
-    folds : int16 array of shape (n_instances,)
-        How instances are parted.
-    left_out : tuple of int, optional
-        Columns of tasks that are not scored.
-
-    Attributes
-    ----------
-    name : str
-        Short digest of all that the evidence depends on.
+    Its name is a short digest of all that the evidence depends on; `left_out` are columns of tasks that are not scored.
     """
 
     def __init__(

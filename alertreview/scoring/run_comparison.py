@@ -57,23 +57,9 @@ class RunComparisons(Service):
     ) -> tuple[ListComparison, ...]:
         """Compare the first alerts of two published runs; patient, time and task say which are the same.
 
-        Parameters
-        ----------
-        before_id, after_id : int
-            Numbers of the runs.
-        n_first : int
-            Length of each list.
-        person_id : int or None
-            Who looks; decisions that this reader has still to judge without knowing their score are left out.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such run.
-        RefusedError
-            If a run is not published.
-        InvalidInputError
-            If the lists are to be longer than can be shown.
+        Decisions that a reader has still to judge without knowing their score are left out. Raise NotFoundError if
+        there is no such run, RefusedError if one is not published, InvalidInputError if the lists are to be longer than
+        can be shown.
         """
         if not 1 <= n_first <= MOST:
             raise InvalidInputError(f"The first {n_first} alerts cannot be compared; choose 1 to {MOST:,}.")

@@ -161,13 +161,7 @@ def published_already(
 ) -> PublishedRun | None:
     """Return the last published run if a request would give the same scores again, else None.
 
-    Parameters
-    ----------
-    settings, database
-        The site.
-    request : ScoringRequest
-    base : ScoringRun, optional
-        Whose stored past is used; left out, the request learns its own past.
+    Without a base, whose stored past is used, the request learns its own past.
     """
     with database.read() as uow:
         stored, run = uow.snapshots.latest(), uow.runs.latest_published()
@@ -192,13 +186,7 @@ def published_already(
 def refuse_published(
     settings: Settings, database: Database, request: ScoringRequest, base: ScoringRun | None = None
 ) -> None:
-    """Refuse to score what another job has published while this one waited to begin; call it inside the job.
-
-    Raises
-    ------
-    RefusedError
-        If the last published run has the scores of the request.
-    """
+    """Raise RefusedError if another job has published the scores of a request since; call it inside the job."""
     if (done := published_already(settings, database, request, base)) is not None:
         raise RefusedError(
             f"Another job has just published run {done.run_id} from the same records, with the same options; "
@@ -215,35 +203,11 @@ def score_site(
     *,
     again: bool = True,
 ) -> ScoringOutcome:
-    """Score every task of the last import and publish the run.
+    """Score every task of the last import, on this machine or by `workers`, and publish the run.
 
-    Parameters
-    ----------
-    settings : Settings
-        The site.
-    database : Database
-        Upgraded and checked.
-    request : ScoringRequest
-        What to score and how.
-    progress : callable(n_done, n_all), optional
-        Called after each task (of each fold).
-    workers : callable, optional
-        Where tasks are run, when not on this machine; see `alertreview.scoring.cluster`.
-    again : bool
-        Score even if the last published run has the same scores.
-
-    Returns
-    -------
-    ScoringOutcome
-
-    Raises
-    ------
-    NotFoundError
-        If nothing was imported yet.
-    InvalidInputError
-        If the request breaks a rule, or no task can be scored.
-    RefusedError
-        If another scoring job is at work, or has published the same scores since.
+    Raise NotFoundError if nothing was imported yet, InvalidInputError if the request breaks a rule or no task can be
+    scored, RefusedError if another scoring job is at work, or has published the same scores since and it is not scored
+    `again`.
     """
     started = time.monotonic()
     site = last_import(settings, database)
@@ -270,26 +234,7 @@ def score_site(
 
 
 def score_fold(snapshot: Snapshot, folds: FoldOfRow, fold: int, split: Split, **options: Any) -> ScoredTasks:
-    """Score the recent instances of one fold against its past ones.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        Features, decisions, patients.
-    folds : int array of shape (n_instances,)
-        As `alertreview.scoring.splits.fold_of_row` gives them.
-    fold : int
-        Which one.
-    split : Split
-        What the folds come from.
-    **options
-        Whatever else `core.scoring.all_tasks.score_tasks` takes.
-
-    Returns
-    -------
-    ScoredTasks
-        Higher score = more unusual.
-    """
+    """Score the recent instances of one fold against its past ones; the options go to `score_tasks`."""
     past, recent = rows_of_fold(folds, fold)
     return score_tasks(
         snapshot.features,
@@ -416,13 +361,7 @@ def _results(
 
 
 def parse_day(text: str | None) -> pd.Timestamp | None:
-    """Read a day of the command line, in the site's zone.
-
-    Raises
-    ------
-    InvalidInputError
-        If it is none.
-    """
+    """Read a day of the command line, in the site's zone; raise InvalidInputError if it is none."""
     if text is None:
         return None
     try:

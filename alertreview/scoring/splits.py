@@ -21,10 +21,7 @@ RECENT_SHARE_OF_DAYS = 0.2
 def choose_split(wanted: str, *, calendar_is_shifted: bool) -> Split:
     """Return the split for "auto": by time where the calendar is true, else in folds of patients.
 
-    Raises
-    ------
-    InvalidInputError
-        If a split by time is asked for where dates mean nothing between patients.
+    Raise InvalidInputError if a split by time is asked for where dates mean nothing between patients.
     """
     if wanted == "auto":
         return Split.FOLDS if calendar_is_shifted else Split.TIME
@@ -45,29 +42,12 @@ def fold_of_row(
     since: pd.Timestamp | None = None,
     seed: int,
 ) -> FoldOfRow:
-    """Return the fold of each instance of a snapshot.
+    """Return the fold of each instance of a snapshot, as an int16 array of shape (n_instances,).
 
-    Parameters
-    ----------
-    split : Split
-        How.
-    instances, patients : DataFrame
-        As in `core.cohort.cohort.Cohort`.
-    since : Timestamp or None
-        Split by time: first recent moment, site time; None takes the last fifth of the days.
-    seed : int
-        For the splits that draw patients.
-
-    Returns
-    -------
-    int16 array of shape (n_instances,)
-        The fold an instance is scored in (0 where there is only one), -1 when it is only learned from, -2 when the
-        data leave it out.
-
-    Raises
-    ------
-    InvalidInputError
-        When nothing is left to learn from or to score.
+    It is the fold that an instance is scored in (0 where there is only one), -1 when it is only learned from, -2 when
+    the data leave it out. A split by time has its first recent moment at `since`, site time; None takes the last fifth
+    of the days. The seed is for splits that draw patients. Raise InvalidInputError when nothing is left to learn from
+    or to score.
     """
     if since is not None and split is not Split.TIME:
         raise InvalidInputError(f"A first recent day (--since) belongs to the split by time, not to '{split.value}'.")
@@ -87,13 +67,7 @@ def fold_of_row(
 
 
 def rows_of_fold(folds: FoldOfRow, fold: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the rows learned from and the rows scored in one fold.
-
-    Returns
-    -------
-    past, recent : int arrays
-        In folds, every other fold is past; otherwise the rows marked as only learned from.
-    """
+    """Return the rows learned from and the rows scored in one fold; in folds, every other fold is past."""
     recent = np.flatnonzero(folds == fold)
     past = np.flatnonzero((folds != fold) & (folds != LEFT_OUT))
     return past, recent

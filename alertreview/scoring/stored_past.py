@@ -58,31 +58,10 @@ def feature_keys(snapshot: Snapshot) -> NDArray[Any]:
 def store_model(
     parent: Path, name: str, snapshot: Snapshot, past: NDArray[np.int64], scored: ScoredTasks, *, exclude_patients: bool
 ) -> str:
-    """Write what a run learned; either the whole folder is there afterwards, or nothing.
+    """Write what a run learned from past rows; either the whole folder is there afterwards, or nothing.
 
-    Parameters
-    ----------
-    parent : Path
-        Folder of all runs' learned things.
-    name : str
-        Of the folder; the same name means the same contents.
-    snapshot : Snapshot
-    past : int array of shape (n_past,)
-        Rows that were learned from.
-    scored : ScoredTasks
-        Scored with ``keep_graphs``.
-    exclude_patients : bool
-        Whether an instance's own patient was left out of its neighbourhood.
-
-    Returns
-    -------
-    str
-        The name.
-
-    Raises
-    ------
-    SourceError
-        If the folder cannot be written.
+    The same name means the same contents; `scored` was scored with ``keep_graphs``. Raise SourceError if the folder
+    cannot be written.
     """
     target = parent / name
     if (target / _SHARED).exists():
@@ -132,13 +111,7 @@ def _shared(
 
 
 def open_model(folder: Path, parameters: ScoringParameters) -> StoredModel:
-    """Open what a run learned.
-
-    Raises
-    ------
-    SourceError
-        If it is not there any more, or damaged.
-    """
+    """Open what a run learned; raise SourceError if it is not there any more, or damaged."""
     try:
         with arrays_of(folder / _SHARED) as arrays:
             shared = dict(arrays)

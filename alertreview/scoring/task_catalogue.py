@@ -45,17 +45,7 @@ class OpenCheck:
 
 
 class TaskCatalogue(Service):
-    """What the next scoring asks about.
-
-    Parameters
-    ----------
-    settings : Settings
-    database : Database
-    open_snapshot : callable
-        Returns the import with a content hash, and keeps it open.
-    clock : callable
-        Returns the time now, aware.
-    """
+    """What the next scoring asks about."""
 
     def __init__(
         self,
@@ -102,32 +92,10 @@ class TaskCatalogue(Service):
         seen: TaskSetting | None = None,
         actor: str = "command line",
     ) -> bool:
-        """Switch a task on or off; its mute stays.
+        """Switch a task on or off, or with None to what the import says, and return whether anything changed.
 
-        Parameters
-        ----------
-        task_key : str
-        asked : bool or None
-            None for what the import says.
-        reason : str
-        seen : TaskSetting or None
-            What the person saw before changing it; None when nobody looked.
-        actor : str
-            Who, for the audit trail.
-
-        Returns
-        -------
-        bool
-            Whether anything changed.
-
-        Raises
-        ------
-        NotFoundError
-            If the last import has no such task.
-        InvalidInputError
-            If there is no reason.
-        ConflictError
-            If the task is no longer as it was seen.
+        Its mute stays. `seen` is what the person saw before. Raise NotFoundError if the last import has no such task,
+        InvalidInputError if there is no reason, ConflictError if the task is no longer as it was seen.
         """
         return self._change(task_key, replace(self._setting(task_key), asked=asked), reason, seen, actor)
 
@@ -142,34 +110,11 @@ class TaskCatalogue(Service):
         seen: TaskSetting | None = None,
         actor: str = "command line",
     ) -> bool:
-        """Mute a task, or end its mute; whether it is asked about stays.
+        """Mute a task until a last day, in some units or all, or with None end its mute.
 
-        Parameters
-        ----------
-        task_key : str
-        until : date or None
-            Last day on which no alert of it is listed; None ends the mute.
-        units : sequence of str
-            Care units in which it is muted; empty for all.
-        reason : str
-        seen : TaskSetting or None
-            What the person saw before changing it; None when nobody looked.
-        actor : str
-            Who, for the audit trail.
-
-        Returns
-        -------
-        bool
-            Whether anything changed.
-
-        Raises
-        ------
-        NotFoundError
-            If the last import has no such task.
-        InvalidInputError
-            If there is no reason, a unit does not exist, or the last day has passed.
-        ConflictError
-            If the task is no longer as it was seen.
+        Return whether anything changed. Whether it is asked about stays; `seen` is what the person saw before. Raise
+        NotFoundError if the last import has no such task, InvalidInputError if there is no reason, a unit does not
+        exist, or the last day has passed, ConflictError if the task is no longer as it was seen.
         """
         view = self.view()
         if until is not None and view is not None and until < view.today:

@@ -77,23 +77,10 @@ class Candidates:
 
 
 def read_candidates(database: Database, snapshot: Snapshot, run: ScoringRun, scorer: str | None = None) -> Candidates:
-    """Read every scored decision of a run from the stored vectors, those below the alerts' floor as well.
+    """Read every scored decision of a published run from the stored vectors, those below the alerts' floor as well.
 
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    snapshot : Snapshot
-        The import that the run scored.
-    run : ScoringRun
-        Published.
-    scorer : str or None
-        Whose scaled scores; None for the run's first.
-
-    Raises
-    ------
-    InvalidInputError
-        If the run has no such scorer, or scored no task with it.
+    Scaled scores are those of a scorer, by default the run's first. Raise InvalidInputError if the run has no such
+    scorer, or scored no task with it.
     """
     wanted = scorer or run.scorer
     known = (run.scorer, *run.scorers)
@@ -135,33 +122,9 @@ def choose_study_cases(
 ) -> tuple[list[ChosenCase], dict[str, Any]]:
     """Choose cases over the whole range of a run's scaled scores.
 
-    Parameters
-    ----------
-    database : Database
-        The site's database.
-    snapshot : Snapshot
-        The import that the run scored.
-    run : ScoringRun
-        Published.
-    design : SelectionDesign
-        How many, in which strata, with which seed.
-    preset : str
-        What the design is called in reports.
-    n_repeats : int
-        Cases that are shown twice, hidden, to the same readers.
-
-    Returns
-    -------
-    cases : list of ChosenCase
-        In the order of the study's numbering, which is shuffled; with the scores of all scorers of the run; hidden
-        repeats at the end.
-    selection_design : dict
-        What is stored with the study and printed in reports.
-
-    Raises
-    ------
-    InvalidInputError
-        If no decision of the run can be chosen, or more repeats than cases are wanted.
+    Return them and the design to store and print in reports. Cases come in the order of the study's numbering, which is
+    shuffled, with the scores of all scorers of the run; hidden repeats, shown twice to the same readers, at the end.
+    Raise InvalidInputError if no decision of the run can be chosen, or more repeats than cases are wanted.
     """
     candidates = read_candidates(database, snapshot, run)
     return cases_of(database, run, candidates, design, preset, scorer=run.scorer, n_repeats=n_repeats)

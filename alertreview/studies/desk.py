@@ -38,22 +38,9 @@ _DECIDED = frozenset({CaseState.MAJORITY, CaseState.ADJUDICATED})
 
 
 def training_cases(uow: UnitOfWork, source: Study, n_cases: int, seed: int) -> list[ChosenCase]:
-    """Choose training cases from the decided cases of a study, taking turns between its labels.
+    """Choose training cases from the decided cases of a locked study, taking turns between its labels.
 
-    Parameters
-    ----------
-    uow : UnitOfWork
-        Open.
-    source : Study
-        A locked study.
-    n_cases : int
-        Wanted; fewer when fewer are decided.
-    seed : int
-
-    Raises
-    ------
-    RefusedError
-        If no case of the study is decided.
+    Fewer if it has fewer. Raise RefusedError if no case of the study is decided.
     """
     if n_cases < 1:
         raise InvalidInputError(f"A training study needs at least 1 case, not {n_cases}.")
@@ -108,17 +95,7 @@ CACHED_CANDIDATES = 2
 
 
 class StudyDesk(Service):
-    """Use cases of the set-up page.
-
-    Parameters
-    ----------
-    studies : StudyService
-        Stores studies.
-    open_snapshot : callable
-        Gives the import with a content hash.
-    is_blinded : callable
-        Tells whether results of a study (short name, person) are still hidden from somebody.
-    """
+    """Use cases of the set-up page."""
 
     def __init__(
         self,
@@ -137,14 +114,9 @@ class StudyDesk(Service):
 
     @requires(Action.MANAGE_STUDIES, all_units=True)
     def preview(self, plan: StudyPlan) -> PlanPreview:
-        """Say what a plan would choose from the last published run; nothing is stored.
+        """Return what a plan would choose from the last published run; nothing is stored.
 
-        Raises
-        ------
-        NotFoundError
-            If nothing was scored yet.
-        InvalidInputError
-            If the plan breaks a rule.
+        Raise NotFoundError if nothing was scored yet, InvalidInputError if the plan breaks a rule.
         """
         run = self._run()
         scorer = plan.scorer or run.scorer
@@ -183,30 +155,13 @@ class StudyDesk(Service):
     def plan_pilot(
         self, plan: StudyPlan, auc: float, relevant_share: float, half_width: float
     ) -> tuple[Forecast, tuple[Forecast, ...]]:
-        """Say what to expect of a study before anybody has judged a case, by simulating it.
+        """Return what to expect of a study before anybody has judged a case, by simulating it.
 
-        Parameters
-        ----------
-        plan : StudyPlan
-            Its strata of the last published run are simulated; omissions and commissions of one range are one stratum.
-        auc, relevant_share : float
-            Assumed of the panel's labels on all candidates.
-        half_width : float
-            Wanted half width of the AUC's interval.
-
-        Returns
-        -------
-        Forecast
-            Of the plan as it stands.
-        tuple of Forecast
-            For each allocation the study that reaches the half width, the recommended one first.
-
-        Raises
-        ------
-        NotFoundError
-            If nothing was scored yet.
-        InvalidInputError
-            If the plan breaks a rule, or an assumption lies outside its range.
+        Of the plan as it stands, and for each allocation of the study that reaches the half width of the AUC's
+        interval, the recommended one first. AUC and share are assumed of the panel's labels on all candidates. The
+        plan's strata of the last published run are simulated; omissions and commissions of one range are one stratum.
+        Raise NotFoundError if nothing was scored yet, InvalidInputError if the plan breaks a rule, or an assumption
+        lies outside its range.
         """
         run = self._run()
         candidates = self._candidates(run.id, plan.scorer or run.scorer)
@@ -236,25 +191,9 @@ class StudyDesk(Service):
     ) -> StudyView:
         """Make a draft with chosen cases and readers; `StudyService.open_study` starts it.
 
-        Parameters
-        ----------
-        slug, title : str
-            Short name, for links, and title.
-        plan : StudyPlan
-            How cases are chosen, and how many readers each gets.
-        rubric : Rubric
-            Question, answers and guidelines.
-        reader_ids : sequence of int
-            People.
-        is_open_panel : bool
-            Whether readers may see the scores before they judge; never changed afterwards.
-        actor : str
-            Who does it, for the audit trail.
-
-        Raises
-        ------
-        InvalidInputError, ConflictError, NotFoundError
-            If a value breaks a rule, the short name is taken, or nothing was scored yet.
+        Readers of an open panel may see the scores before they judge; it never changes afterwards. Raise
+        InvalidInputError, ConflictError or NotFoundError if a value breaks a rule, the short name is taken, or nothing
+        was scored yet.
         """
         run = self._run()
         scorer = plan.scorer or run.scorer
@@ -297,12 +236,8 @@ class StudyDesk(Service):
     ) -> StudyView:
         """Make a training study of the decided cases of a locked study: each reader reads all, with feedback.
 
-        Its votes never enter a report. The label that the panel found is the reference.
-
-        Raises
-        ------
-        RefusedError
-            If the study is not locked, or has no decided case.
+        Its votes never enter a report. The label that the panel found is the reference. Raise RefusedError if the study
+        is not locked, or has no decided case.
         """
         with self._database.read() as uow:
             source = uow.studies.by_slug(from_slug)
@@ -332,13 +267,7 @@ class StudyDesk(Service):
 
     @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def paper(self, slug: str) -> StudyPaper:
-        """Return what a study was set up with, and its history with reasons.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
-        """
+        """Return what a study was set up with, and its history with reasons; raise NotFoundError if there is none."""
         with self._database.read() as uow:
             study = uow.studies.by_slug(slug)
             rubric = uow.studies.rubric(study.id)
@@ -359,10 +288,7 @@ class StudyDesk(Service):
     def self_agreement(self, slug: str, person_id: PersonId | None = None) -> tuple[SelfAgreement, ...]:
         """Count how often each reader answered a hidden repeat as the first time.
 
-        Raises
-        ------
-        RefusedError
-            If results of the study are still hidden from the person, or it is for training.
+        Raise RefusedError if results of the study are still hidden from the person, or it is for training.
         """
         if self._is_blinded(slug, person_id):
             raise RefusedError("How readers agree with themselves is shown once your own cases are judged.")

@@ -49,30 +49,15 @@ class StudyService(Service):
         is_open_panel: bool = False,
         actor: str = COMMAND_LINE,
     ) -> StudyView:
-        """Make a study as a draft, from cases that somebody chose.
+        """Make a study as a draft, from cases that somebody chose by the scores of a published run.
 
-        Parameters
-        ----------
-        slug, title : str
-            Short name for links (lower-case letters, digits, hyphens), and a title for people.
-        run_id : int
-            Published run whose scores the cases were chosen by.
-        cases : sequence of ChosenCase
-        n_slots, order_seed, hold_hours
-            Readers for each case; the seed of readers' orders; when an opened, unjudged case becomes free again.
-        question, guidelines, answer_texts
-            Rubric version 1; texts for every answer code.
-        selection_design : mapping
-            How the cases were chosen, as JSON knows it; printed in reports.
-        is_calibration : bool
-            For training: readers get feedback, and no report ever takes the votes.
-        is_open_panel : bool
-            Readers may see the scores before they judge. It is never changed: who saw a score has seen it.
-
-        Raises
-        ------
-        InvalidInputError, ConflictError, RefusedError
-            If a value breaks a rule or names what the run's import lacks; the name is taken; the run is unpublished.
+        The short name, for links, has lower-case letters, digits and hyphens. `n_slots` readers read each case; an
+        opened, unjudged one becomes free again after `hold_hours`. Question, guidelines and the texts of every answer
+        code are version 1 of the rubric; how the cases were chosen, as JSON knows it, is printed in reports. A
+        calibration study is for training: readers get feedback, and no report ever takes the votes. Readers of an open
+        panel may see the scores before they judge; it is never changed: who saw a score has seen it. Raise
+        InvalidInputError, ConflictError or RefusedError if a value breaks a rule or names what the run's import lacks,
+        the name is taken, or the run is unpublished.
         """
         _check_study(slug, title, n_slots, hold_hours)
         if is_open_panel and is_calibration:
@@ -107,12 +92,8 @@ class StudyService(Service):
     def add_readers(self, slug: str, person_ids: Sequence[PersonId], *, actor: str = COMMAND_LINE) -> None:
         """Let people take slots of a study; those who may already stay as they are.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such person.
-        RefusedError
-            If somebody was deactivated, or the study is locked.
+        Raise NotFoundError if there is no such person, RefusedError if somebody was deactivated, or the study is
+        locked.
         """
         with self._database.write() as uow:
             study = uow.studies.by_slug(slug)
@@ -132,10 +113,7 @@ class StudyService(Service):
     def open_study(self, slug: str, *, actor: str = COMMAND_LINE) -> None:
         """Freeze run, cases, rubric and seed of a draft, and let its readers judge.
 
-        Raises
-        ------
-        RefusedError
-            If the study is no draft, has no case, or fewer readers than a case has slots.
+        Raise RefusedError if the study is no draft, has no case, or fewer readers than a case has slots.
         """
         with self._database.write() as uow:
             study = uow.studies.by_slug(slug)
@@ -156,13 +134,7 @@ class StudyService(Service):
 
     @requires(Action.MANAGE_STUDIES, unit_of="slug")
     def lock_study(self, slug: str, *, actor: str = COMMAND_LINE, reason: str = "") -> None:
-        """Take no more judgments.
-
-        Raises
-        ------
-        RefusedError
-            If the study is not open.
-        """
+        """Take no more judgments; raise RefusedError if the study is not open."""
         with self._database.write() as uow:
             study = uow.studies.by_slug(slug)
             if study.status is not StudyStatus.OPEN:
@@ -174,10 +146,7 @@ class StudyService(Service):
     def reopen_study(self, slug: str, *, reason: str, actor: str = COMMAND_LINE) -> None:
         """Take judgments again; signatures under the report are superseded for good.
 
-        Raises
-        ------
-        RefusedError
-            If no reason is given, or the study is not locked.
+        Raise RefusedError if no reason is given, or the study is not locked.
         """
         if not reason.strip():
             raise RefusedError("Reopening a locked study needs a reason, which the audit trail keeps.")
@@ -199,23 +168,14 @@ class StudyService(Service):
     def head(self, slug: str) -> StudyHead:
         """Return what a study asks, by its short name, without counting its judgments.
 
-        Raises
-        ------
-        NotFoundError
-            If there is none.
+        Raise NotFoundError if there is none.
         """
         with self._database.read() as uow:
             return study_head(uow, uow.studies.by_slug(slug))
 
     @requires(Action.SEE_STUDIES)
     def view(self, slug: str) -> StudyView:
-        """Return a study by its short name.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
+        """Return a study by its short name; raise NotFoundError if there is none."""
         with self._database.read() as uow:
             return study_view(uow, uow.studies.by_slug(slug))
 
@@ -223,10 +183,7 @@ class StudyService(Service):
     def votes(self, slug: str) -> tuple[CastVote, ...]:
         """Return the current judgments of a study, by case and reader, without hidden repeats.
 
-        Raises
-        ------
-        RefusedError
-            If the study is for calibration: no report ever takes its votes.
+        Raise RefusedError if the study is for calibration: no report ever takes its votes.
         """
         with self._database.read() as uow:
             return results.votes(uow, slug)
@@ -235,10 +192,7 @@ class StudyService(Service):
     def case_rows(self, slug: str) -> tuple[CaseForReport, ...]:
         """Return the cases of a study with how they were chosen and what scorers say, without hidden repeats.
 
-        Raises
-        ------
-        RefusedError
-            If the study is for calibration.
+        Raise RefusedError if the study is for calibration.
         """
         with self._database.read() as uow:
             return results.case_rows(uow, slug)
