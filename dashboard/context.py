@@ -88,22 +88,14 @@ def application() -> "Services":
     """Return the services of the site named by ALERTREVIEW_HOME, as the person who is signed in may use them.
 
     Every call of a use case asks the session again who that is; see `alertreview.rights`.
-
-    Raises
-    ------
-    core.errors.AlertReviewError
-        If the home folder or the database cannot be used.
     """
     return site_of_process().for_session(_token())
 
 
 def signed_in() -> Actor:
-    """Return who is signed in, as the session says; the visitor of a demonstration is one as well.
+    """Return who is signed in, as the session says, a demonstration's visitor too.
 
-    Raises
-    ------
-    core.errors.SignedOutError
-        If nobody is.
+    Raise SignedOutError if nobody is.
     """
     return site_of_process().sessions.who(_token())
 
@@ -182,15 +174,7 @@ def note_arrival(page: str) -> None:
 
 
 def go(page: str, address: dict[str, str]) -> None:
-    """Go to another page: for the callback of a button, where Streamlit itself cannot.
-
-    Parameters
-    ----------
-    page : str
-        File of the page below `dashboard`.
-    address : dict of str
-        Parameters of its address.
-    """
+    """Go to another page (a file below `dashboard`): for the callback of a button, where Streamlit itself cannot."""
     st.session_state[_GOING] = page, address
 
 

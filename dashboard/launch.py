@@ -22,19 +22,7 @@ DEFAULT_PORT = 8501
 def settings(port: int, *, address: str = "127.0.0.1", web: WebSettings | None = None) -> dict[str, object]:
     """Return Streamlit's settings.
 
-    Parameters
-    ----------
-    port : int
-        Port to listen on, 1 to 65535.
-    address : str
-        A loopback address, or another one if the site is reached through TLS.
-    web : WebSettings or None
-        How the site is reached; None means from this machine only.
-
-    Raises
-    ------
-    core.errors.SettingsError
-        If the address is open without TLS, or the port is out of range.
+    Raise SettingsError if the address is not this machine's and open without TLS, or the port is out of range.
     """
     web = web or WebSettings()
     if not web.may_listen_on(address):
@@ -50,17 +38,8 @@ def settings(port: int, *, address: str = "127.0.0.1", web: WebSettings | None =
 def serve(*, port: int = DEFAULT_PORT, open_browser: bool = False) -> None:
     """Serve the dashboard of the site in ALERTREVIEW_HOME until stopped.
 
-    Parameters
-    ----------
-    port : int
-        Port to listen on, 1 to 65535.
-    open_browser : bool
-        Open a browser window when the server answers.
-
-    Raises
-    ------
-    core.errors.SettingsError
-        If a setting cannot be used, the address is open without TLS, or the port is out of range or taken.
+    Raise SettingsError if a setting cannot be used, the address is open without TLS, or the port is out of range or
+    taken.
     """
     web = load_web_settings()
     options = settings(port, address=web.address, web=web)

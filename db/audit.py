@@ -60,20 +60,9 @@ class AuditTrail(Repository):
     def append(self, at: datetime, actor: str, action: str, thing: str, details: dict[str, Any]) -> None:
         """Add the row of an act, with seals of what the act wrote; kept or lost together with the act.
 
-        Writers take turns (see `db.connection.engine`), so the row before is known for certain.
-
-        Parameters
-        ----------
-        at : datetime
-            Aware.
-        actor : str
-            Who: "person 3", "command line".
-        action : str
-            What, as a past tense: "judgment saved".
-        thing : str
-            On what: "case 17 of study demo"; never a patient's identifier.
-        details : dict
-            Before, after, reason; values that JSON knows.
+        Writers take turns (see `db.connection.engine`), so the row before is known for certain. The actor is "person 3"
+        or "command line", the action a past tense ("judgment saved"), the thing "case 17 of study demo", never a
+        patient's identifier; details are before, after and reason, in values that JSON knows.
         """
         take_turn_at_trail(self._connection)
         last = self._run(_LAST).one_or_none()
@@ -95,16 +84,9 @@ class AuditTrail(Repository):
     def latest(
         self, limit: int = 100, before: int | None = None, *, action: str = "", thing: str = "", actor: str = ""
     ) -> list[AuditEvent]:
-        """Return the newest rows, newest first.
+        """Return the newest rows, newest first, before a sequence number.
 
-        Parameters
-        ----------
-        limit : int
-            At most so many.
-        before : int or None
-            Sequence number that the page before ended with.
-        action, thing, actor : str
-            Only these; empty means all.
+        Only of this action, thing and actor, where given.
         """
         statement = select_records(AuditEvent).order_by(AuditEvent.sequence.desc()).limit(limit)
         if before is not None:
@@ -164,12 +146,8 @@ class AuditTrail(Repository):
     def seal_former(self, *, again: bool = False) -> bool:
         """Seal everything stored by versions that did not seal it; return whether there was any.
 
-        From then on every change is found; what was changed before cannot be known.
-
-        Parameters
-        ----------
-        again : bool
-            A version that knows no `LATER` seals was at work since: seal anew what it changed.
+        From then on every change is found; what was changed before cannot be known. `again`: a version that knows no
+        `LATER` seals was at work since; what it changed is sealed anew.
         """
         if not self._has_details(_MARKED):
             seals = list(all_seals(self._connection))
@@ -196,14 +174,8 @@ class AuditTrail(Repository):
         """Check every row against the one before, and all sealed records against their seals.
 
         An edited, inserted, removed or swapped row of the trail is found, and so is whatever `db.queries.seals` seals
-        and is not as it was saved, and what `db.queries.derived` derives from it.
-
-        Parameters
-        ----------
-        known_head : str or None
-            A head printed earlier; it must still be one of the hashes, or the tail was cut.
-        kept : mapping of str to str, optional
-            Further such heads, and where each was kept.
+        and is not as it was saved, and what `db.queries.derived` derives from it. Heads printed earlier, or kept
+        somewhere, must still be among the hashes, or the tail was cut.
         """
         previous, expected = GENESIS, 0
         awaited = {**(kept or {}), **({known_head: "an earlier print"} if known_head else {})}
@@ -228,13 +200,7 @@ class AuditTrail(Repository):
         return ChainReport(expected, previous, problem)
 
     def require_whole(self, known_head: str | None = None, kept: Mapping[str, str] | None = None) -> ChainReport:
-        """Check like `verify` and refuse to go on when something does not fit.
-
-        Raises
-        ------
-        StoreError
-            It names the first row that does not fit.
-        """
+        """Check like `verify`; raise StoreError, which names the first row that does not fit, if something does not."""
         report = self.verify(known_head, kept)
         if report.problem:
             raise StoreError(

@@ -23,12 +23,7 @@ SIZES = {"snapshot": 8, "folds": 2, "task": 512, "rank": 1024, "decisions": 128}
 class Cache(Generic[T]):
     """Thread-safe LRU cache.
 
-    Parameters
-    ----------
-    maxsize : int
-        Total weight of the entries.
-    weight : callable, optional
-        Weight of a value; 1 by default, so that `maxsize` counts entries.
+    `maxsize` is the total weight of the entries; by default each weighs 1.
     """
 
     def __init__(self, maxsize: int, weight: Callable[[T], int] | None = None) -> None:
@@ -38,14 +33,9 @@ class Cache(Generic[T]):
     def get(self, key: object, compute: Callable[[], T], is_current: Callable[[], bool] | None = None) -> T:
         """Return the value of a key, computing it on a miss.
 
-        Parameters
-        ----------
-        key : object
-            Everything the value depends on; mappings, sets and sequences are compared by content.
-        compute : callable
-            Return the value; it runs outside the lock, and what it raises is not cached.
-        is_current : callable, optional
-            Return whether the computed value still belongs to the key; otherwise it is returned but not cached.
+        The key is everything the value depends on; mappings, sets and sequences are compared by content. The value is
+        computed outside the lock, and what that raises is not cached; nor is a value that `is_current` says no longer
+        belongs to the key.
         """
         key = _frozen(key)
         with self._lock:

@@ -81,17 +81,12 @@ class Database:
     def write(self, *, exclusive: bool = True, lasting: bool = True, case_id: CaseId | None = None) -> UnitOfWork:
         """Begin a unit of work that is kept by `UnitOfWork.commit` and otherwise leaves no trace.
 
-        Parameters
-        ----------
-        exclusive : bool
-            Take turns with other deciding writers. False is for bulk rows of a run that nobody can see yet; SQLite
-            has a single writer anyway.
-        lasting : bool
-            Let the commit wait until the disk has it. False is for what nobody was promised: no killed process can
-            undo it, a power failure can, alone or with what was committed in the same way before it.
-        case_id : int, optional
-            Decide about this case alone: take turns with others of the case, and with whoever decides about more than
-            one. On a server readers of different cases then need not wait for each other.
+        `exclusive` takes turns with other deciding writers; bulk rows of a run that nobody can see yet need not.
+        (SQLite has a single writer anyway.) `lasting` lets the commit wait until the disk has it; what nobody was
+        promised need not: no killed process can undo it, a power failure can, alone or with what was committed in the
+        same way before it. With a case the writer decides about it alone and takes turns with others of the case, and
+        with whoever decides about more than one: on a server readers of different cases then need not wait for each
+        other.
         """
         options: dict[str, Any] = {"exclusive": exclusive, "lasting": lasting, "case_id": case_id}
         return UnitOfWork(self._engine, readonly=False, options=options, writers=self._writers)
@@ -118,19 +113,10 @@ class Database:
         return self._url.render_as_string(hide_password=False)
 
     def upgrade(self, revision: str = "head") -> None:
-        """Make the tables, or bring those of an older version to this one's schema; does nothing when all is well.
+        """Make the tables, or bring those of an older version to a revision; does nothing when all is well.
 
-        Parameters
-        ----------
-        revision : str
-            Stop at this step; by default at this version's.
-
-        Raises
-        ------
-        ForeignDatabaseError
-            If the database is another program's or a newer version's; it is left as it is.
-        DatabaseUnavailableError
-            If it cannot be opened or written.
+        Raise ForeignDatabaseError if the database is another program's or a newer version's (it is left as it is),
+        DatabaseUnavailableError if it cannot be opened or written.
         """
         before = self.state().revision
         if before is not None and before < LATER_SEALED <= (schema.head() if revision == "head" else revision):
@@ -151,13 +137,7 @@ class Database:
                 uow.commit()
 
     def downgrade(self, revision: str, *, discard: bool = False) -> list[str]:
-        """Take the schema back to an older one; see `db.schema.downgrade`.
-
-        Raises
-        ------
-        RefusedError
-            If rows or values would be lost and `discard` is false.
-        """
+        """Take the schema back to an older one; see `db.schema.downgrade`."""
         with readable_errors():
             return downgrade(self._engine, self.name, revision, discard=discard)
 
@@ -172,12 +152,8 @@ class Database:
     def check(self) -> None:
         """Make sure that this version can work on the database.
 
-        Raises
-        ------
-        ForeignDatabaseError
-            If the database is another program's or a newer version's.
-        StoreError
-            If it is missing, empty or older.
+        Raise ForeignDatabaseError if it is another program's or a newer version's, StoreError if it is missing, empty
+        or older.
         """
         file = sqlite_file(self._url)
         if file is not None and not file.exists():
@@ -189,12 +165,7 @@ class Database:
     def scoring_job(self) -> Iterator[None]:
         """Hold the right to score: one job at a time, given back by the operating system even after a crash.
 
-        What an earlier job left unfinished is abandoned on entry.
-
-        Raises
-        ------
-        RefusedError
-            If another job holds it.
+        What an earlier job left unfinished is abandoned on entry. Raise RefusedError if another job holds it.
         """
         with readable_errors(), job_lock(self._engine, "scoring") as held:
             if not held:
@@ -204,26 +175,14 @@ class Database:
 
     @contextmanager
     def digest_job(self) -> Iterator[None]:
-        """Hold the right to send digests: one job at a time, so that nobody gets two.
-
-        Raises
-        ------
-        RefusedError
-            If another job holds it.
-        """
+        """Hold the right to send digests, so that nobody gets two; raise RefusedError if another job holds it."""
         with readable_errors(), job_lock(self._engine, "digest") as held:
             if not held:
                 raise RefusedError("Digests are being sent by another process. Wait until it has ended.")
             yield
 
     def sweep(self) -> int:
-        """Abandon runs whose job died; does nothing while a job is alive.
-
-        Returns
-        -------
-        int
-            Number of runs abandoned.
-        """
+        """Abandon runs whose job died, and return how many; does nothing while a job is alive."""
         with readable_errors(), job_lock(self._engine, "scoring") as held:
             return self._abandon() if held else 0
 

@@ -67,13 +67,7 @@ def look(connection: Connection) -> SchemaState:
 
 
 def refuse_foreign(state: SchemaState, name: str) -> None:
-    """Refuse a database of another program or of a newer version of this one.
-
-    Raises
-    ------
-    ForeignDatabaseError
-        It names the database and what to do.
-    """
+    """Raise ForeignDatabaseError for a database of another program or of a newer version of this one."""
     if not state.is_empty and not state.is_ours:
         raise ForeignDatabaseError(
             f"The database {name} belongs to another program: it has tables, and not this program's mark. "
@@ -89,12 +83,8 @@ def refuse_foreign(state: SchemaState, name: str) -> None:
 def check(connection: Connection, name: str) -> None:
     """Refuse to work on a database whose schema is not exactly this version's.
 
-    Raises
-    ------
-    ForeignDatabaseError
-        If it is another program's or a newer version's.
-    StoreError
-        If it is empty or older; the text names the command that mends it.
+    Raise ForeignDatabaseError if it is another program's or a newer version's, StoreError, which names the command that
+    mends it, if it is empty or older.
     """
     state = look(connection)
     refuse_foreign(state, name)
@@ -130,13 +120,7 @@ def foreign_keys_at_rest(connection: Connection) -> Iterator[None]:
 
 
 def refuse_dangling(connection: Connection, name: str) -> None:
-    """Raise if rows of an SQLite database would point nowhere after a change of the schema.
-
-    Raises
-    ------
-    StoreError
-        If there are such rows.
-    """
+    """Raise StoreError if rows of an SQLite database would point nowhere after a change of the schema."""
     if (
         connection.dialect.name == "sqlite"
         and connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None
@@ -172,30 +156,10 @@ _OWN = "alembic_version"
 
 
 def downgrade(engine: Engine, name: str, revision: str, *, discard: bool = False) -> list[str]:
-    """Downgrade the schema step by step, in one transaction.
+    """Downgrade the schema to a revision, in one transaction; return what was lost: "table triage_note (3 rows)".
 
-    Parameters
-    ----------
-    engine : Engine
-        Of the database.
-    name : str
-        What messages call the database.
-    revision : str
-        The one to end at.
-    discard : bool
-        Go on although something is lost.
-
-    Returns
-    -------
-    list of str
-        What was lost: "table triage_note (3 rows)".
-
-    Raises
-    ------
-    RefusedError
-        If something would be lost and `discard` is false; it names every table and column.
-    ForeignDatabaseError
-        If the database is not this program's, or there is no such step below its own.
+    Raise RefusedError, which names every table and column, if something would be lost and `discard` is false,
+    ForeignDatabaseError if the database is not this program's, or there is no such step below its own.
     """
     with engine.connect() as connection, foreign_keys_at_rest(connection), connection.begin():
         _require_below(connection, name, revision)

@@ -35,18 +35,8 @@ from db.repositories.units import Units
 class UnitOfWork:
     """A transaction; use it in a ``with`` block, and call `commit` once, last.
 
-    Parameters
-    ----------
-    engine : Engine
-        From `db.connection.engine.open_engine`.
-    readonly : bool
-        See one state of the database and refuse to change it.
-    options : dict, optional
-        How a writer takes turns and commits; see `db.database.Database.write`.
-    writers : Writers, optional
-        Those of the database, to be counted among them; a reader is not counted.
-    caches : mapping of str to Cache, optional
-        Caches that readers share; a writer has none.
+    A reader sees one state of the database, may not change it, shares caches and is not counted among the writers;
+    `options` say how a writer takes turns and commits, see `db.database.Database.write`.
     """
 
     # Made when first asked for: a unit of work needs few of them.
@@ -127,10 +117,8 @@ class UnitOfWork:
     def commit(self) -> None:
         """Keep what was done, sealed.
 
-        Raises
-        ------
-        StoreError
-            If the unit of work was begun for reading, or the database could not keep it; then nothing was kept.
+        Raise StoreError if the unit of work was begun for reading, or the database could not keep it; then nothing was
+        kept.
         """
         if self._readonly:
             raise StoreError("A unit of work begun with read() keeps nothing; begin it with write().")

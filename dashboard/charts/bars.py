@@ -9,13 +9,7 @@ from dashboard.texts import CASE_TEXTS, plural, shorten
 
 
 def alerts_by_unit(rows: Sequence[tuple[str, int, int]], colours: Palette) -> Chart:
-    """Return stacked bars of omissions and commissions for each unit.
-
-    Parameters
-    ----------
-    rows
-        (unit, omissions, commissions), most alerts first.
-    """
+    """Return stacked bars of (unit, omissions, commissions), most alerts first."""
     units = [safe(unit, 28) for unit, _, _ in rows]
     longest = max((a + b for _, a, b in rows), default=1)
     figure: Json = {

@@ -19,24 +19,10 @@ def histogram(
     budget: float | None = None,
     height: int = 156,
 ) -> Chart:
-    """Return a histogram of a task's scores with an arrow at one alert.
+    """Return a histogram of a task's scores with an arrow at one alert, in the colour of the decision.
 
-    Parameters
-    ----------
-    data
-        Bin edges and counts; single scores never reach the browser.
-    score
-        The score of the alert, on the axis of the histogram; higher = more unusual.
-    decision
-        Colours the arrow.
-    title
-        Name of the axis, "Scaled score" or "Raw score".
-    task_name
-        Used in the sentence for screen readers.
-    budget
-        Score at which the alert budget ends, drawn as a dotted line; None draws none.
-    height
-        In pixels.
+    The score is on the axis of the histogram, higher = more unusual; single scores of others never reach the browser.
+    The title is the name of the axis; a dotted line marks the score at which the alert budget ends.
     """
     edges, counts = data.edges, data.counts
     low, high = (edges[0], edges[-1]) if len(edges) > 1 else (0.0, 1.0)

@@ -13,21 +13,7 @@ NAME_HEIGHT = 17
 def marked_line(
     place: int, name: str, colour: str, x: Sequence[float], y: Sequence[float | None], *, hover: str, **more: object
 ) -> Json:
-    """Draw the line that comes in this place, from 0 on.
-
-    Parameters
-    ----------
-    place
-        Gives mark and dash.
-    name, colour
-        Of the line.
-    x, y
-        Its points; None leaves a gap.
-    hover
-        What stands beside the pointer.
-    **more
-        Added to the trace as it is.
-    """
+    """Draw the line that comes in this place, from 0 on, which gives mark and dash; None leaves a gap."""
     symbol, _, dash = MARKS[place % len(MARKS)]
     return {
         "type": "scatter",

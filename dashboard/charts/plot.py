@@ -11,16 +11,9 @@ KEY_HEIGHT, LETTER_WIDTH = 17, 7.2
 
 
 def chart(plot: Plot | None, colours: Palette, *, narrow: bool = False) -> Chart | None:
-    """Return a figure for Plotly.
+    """Return a figure for Plotly; None stays None.
 
-    Parameters
-    ----------
-    plot : Plot or None
-        None stays None.
-    colours : Palette
-        Of the reader's mode.
-    narrow : bool
-        On a phone the values of rows stand under their names; in a column of their own they would cover the dots.
+    On a phone the values of rows stand under their names; in a column of their own they would cover the dots.
     """
     if plot is None:
         return None

@@ -9,11 +9,6 @@ class RawFigure(BaseFigure):
     """A plain figure in the place of one that Plotly has put together, which would take longer than all the rest.
 
     Streamlit has Plotly check every plain figure by building it anew. It takes a figure of Plotly's at its word.
-
-    Parameters
-    ----------
-    figure : dict
-        Data and layout as Plotly reads them.
     """
 
     def __init__(self, figure: Json) -> None:

@@ -9,15 +9,7 @@ from dashboard.charts.palette import Palette
 
 
 def strata(preview: PlanPreview, colours: Palette, *, height: int = 240) -> Chart:
-    """Return the histogram of the candidates' scaled scores (counts on a log scale), divided where the strata divide.
-
-    Parameters
-    ----------
-    preview
-        What a plan would choose.
-    height
-        In pixels.
-    """
+    """Return the histogram of the candidates' scaled scores (counts on a log scale), divided where strata divide."""
     edges, counts = preview.candidates.edges, preview.candidates.counts
     low, high = edges[0], edges[-1]
     borders = sorted({s.low for s in preview.strata if low < s.low < high})

@@ -26,20 +26,7 @@ def task_histogram(
 ) -> Chart:
     """Return a histogram of a task's scores; bins with alerts are marked, filled for omissions.
 
-    Parameters
-    ----------
-    data
-        Bin edges and counts; single scores never reach the browser.
-    marks
-        Alerts in each bin.
-    title
-        Name of the axis, "Scaled score" or "Raw score".
-    task_name
-        Used in the sentence for screen readers.
-    thresholds
-        Score at which the budget of each list ends, drawn as a dotted line; None draws none.
-    height
-        In pixels.
+    The title is the name of the axis; dotted lines mark the scores at which the budget of each list ends.
     """
     edges, counts = data.edges, data.counts
     peak = max(counts, default=0)
@@ -136,20 +123,8 @@ def over_runs(
 ) -> Chart:
     """Draw lines over stored runs, oldest left; their names stand above instead of in a legend.
 
-    Parameters
-    ----------
-    runs
-        Name of each run.
-    series
-        Values by name, one for each run; None where a run has none.
-    what
-        What is shown, for the axis and the sentence for screen readers.
-    percentage
-        Values are shares in [0, 1].
-    paints
-        Colour of a series; the text colours otherwise.
-    height
-        In pixels.
+    A series has one value for each run, None where there is none, shares in [0, 1] for a percentage; `what` is shown
+    names the axis. A series without a paint has the colour of text.
     """
     plain_colours = (colours.ink, colours.accent, colours.muted)
     names = list(series)

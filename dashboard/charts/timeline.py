@@ -96,17 +96,8 @@ class _Frame:
 def timeline(data: Timeline, kind: Kind, colours: Palette, *, size: Size = DESKTOP, back: str = USUAL_RANGE) -> Chart:
     """Draw the time line of one patient up to the snapshot and the decision in the window after it.
 
-    Parameters
-    ----------
-    data
-        What was known at the snapshot; nothing after it but the decision in question.
-    kind
-        An omission shows a dashed empty box in the window, a commission a diamond at its time with date and count.
-        Where the window is too narrow for words, they stand below the name.
-    size
-        Measures for desktop, review or phone.
-    back
-        A key of `RANGES`.
+    An omission shows a dashed empty box in the window, a commission a diamond at its time with date and count. Where
+    the window is too narrow for words, they stand below the name. `back` is a key of `RANGES`.
     """
     frame = _frame(data, kind, colours, size, RANGES[back])
     traces, axes, shapes, notes = _decision_lane(frame)

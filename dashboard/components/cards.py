@@ -28,15 +28,7 @@ def muted(text: str) -> str:
 
 @contextmanager
 def header(title: str, line: str, *, simulated: bool, key: str = "header") -> Iterator[None]:
-    """Draw the title with a muted line; the body of the block is on the right, before the badge.
-
-    Parameters
-    ----------
-    title, line
-        Safe Markdown.
-    simulated
-        Shows the badge "Simulated data".
-    """
+    """Draw the title with a muted line, both safe Markdown; the body of the block is on the right, before the badge."""
     if is_phone():
         # Beside buttons a long title would be broken in the middle of a word.
         _title(title, line)
@@ -137,16 +129,7 @@ def counts(frame: pd.DataFrame) -> "dict[str, ColumnConfig]":
 def table(frame: pd.DataFrame, *, key: str, alt: str, columns: "Mapping[str, ColumnConfig] | None" = None) -> None:
     """Draw a table, in full up to a screenful and scrolled beyond it.
 
-    Parameters
-    ----------
-    frame
-        Column names are what stands above them; texts must be short enough for a cell.
-    key
-        Of the widget.
-    alt
-        Sentence for screen readers, which cannot read the grid.
-    columns
-        Settings of columns that are no plain texts or counts.
+    `alt` is for screen readers, which cannot read it.
     """
     st.dataframe(
         frame,

@@ -58,16 +58,7 @@ def background(patient: CaseView) -> None:
 def timeline_card(data: Timeline, kind: Kind, name: str, size: Size = DESKTOP, *, is_keyed: bool = True) -> None:
     """Draw the time line with its range, which stays as it is chosen from case to case.
 
-    Parameters
-    ----------
-    data
-    kind
-    name
-        Of the widgets; another one for each patient on the page.
-    size
-        On a desktop.
-    is_keyed
-        Whether the key T changes the range; of one time line on a page.
+    The name is another one for each patient on the page; the key T changes the range of one time line on a page.
     """
     phone = is_phone()
     with st.container(border=True, gap="xsmall", height="stretch", key=f"case-{name}"):

@@ -27,20 +27,8 @@ def filters_from(
 ) -> WorklistFilters:
     """Return the worklist's filters from an address; what the page does not offer is left out.
 
-    Parameters
-    ----------
-    params
-        Parameters of the address.
-    choices
-        What the widgets offer, so that rows always match the filters that can be seen.
-    run_id
-        The run that is shown.
-    typed
-        Search text of this session that must not stand in the address.
-    patient
-        The patient of this session, who never stands in an address.
-    scorers
-        Whose lists the run has.
+    Rows always match the filters that can be seen. The text typed and the patient are those of this session: they never
+    stand in an address.
     """
     scorer = params.get("scorer", "")
     found: dict[str, Any] = {}

@@ -109,13 +109,7 @@ ANSWERS: dict[str, tuple[Answer, type[BaseModel], Action]] = {
 
 
 class Api:
-    """The small application under `API_PATH`.
-
-    Parameters
-    ----------
-    site : callable
-        Return the application.
-    """
+    """The small application under `API_PATH`."""
 
     def __init__(self, site: "Callable[[], Application]") -> None:
         self._site = site

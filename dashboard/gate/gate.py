@@ -77,10 +77,7 @@ FINISH_SECONDS = 35.0
 def check_settings() -> WebSettings:
     """Return how the site is reached, with every protecting Streamlit setting in force, whatever files say.
 
-    Raises
-    ------
-    core.errors.SettingsError
-        If the server would listen beyond this machine without protection, or a setting cannot be used.
+    Raise SettingsError if the server would listen beyond this machine without protection, or a setting cannot be used.
     """
     # Streamlit would ask a server on the internet for this machine's address before it refuses a foreign origin.
     net_util.get_external_ip = net_util.get_internal_ip = lambda: None
@@ -154,15 +151,6 @@ class Gate:
 
     The check of the Host header keeps a foreign web page from reaching the dashboard through a name of its own that
     points to 127.0.0.1, the check of the Origin header a page on another port, which browsers send our cookie to.
-
-    Parameters
-    ----------
-    app : callable
-        Application behind the gate.
-    web : WebSettings
-        How the site is reached.
-    site : callable
-        Return the application; called at every request.
     """
 
     def __init__(

@@ -28,13 +28,8 @@ LARGEST_PAGE = 2_000_000
 def content_security_policy(script_hashes: Iterable[str] = ()) -> str:
     """Return the policy of a page.
 
-    Scripts come from this site, or are inline with a known hash; `eval` is blocked. Styles may be inline, because
-    widgets create theirs in the browser. Figures and grids use blobs and data images.
-
-    Parameters
-    ----------
-    script_hashes : iterable of str
-        SHA-256 of the page's own inline scripts, in base64.
+    Scripts come from this site, or are inline with a known hash (SHA-256 in base64); `eval` is blocked. Styles may be
+    inline, because widgets create theirs in the browser. Figures and grids use blobs and data images.
     """
     scripts = " ".join(["'self'", *(f"'sha256-{one}'" for one in script_hashes)])
     return (
@@ -45,15 +40,7 @@ def content_security_policy(script_hashes: Iterable[str] = ()) -> str:
 
 
 def protecting(scope: MutableMapping[str, Any], send: Send, *, scripts: tuple[str, ...] = ()) -> Send:
-    """Return `send`, wrapped to add the headers to every answer, and to a page its own policy.
-
-    Parameters
-    ----------
-    scope : mapping
-    send : callable
-    scripts : tuple of str
-        Addresses of scripts to add to a page.
-    """
+    """Return `send`, wrapped to add the headers to every answer, and to a page its policy and scripts by address."""
     if scope["type"] != "http":
         return send
     is_static = "/static/" in str(scope.get("path", ""))

@@ -47,12 +47,6 @@ class Routes:
     """The small application of `SIGN_IN_PATHS` and `HEALTH_PATHS`.
 
     A handler gets the visit, the site's application and the form, which is empty for GET, and runs in a thread.
-
-    Parameters
-    ----------
-    web : WebSettings
-    site : callable
-        Return the application.
     """
 
     def __init__(self, web: WebSettings, site: "Callable[[], Application]") -> None:
@@ -232,12 +226,8 @@ class Routes:
     async def _admit(self, address: str) -> bool:
         """Count an attempt before anything else is done for it; return whether somebody signed in from there lately.
 
-        A flood is refused here without a thread and without the database, but for one audit row a burst.
-
-        Raises
-        ------
-        RefusedError
-            If too many were made from the address, or from everywhere.
+        A flood is refused here without a thread and without the database, but for one audit row a burst: raise
+        RefusedError if too many attempts were made from the address, or from everywhere.
         """
         if self._throttle is None:
             self._throttle = (await anyio.to_thread.run_sync(self.site)).sign_in.throttle

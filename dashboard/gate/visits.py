@@ -113,10 +113,8 @@ class Visit:
     def who(self, site: "Application", *, is_act: bool = False) -> Actor:
         """Return who is signed in; `is_act` extends the session.
 
-        Raises
-        ------
-        SignedOutError
-            If nobody is, a demonstration is opened from elsewhere, or the proxy names somebody else now.
+        Raise SignedOutError if nobody is, a demonstration is opened from elsewhere, or the proxy names somebody else
+        now.
         """
         actor = site.sessions.who(self.token(site), is_act=is_act)
         if actor.is_demo and not is_at_this_machine(self.connection, self.web):
@@ -145,10 +143,8 @@ def safe_target(text: str | None, base: str = "") -> str:
 async def form_of(request: Request) -> dict[str, str]:
     """Return the fields of a form that this site has shown.
 
-    Raises
-    ------
-    RefusedError
-        If the form is too large or too slow, comes from another site, or its key does not match the browser's cookie.
+    Raise RefusedError if it is too large or too slow, comes from another site, or its key does not match the browser's
+    cookie.
     """
     body = b""
     try:

@@ -72,12 +72,9 @@ def canonical_json(value: object) -> str:
 
 
 def parse_url(url: str) -> URL:
-    """Read a database URL and refuse what cannot hold a site.
+    """Return a database URL, read.
 
-    Raises
-    ------
-    SettingsError
-        If the URL is malformed, names another kind of database, or an SQLite database without a file.
+    Raise SettingsError if it is malformed, names another kind of database, or an SQLite database without a file.
     """
     try:
         parsed = make_url(url)
@@ -195,13 +192,7 @@ class QueuedConnection(sqlite3.Connection):
 
 
 def open_engine(url: URL) -> Engine:
-    """Make the engine of a database; connects only when first used.
-
-    Parameters
-    ----------
-    url : URL
-        From `parse_url`.
-    """
+    """Make the engine of a database; connects only when first used."""
     is_sqlite = url.get_backend_name() == "sqlite"
     engine = sa.create_engine(
         url,
@@ -272,17 +263,9 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def poll(attempt: Callable[..., T], *given: object) -> T:
-    """Retry until the database is no longer locked by somebody else.
+    """Retry, while it raises SQLITE_BUSY, until the database is no longer locked by somebody else.
 
-    Parameters
-    ----------
-    attempt : callable
-        Called with `given`; raises `sqlite3.OperationalError` with the code SQLITE_BUSY while the lock is held.
-
-    Raises
-    ------
-    DatabaseUnavailableError
-        If the lock was held for `LOCK_WAIT_SECONDS`.
+    Raise DatabaseUnavailableError if the lock was held for `LOCK_WAIT_SECONDS`.
     """
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:

@@ -82,10 +82,7 @@ DRIVER_ERRORS = (sa_errors.SQLAlchemyError, sqlite3.Error)
 def as_store_error(error: sa_errors.SQLAlchemyError | sqlite3.Error) -> AlertReviewError:
     """Return the error of `core.errors` that stands for a driver's error.
 
-    Parameters
-    ----------
-    error : SQLAlchemyError or sqlite3.Error
-        Its text may hold values of rows, so none of it is passed on but the kind of the driver's error.
+    Its text may hold values of rows, so none of it is passed on but the kind of the driver's error.
     """
     original = error if isinstance(error, sqlite3.Error) else getattr(error, "orig", None)
     if isinstance(original, AlertReviewError):

@@ -16,13 +16,7 @@ class Writers:
         self._is_ending = False
 
     def begin(self) -> None:
-        """Count one more.
-
-        Raises
-        ------
-        DatabaseUnavailableError
-            If the program is being stopped.
-        """
+        """Count one more; raise DatabaseUnavailableError if the program is being stopped."""
         with self._changed:
             if self._is_ending:
                 raise DatabaseUnavailableError(_ENDING)
@@ -35,18 +29,7 @@ class Writers:
             self._changed.notify_all()
 
     def finish(self, within_seconds: float) -> bool:
-        """Refuse new writers and wait for the active ones.
-
-        Parameters
-        ----------
-        within_seconds : float
-            How long to wait.
-
-        Returns
-        -------
-        bool
-            Whether all have ended.
-        """
+        """Refuse new writers and wait for the active ones; return whether all have ended."""
         with self._changed:
             self._is_ending = True
             return self._changed.wait_for(lambda: self._n_at_work == 0, within_seconds)

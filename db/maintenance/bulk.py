@@ -31,13 +31,9 @@ LOG_SECONDS = 0.25
 class Pace:
     """How many rows a chunk has: as many as the lock is held for `HELD_SECONDS`, judged by the chunk before.
 
-    Parameters
-    ----------
-    most : int
-        Never more; the first chunk has a quarter of them. Never fewer than a tenth either: on a machine that is slow
-        because it does much else, smaller chunks take hardly less time.
-    has_one_writer : bool
-        Whether others wait for a chunk, as on SQLite; if not, chunks are as large as they may be.
+    Never more than `most`, of which the first chunk has a quarter, and never fewer than a tenth: on a machine that is
+    slow because it does much else, smaller chunks take hardly less time. Where nobody waits for a chunk (not on
+    SQLite), chunks are as large as they may be.
     """
 
     def __init__(self, most: int, *, has_one_writer: bool = True) -> None:
@@ -72,25 +68,9 @@ def in_chunks(
     prepare: Callable[[list[T]], P],
     write: Callable[[UnitOfWork, P], None],
 ) -> int:
-    """Write rows chunk by chunk, each in a transaction of its own.
+    """Write rows, consumed once, chunk by chunk, each in a transaction of its own; return how many.
 
-    Parameters
-    ----------
-    database : Database
-        Of the site.
-    rows : iterable
-        Consumed once, never held as a whole.
-    most : int
-        Rows in a chunk at most.
-    prepare : callable
-        Takes the rows of a chunk and makes of them what `write` takes, before the lock is taken.
-    write : callable
-        Takes the unit of work and what was prepared; the commit follows by itself.
-
-    Returns
-    -------
-    int
-        Number of rows written.
+    `prepare` makes of the rows of a chunk what `write` takes, before the lock is taken; the commit follows by itself.
     """
     remaining = iter(rows)
     pace, log = Pace(most, has_one_writer=database.has_one_writer), Log(database)
@@ -140,13 +120,7 @@ def store_task_results(database: Database, run_id: RunId, results: Iterable[Task
 
 
 def discard_abandoned(database: Database) -> int:
-    """Delete what abandoned runs left behind, chunk by chunk.
-
-    Returns
-    -------
-    int
-        Number of rows deleted.
-    """
+    """Delete what abandoned runs left behind, chunk by chunk; return how many rows."""
     n_deleted = 0
     pace, log = Pace(ALERTS_AT_ONCE, has_one_writer=database.has_one_writer), Log(database)
     while True:

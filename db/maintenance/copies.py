@@ -48,23 +48,11 @@ class Contents:
 
 
 def write_copy(url: str, target: Path) -> Contents:
-    """Copy a database as it stands in one moment, while others read and write it; gives what it held then.
+    """Copy a database as it stands in one moment, while others read and write it, and return what it held then.
 
-    Parameters
-    ----------
-    url : str
-        Of the database.
-    target : Path
-        New file, named as `copy_name` says.
-
-    Raises
-    ------
-    SettingsError
-        If a program of PostgreSQL is missing or too old; it says what to do.
-    StoreError
-        If such a program fails.
-    DatabaseUnavailableError
-        If the database cannot be read or the copy not be written.
+    The target is a new file, named as `copy_name` says. Raise SettingsError if a program of PostgreSQL is missing or
+    too old, StoreError if such a program fails, DatabaseUnavailableError if the database cannot be read or the copy not
+    be written.
     """
     file = sqlite_file(parse_url(url))
     if file is not None and not file.exists():
@@ -95,12 +83,8 @@ def contents(url: str) -> Contents:
 def read_copy(copy: Path, url: str) -> None:
     """Fill a database that does not exist yet, or has no table, from a copy.
 
-    Raises
-    ------
-    StoreError
-        If it has tables, or the copy is of another kind of database.
-    DatabaseUnavailableError
-        If it cannot be written.
+    Raise StoreError if it has tables, or the copy is of another kind of database, DatabaseUnavailableError if it cannot
+    be written.
     """
     parsed = parse_url(url)
     file = sqlite_file(parsed)
@@ -128,10 +112,7 @@ def read_copy(copy: Path, url: str) -> None:
 def examine(url: str) -> None:
     """Check pages, indexes and foreign keys; PostgreSQL does so while it restores.
 
-    Raises
-    ------
-    DatabaseUnavailableError
-        If it is damaged.
+    Raise DatabaseUnavailableError if the database is damaged.
     """
     file = sqlite_file(parse_url(url))
     if file is None:
@@ -147,21 +128,8 @@ def examine(url: str) -> None:
 def scratch_database(copy: Path, folder: Path, server_url: str, given: str | None = None) -> Iterator[str]:
     """Yield the URL of a database to try a copy in: a file, or a database on the server that is dropped again.
 
-    Parameters
-    ----------
-    copy : Path
-        What will be tried.
-    folder : Path
-        For a file.
-    server_url : str
-        A database on the server.
-    given : str or None
-        URL of an empty database to use instead; for accounts that may not make any.
-
-    Raises
-    ------
-    StoreError
-        If the copy is one of a server, and there is no server or its account may not make databases.
+    Accounts that may not make a database give the URL of an empty one. Raise StoreError if the copy is one of a server,
+    and there is no server or its account may not make databases.
     """
     if given is not None:
         yield from _emptied(given)

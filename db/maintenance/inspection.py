@@ -69,10 +69,7 @@ def inspect(database: Database) -> Inspection:
 def check_pages(database: Database) -> None:
     """Check the pages of an SQLite file, and on every database that no row points to one that is gone.
 
-    Raises
-    ------
-    StoreError
-        If it is damaged.
+    Raise StoreError if it is damaged.
     """
     with readable_errors(), database.engine.connect().execution_options(readonly=True) as connection:
         is_file = database.engine.dialect.name == "sqlite"

@@ -17,27 +17,11 @@ _READ_ONLY = {"alembic_version"}
 
 
 def grant(database: Database, role: str) -> dict[str, str]:
-    """Return a role the rights to work with the database, and take from it all others.
+    """Grant an account the rights to work with the database, revoke all others, and return its rights by table.
 
     Tables whose triggers refuse a change get no right to it either: two locks on the audit trail, of which the second
-    needs the owner's account to open.
-
-    Parameters
-    ----------
-    database : Database
-        On a PostgreSQL server, opened as the owner of its tables.
-    role : str
-        Name of an account that exists.
-
-    Returns
-    -------
-    dict of str to str
-        Rights by table.
-
-    Raises
-    ------
-    SettingsError
-        If the database is a file, or there is no such role, or it rules over the server and needs no rights.
+    needs the owner's account to open. The database was opened as the owner of its tables. Raise SettingsError if it is
+    a file, or there is no such account, or it rules over the server and needs no rights.
     """
     if database.engine.dialect.name != "postgresql":
         raise SettingsError(

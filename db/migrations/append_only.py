@@ -16,15 +16,7 @@ $$
 
 
 def refuse(table: str, *acts: str) -> None:
-    """Create triggers that refuse acts on a table; call it again after a batch step has rebuilt the table.
-
-    Parameters
-    ----------
-    table : str
-        Name of the table.
-    *acts : str
-        "UPDATE", "DELETE".
-    """
+    """Create triggers that refuse acts ("UPDATE", "DELETE"); repeat it after a batch step has rebuilt the table."""
     if op.get_bind().dialect.name == "postgresql":
         op.execute(_POSTGRESQL_FUNCTION)
         for act in (*acts, *(["TRUNCATE"] if "DELETE" in acts else [])):
@@ -42,16 +34,9 @@ def refuse(table: str, *acts: str) -> None:
 
 
 def allow_once(table: str, column: str, fixed: Sequence[str]) -> None:
-    """Create a trigger that refuses every update but one: an empty column gets its value, all others stay.
+    """Create a trigger that refuses every update but one: an empty (NULL) column gets its value, all others stay.
 
-    Parameters
-    ----------
-    table : str
-        Name of the table.
-    column : str
-        The one that may be filled; empty means NULL.
-    fixed : sequence of str
-        All other columns; none of them may hold NULL.
+    `fixed` are all other columns; none of them may hold NULL.
     """
     same = " AND ".join(f"NEW.{name} = OLD.{name}" for name in fixed)
     wrong = f"OLD.{column} IS NOT NULL OR NEW.{column} IS NULL OR NOT ({same})"
@@ -67,12 +52,8 @@ def refuse_replacing(table: str) -> None:
     """Create a trigger that refuses to replace a row; call it again after a batch step has rebuilt the table.
 
     SQLite's ``INSERT OR REPLACE`` deletes the rows that are in the way and fires no trigger for that, unless the
-    connection asks for it. On PostgreSQL ``ON CONFLICT DO UPDATE`` is an update, which `refuse` refuses.
-
-    Parameters
-    ----------
-    table : str
-        Name of the table. A row with one of its keys must not be put in again; an empty value equals no other.
+    connection asks for it. On PostgreSQL ``ON CONFLICT DO UPDATE`` is an update, which `refuse` refuses. A row with one
+    of the table's keys must not be put in again; an empty value equals no other.
     """
     if op.get_bind().dialect.name == "postgresql":
         return

@@ -69,14 +69,7 @@ def column(
 ) -> Any:
     """Declare a column where its annotation does not say everything.
 
-    Parameters
-    ----------
-    *arguments
-        Type and constraints, as `sqlalchemy.Column` takes them.
-    default, default_factory
-        Default of the field, as `dataclasses.field` takes it; the column has none.
-    **options
-        Those of `sqlalchemy.Column`.
+    The default is the field's, the column has none.
     """
     return _Given(arguments, options, dataclasses.field(default=default, default_factory=default_factory))
 

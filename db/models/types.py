@@ -48,15 +48,11 @@ class Deflated(bytes):
 
 
 def deflate(value: npt.ArrayLike, number: str) -> Deflated:
-    """Return a vector's bytes, deflated (level 1) if that makes them smaller.
+    """Return the bytes of a one-dimensional array, deflated (level 1) if that makes them smaller.
 
     Scores of a whole run hardly shrink, and deflating them costs ten times what writing them does; vectors with many
-    gaps or equal values do shrink. The beginning of a vector tells.
-
-    Raises
-    ------
-    InvalidInputError
-        If the array has more than one dimension.
+    gaps or equal values do shrink. The beginning of a vector tells. Raise InvalidInputError if the array has more
+    dimensions.
     """
     array = np.asarray(value)
     if array.ndim != 1:
@@ -69,14 +65,10 @@ def deflate(value: npt.ArrayLike, number: str) -> Deflated:
 
 
 class CompressedVector(TypeDecorator[npt.NDArray[Any]]):
-    """A one-dimensional array as deflated bytes of one number type (little-endian); NaN is kept.
+    """A one-dimensional array as deflated bytes of one number type (little-endian): "float32", "int32" or "int16".
 
-    A run scores millions of instance x task pairs; as single rows they cost ten times the space and minutes to write.
-
-    Parameters
-    ----------
-    number : str
-        NumPy type of the elements, "float32", "int32" or "int16".
+    NaN is kept. A run scores millions of instance x task pairs; as single rows they cost ten times the space and
+    minutes to write.
     """
 
     impl = sa.LargeBinary
@@ -115,16 +107,9 @@ class AnswerCode(TypeDecorator[Answer]):
 
 
 def words(vocabulary: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
-    """Return a text column that takes only the values of a vocabulary.
+    """Return a text column that takes only the values of a vocabulary, checked by the constraint `name`.
 
-    Parameters
-    ----------
-    vocabulary : type of StrEnum
-        One of `core.vocabulary`, or `core.kinds.Kind`.
-    name : str
-        What the check constraint is called, without its prefix.
-    checked : bool
-        The database checks the values too; a new one then needs a migration.
+    When values are checked, a new one needs a migration.
     """
     return sa.Enum(
         vocabulary,

@@ -100,12 +100,7 @@ _HOLD_HOURS = sa.select(Study.id, Study.hold_hours)
 def derived_problem(connection: Connection, now: datetime) -> str:
     """Return a sentence on the first thing that does not follow from the sealed records, or "".
 
-    Parameters
-    ----------
-    connection : Connection
-        On which the seals were found whole.
-    now : datetime
-        Aware; a hold that ends much later than a hold may last was put in past the program.
+    The seals were found whole. A hold that ends much later than a hold may last was put in past the program.
     """
     for asked, said in (
         (_ACT_WITHOUT_STANDING, "What the triage act {} led to is not as it was saved"),

@@ -37,10 +37,7 @@ def select_records(model: type[Record], row_type: type[Record] | None = None, *j
 def make_records(row_type: type[R], names: Sequence[str], rows: Iterable[Iterable[Any]]) -> Iterator[R]:
     """Yield records of rows whose values have these names, in a seventh of the time that `__init__` takes.
 
-    Raises
-    ------
-    StoreError
-        If the names are not those of the record's fields.
+    Raise StoreError if the names are not those of the record's fields.
     """
     if set(names) != set(row_type.__fields__):
         raise StoreError(f"A query for {row_type.__name__} does not have its fields. Please report this.")
@@ -65,15 +62,7 @@ def run(connection: Connection, statement: Executable, **values: Any) -> CursorR
 
 
 class Repository:
-    """Records of one subject, on the connection of a unit of work.
-
-    Parameters
-    ----------
-    connection : Connection
-        Of the unit of work.
-    caches : mapping of str to Cache, optional
-        Those that readers share; a writer has none.
-    """
+    """Records of one subject, on the connection of a unit of work; readers share caches, a writer has none."""
 
     def __init__(self, connection: Connection, caches: Caches | None = None) -> None:
         self._connection = connection
@@ -92,13 +81,7 @@ class Repository:
         return next(iter(self._all(row_type, statement, **values)), None)
 
     def _the(self, row_type: type[R], statement: Query, missing: str, **values: Any) -> R:
-        """Run a query for the one record there has to be.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none; `missing` is its text.
-        """
+        """Return the one record there has to be; raise NotFoundError with the text `missing` if there is none."""
         found = self._one(row_type, statement, **values)
         if found is None:
             raise NotFoundError(missing)

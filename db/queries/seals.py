@@ -138,16 +138,7 @@ _OF_TABLE = {part.table.name: (kind, part) for kind, part in _SINGLE.items()} | 
 def mark(connection: Connection, kind: str, *key: int, seal: str | None = None) -> None:
     """Note that a thing was written and is to be sealed by the next audit row of the transaction.
 
-    Parameters
-    ----------
-    connection : Connection
-        Of a unit of work that writes.
-    kind : str
-        A word of this module.
-    *key : int
-        The number of the thing.
-    seal : str or None
-        For a large thing that nobody can change any more: its seal, computed before the transaction.
+    A large thing that nobody can change any more comes with its seal, computed before the transaction.
     """
     connection.get_execution_options()[UNSEALED][kind, tuple(map(int, key))] = seal
 
@@ -221,11 +212,7 @@ def all_seals(connection: Connection) -> Iterator[tuple[str, str]]:
 def compare(connection: Connection, sealed: Seals) -> str:
     """Compare everything stored with its last seal; return a sentence that names the first difference, or "".
 
-    Parameters
-    ----------
-    connection : Connection
-    sealed : dict of str to str
-        The last seal of each thing in the audit trail; emptied on the way.
+    `sealed` has the last seal of each thing in the audit trail; it is emptied on the way.
     """
     for name, seal in all_seals(connection):
         known = sealed.pop(name, None)

@@ -23,13 +23,7 @@ class Accounts(Repository):
         return self._run(_ANY).first() is not None
 
     def add(self, account: Account) -> None:
-        """Add an account to a person without one.
-
-        Raises
-        ------
-        ConflictError
-            If the person has one, or the login is another person's.
-        """
+        """Add an account to a person; raise ConflictError if the person has one, or the login is another person's."""
         if self.get(account.person_id) is not None:
             raise ConflictError(f"Person {account.person_id} has an account already. Reset it to give a new code.")
         if self.by_login(account.source, account.login) is not None:
@@ -51,10 +45,7 @@ class Accounts(Repository):
     def count_attempt(self, person_id: PersonId, *, most: int, locked_until: datetime) -> int:
         """Count an attempt before its password is looked at; the last one allowed locks the account.
 
-        Returns
-        -------
-        int
-            Attempts since the last success, this one included.
+        Return the attempts since the last success, this one included.
         """
         counted = update(Account).where(Account.person_id == person_id)
         self._run(counted.values(failures=Account.failures + 1))

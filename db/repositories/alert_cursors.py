@@ -21,13 +21,7 @@ def day_cursor_of(record: ListedAlert) -> str:
 
 
 def read_day_cursor(cursor: str) -> tuple[datetime, int, Decision]:
-    """Read what `day_cursor_of` wrote.
-
-    Raises
-    ------
-    InvalidInputError
-        If it was not written there.
-    """
+    """Read what `day_cursor_of` wrote; raise InvalidInputError if it was not written there."""
     moment, _, place = cursor.partition("-")
     rank, decision = read_cursor(place)
     if not moment.isdigit() or len(moment) > MOST_DIGITS:
@@ -36,13 +30,7 @@ def read_day_cursor(cursor: str) -> tuple[datetime, int, Decision]:
 
 
 def read_cursor(cursor: str) -> tuple[int, Decision]:
-    """Read what `cursor_of` wrote.
-
-    Raises
-    ------
-    InvalidInputError
-        If it was not written there.
-    """
+    """Read what `cursor_of` wrote; raise InvalidInputError if it was not written there."""
     rank, _, decision = cursor.partition("-")
     try:
         return int(rank), Decision(decision)

@@ -71,23 +71,9 @@ class Alerts(Repository):
     def page(
         self, run_id: RunId, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
     ) -> AlertPage:
-        """Return a page of alerts.
+        """Return a page of alerts, after the cursor of the page before; `db.models.AlertFilters` tells the filters.
 
-        Parameters
-        ----------
-        run_id : RunId
-            Number of the run.
-        after : str or None
-            `AlertPage.next_cursor` of the page before; None for the first page.
-        limit : int
-            Rows on a page.
-        **filters
-            See `db.models.AlertFilters`.
-
-        Raises
-        ------
-        InvalidInputError
-            If the cursor was not made by this method.
+        Raise InvalidInputError if the cursor was not made by this method.
         """
         statement = self._matching(run_id, filters)
         if after is not None:
@@ -207,13 +193,7 @@ class Alerts(Repository):
         return found
 
     def get(self, alert_id: AlertId) -> ListedAlert:
-        """Return an alert of a run that readers may see.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none, or its run is not published.
-        """
+        """Return an alert that readers may see; raise NotFoundError if there is none, or its run is not published."""
         found = self._one(ListedAlert, _PUBLISHED, alert_id_=alert_id)
         if found is None:
             raise _no_alert(alert_id)
@@ -222,10 +202,7 @@ class Alerts(Repository):
     def keys(self, alert_ids: Sequence[AlertId]) -> dict[AlertId, DecisionKey]:
         """Return the decisions that alerts of published runs are about, by alert and in their order.
 
-        Raises
-        ------
-        NotFoundError
-            If one of them does not exist.
+        Raise NotFoundError if one of them does not exist.
         """
         found: dict[AlertId, DecisionKey] = {}
         for some in in_parts(alert_ids):
@@ -396,16 +373,7 @@ _CONDITIONS: dict[str, Callable[[Any, RunId], ColumnElement[bool]]] = {
 
 
 def _matching_ids(connection: Connection, run_id: RunId, filters: AlertFilters) -> Select[AlertId]:
-    """Select the ids of the alerts of a run that filters let through, without an order.
-
-    Parameters
-    ----------
-    connection : Connection
-        Looks up what the shape of the question depends on.
-    run_id : RunId
-        Number of the run.
-    filters : AlertFilters
-    """
+    """Select the ids of the alerts of a run that filters let through, without an order."""
     statement = select(Alert.id).where(_of_scorer(run_id, filters.get("scorer", "")))
     if any("\0" in value for value in filters.values() if isinstance(value, str)):
         return statement.where(false())  # no name holds it, and PostgreSQL would not even take the question

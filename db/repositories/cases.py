@@ -43,13 +43,7 @@ class Cases(Repository):
     """Cases of studies."""
 
     def add(self, study_id: StudyId, first_number: int, cases: Iterable[StudyCase], n_slots: int) -> list[CaseId]:
-        """Add cases with their free slots.
-
-        Returns
-        -------
-        list of CaseId
-            Numbers of the cases, in the given order.
-        """
+        """Add cases with their free slots; return their ids in the given order."""
         case_ids: list[CaseId] = [
             self._insert(replace(case, study_id=study_id, number=number))
             for number, case in enumerate(cases, start=first_number)
@@ -84,12 +78,7 @@ class Cases(Repository):
     def blinded(self, study_id: StudyId, case_id: CaseId | None = None) -> list[BlindedRow]:
         """Return all that a blinded reader may know of the cases of a study, or of one of them.
 
-        Parameters
-        ----------
-        study_id : StudyId
-            Number of the study.
-        case_id : CaseId or None
-            Only this case; an empty list when the study has no such case.
+        Nothing if it has no such case.
         """
         if case_id is None:
             return self._all(BlindedRow, blinded_cases(one=False), study_id_=study_id)

@@ -16,17 +16,7 @@ class Bound(NamedTuple):
 
 
 def bind(dialect: sa.Dialect, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> Bound:
-    """Make rows that all have the same columns ready for the driver; best done before the lock is taken.
-
-    Parameters
-    ----------
-    dialect : Dialect
-        Of the database.
-    table : Table
-        Where they will go.
-    rows : sequence of mapping
-        Values by column, as Python has them.
-    """
+    """Make rows that all have the same columns ready for the driver; best done before the lock is taken."""
     if not rows:
         return Bound((), [])
     columns = [table.c[name] for name in rows[0]]
@@ -44,17 +34,7 @@ def bind(dialect: sa.Dialect, table: sa.Table, rows: Sequence[Mapping[str, Any]]
 
 
 def insert_many(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same columns; the database refuses all of them or none.
-
-    Parameters
-    ----------
-    connection : Connection
-        Of the unit of work.
-    table : Table
-        Where to.
-    rows : sequence of mapping
-        Values by column, as Python has them.
-    """
+    """Insert rows that all have the same columns; the database refuses all of them or none."""
     insert_bound(connection, table, bind(connection.dialect, table, rows))
 
 

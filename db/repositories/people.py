@@ -19,13 +19,7 @@ class People(Repository):
     """People who use the dashboard, or did."""
 
     def add(self, name: str, role: Role, *, created_at: datetime, simulated: bool = False) -> Person:
-        """Add somebody.
-
-        Raises
-        ------
-        ConflictError
-            If the name is taken, also by somebody who was deactivated.
-        """
+        """Add somebody; raise ConflictError if the name is taken, also by somebody who was deactivated."""
         if self.by_name(name) is not None:
             raise ConflictError(
                 f"There is a person named '{name}' already. Choose another name, or activate that person."
@@ -35,13 +29,7 @@ class People(Repository):
         return self.get(person_id)
 
     def get(self, person_id: PersonId) -> Person:
-        """Return a person by number.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
+        """Return a person by number; raise NotFoundError if there is none."""
         return self._the(Person, _BY_ID, f"There is no person {person_id}.", person_id_=person_id)
 
     def by_name(self, name: str) -> Person | None:

@@ -64,17 +64,8 @@ class Runs(Repository):
     def start(self, run: ScoringRun, fold_of_row: npt.NDArray[np.int16]) -> RunId:
         """Begin a run; nobody sees it before it is published.
 
-        Parameters
-        ----------
-        run : ScoringRun
-            Not stored yet.
-        fold_of_row : ndarray of int16, shape (n_instances,)
-            For each instance of the snapshot the fold it is scored in; -1 only learned from, -2 left out.
-
-        Raises
-        ------
-        RefusedError
-            If another run is being written.
+        `fold_of_row`, of shape (n_instances,), has for each instance of the snapshot the fold it is scored in; -1 only
+        learned from, -2 left out. Raise RefusedError if another run is being written.
         """
         running = self._run(select(ScoringRun.id).where(ScoringRun.status == RunStatus.RUNNING)).scalar_one_or_none()
         if running is not None:
@@ -113,25 +104,11 @@ class Runs(Repository):
         other_floors: Mapping[str, Mapping[Decision, float]] | None = None,
         results_seal: str | None = None,
     ) -> ScoringRun:
-        """Show a run to readers, from the commit on.
+        """Show a run with all its results and alerts to readers, from the commit on.
 
-        Parameters
-        ----------
-        run_id : RunId
-            A running run with all its results and alerts.
-        published_at : datetime
-            Aware.
-        floors : dict of Decision to float
-            Scaled score below which nothing was stored as an alert of the first scorer.
-        other_floors : dict of str to dict of Decision to float, optional
-            The same for each further scorer.
-        results_seal : str or None
-            From `seal_results`; None to hash the results in this transaction.
-
-        Raises
-        ------
-        RefusedError
-            If the run is not running.
+        Below its floor no scaled score was stored as an alert: of the first scorer, and of each further one. Without a
+        seal from `seal_results` the results are hashed in this transaction. Raise RefusedError if the run is not
+        running.
         """
         counts = self._task_counts(run_id)
         run = self.get(run_id)
@@ -165,23 +142,14 @@ class Runs(Repository):
         return seal_of(self._connection, RESULTS, (run_id,))
 
     def abandon_unfinished(self) -> int:
-        """Mark runs that are still "running" as abandoned; only for the holder of the scoring lock.
-
-        Returns
-        -------
-        int
-            Number of runs abandoned.
-        """
+        """Mark runs that are still "running" as abandoned, for the holder of the scoring lock; return how many."""
         statement = update(ScoringRun).where(ScoringRun.status == RunStatus.RUNNING).values(status=RunStatus.ABANDONED)
         return self._change(statement)
 
     def discard_abandoned(self, limit: int) -> int:
         """Delete at most `limit` alerts, or else the task results, of abandoned runs; the runs themselves stay listed.
 
-        Returns
-        -------
-        int
-            Number of rows deleted; 0 when nothing is left.
+        Return the number of rows deleted; 0 when nothing is left.
         """
         abandoned = select(ScoringRun.id).where(ScoringRun.status == RunStatus.ABANDONED)
         some = select(Alert.id).where(Alert.run_id.in_(abandoned)).limit(limit)
@@ -191,13 +159,7 @@ class Runs(Repository):
         return n_deleted
 
     def get(self, run_id: RunId) -> ScoringRun:
-        """Return a run in any state.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
+        """Return a run in any state; raise NotFoundError if there is none."""
         missing = f"There is no scoring run {run_id}."
         return self._the(ScoringRun, _BY_ID, missing, run_id_=run_id)
 
@@ -233,10 +195,7 @@ class Runs(Repository):
     def past_of_task(self, run: ScoringRun, task_id: TaskId, scorer: str) -> TaskPast:
         """Return what a scorer of a run learned of a task, cached once the run is published.
 
-        Raises
-        ------
-        NotFoundError
-            If the run has no result of this task and scorer.
+        Raise NotFoundError if the run has no result of this task and scorer.
         """
         missing = f"Scoring run {run.id} has no result of scorer '{scorer}' for task number {task_id}."
         key = {"run_id_": run.id, "task_id_": task_id, "scorer_": scorer}
@@ -249,15 +208,7 @@ class Runs(Repository):
         )
 
     def task_results(self, run_id: RunId, scorer: str | None = None) -> list[TaskSummary]:
-        """Return what the tasks of a run scored, without vectors, by task.
-
-        Parameters
-        ----------
-        run_id : RunId
-            Number of the run.
-        scorer : str or None
-            Only this scorer's; None for all.
-        """
+        """Return what the tasks of a run scored, without vectors, by task; of one scorer or of all."""
         statement = select_records(TaskResult, TaskSummary).where(TaskResult.run_id == run_id)
         if scorer is not None:
             statement = statement.where(TaskResult.scorer == scorer)
@@ -274,10 +225,7 @@ class Runs(Repository):
     def task_result(self, run_id: RunId, task_id: TaskId, scorer: str | None = None) -> TaskResult:
         """Return one task's result with vectors and histograms; None means the scorer that ranks the run's alerts.
 
-        Raises
-        ------
-        NotFoundError
-            If the run has no result of this task and scorer.
+        Raise NotFoundError if the run has no result of this task and scorer.
         """
         wanted = scorer if scorer is not None else self.get(run_id).scorer
         statement = select_records(TaskResult).where(
@@ -302,16 +250,9 @@ class Runs(Repository):
             yield task_id, vector
 
     def ranked(self, run_id: RunId, decision: Decision, limit: int) -> list[RankedAlert]:
-        """Return the first alerts of a list by rank, each under what it is about: comparable between runs and imports.
+        """Return the first alerts of a list by rank, each under what it is about.
 
-        Parameters
-        ----------
-        run_id : RunId
-            Number of the run.
-        decision : Decision
-            Which of the two lists.
-        limit : int
-            At most so many.
+        Comparable between runs and imports.
         """
         wanted = self.get(run_id).scorer
         statement = (

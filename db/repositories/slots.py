@@ -20,13 +20,10 @@ class Slots(Repository):
     def hold(
         self, study_id: StudyId, case_id: CaseId, reviewer_id: PersonId, *, now: datetime, until: datetime
     ) -> bool:
-        """Hold the reader's own slot of a case longer, or take one that can be had, while the study is open.
+        """Hold the reader's own slot of a case longer, or take one that can be had; return whether that worked.
 
-        Returns
-        -------
-        bool
-            False when there is none, or the study is not open. A judged slot stays judged, and is held; there is never
-            a second one for the same reader, which the database refuses.
+        It does not while the study is not open. A judged slot stays judged, and is held; there is never a second one
+        for the same reader, which the database refuses.
         """
         values = {"study_id_": study_id, "case_id_": case_id, "reviewer": reviewer_id}
         return self._change(hold_slot(), **values, now=now, until=until) == 1

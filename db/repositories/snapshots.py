@@ -28,10 +28,7 @@ class Snapshots(Repository):
     def add(self, snapshot: CohortSnapshot, instances: Iterable[Instance], tasks: Iterable[Task]) -> CohortSnapshot:
         """Store an import, all or nothing with the unit of work; instances and tasks become those of the snapshot.
 
-        Raises
-        ------
-        ConflictError
-            If an import with the same content hash is stored already: ask `by_hash` first.
+        Raise ConflictError if an import with the same content hash is stored already: ask `by_hash` first.
         """
         snapshot_id = self._insert(snapshot)
         for model, records in ((Instance, instances), (Task, tasks)):
@@ -42,13 +39,7 @@ class Snapshots(Repository):
         return self.get(snapshot_id)
 
     def get(self, snapshot_id: SnapshotId) -> CohortSnapshot:
-        """Return a snapshot by its number.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
+        """Return a snapshot by its number; raise NotFoundError if there is none."""
         missing = f"There is no import {snapshot_id}."
         return cached(
             self._caches,
@@ -81,13 +72,7 @@ class Snapshots(Repository):
         return self._all(Instance, mine.order_by(Instance.row_index))
 
     def instance(self, instance_id: InstanceId) -> Instance:
-        """Return one instance by its number.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
+        """Return one instance by its number; raise NotFoundError if there is none."""
         own = select_records(Instance).where(Instance.id == instance_id)
         return self._the(Instance, own, f"There is no instance {instance_id}.")
 

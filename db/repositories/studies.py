@@ -30,12 +30,9 @@ class Studies(Repository):
     """Studies with their rubrics and readers."""
 
     def add(self, study: Study) -> Study:
-        """Add a study, whose rubric version 1 is to be added by `add_rubric`.
+        """Add a study; `add_rubric` then adds version 1 of its rubric.
 
-        Raises
-        ------
-        ConflictError
-            If the short name is taken.
+        Raise ConflictError if the short name is taken.
         """
         if self._one(Study, _BY_SLUG, slug_=study.slug) is not None:
             raise ConflictError(f"There is a study '{study.slug}' already. Choose another short name.")
@@ -43,22 +40,13 @@ class Studies(Repository):
         return self.by_slug(study.slug)
 
     def by_slug(self, slug: str) -> Study:
-        """Return a study by its short name.
-
-        Raises
-        ------
-        NotFoundError
-            If there is none.
-        """
+        """Return a study by its short name; raise NotFoundError if there is none."""
         return self._the(Study, _BY_SLUG, no_study(slug), slug_=slug)
 
     def reader_at(self, slug: str, person_id: PersonId) -> ReadingTerms | None:
-        """Return somebody as a reader of a study; None when he is none.
+        """Return somebody as a reader of a study, None when he is none.
 
-        Raises
-        ------
-        NotFoundError
-            If there is no such study.
+        Raise NotFoundError if there is no such study.
         """
         row = self._run(reader_at_study(), slug_=slug, person_id_=person_id).one_or_none()
         if row is None:
@@ -83,12 +71,9 @@ class Studies(Repository):
         self._run(update(Study).where(Study.id == rubric.study_id).values(rubric_version=rubric.version))
 
     def rubric(self, study_id: StudyId, version: int | None = None) -> Rubric:
-        """Return a version of the rubric; None for the current one.
+        """Return a version of the rubric, by default the current one.
 
-        Raises
-        ------
-        NotFoundError
-            If the study has no such version.
+        Raise NotFoundError if the study has no such version.
         """
         statement = select_records(Rubric).where(Rubric.study_id == study_id)
         if version is None:

@@ -72,11 +72,8 @@ class TriageBook(Repository):
     def append(self, acts: Sequence[TriageAct]) -> None:
         """Append acts and let the decisions stand where they lead.
 
-        Raises
-        ------
-        ConflictError
-            If a decision has moved on since: its version is not the one before the act's. Leave the unit of work
-            without commit then.
+        Raise ConflictError if a decision has moved on since: its version is not the one before the act's. Leave the
+        unit of work without commit then.
         """
         stored = self._connection.execute(
             insert(TriageAct).returning(TriageAct.id, sort_by_parameter_order=True),

@@ -37,13 +37,7 @@ class Units(Repository):
         return tuple(sorted(unit for unit in found.scalars() if unit))
 
     def of_alert(self, alert_id: AlertId) -> str:
-        """Return the unit of an alert.
-
-        Raises
-        ------
-        NotFoundError
-            If there is no such alert.
-        """
+        """Return the unit of an alert; raise NotFoundError if there is no such alert."""
         unit: str | None = self._run(select(Alert.unit).where(Alert.id == alert_id)).scalar_one_or_none()
         if unit is None:
             raise NotFoundError(f"There is no alert {alert_id}. The link may come from another site.")

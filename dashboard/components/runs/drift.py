@@ -14,17 +14,7 @@ from dashboard.context import colours
 
 
 def drift_card(points: Sequence[RunPoint], name: str, words: KindWords | None = None) -> None:
-    """Draw three figures over two runs or more: of a task when `words` are given, of the whole runs otherwise.
-
-    Parameters
-    ----------
-    points
-        Oldest first.
-    name
-        For keys of the figures.
-    words
-        Of the task.
-    """
+    """Draw three figures over two runs or more: of a task when its words are given, of the whole runs otherwise."""
     second = f"the newest {len(points)} stored runs" if len(points) > 1 else "one stored run so far"
     with cards.card("Drift over runs", second, key=f"drift-{name}"):
         if not points:

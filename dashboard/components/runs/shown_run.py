@@ -25,12 +25,9 @@ class ShownRun:
 
 
 def shown_run(app: "Services") -> ShownRun | None:
-    """Read the run from the address; where nothing is published yet, say so on the page and give None.
+    """Read the run from the address; where nothing is published yet, say so on the page and return None.
 
-    Raises
-    ------
-    NotFoundError
-        If the address names a run that is not here.
+    Raise NotFoundError if the address names a run that is not here.
     """
     latest = app.worklist.run()
     if latest is None:

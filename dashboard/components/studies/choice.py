@@ -59,17 +59,7 @@ def studies_to_read(
 
 
 def choose_study(shown: str, titles: Mapping[str, str], *, key: str) -> None:
-    """Draw the choice, where there is more than one study to choose from.
-
-    Parameters
-    ----------
-    shown
-        Short name of the study on the page; the widget follows it when the address has changed.
-    titles
-        Titles of the studies by short name.
-    key
-        Of the widget, one for each page.
-    """
+    """Draw the choice of study, where there is more than one; it follows the address when that has changed."""
     if len(titles) < 2:
         return
     if st.session_state.get(key) != shown:

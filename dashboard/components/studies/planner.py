@@ -22,13 +22,7 @@ LOWEST = 0.51
 
 @st.fragment
 def expander(report: StudyReport) -> None:
-    """Draw the planner at the end of a report; its fields start from the report's own figures.
-
-    Parameters
-    ----------
-    report : StudyReport
-        Whole or hidden; a hidden one gives no starting values.
-    """
+    """Draw the planner at the end of a report; its fields start from the report's figures, unless these are hidden."""
     with st.expander("How many cases would another study need?"):
         auc, relevant, undecided, effect = _expectations(report)
         key = f"pl_{report.slug}_{'hidden' if report.hidden else 'whole'}"
@@ -94,13 +88,7 @@ def _table(plans: Sequence[Forecast], key: str, alt: str) -> None:
 
 @st.fragment
 def before_a_pilot(plan: StudyPlan) -> None:
-    """Draw the planner of a study that nobody has judged a case of; it simulates the strata of the plan.
-
-    Parameters
-    ----------
-    plan : StudyPlan
-        One that can be previewed.
-    """
+    """Draw the planner of a study that nobody has judged a case of; it simulates the strata of the plan."""
     with st.expander("How precise will its AUC be?"):
         with st.grid(3, min_column_width=150):
             auc = st.number_input("Expected AUC", LOWEST, 0.99, AUC, 0.01, key="su_auc")
