@@ -106,11 +106,6 @@ class Kind(StrEnum):
 
     Keys are stored and never change; every task key begins with one ("LAB_ORDER/50912"). A new kind brings its events
     in `EventKind`, and rules in the site mappings that recognise them.
-
-    Attributes
-    ----------
-    record : KindRecord
-    words : KindWords
     """
 
     record: KindRecord
@@ -174,12 +169,7 @@ class Kind(StrEnum):
         return tuple(event for event in EventKind if event in (self.record.order, self.record.done, self.record.stop))
 
     def worded(self, done: str) -> KindWords:
-        """Return the words of a task of which the import says what was done.
-
-        Parameters
-        ----------
-        done : str
-            As `done_word` returns it; "" where the import does not say, for the words of the kind.
+        """Return the words of a task of which the import says what was done, as `done_word` returns it.
 
         Examples
         --------
@@ -207,13 +197,7 @@ ITEM_WORDS: Final = " or ".join(kind.words.item for kind in CHARTED)
 
 
 def task_key(kind: Kind, item: str) -> str:
-    """Return the key of a task, the same from import to import.
-
-    Parameters
-    ----------
-    kind : Kind
-    item : str
-        The group key of its events.
+    """Return the key of a task, the same from import to import; the item is the group key of its events.
 
     Examples
     --------
@@ -224,12 +208,7 @@ def task_key(kind: Kind, item: str) -> str:
 
 
 def task_of(key: str) -> tuple[Kind, str]:
-    """Return the kind and the item of a task key.
-
-    Raises
-    ------
-    ValueError
-        If the key begins with no kind.
+    """Return the kind and the item of a task key; raise ValueError if it begins with no kind.
 
     Examples
     --------
@@ -251,10 +230,6 @@ def in_words(words: Iterable[str]) -> str:
 def said_of(done: Mapping[str, str]) -> dict[str, str]:
     """Return what `done_word` reads: the commonest word of each kind, and the tasks that have another one.
 
-    Parameters
-    ----------
-    done : mapping from task key to word
-
     Examples
     --------
     >>> said_of({"LAB_ORDER/a": "measured", "LAB_ORDER/b": "measured", "LAB_ORDER/c": "ordered"})
@@ -268,14 +243,6 @@ def said_of(done: Mapping[str, str]) -> dict[str, str]:
 
 
 def done_word(said: Mapping[str, str] | None, key: str) -> str:
-    """Return what an import calls it that a task was done ("measured"), "" where it does not say.
-
-    Parameters
-    ----------
-    said : mapping or None
-        As `said_of` returned it when the source was imported.
-    key : str
-        Task key.
-    """
+    """Return what an import calls it that a task was done ("measured"), "" where it does not say; see `said_of`."""
     said = said or {}
     return said.get(key, said.get(task_of(key)[0].value, ""))

@@ -130,13 +130,7 @@ def stored_reasons(uow: UnitOfWork) -> dict[str, str]:
 
 
 def current_catalogue(settings: Settings, database: Database) -> tuple[CatalogueEntry, ...]:
-    """Return the catalogue of the last import.
-
-    Raises
-    ------
-    NotFoundError
-        If nothing was imported yet.
-    """
+    """Return the catalogue of the last import; raise NotFoundError if nothing was imported yet."""
     with database.read() as uow:
         stored = uow.snapshots.latest()
         if stored is None:
@@ -178,32 +172,9 @@ def change_catalogue(
 ) -> tuple[str, ...]:
     """Decide about tasks of the last import, all or nothing, with a row of the audit trail for each that changes.
 
-    Parameters
-    ----------
-    settings, database
-        The site.
-    changes : mapping from task key to TaskSetting
-    reason : str
-    seen : mapping from task key to TaskSetting
-        What the person saw before changing it.
-    actor : str
-        Who: "person 3", "command line".
-    now : datetime
-        Aware.
-
-    Returns
-    -------
-    tuple of str
-        Names of the tasks that changed.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such task.
-    InvalidInputError
-        If there is no reason, a unit does not exist, or units are muted without a last day.
-    ConflictError
-        If a task is no longer as it was seen.
+    Return the names of those that changed; `seen` is what the person saw before. Raise NotFoundError if there is no
+    such task, InvalidInputError if there is no reason, a unit does not exist, or units are muted without a last day,
+    ConflictError if a task is no longer as it was seen.
     """
     entries = {entry.task_key: entry for entry in current_catalogue(settings, database)}
     units = _units(settings, database) if any(setting.muted_units for setting in changes.values()) else set()
@@ -272,10 +243,7 @@ def catalogue_text(entries: Sequence[CatalogueEntry]) -> str:
 def read_catalogue(path: Path, entries: Sequence[CatalogueEntry]) -> dict[str, TaskSetting]:
     """Read an edited catalogue; tasks that it does not name stay as they are.
 
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be read, or says something that a catalogue cannot: it names file, task, key and value.
+    Raise InvalidInputError, naming file, task, key and value, if it cannot be read, or says something that it cannot.
     """
     try:
         content = yaml.load(path.read_text(encoding="utf-8-sig"), UniqueLoader)  # noqa: S506 - a SafeLoader

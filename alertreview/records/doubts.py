@@ -43,20 +43,8 @@ def open_checks(uow: UnitOfWork) -> list[dict[str, Any]]:
 def require_trusted(database: Database, accept: Collection[str] = (), reason: str = "") -> None:
     """Refuse to go on while a red check of the last import is not accepted.
 
-    Parameters
-    ----------
-    database : Database
-    accept : collection of str
-        Names of checks to accept now; who and why goes into the audit trail.
-    reason : str
-        Why; needed to accept.
-
-    Raises
-    ------
-    ImportDoubtError
-        It lists the red checks with what they would do to the alerts.
-    InvalidInputError
-        If a check to accept is not raised, or there is no reason.
+    Checks to accept now, and why, go into the audit trail. Raise ImportDoubtError, which lists the red checks with what
+    they would do to the alerts, and InvalidInputError if a check to accept is not raised, or there is no reason.
     """
     if accept and not reason.strip():
         raise InvalidInputError("Accepting a check needs a reason. Give it with --reason.")

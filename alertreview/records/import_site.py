@@ -58,25 +58,10 @@ def extend_snapshot(
 ) -> Extended:
     """Add the records of a source to those of a snapshot.
 
-    Events that are known already change nothing. A result of the same patient, time and item with another value is a
-    correction: the new value counts, and both are kept in the trail.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    source, format, mapping, schema, min_positive, progress
-        As in `alertreview.records.importing.build_cohort`; the mapping must be that of the snapshot.
-    labels : sequence of str
-        As in `alertreview.records.importing.read_records`. Where the snapshot has labels, days that have none stay out.
-
-    Returns
-    -------
-    Extended
-
-    Raises
-    ------
-    SourceError, MappingError
-        When the source or the mapping cannot be used, or the mapping is another one than the snapshot's.
+    Parameters as in `alertreview.records.importing.read_records`. Events that are known already change nothing. A
+    result of the same patient, time and item with another value is a correction: the new value counts, and both are
+    kept in the trail. Where the snapshot has labels, days that have none stay out. Raise SourceError or MappingError if
+    source or mapping cannot be used, or the mapping is not the snapshot's.
     """
     tell: StepProgress = progress or (lambda what, share: None)
     chosen = mapping if mapping is not None else _preset_of(snapshot)
@@ -171,35 +156,11 @@ def import_records(
     add: bool = False,
     labels: Sequence[str] = (),
 ) -> ImportOutcome:
-    """Import health records: all of them, or nothing.
+    """Import health records: all of them, or nothing; parameters as in `alertreview.records.importing.import_snapshot`.
 
-    Parameters
-    ----------
-    settings : Settings
-        The site.
-    database : Database
-        Upgraded and checked.
-    source : Path or str
-        Folder, archive, file or URL of records in a format of `alertreview.records.sources.formats.FORMATS`.
-    source_format : str
-        A key of `alertreview.records.sources.formats.FORMATS`.
-    mapping : str or None
-        Name of a preset or path of a YAML file; None for the preset that recognises most.
-    progress : callable(n_done, n_all), optional
-        Called while records are read.
-    schema : str, optional
-        Schema of an OMOP CDM that is read from a database.
-    add : bool
-        Add the records, another day's, to those of the last import; corrected results are replaced and kept in a trail.
-    labels : sequence of str
-        Label files, ``PATH`` or ``NAME=PATH``; each is a task beside labs and drugs.
-
-    Raises
-    ------
-    SourceError, MappingError
-        If the source or the mapping cannot be used; nothing was kept.
-    NotFoundError
-        If there is no import to add to.
+    `add` adds the records, another day's, to those of the last import; corrected results are replaced and kept in a
+    trail. Labels (``PATH`` or ``NAME=PATH``) are each a task beside labs and drugs. Raise SourceError or MappingError
+    if source or mapping cannot be used, NotFoundError if there is no import to add to; then nothing was kept.
     """
     read_as = _Reading(
         format=source_format, mapping=mapping, schema=schema, progress=_in_steps(progress), labels=labels
@@ -326,12 +287,7 @@ def _tasks(snapshot: Snapshot) -> list[Task]:
 def write_import_report(report: ImportReport, path: Path) -> None:
     """Write an import report as JSON or as a page that stands alone, by the file's ending.
 
-    Raises
-    ------
-    InvalidInputError
-        If the ending is neither .json nor .html.
-    SourceError
-        If the file cannot be written.
+    Raise InvalidInputError if that is neither .json nor .html, SourceError if the file cannot be written.
     """
     if path.suffix == ".json":
         text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
@@ -348,24 +304,9 @@ def write_import_report(report: ImportReport, path: Path) -> None:
 def write_simulated_source(size: str, seed: int, out: Path, **switches: float) -> tuple[str, ...]:
     """Write a simulated hospital as a MEDS data set, and say in lines what it holds.
 
-    Parameters
-    ----------
-    size : {"small", "medium", "paper"}
-        How many patients and tasks; "paper" is about as large as the data of the method's paper.
-    seed : int
-        Of everything drawn at random.
-    out : Path
-        Folder that does not exist yet.
-    **switches : float
-        ``planted_rate``, ``missing_rate``, ``unit_noise`` and ``drift``, as in
-        `core.simulation.hospital.simulate_cohort`.
-
-    Raises
-    ------
-    InvalidInputError
-        If the folder exists.
-    SourceError
-        If it cannot be written.
+    The size is "small", "medium" or "paper", about as large as the data of the method's paper; the switches are those
+    of `core.simulation.hospital.simulate_cohort`. Raise InvalidInputError if the folder exists, SourceError if it
+    cannot be written.
     """
     from core.simulation.hospital import simulate, write_meds
 

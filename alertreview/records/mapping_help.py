@@ -84,25 +84,10 @@ def check_mapping(
     mapping: str | Path | None = None,
     schema: str | None = None,
 ) -> MappingCheck:
-    """Show what a mapping would recognise, without importing anything.
+    """Return what a mapping would recognise, without importing.
 
-    Parameters
-    ----------
-    source : Path or str
-    format : str
-        A key of `alertreview.records.sources.formats.FORMATS`.
-    mapping : str, Path or None
-        Name of a preset, path of a YAML file, or None for the preset that recognises most.
-    schema : str, optional
-
-    Returns
-    -------
-    MappingCheck
-
-    Raises
-    ------
-    SourceError, MappingError
-        When the source or the mapping cannot be read.
+    Parameters as in `alertreview.records.importing.build_cohort`. Raise SourceError or MappingError when source or
+    mapping cannot be read.
     """
     kind = checked_format(format)
     site = choose_mapping(source, kind.name, mapping, schema)
@@ -145,26 +130,10 @@ class SuggestedMapping:
 
 
 def suggest_mapping(source: Path | str, *, format: str = "meds", schema: str | None = None) -> SuggestedMapping:  # noqa: A002
-    """Draft a site mapping from the codes of a source.
+    """Draft a site mapping from the codes of a source; raise SourceError when it cannot be read.
 
     The preset that recognises most is the start; codes that it does not know get rules by what their first part says
     ("LAB//...", "DRUG:..."), or a rule that ignores them.
-
-    Parameters
-    ----------
-    source : Path or str
-    format : str
-        A key of `alertreview.records.sources.formats.FORMATS`.
-    schema : str, optional
-
-    Returns
-    -------
-    SuggestedMapping
-
-    Raises
-    ------
-    SourceError
-        When the source cannot be read.
     """
     kind = checked_format(format)
     presets = [each for each in map(load_mapping, preset_paths().values()) if each.format == kind.name]
@@ -238,21 +207,9 @@ def _parts(code: str) -> tuple[str, str, str]:
 
 
 def order_groups_text(database: Database) -> str:
-    """Write the order groups of the last import as the part of a site mapping that names them.
+    """Return the order groups of the last import as YAML, the part ``order_groups`` of a site mapping that names them.
 
-    Parameters
-    ----------
-    database : Database
-
-    Returns
-    -------
-    str
-        YAML; `parse_mapping` takes it as the key ``order_groups``.
-
-    Raises
-    ------
-    NotFoundError
-        If nothing was imported yet.
+    Raise NotFoundError if nothing was imported yet.
     """
     with database.read() as uow:
         last = uow.snapshots.latest()
@@ -271,13 +228,7 @@ def order_groups_text(database: Database) -> str:
 
 
 def save_suggestion(suggestion: SuggestedMapping, path: Path) -> None:
-    """Write a draft to a file that does not exist yet.
-
-    Raises
-    ------
-    MappingError
-        When the file exists or cannot be written.
-    """
+    """Write a draft to a file that does not exist yet; raise MappingError when it does, or cannot be written."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(suggestion.text)

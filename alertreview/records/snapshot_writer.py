@@ -28,11 +28,7 @@ from core.events.import_report import ImportReport
 class DiskSpill:
     """A spill whose parts are files in Arrow's stream format, not compressed: that takes three times the time.
 
-    Parameters
-    ----------
-    folder : Path
-        Exists; the files of several spills in it begin with the name of each.
-    name : str
+    The files of several spills in a folder begin with the name of each.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -44,13 +40,7 @@ class DiskSpill:
         return self._folder / f"{self._name}-{part}.arrow"
 
     def put(self, part: int, rows: pd.DataFrame) -> None:
-        """Add rows to a part.
-
-        Raises
-        ------
-        SourceError
-            When the disk is full or the folder cannot be written.
-        """
+        """Add rows to a part; raise SourceError when the disk is full or the folder cannot be written."""
         batch = pa.RecordBatch.from_arrays(
             [pa.array(rows[name].to_numpy()) for name in rows.columns], names=list(rows.columns)
         )
@@ -123,28 +113,10 @@ def write_snapshot(
     trail: pd.DataFrame | None = None,
     facts: pd.DataFrame | None = None,
 ) -> Path:
-    """Write a cohort below the home folder; either the whole of it is there afterwards, or nothing.
+    """Write a cohort below the home folder, whole or not at all; return its folder, left as it is if it was there.
 
-    Parameters
-    ----------
-    cohort : Cohort
-    report : ImportReport
-    home : Path
-        The snapshot goes to ``home/snapshots/<first 16 digits of the content hash>``.
-    trail : DataFrame, optional
-        Corrected results, as `core.events.append.TRAIL_COLUMNS`.
-    facts : DataFrame, optional
-        As `core.events.facts.sorted_facts`; the cohort's content hash must include them.
-
-    Returns
-    -------
-    Path
-        The folder. When it was there before, it is left as it is.
-
-    Raises
-    ------
-    SourceError
-        When the folder cannot be written.
+    It is ``home/snapshots/<first 16 digits of the content hash>``; the cohort's content hash includes the facts. Raise
+    SourceError when it cannot be written.
     """
     target = _target(home, cohort.content_hash)
     if (target / "manifest.json").exists():
@@ -164,14 +136,7 @@ def _target(home: Path, content_hash: str) -> Path:
 class SnapshotWriter:
     """Writes a snapshot while its cohort is built (`core.cohort.cohort.CohortSink`); unfinished work is deleted.
 
-    Parameters
-    ----------
-    home : Path
-
-    Raises
-    ------
-    SourceError
-        When the home cannot be written.
+    Raise SourceError when the home cannot be written.
     """
 
     def __init__(self, home: Path) -> None:
@@ -280,19 +245,7 @@ class SnapshotWriter:
             yield from self._data.chunks()
 
     def finish(self, built: Built | Cohort, report: ImportReport, *, trail: pd.DataFrame | None = None) -> Path:
-        """Write the rest and put the folder in its place.
-
-        Parameters
-        ----------
-        built : Built or Cohort
-        report : ImportReport
-        trail : DataFrame, optional
-
-        Returns
-        -------
-        Path
-            The folder; when it was there before, it is left as it is.
-        """
+        """Write the rest, put the folder in its place and return it; when it was there before, it is left as it is."""
         target = _target(self._home, built.content_hash)
         if (target / "manifest.json").exists():
             return target
@@ -360,13 +313,7 @@ def _arrow_table(part: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 class _ArrayFile:
-    """A one-dimensional NumPy array file that grows.
-
-    Parameters
-    ----------
-    path : Path
-    kind : dtype
-    """
+    """A one-dimensional NumPy array file that grows."""
 
     def __init__(self, path: Path, kind: "np.dtype[Any]") -> None:
         self._path, self._kind = path, kind

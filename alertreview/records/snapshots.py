@@ -33,21 +33,8 @@ _KINDS = [kind.value for kind in EventKind]
 def read_snapshot(folder: Path, checksum: str | None = None) -> "Snapshot":
     """Open a snapshot; its parts are read when they are asked for.
 
-    Parameters
-    ----------
-    folder : Path
-        As `alertreview.records.snapshot_writer.write_snapshot` returned it.
-    checksum : str, optional
-        As `alertreview.files.write_checksums` returned it: every file is compared before it is used.
-
-    Returns
-    -------
-    Snapshot
-
-    Raises
-    ------
-    SourceError
-        When the folder is not a snapshot of this version, or a file is not as it was written.
+    With the checksum of `alertreview.files.write_checksums`, every file is compared before it is used. Raise
+    SourceError when the folder is not a snapshot of this version, or a file is not as it was written.
     """
     files = CheckedFiles(Path(folder), checksum)
     try:
@@ -67,22 +54,10 @@ def read_snapshot(folder: Path, checksum: str | None = None) -> "Snapshot":
 
 
 def open_import(settings: Settings, uow: UnitOfWork, name: str, *, whole: bool = False) -> "Snapshot":
-    """Open a registered import; its files are compared with their checksums.
+    """Open a registered import; its files are compared with their checksums in the audit trail.
 
-    Parameters
-    ----------
-    settings : Settings
-    uow : UnitOfWork
-        Of the site's database: its audit trail holds the checksum.
-    name : str
-        Of the folder.
-    whole : bool
-        Compare all files now, not each when it is first used.
-
-    Raises
-    ------
-    SourceError
-        If a file is missing or not as it was written.
+    They are compared when first used, `whole` all at once. Raise SourceError if a file is missing or not as it was
+    written.
     """
     folder, checksum = settings.snapshots / name, uow.audit.checksum(f"import {name}")
     if whole and checksum is not None:
@@ -99,13 +74,7 @@ def elapsed_features(snapshot: "Snapshot") -> npt.NDArray[np.bool_]:
 
 
 class Snapshot:
-    """A cohort on disk; attributes as in `core.cohort.cohort.Cohort`, each read once, when it is first asked for.
-
-    Attributes
-    ----------
-    folder : Path
-    manifest : dict
-    """
+    """A cohort on disk; attributes as in `core.cohort.cohort.Cohort`, each read once, when it is first asked for."""
 
     def __init__(self, files: CheckedFiles, manifest: dict[str, Any]) -> None:
         self.folder = files.folder
@@ -222,16 +191,9 @@ class Snapshot:
             return self._events.read()
 
     def events_of(self, patient_id: str) -> pd.DataFrame:
-        """Read one patient's events, and no more than the row groups around them.
+        """Read one patient's events, sorted by time, and no more than the row groups around them.
 
-        Parameters
-        ----------
-        patient_id : str
-
-        Returns
-        -------
-        DataFrame
-            Rows of `Cohort.events`, sorted by time; empty when there is no such patient.
+        Empty without such a patient.
         """
         first, n = self._event_index.get(patient_id, (0, 0))
         size = int(self.manifest.get("rows_per_group", _ROWS_PER_GROUP_1))
@@ -242,18 +204,10 @@ class Snapshot:
         return _as_stream(table.slice(first - low * size, n))
 
     def facts_of(self, patient_id: str) -> pd.DataFrame:
-        """Read one patient's context facts.
+        """Read one patient's context facts (`core.events.facts.FACT_COLUMNS`), sorted by ``start``.
 
-        Parameters
-        ----------
-        patient_id : str
-
-        Returns
-        -------
-        DataFrame
-            `core.events.facts.FACT_COLUMNS`, sorted by ``start``; empty when there are none, or when the snapshot was
-            written before facts were kept. Whoever shows facts at a snapshot's time leaves out those with a later
-            ``known_at``.
+        None where the snapshot was written before facts were kept. Whoever shows facts at a snapshot's time leaves out
+        those with a later ``known_at``.
         """
         return self._facts([("patient_id", "=", patient_id)])
 

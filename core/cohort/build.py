@@ -47,26 +47,9 @@ _WEEK, _ENOUGH_A_DAY, _LEAP = 7, 10, 3
 def build(
     stream: EventStream | pd.DataFrame, counts: ReadCounts, mapping: SiteMapping, about: About, progress: Progress
 ) -> tuple[Cohort, ImportReport]:
-    """Build the cohort in memory.
+    """Build the cohort in memory, from an event stream, or from all its events with the column ``stay``.
 
-    Parameters
-    ----------
-    stream : EventStream or DataFrame
-        An event stream, or all its events with the column ``stay``.
-    counts : ReadCounts
-    mapping : SiteMapping
-    about : About
-    progress : callable
-
-    Returns
-    -------
-    cohort : Cohort
-    report : ImportReport
-
-    Raises
-    ------
-    MappingError
-        When no instance comes of the events.
+    Raise MappingError when no instance comes of the events.
     """
     stream = WholeStream(stream) if isinstance(stream, pd.DataFrame) else stream
     sink = MemorySink()
@@ -84,14 +67,9 @@ def build_parts(
     sink: CohortSink,
     make_spill: MakeSpill,
 ) -> tuple[Built, ImportReport]:
-    """Build the cohort with one part of the events in memory at a time; parameters and errors as in `build`.
+    """Build the cohort with one part of the events in memory at a time; otherwise as `build`.
 
-    Parameters
-    ----------
-    sink : CohortSink
-        Where events and features go.
-    make_spill : callable
-        Where the values wait from which reference bands are computed.
+    Events and features go to the sink; the values from which reference bands are computed wait in a spill.
     """
     progress("stays and instances", 0.0)
     patients = _Patients(stream, mapping, about)
@@ -130,13 +108,7 @@ class _Patients:
         self.labels = LabelledDays(())
 
     def gather(self, make_spill: MakeSpill, progress: Progress) -> None:
-        """Walk.
-
-        Raises
-        ------
-        MappingError
-            When there is no instance, or the labels leave none.
-        """
+        """Walk; raise MappingError when there is no instance, or the labels leave none."""
         stream, mapping = self._stream, self._mapping
         items, names = stream.categories["item"], [""] * len(stream.categories["item"])
         units = list(names)

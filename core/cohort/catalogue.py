@@ -138,13 +138,6 @@ _PANELS = (
 def why_no_order(name: str, key: str) -> str:
     """Return what a thing is that nobody orders by its name, to be read after "it is"; "" for an order.
 
-    Parameters
-    ----------
-    name : str
-        For people.
-    key : str
-        Task key.
-
     Examples
     --------
     >>> why_no_order("PEEP [Blood]", "LAB_ORDER/50819")
@@ -178,19 +171,10 @@ def panels_and_asked(table: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.ND
 def with_catalogue(tasks: Tasks, named_groups: Mapping[str, Sequence[str]]) -> Tasks:
     """Add a task for each order group of labs, and say which tasks are not asked about by default.
 
-    Parameters
-    ----------
-    tasks : Tasks
-        With the column ``order_group``.
-    named_groups : mapping from group name to task keys
-        Groups that a site mapping names; their panels keep the name.
-
-    Returns
-    -------
-    Tasks
-        The given ones in their columns, then the panels, decided on where any member is. The table has the columns
-        ``members`` (keys of a panel's members, the commonest first, each on a line of its own) and ``off`` (why a task
-        is not asked about; empty if it is). Both are missing where they would be empty throughout.
+    `named_groups` has the task keys of groups that a site mapping names; their panels keep the name. The given tasks
+    keep their columns, then come the panels, decided on where any member is. The table gets the columns ``members``
+    (keys of a panel's members, the commonest first, each on a line of its own) and ``off`` (why a task is not asked
+    about; empty if it is). Both are missing where they would be empty throughout.
     """
     table = tasks.table.reset_index(drop=True)
     keys, names = list(table["task_key"]), list(table["name"])

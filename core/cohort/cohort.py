@@ -86,10 +86,7 @@ class CohortSink(Protocol):
 class MemorySink:
     """Keeps the features in memory; events stay where they are.
 
-    Attributes
-    ----------
-    matrix : csr_matrix of shape (n_instances, n_features)
-        Once `keep_columns` was told what to keep.
+    The matrix, of shape (n_instances, n_features), is there once `keep_columns` was told what to keep.
     """
 
     def __init__(self) -> None:

@@ -45,23 +45,10 @@ def content_hash(
     features: Iterator[npt.NDArray[Any]],
     mapping: SiteMapping,
 ) -> str:
-    """Hash everything in a cohort and the mapping that made it.
+    """Hash everything in a cohort and the mapping that made it, in 64 hex digits.
 
-    Parameters
-    ----------
-    built : Built
-        Its own ``content_hash`` is not looked at.
-    stream : EventStream
-    used_texts : mapping from column to array of bool
-        Which of the stream's categories occur.
-    features : iterator of array
-        As `core.cohort.cohort.CohortSink.feature_chunks`.
-    mapping : SiteMapping
-
-    Returns
-    -------
-    str
-        64 hex digits.
+    `used_texts` says of each column which of the stream's categories occur; the features are those of
+    `core.cohort.cohort.CohortSink.feature_chunks`.
     """
     digest = hashlib.sha256(json.dumps(_said(mapping), sort_keys=True).encode())
     for name in _TABLES:

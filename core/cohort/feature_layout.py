@@ -114,15 +114,7 @@ def category_group(kind: Kind) -> FeatureGroup:
 
 
 class Layout:
-    """Columns in order: every feature of every item, the stay's own, care units, kinds of admission, categories.
-
-    Parameters
-    ----------
-    items, names, units : sequence of str
-        Group key, name for people and unit ("" where there is none) of every item.
-    categories : sequence of str, optional
-        Names of lab panels and drug classes.
-    """
+    """Columns in order: every feature of every item, the stay's own, care units, kinds of admission, categories."""
 
     def __init__(
         self, items: Sequence[str], names: Sequence[str], units: Sequence[str], categories: Sequence[str] = ()
@@ -183,16 +175,7 @@ def _name_row(source: str, key: str, words: str, items: Sequence[str], item: int
 
 
 def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None:
-    """Write the text of a column at each item's first event into a list by item, where the list has none yet.
-
-    Parameters
-    ----------
-    events : DataFrame
-        Some rows of an event stream.
-    column : {"name", "unit"}
-    into : list of str, length n_items
-        Changed in place.
-    """
+    """Write the name or unit at each item's first event into a list by item, where the list has none yet."""
     items, texts = events["item"].cat.codes.to_numpy(), events[column]
     found, first = np.unique(items, return_index=True)
     for item, text in zip(found.tolist(), texts.iloc[first], strict=True):

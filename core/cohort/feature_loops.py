@@ -201,21 +201,10 @@ def value_features(
 ) -> Any:
     """Write the features of `core.cohort.feature_layout.VALUE_KINDS`; return how many pairs have any.
 
-    Parameters
-    ----------
-    rows, starts : array of int
-        As `series_rows` returned them.
-    events : tuple of (patient, item, known_at, time), arrays of shape (n_events,)
-    role : array of int8, shape (n_events,)
-    value : array of shape (n_events,)
-    instances : tuple of (first of each patient, snapshot, from_time)
-    recent : int
-        Seconds.
-    bands : tuple of (low, high, cell of each instance)
-    number : array of int32, shape (2, n_pairs)
-        Filled with the instance and the item of each pair.
-    out : array of float32, shape (n_kinds, n_pairs)
-        Filled; NaN where there is nothing to store.
+    `rows` and `starts` are those of `series_rows`; events are (patient, item, known_at, time) and have a role and a
+    value; instances are (first of each patient, snapshot, from_time); bands (low, high, cell of each instance); times
+    are seconds. Filled are `number`, of shape (2, n_pairs), with the instance and the item of each pair, and `out`, of
+    shape (n_kinds, n_pairs), with NaN where there is nothing to store.
     """
     patient, item, known_at, time = events
     first_instance, snapshot, from_time = instances
@@ -348,14 +337,9 @@ def course_features(
     number: Any,
     out: Any,
 ) -> Any:
-    """Write the features of `core.cohort.feature_layout.COURSE_KINDS`; other parameters as in `value_features`.
+    """Write the features of `core.cohort.feature_layout.COURSE_KINDS`; otherwise as `value_features`.
 
-    Parameters
-    ----------
-    until : array of int, shape (n_events,)
-        When each order ends.
-    tells_given : bool
-        The source says when something is given; where it does not, every start counts.
+    `until` is when each order ends. Where the source does not tell when something is given, every start counts.
     """
     patient, item, known_at, _ = events
     first_instance, snapshot, from_time = instances

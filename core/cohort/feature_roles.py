@@ -99,15 +99,7 @@ class FeatureRoles:
 
     @classmethod
     def of(cls, dictionary: pd.DataFrame, task_names: Sequence[str], task_kinds: Sequence[str]) -> "FeatureRoles":
-        """Read the roles from a feature dictionary.
-
-        Parameters
-        ----------
-        dictionary : DataFrame
-            As `core.cohort.cohort.Cohort.feature_dictionary`.
-        task_names, task_kinds : sequences of str of length n_tasks
-            Names of the tasks' items, and keys of `core.kinds.Kind`.
-        """
+        """Read the roles from a feature dictionary, and names and kinds (keys of `core.kinds.Kind`) of the tasks."""
         aspects, sources = (dictionary[name].astype(str).to_numpy(dtype=object) for name in ("aspect", "source"))
         group_of = {
             (each.key, each.meaning.casefold()): group for group, features in GROUPS.items() for each in features

@@ -88,10 +88,7 @@ def whole_block(events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFra
 def regrouped(block: Block, members: npt.NDArray[np.bool_]) -> Block:
     """Let items be numbers of categories; an event is there once for each category that its item is a member of.
 
-    Parameters
-    ----------
-    block : Block
-    members : array of bool, shape (n_categories, n_items)
+    `members` has shape (n_categories, n_items).
     """
     category, row = np.nonzero(members[:, block.item])
     order = np.argsort(block.patient[row], kind="stable")
@@ -99,18 +96,10 @@ def regrouped(block: Block, members: npt.NDArray[np.bool_]) -> Block:
 
 
 def with_ends(whole: Block, events: pd.DataFrame, stays: pd.DataFrame, kinds: Collection[EventKind]) -> Block:
-    """Return the events with the ends of orders.
+    """Return the events with the ends of orders; `kinds` are those that the source has anywhere.
 
     An order ends with its stop. One without a stop lapses at the end of the stay in which it began, or after a day
     outside of stays. Where a source has no stops at all, every order ends after a day.
-
-    Parameters
-    ----------
-    whole : Block
-    events, stays : DataFrame
-        What it was made of.
-    kinds : collection of EventKind
-        Kinds of events that the source has anywhere.
     """
     until = whole.until.copy()
     in_stay = _Stays(events, stays)

@@ -31,11 +31,6 @@ class LabelledDays:
     A label counts for the instance whose 24 h window holds its time, so that everything known at the snapshot was known
     at the time of the label. A day with several labels is true if any of them is. An instance without a label of some
     question is no instance of the cohort: "not labelled" must not be read as "false".
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of items, by their categories.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -46,16 +41,7 @@ class LabelledDays:
     def add(self, events: pd.DataFrame, instances: pd.DataFrame) -> None:
         """Note the labels of one part.
 
-        Parameters
-        ----------
-        events : DataFrame
-        instances : DataFrame
-            Of the same patients.
-
-        Raises
-        ------
-        MappingError
-            When one patient has both labels of a question at one time.
+        Raise MappingError when one patient has both labels of a question at one time.
         """
         part, n = len(self._n_instances), len(instances)
         self._n_instances.append(n)
@@ -94,10 +80,7 @@ class LabelledDays:
     def kept(self) -> list[BoolArray] | None:
         """Return the instances of each part that are labelled for every question; None without labels.
 
-        Raises
-        ------
-        MappingError
-            When no instance is, or those that are have one answer only.
+        Raise MappingError when no instance is, or those that are have one answer only.
         """
         if not self._questions:
             return None
@@ -128,10 +111,7 @@ class LabelledDays:
     def sentences(self, positives_needed: int) -> tuple[str, ...]:
         """Say what came of the labels, in a sentence for each question and one on the days that were left out.
 
-        Parameters
-        ----------
-        positives_needed : int
-            Days labelled true without which a question is no task.
+        Days labelled true without which a question is no task are `positives_needed`.
         """
         out = []
         for number, question in sorted(self._questions.items(), key=lambda each: self._names[each[0]]):

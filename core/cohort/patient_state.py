@@ -69,11 +69,9 @@ class Background:
 
 
 def members(items: Sequence[str], categories: Sequence[Category]) -> dict[Kind, npt.NDArray[np.bool_]]:
-    """Find the members of every category; a category has none among the items of another kind of decision.
+    """Find the members of every category, of shape (n_categories, n_items), by kind of decision.
 
-    Returns
-    -------
-    dict from Kind to array of bool, shape (n_categories, n_items)
+    A category has none among the items of another kind.
     """
     out = {kind: np.zeros((len(categories), len(items)), dtype=bool) for kind in Kind}
     for i, category in enumerate(categories):
@@ -86,20 +84,10 @@ def members(items: Sequence[str], categories: Sequence[Category]) -> dict[Kind, 
 def patient_state(
     events: pd.DataFrame, stays: pd.DataFrame, instances: pd.DataFrame, background: Background
 ) -> PatientState:
-    """Compute the features of the instances of some patients.
+    """Compute the features of the instances of some patients from all their events, a part of the stream.
 
-    Parameters
-    ----------
-    events : DataFrame
-        All events of these patients, as a part of `core.events.parts.EventStream`.
-    stays, instances : DataFrame
-        Theirs, as in `core.cohort.cohort.Cohort`, with ``stay_id`` = row of `stays`; instances sorted by patient and
-        snapshot; ``unit`` is not read.
-    background : Background
-
-    Returns
-    -------
-    PatientState
+    Stays and instances are theirs, as in `core.cohort.cohort.Cohort`, with ``stay_id`` = row of `stays`; instances are
+    sorted by patient and snapshot; ``unit`` is not read.
     """
     entries = Entries(background.layout)
     whole = with_ends(whole_block(events, stays, instances), events, stays, background.kinds)

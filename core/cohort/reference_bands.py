@@ -46,23 +46,10 @@ def reference_bands(
     *,
     expanding: bool,
 ) -> ReferenceBands:
-    """Compute bands that an instance may use without knowing its own future.
+    """Compute bands that an instance may use without knowing its own future, from finite values.
 
     With a true calendar (`expanding`) cells are consecutive periods, and the band of a period comes from all values of
     earlier periods. With shifted calendars cells are groups of patients, and the band of a group comes from all others.
-
-    Parameters
-    ----------
-    value : array of shape (n_values,)
-        Finite.
-    item, cell : array of int, shape (n_values,)
-    n_items : int
-    cell_of_instance : array of int, shape (n_instances,)
-    expanding : bool
-
-    Returns
-    -------
-    ReferenceBands
     """
     n_cells = int(max(cell.max(initial=-1), cell_of_instance.max(initial=-1))) + 1
     low, high = np.full((n_cells, n_items), np.nan), np.full((n_cells, n_items), np.nan)
@@ -149,14 +136,8 @@ def patient_cells(patient_ids: Iterable[str]) -> IntArray:
 class BandCollector:
     """Collects the values of all parts of an event stream, and then gives every part its bands.
 
-    Parameters
-    ----------
-    n_items : int
-    n_events : int
-        Of the whole stream: more of them wait in more parts of the spill.
-    spill : Spill
-    calendar_is_shifted : bool
-        Bands then come from other patients, else from earlier dates.
+    The more events the whole stream has, the more parts of the spill its values wait in. With a shifted calendar bands
+    come from other patients, else from earlier dates.
     """
 
     def __init__(self, n_items: int, n_events: int, spill: Spill, *, calendar_is_shifted: bool) -> None:
@@ -168,14 +149,7 @@ class BandCollector:
         self._low = self._high = np.zeros((0, n_items))
 
     def add(self, events: pd.DataFrame, block: Block) -> None:
-        """Note the values and snapshots of one part.
-
-        Parameters
-        ----------
-        events : DataFrame
-        block : Block
-            The same events, and their instances.
-        """
+        """Note the values and snapshots of one part; the block has the same events, and their instances."""
         results = block.only(*VALUE_EVENTS)
         results = results.where(np.isfinite(results.value))
         self._periods.see(results.known_at, block.snapshot)

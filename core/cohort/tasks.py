@@ -29,17 +29,8 @@ class Tasks:
 class TaskCollector:
     """Collects the decisions taken in [snapshot, snapshot + 24 h), part by part.
 
-    ``snapshot + 24 h`` is the next day's snapshot in site time, also across a clock change.
-
-    Parameters
-    ----------
-    items, names : sequence of str
-        Group key and name for people of every item.
-
-    Attributes
-    ----------
-    decided_by : dict from task key to set of EventKind
-        The events that were decisions.
+    ``snapshot + 24 h`` is the next day's snapshot in site time, also across a clock change. `decided_by` has the events
+    that were decisions, by task key.
     """
 
     def __init__(self, items: Sequence[str], names: Sequence[str]) -> None:
@@ -49,14 +40,9 @@ class TaskCollector:
         self.decided_by: dict[str, set[EventKind]] = {}
 
     def add(self, events: pd.DataFrame, instances: pd.DataFrame) -> None:
-        """Note the decisions of one part.
+        """Note the decisions of one part, events with ``is_decision``.
 
-        Parameters
-        ----------
-        events : DataFrame
-            Events with ``is_decision`` count.
-        instances : DataFrame
-            Of the same patients, as `core.cohort.cohort.Cohort.instances`; their rows follow those of the parts before.
+        Rows of instances follow those of the parts before.
         """
         is_decision = events["is_decision"].to_numpy()
         n = max(len(instances), 1)
@@ -106,16 +92,9 @@ def _gather(keys: list[tuple[str, str, str]], columns: list[npt.NDArray[np.int32
 
 
 def instance_of(chosen: pd.DataFrame, patients: pd.Index, instances: pd.DataFrame) -> IntArray:
-    """Return the row of the instance whose window holds each event, -1 where there is none.
+    """Return the row of the instance whose window holds each event of one part, -1 where there is none.
 
-    Parameters
-    ----------
-    chosen : DataFrame
-        Events of one part.
-    patients : Index
-        Categories of ``patient_id`` in that part.
-    instances : DataFrame
-        Of the same patients.
+    `patients` are the categories of ``patient_id`` in that part; the instances are of the same patients.
     """
     patient = patients.get_indexer(instances["patient_id"]).astype(np.int64)
     snapshots = SeriesSet(patient, seconds(instances["snapshot_at"]), len(patients))
@@ -136,16 +115,8 @@ _TASKS_AT_ONCE = 256
 def phi_coefficients(counts: sparse.csc_array, first: int, end: int) -> npt.NDArray[np.float64]:
     """Correlate the past decisions of the tasks `first` to `end` - 1 with those of all tasks.
 
-    Parameters
-    ----------
-    counts : csc_array of shape (n_instances, n_tasks), integer
-        1 where a decision was made.
-    first, end : int
-
-    Returns
-    -------
-    array of shape (end - first, n_tasks)
-        Phi coefficients in [-1, 1]; 0 where a task has only one kind of decision.
+    `counts`, of shape (n_instances, n_tasks), is 1 where a decision was made. Return phi coefficients in [-1, 1] of
+    shape (end - first, n_tasks); 0 where a task has only one kind of decision.
     """
     n = counts.shape[0]
     both = (counts[:, first:end].T @ counts).toarray().astype(np.float64)
@@ -173,22 +144,10 @@ def order_groups(
     threshold: float = PHI_THRESHOLD,
     orders: Sequence[bool] | None = None,
 ) -> npt.NDArray[np.object_]:
-    """Find the connected components of ``|phi| > threshold`` between decisions.
+    """Find the connected components of ``|phi| > threshold`` between past decisions, of shape (n_instances, n_tasks).
 
-    Parameters
-    ----------
-    decisions : csc_matrix of shape (n_instances, n_tasks), bool
-        Past decisions.
-    names : sequence of str, length n_tasks
-    threshold : float, default 0.5
-    orders : sequence of bool, length n_tasks, optional
-        False for tasks that lend no group their name, unless it has no others.
-
-    Returns
-    -------
-    array of str, shape (n_tasks,)
-        Name of the group, which is that of its commonest member (the first of equally common ones); "" for a task that
-        is alone.
+    Return the name of each task's group, which is that of its commonest member (the first of equally common ones), ""
+    for a task that is alone. Tasks that are no `orders` lend a group their name only if it has no others.
     """
     n_tasks = decisions.shape[1]
     out = np.full(n_tasks, "", dtype=object)
@@ -214,19 +173,9 @@ def order_groups(
 def edited_groups(
     groups: npt.NDArray[np.object_], keys: Sequence[str], edits: Mapping[str, Sequence[str]]
 ) -> npt.NDArray[np.object_]:
-    """Put tasks into the groups that a site mapping names, whatever was found for them.
+    """Put tasks into the groups that a site mapping names, by their keys, whatever was found for them.
 
-    Parameters
-    ----------
-    groups : array of str, shape (n_tasks,)
-    keys : sequence of str, length n_tasks
-        Task keys.
-    edits : mapping from group name to task keys
-        A group named "" takes its tasks out of every group.
-
-    Returns
-    -------
-    array of str, shape (n_tasks,)
+    A group named "" takes its tasks out of every group.
     """
     out = groups.copy()
     for name, members in edits.items():

@@ -26,21 +26,9 @@ class Merged:
 
 
 def merge_events(old: pd.DataFrame, old_stays: pd.DataFrame, new: pd.DataFrame, mapping: SiteMapping) -> Merged:
-    """Add new events; what is known already changes nothing, and a corrected result replaces its value.
+    """Add new events, with the column ``stay``; what is known already changes nothing.
 
-    Parameters
-    ----------
-    old : DataFrame
-        The known event stream.
-    old_stays : DataFrame
-        As `core.cohort.cohort.Cohort.stays`; closed stays stay as they were paired.
-    new : DataFrame
-        The event stream of the new records, with the column ``stay``.
-    mapping : SiteMapping
-
-    Returns
-    -------
-    Merged
+    A corrected result replaces its value. Closed stays stay as they were paired.
     """
     before = _plain(old).assign(stay=_stay_names(old, old_stays), is_new=False)
     after = _plain(new).assign(stay=-1, is_new=True)

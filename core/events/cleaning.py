@@ -31,12 +31,9 @@ _KEPT = 4_000_000
 
 
 class RowHashes:
-    """Hashes of all rows of a source; equal rows have equal hashes wherever they stand.
+    """Hashes of all rows of a source.
 
-    Parameters
-    ----------
-    spill : Spill
-        Where hashes wait when there are many.
+    Equal rows have equal hashes wherever they stand. Many of them wait in the spill.
     """
 
     def __init__(self, spill: Spill) -> None:
@@ -46,19 +43,7 @@ class RowHashes:
         self._is_spilled = False
 
     def add(self, chunk: pd.DataFrame, code: pd.Series) -> HashArray:
-        """Hash the rows of a chunk, and remember them.
-
-        Parameters
-        ----------
-        chunk : DataFrame
-            As `core.events.reading.StreamBuilder.add` takes it.
-        code : Series of category
-            Its codes.
-
-        Returns
-        -------
-        array of uint64, shape (n_rows,)
-        """
+        """Hash the rows of a chunk (`core.events.reading.StreamBuilder.add`) with their codes, and remember them."""
         hashes = row_hashes(chunk, code)
         self._kept.append(hashes)
         self._n_kept += len(hashes)
@@ -149,28 +134,9 @@ class Settling:
     """Three walks over rows that wait in a spill; after the last one they are the event stream.
 
     First each row goes to the part of its patient. Then duplicates are taken out of each part and its values looked at.
-    Then, with units known, values are settled and the events put in order.
-
-    Parameters
-    ----------
-    book : CodeBook
-        Complete.
-    mapping : SiteMapping
-    texts, units : sequence of str
-        What the numbers of the rows stand for.
-    subjects : Subjects
-    main_units : mapping from item to unit or None
-    now : datetime64 or None
-        End of the day of the import, for a calendar that is not shifted.
-
-    Attributes
-    ----------
-    cleaner : ValueCleaner
-    n_duplicates, n_from_text, n_future, n_commas, n_doubtful_numbers, n_unread_numbers : int
-    n_respelled_units, n_results : int
-    doubted : dict from `SENTINEL`, `FAR` and `TOO_OLD` to Counter of code numbers
-    doubted_rows : dict from the same to list of int
-        Numbers of some rows whose times were doubted.
+    Then, with units known, values are settled and the events put in order. The code book is complete; texts and units
+    are what the numbers of the rows stand for; `now` is the end of the day of the import, for a calendar that is not
+    shifted. Doubted times are counted by `SENTINEL`, `FAR` and `TOO_OLD` and the number of the code.
     """
 
     def __init__(
@@ -226,20 +192,9 @@ class Settling:
         self.doubted_rows: dict[int, list[int]] = {SENTINEL: [], FAR: [], TOO_OLD: []}
 
     def run(self, arrived: Spill, n_chunks: int, spill: Spill, rows_per_part: int) -> StoredStream:
-        """Walk.
+        """Walk over rows as the source had them, in parts 0 to n_chunks - 1.
 
-        Parameters
-        ----------
-        arrived : Spill
-            Rows as the source had them, in parts 0 to n_chunks - 1; emptied.
-        n_chunks : int
-        spill : Spill
-            Where the event stream comes to lie.
-        rows_per_part : int
-
-        Returns
-        -------
-        StoredStream
+        The stream comes to lie in the other spill.
         """
         self._deal(arrived, n_chunks, spill, rows_per_part)
         n_parts = len(self._vocabulary.patients)
@@ -450,12 +405,7 @@ class Settling:
 
 
 class OrderShares:
-    """Whether orders or what was done decide about an item, from how many patients have either.
-
-    Parameters
-    ----------
-    n_items : int
-    """
+    """Whether orders or what was done decide about an item, from how many patients have either."""
 
     def __init__(self, n_items: int) -> None:
         self._n = np.zeros((len(Kind), 3, n_items), dtype=np.int64)
@@ -464,13 +414,7 @@ class OrderShares:
     def add(
         self, kind: npt.NDArray[np.integer], item: npt.NDArray[np.integer], patient: npt.NDArray[np.integer]
     ) -> None:
-        """Count the events of some patients.
-
-        Parameters
-        ----------
-        kind, item, patient : array of int, shape (n_events,)
-            All events of these patients.
-        """
+        """Count the events of some patients, all of theirs."""
         n_items = self._n.shape[2]
         for i, each in enumerate(Kind):
             ordered, done = (
@@ -498,20 +442,9 @@ class OrderShares:
 def decision_marks(
     kind: npt.NDArray[np.int8], item: npt.NDArray[np.integer], mapping: SiteMapping, shares: OrderShares
 ) -> npt.NDArray[np.bool_]:
-    """Mark the events that say "the task was done".
+    """Mark the events that say "the task was done", by the mapping's `decision_source` of every kind of decision.
 
-    Parameters
-    ----------
-    kind, item : array of int, shape (n_events,)
-        Places in `EventKind` and among the items.
-    mapping : SiteMapping
-        Its `decision_source` of every kind of decision.
-    shares : OrderShares
-        Of the whole source.
-
-    Returns
-    -------
-    array of bool, shape (n_events,)
+    The shares are those of the whole source.
     """
     mark = np.zeros(len(kind), dtype=bool)
     for each in Kind:

@@ -87,19 +87,7 @@ class Recognised:
 
 
 def recognise(code: str, mapping: SiteMapping) -> Recognised:
-    """Ask the mapping what a code means.
-
-    Parameters
-    ----------
-    code : str
-        As the source has it.
-    mapping : SiteMapping
-        Its first rule whose pattern matches the whole code decides.
-
-    Returns
-    -------
-    Recognised
-    """
+    """Ask the mapping what a code means; its first rule whose pattern matches the whole code decides."""
     code = tidy(code)
     for number, (pattern, rule) in enumerate(mapping.compiled_rules):
         match = pattern.fullmatch(code)
@@ -169,14 +157,7 @@ def _family(found: Recognised) -> str:
 
 
 class CodeBook:
-    """Recognises each code once and counts its rows.
-
-    Parameters
-    ----------
-    mapping : SiteMapping
-    descriptions : mapping from code to str
-        Texts of the source's code table; any may be missing.
-    """
+    """Recognises each code once and counts its rows; of the texts of the source's code table any may be missing."""
 
     def __init__(self, mapping: SiteMapping, descriptions: Mapping[str, str]) -> None:
         self.mapping = mapping
@@ -247,13 +228,8 @@ class CodeBook:
     def join_twins(self, known: Collection[str] = ()) -> None:
         """Make items of one family whose names are spellings of each other one item, once all codes are known.
 
-        The item that the mapping names or that is known already stays, else the most frequent without quotes or points.
-        Codes that the source's table describes otherwise are never joined.
-
-        Parameters
-        ----------
-        known : collection of str
-            Items of earlier imports.
+        The item that the mapping names or that is known already, of an earlier import, stays, else the most frequent
+        without quotes or points. Codes that the source's table describes otherwise are never joined.
         """
         mine = {*self.mapping.names, *self.mapping.units, *known}
         chosen: dict[tuple[str, str, str], str] = {}
@@ -376,10 +352,7 @@ class CodeBook:
     def refuse_useless(self) -> None:
         """Stop an import that could not lead to any task.
 
-        Raises
-        ------
-        MappingError
-            When a rule is greedy, no code is an admission, or none tells of a kind of decision.
+        Raise MappingError when a rule is greedy, no code is an admission, or none tells of a kind of decision.
         """
         if greedy := self.greedy_rule():
             raise MappingError(greedy)
@@ -401,18 +374,9 @@ IntArray = npt.NDArray[np.int64]
 
 
 def different_texts(column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
-    """Return the texts that occur in a column, and the place of each row's among them.
+    """Return the texts that occur in a column, in the order of its categories, and the place of each row's.
 
-    Parameters
-    ----------
-    column : Series of str or category, shape (n,)
-
-    Returns
-    -------
-    texts : list of str
-        In the order of the categories.
-    places : array of int, shape (n,)
-        -1 where there is no text.
+    -1 without one.
     """
     found = column.astype("category").cat
     codes = found.codes.to_numpy()
@@ -440,16 +404,7 @@ class Words:
         return number
 
     def numbers(self, column: pd.Series) -> npt.NDArray[np.int32]:
-        """Numbers of a column of texts.
-
-        Parameters
-        ----------
-        column : Series of str or category, shape (n,)
-
-        Returns
-        -------
-        array of int32, shape (n,)
-        """
+        """Return the numbers of a column of texts, of str or category."""
         texts, places = different_texts(column)
         found = [self.number(text) for text in texts]
         numbers: npt.NDArray[np.int32] = np.array([*found, 0], dtype=np.int32)[places]
@@ -470,16 +425,7 @@ class Subjects:
         return list(self._numbers)
 
     def numbers(self, column: npt.NDArray[np.generic]) -> npt.NDArray[np.int32]:
-        """Numbers of a column of identifiers, each row counted; texts in their one spelling.
-
-        Parameters
-        ----------
-        column : array of int64 or str, shape (n,)
-
-        Returns
-        -------
-        array of int32, shape (n,)
-        """
+        """Return the numbers of a column of identifiers, each row counted; texts in their one spelling."""
         codes, unique = pd.factorize(column)
         known = self._numbers
         names = [identifier(each) if isinstance(each, str) else each for each in unique.tolist()]
@@ -499,14 +445,7 @@ class Subjects:
 
 
 def ranked(texts: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Sort texts, and say where each has gone.
-
-    Returns
-    -------
-    texts : list of str
-        Sorted, each once.
-    rank : array of int32
-        Place of each text given.
+    """Sort texts, each once, and say where each has gone.
 
     Examples
     --------

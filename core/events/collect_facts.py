@@ -20,14 +20,7 @@ _TEXTS = ("text", "unit", "dose", "route")
 
 
 class FactCollector:
-    """Takes the rows of a source that are facts, or that say more of an event than the stream keeps.
-
-    Parameters
-    ----------
-    book : CodeBook
-    spill : Spill
-        Where they wait.
-    """
+    """Takes the rows of a source that are facts, or that say more of an event than the stream keeps."""
 
     def __init__(self, book: CodeBook, spill: Spill) -> None:
         self._book = book
@@ -35,15 +28,7 @@ class FactCollector:
         self._subjects, self._words = Subjects(), Words()
 
     def add(self, chunk: pd.DataFrame, ids: npt.NDArray[np.int64]) -> None:
-        """Take the facts of a chunk.
-
-        Parameters
-        ----------
-        chunk : DataFrame
-            As `core.events.reading.StreamBuilder.add`.
-        ids : array of int, shape (n_rows,)
-            Number of each row's code in the code book; -1 where it has none.
-        """
+        """Take the facts of a chunk; `ids` has the number of each row's code in the code book; -1 where it has none."""
         is_fact = np.array([found.fact is not None for found in self._book.found] + [False])[ids]
         is_event = np.array([found.kind is not None for found in self._book.found] + [False])[ids]
         keep = is_fact | (is_event & rows_with_details(chunk) & chunk["time"].notna().to_numpy())
@@ -65,18 +50,9 @@ class FactCollector:
             self._spill.put(int(str(part)), mine.reset_index(drop=True))
 
     def parts(self, mapping: SiteMapping, patients: Collection[str]) -> Iterator[pd.DataFrame]:
-        """Return the facts in parts of whole patients.
+        """Yield the facts of some patients, whole patients in each part, as `core.events.facts.FACT_COLUMNS`.
 
-        Parameters
-        ----------
-        mapping : SiteMapping
-        patients : collection of str
-            Facts of others are left out.
-
-        Yields
-        ------
-        DataFrame
-            `core.events.facts.FACT_COLUMNS`, sorted, each fact once; texts are categories.
+        They are sorted, each fact once; texts are categories.
         """
         wanted = frozenset(patients)
         names = [mapping.patient_id(each) for each in self._subjects.names]

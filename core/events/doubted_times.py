@@ -37,25 +37,13 @@ def doubted(
     sentinel_dates: Sequence[date],
     now: np.datetime64 | None,
 ) -> npt.NDArray[np.int8]:
-    """Judge the times of events.
+    """Judge the times of events, all of some patients, kinds being places in `EventKind`.
 
-    Parameters
-    ----------
-    patient, kind : array of int, shape (n_events,)
-        All events of these patients; places in `EventKind`.
-    time : array of datetime64, shape (n_events,)
-    sentinel_dates : sequence of date
-        Dates that mean "none" where no other event of the patient lies within a year.
-    now : datetime64 or None
-        End of the day of the import, for a calendar that is not shifted.
-
-    Returns
-    -------
-    array of int8, shape (n_events,)
-        `PLAUSIBLE`; `SENTINEL`, which is also every date before 1700 or from 3000 on; `FAR`: a discharge more than
-        90 days after every other event of its patient, a drug stop more than five years after, an admission more than a
-        year before the next event, or another event after `now` more than a year away from every other event; or
-        `TOO_OLD`: a birth more than 115 years before the patient's first event.
+    Return `PLAUSIBLE`; `SENTINEL`, which is a date that means "none" where no other event of the patient lies within a
+    year, and every date before 1700 or from 3000 on; `FAR`: a discharge more than 90 days after every other event of
+    its patient, a drug stop more than five years after, an admission more than a year before the next event, or another
+    event after `now`, the end of the day of the import for a calendar that is not shifted, more than a year away from
+    every other event; or `TOO_OLD`: a birth more than 115 years before the patient's first event.
     """
     out = np.full(len(time), PLAUSIBLE, dtype=np.int8)
     timed = ~np.isnat(time)

@@ -180,10 +180,7 @@ class ImportReport:
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """Return the report that `to_dict` gave.
 
-        Raises
-        ------
-        InvalidInputError
-            If it lacks what a former version did not count.
+        Raise InvalidInputError if it lacks what a former version did not count.
         """
         try:
             read, stays = dict(stored["read"]), dict(stored["stays"])
@@ -226,10 +223,7 @@ class ImportReport:
     def sections(self, *, every_check: bool = False) -> list[tuple[str, list[tuple[str, str]]]]:
         """Return what the report says as titled lists of label and value, without empty ones.
 
-        Parameters
-        ----------
-        every_check : bool
-            Checks that found nothing to doubt are among them.
+        With `every_check`, checks that found nothing to doubt are among them.
         """
         sections = [
             (f"Import of {self.source} ({'simulated, ' if self.simulated else ''}{self.format})", self._overview()),
@@ -427,12 +421,7 @@ _SHARE_OF_DATES = 0.9
 
 
 class StreamChecks:
-    """Counts over all parts of an event stream.
-
-    Attributes
-    ----------
-    n_before_birth, n_after_death, n_results_before_order : int
-    """
+    """Counts over all parts of an event stream."""
 
     def __init__(self) -> None:
         self._n_of_kind: Counter[EventKind] = Counter()

@@ -299,10 +299,7 @@ class Category(_Strict):
 class SiteMapping(_Strict):
     """How to read one site's records; see data/README.md for every key.
 
-    Raises
-    ------
-    MappingError
-        From `load_mapping` and `parse_mapping`, naming file, key, value and rule.
+    `load_mapping` and `parse_mapping` raise MappingError, naming file, key, value and rule.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
@@ -472,21 +469,7 @@ def _shown(value: object) -> str:
 def parse_mapping(content: Mapping[str, Any], where: str) -> SiteMapping:
     """Check the content of a mapping file.
 
-    Parameters
-    ----------
-    content : mapping
-        What the YAML file says.
-    where : str
-        Name of the file, for errors.
-
-    Returns
-    -------
-    SiteMapping
-
-    Raises
-    ------
-    MappingError
-        Naming the file, the first wrong key, its value and the rule.
+    Raise MappingError, naming the file, the first wrong key, its value and the rule.
     """
     try:
         return SiteMapping.model_validate(content)
@@ -500,21 +483,9 @@ def parse_mapping(content: Mapping[str, Any], where: str) -> SiteMapping:
 
 
 def load_mapping(path: Path) -> SiteMapping:
-    """Read a site mapping from YAML.
+    """Read a site mapping from a YAML file in UTF-8.
 
-    Parameters
-    ----------
-    path : Path
-        A YAML file in UTF-8.
-
-    Returns
-    -------
-    SiteMapping
-
-    Raises
-    ------
-    MappingError
-        When the file is missing, no YAML, or breaks a rule.
+    Raise MappingError when the file is missing, no YAML, or breaks a rule.
     """
     try:
         content = yaml.load(path.read_text(encoding="utf-8-sig"), TextLoader)  # noqa: S506 - a SafeLoader

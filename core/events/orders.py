@@ -16,19 +16,8 @@ _DAY = 86400
 def stops_of(series: IntArray, time: IntArray, is_start: BoolArray) -> IntArray:
     """Pair each start with the stop that ends it: the order begun first ends first.
 
-    A stop ends an order of its series begun before it or at the same time; a stop without one ends nothing.
-
-    Parameters
-    ----------
-    series, time : array of int, shape (n_events,)
-        What is ordered for whom; seconds.
-    is_start : array of bool, shape (n_events,)
-        The other events are stops.
-
-    Returns
-    -------
-    array of int, shape (n_events,)
-        Place of each start's stop and of each stop's start; -1 where there is none.
+    A stop ends an order of its series (what is ordered for whom) begun before it or at the same time; a stop without
+    one ends nothing. Return the place of each start's stop and of each stop's start; -1 where there is none.
 
     Examples
     --------
@@ -65,22 +54,9 @@ class Orders:
 def settle_orders(series: IntArray, time: IntArray, is_start: BoolArray, order: IntArray, row: IntArray) -> Orders:
     """Settle which rows are orders and which the same again.
 
-    Where rows name their order, equal rows are one. Where they do not, equal stops are as many as there are orders
-    to end, and equal starts as many as there are stops that need them; a source that repeats every row says so once.
-
-    Parameters
-    ----------
-    series, time : array of int, shape (n_rows,)
-        What is ordered for whom; seconds.
-    is_start : array of bool, shape (n_rows,)
-    order : array of int, shape (n_rows,)
-        Identity of the order, 0 where the source tells none.
-    row : array of int, shape (n_rows,)
-        Equal for rows that are equal in the source.
-
-    Returns
-    -------
-    Orders
+    Where rows name their order, equal rows are one. Where they do not, equal stops are as many as there are orders to
+    end, and equal starts as many as there are stops that need them; a source that repeats every row says so once.
+    `order` is 0 where the source tells none; `row` is equal for rows that are equal in the source.
     """
     kept = np.flatnonzero(_first_of_each(row))
     named = kept[order[kept] != 0]

@@ -96,14 +96,9 @@ class EventStream(Protocol):
 
 
 class WholeStream:
-    """An event stream that is in memory, as its only part.
+    """An event stream that is in memory, as its only part, with the column ``stay`` where it is known.
 
-    Parameters
-    ----------
-    events : DataFrame
-        As `core.cohort.cohort.Cohort.events`, with the column ``stay`` where it is known.
-    now : Timestamp, optional
-        Site time of the import, where the calendar is not shifted: events planned for later do not end the data.
+    `now` is the time of the import, where the calendar is not shifted: events planned for later do not end the data.
     """
 
     def __init__(self, events: pd.DataFrame, now: pd.Timestamp | None = None) -> None:
@@ -153,15 +148,8 @@ class Vocabulary:
 class StoredStream:
     """An event stream whose parts lie in a spill as numbers.
 
-    Parameters
-    ----------
-    spill : Spill
-        Parts with patient, time, known_at, kind, item, value, text, unit, is_decision and stay, sorted as
-        `core.events.stream.finish_events` sorts.
-    vocabulary : Vocabulary
-    kinds : frozenset of EventKind
-    n_events : int
-    end : Timestamp
+    They have patient, time, known_at, kind, item, value, text, unit, is_decision and stay, sorted as
+    `core.events.stream.finish_events` sorts.
     """
 
     def __init__(
@@ -202,17 +190,7 @@ _STORED_AS = {"patient_id": "patient", "name": "item"}
 
 
 def gathered(stream: EventStream) -> pd.DataFrame:
-    """Put all parts together in one table, with the categories that occur.
-
-    Parameters
-    ----------
-    stream : EventStream
-
-    Returns
-    -------
-    DataFrame
-        As `core.cohort.cohort.Cohort.events`, with the column ``stay``.
-    """
+    """Put all parts together in one table, with the categories that occur and the column ``stay``."""
     if isinstance(stream, WholeStream):
         return next(stream.parts())
     parts = list(stream.parts())

@@ -301,19 +301,9 @@ _N_EXAMPLES = 5
 
 
 def judged(findings: Iterable[Finding], bounds: Mapping[str, Bounds]) -> tuple[Check, ...]:
-    """Judge what was counted.
+    """Judge what was counted: return a check for each of `RULES`, in their order; findings of one rule are added up.
 
-    Parameters
-    ----------
-    findings : iterable of Finding
-        Those of one rule are added up.
-    bounds : mapping from name to Bounds
-        Instead of the rule's own.
-
-    Returns
-    -------
-    tuple of Check
-        One for each of `RULES`, in their order.
+    Bounds take the place of the rules' own.
     """
     by_name: dict[str, list[Finding]] = {}
     for finding in findings:

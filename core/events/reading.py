@@ -34,19 +34,9 @@ ROWS_PER_PART = 400_000
 class StreamBuilder:
     """Takes a source chunk by chunk and ends with the event stream and the counts of the import report.
 
-    Parameters
-    ----------
-    mapping : SiteMapping
-    descriptions : mapping from code to str
-        Texts of the source's code table; any may be missing.
-    main_units : mapping from item to unit, optional
-        Units that items are known to have from earlier imports.
-    make_spill : callable
-        Where rows wait; in memory unless told otherwise.
-    rows_per_part : int
-        Events looked at together, at most, but never less than one patient's.
-    now : Timestamp, optional
-        End of the day of the import in site time, where the calendar is not shifted; events after it are doubted.
+    Of the texts of the source's code table any may be missing; `main_units` are known from earlier imports. Rows wait
+    in a spill, in memory unless told otherwise, and `rows_per_part` are looked at together, but never less than one
+    patient's. Events after `now`, the end of the day of the import where the calendar is not shifted, are doubted.
     """
 
     def __init__(
@@ -233,18 +223,9 @@ class StreamBuilder:
         return np.fmax(np.where(np.isnat(told), assumed, told), time)
 
     def finish(self) -> tuple[pd.DataFrame, ReadCounts]:
-        """Build the event stream as one table.
+        """Return the event stream as one table, and what was counted.
 
-        Returns
-        -------
-        events : DataFrame
-            `core.events.stream.EVENT_COLUMNS` and ``stay`` (int64, -1 where the source does not tell).
-        counts : ReadCounts
-
-        Raises
-        ------
-        MappingError
-            As `finish_parts`.
+        The column ``stay`` is -1 where the source does not tell. Raise MappingError as `finish_parts`.
         """
         stream, counts = self.finish_parts()
         return gathered(stream), counts
@@ -252,15 +233,7 @@ class StreamBuilder:
     def finish_parts(self) -> tuple[StoredStream, ReadCounts]:
         """Build the event stream, with one part of it in memory at a time.
 
-        Returns
-        -------
-        stream : StoredStream
-        counts : ReadCounts
-
-        Raises
-        ------
-        MappingError
-            When the mapping recognised no admission, or nothing that could be a task.
+        Raise MappingError when the mapping recognised no admission, or nothing that could be a task.
         """
         self._book.refuse_useless()
         self._book.keep_families_apart()
@@ -393,15 +366,7 @@ class StreamBuilder:
 def is_decision(frame: pd.DataFrame, mapping: SiteMapping) -> npt.NDArray[np.bool_]:
     """Mark the events that say "the task was done"; see lab_tasks_from and medication_tasks_from of the mapping.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        All events, with ``kind`` and ``item`` as categories.
-    mapping : SiteMapping
-
-    Returns
-    -------
-    array of bool, shape (n_events,)
+    The frame has all events, with ``kind`` and ``item`` as categories.
     """
     kind, item = frame["kind"].cat.codes.to_numpy(), frame["item"].cat.codes.to_numpy()
     shares = OrderShares(len(frame["item"].cat.categories))

@@ -11,15 +11,9 @@ _ORIGIN = -(np.int64(1) << 35)
 
 
 class SeriesSet:
-    """Events of many series (one patient and item each), sorted by series and time.
+    """Events of many series (one patient and item each), sorted by series, 0 to n_series - 1, and time in seconds.
 
-    Parameters
-    ----------
-    series : array of int, shape (n_events,)
-        Number of each event's series, 0 to n_series - 1.
-    time : array of int, shape (n_events,)
-        Seconds; what is looked up is always "strictly before".
-    n_series : int
+    What is looked up is always "strictly before".
     """
 
     def __init__(self, series: IntArray, time: IntArray, n_series: int) -> None:
@@ -64,13 +58,8 @@ def distinct(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
 def lexical_order(*columns: npt.NDArray[np.generic]) -> IntArray:
     """Return the places in the order of several columns, rows that are equal in all of them as they came.
 
-    Whole numbers of neighbouring columns are packed into one while they fit, and what the first decides is not sorted
-    again.
-
-    Parameters
-    ----------
-    *columns : array of int or float, shape (n,)
-        The first counts most; NaN comes last.
+    The first column counts most; NaN comes last. Whole numbers of neighbouring columns are packed into one while they
+    fit, and what the first decides is not sorted again.
     """
     n = len(columns[0])
     first, *others = _packed([_whole(column) for column in columns])

@@ -51,12 +51,7 @@ _NOTHING = frozenset(["", "-", "--", "---", ".", "?", "\\n", *_NO_DATES]).union(
 
 
 def stands_for_nothing(text: str) -> bool:
-    r"""Return whether a cell of an identifier, time or unit says that there is none.
-
-    Parameters
-    ----------
-    text : str
-        In its one spelling.
+    r"""Return whether a cell of an identifier, time or unit, in its one spelling, says that there is none.
 
     Examples
     --------
@@ -241,21 +236,11 @@ that is not understood."""
 
 
 def number_in_text(text: str) -> float:
-    """Read a number, also a censored one: the bound stands for the value.
-
-    Parameters
-    ----------
-    text : str
-        ``"4.1"``, ``"<0.01"``, ``"\u2264 50"``, ``"4,8"``; anything else ("HOLD", "1+") has no number.
-
-    Returns
-    -------
-    float
-        NaN when there is no number.
+    """Return the number of a text, also a censored one, whose bound stands for the value; NaN when there is none.
 
     Examples
     --------
-    >>> number_in_text("<0.01"), number_in_text("\u22645"), number_in_text("4,8"), number_in_text("1 234,5")
+    >>> number_in_text("<0.01"), number_in_text("≤5"), number_in_text("4,8"), number_in_text("1 234,5")
     (0.01, 5.0, 4.8, 1234.5)
     >>> number_in_text("1+"), number_in_text("1,234")
     (nan, nan)
@@ -264,17 +249,7 @@ def number_in_text(text: str) -> float:
 
 
 class Numbers(NamedTuple):
-    """Numbers of texts.
-
-    Parameters
-    ----------
-    values : array of float, shape (n_texts,)
-        NaN where there is none.
-    written : array of int8, shape (n_texts,)
-        `PLAIN`, `COMMA`, `DOUBTFUL` or `UNREAD`.
-    units : list of str
-        The common unit that stands after the number; "" where there is none.
-    """
+    """Numbers of texts: values, NaN where there is none; how they are written; the common unit after each, or ""."""
 
     values: npt.NDArray[np.float64]
     written: npt.NDArray[np.int8]
@@ -282,15 +257,10 @@ class Numbers(NamedTuple):
 
 
 def numbers_in_texts(texts: Sequence[str]) -> Numbers:
-    """Read the numbers of the texts of one source.
+    """Read the numbers of the texts of one source, each given once.
 
     Where some numbers have a decimal comma that can be nothing else and none has a decimal point, ``1,234`` has a
     decimal comma too, and ``1.234`` is a thousand; otherwise ``1,234`` is doubtful and no number.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Each once.
     """
     split = [_number_and_unit(text) if _has_digit(text) else ("", "") for text in texts]
     bare = [number for number, _ in split]
@@ -389,21 +359,11 @@ _INFINITE = {"infinity": "9999-12-31T00:00:00.000000", "-infinity": "0001-01-01T
 
 
 def time_in_text(text: str) -> tuple[str, int | None] | None:
-    """Read a time in one of the spellings that leave no doubt.
+    """Read a time in one of the spellings that leave no doubt: ISO text, and seconds of its zone ahead of UTC or None.
 
-    Parameters
-    ----------
-    text : str
-        Year first, with dashes, slashes, points or nothing between; the time of day after a blank or T, on a clock of
-        24 hours or of 12 with AM or PM; then a zone or none. PostgreSQL's infinity is a sentinel date.
-
-    Returns
-    -------
-    iso : str
-        ``"2026-02-28T06:15:00.000000"``, as written.
-    offset : int or None
-        Seconds of the zone ahead of UTC; None without a zone.
-        None instead of both for every other text, "now" included.
+    Year first, with dashes, slashes, points or nothing between; the time of day after a blank or T, on a clock of 24
+    hours or of 12 with AM or PM; then a zone or none. PostgreSQL's infinity is a sentinel date. Every other text, "now"
+    included, is none.
 
     Examples
     --------

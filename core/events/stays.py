@@ -28,7 +28,7 @@ class Stays:
 
 
 def pair_stays(events: pd.DataFrame) -> Stays:
-    """Pair admissions with discharges.
+    """Pair admissions with discharges; the events have the column ``stay`` where the source knows it.
 
     Where the source names the stay of both, they are paired by it. Otherwise a patient's i-th admission belongs to the
     i-th discharge, which also settles a readmission in the minute of a discharge. Only when that would end a stay
@@ -36,15 +36,6 @@ def pair_stays(events: pd.DataFrame) -> Stays:
     admission without a discharge is an open stay if nothing follows it or nothing happens for two days before the next
     admission, and is left out and counted otherwise. A discharge right before an open admission, from nothing (the
     patient has no event before it), is that admission's: the stay is reversed, left out and counted.
-
-    Parameters
-    ----------
-    events : DataFrame
-        An event stream, with the column ``stay`` where the source knows it.
-
-    Returns
-    -------
-    Stays
     """
     is_admission, is_discharge = of_kind(events, [EventKind.ADMISSION]), of_kind(events, [EventKind.DISCHARGE])
     columns = ["patient_id", "time"]
@@ -188,19 +179,6 @@ def stay_ends(
     That is its discharge; where the stay is open, the patient's last own event before `GAP` without any, or the next
     admission. Death ends a stay. Where the calendar is not shifted, no stay that has begun goes on after the end of the
     data; one whose discharge is dated later is open.
-
-    Parameters
-    ----------
-    events : DataFrame
-        An event stream.
-    stays, patients : DataFrame
-        As in `core.cohort.cohort.Cohort`, of the patients of `events`.
-    end_of_data : Timestamp
-    shifted : bool
-
-    Returns
-    -------
-    array of int64, shape (n_stays,)
     """
     ids = events["patient_id"].cat.categories
     who = ids.get_indexer(stays["patient_id"]).astype(np.int64)
@@ -243,14 +221,7 @@ def end_counts(
 ) -> StayCounts:
     """Count the open stays whose patient has left the data, and the stays longer than a year.
 
-    Parameters
-    ----------
-    stays : DataFrame
-    ends : array of int64, shape (n_stays,)
-        As `stay_ends`.
-    end_of_data : Timestamp
-    shifted : bool
-        Nobody is still in hospital.
+    With a shifted calendar nobody is still in hospital.
     """
     is_open = _is_open(stays, end_of_data, shifted=shifted)
     limit = seconds(np.array([end_of_data], dtype="datetime64[us]"))[0] - _STILL_HERE
@@ -278,27 +249,9 @@ def make_instances(
 ) -> tuple[pd.DataFrame, int]:
     """Place a patient-state instance at every snapshot hour of site time inside [admission, discharge).
 
-    Parameters
-    ----------
-    stays : DataFrame
-        As `Stays.table`.
-    patients : DataFrame
-        As `core.cohort.cohort.Cohort.patients`.
-    snapshot_hour : int
-        Hour of the day, 0 to 23.
-    end_of_data : Timestamp
-        Cuts windows.
-    ends : array of int64, shape (n_stays,)
-        As `stay_ends`.
-    shifted : bool
-        Dates mean nothing between patients: the end of the data then cuts no window.
-
-    Returns
-    -------
-    instances : DataFrame
-        As `core.cohort.cohort.Cohort.instances`, with ``unit`` still empty.
-    n_merged : int
-        Mornings on which overlapping stays of a patient had an instance each; the later admission keeps it.
+    Return the instances, with ``unit`` still empty, and the number of mornings on which overlapping stays of a patient
+    had one each; the later admission keeps it. With a shifted calendar the end of the data cuts no window: dates mean
+    nothing between patients.
     """
     admitted = seconds(stays["admitted_at"])
     first = -((snapshot_hour * 3600 - admitted) // DAY) * DAY + snapshot_hour * 3600
@@ -342,13 +295,7 @@ def _window_hours(
 
 
 def n_contradicted(events: pd.DataFrame) -> int:
-    """Count the patients with two dates of birth or two sexes.
-
-    Parameters
-    ----------
-    events : DataFrame
-        An event stream.
-    """
+    """Count the patients with two dates of birth or two sexes."""
     patients: set[object] = set()
     for kind, column in ((EventKind.SEX, "item"), (EventKind.BIRTH, "time")):
         rows = events.loc[of_kind(events, [kind]), ["patient_id", column]]
@@ -358,20 +305,7 @@ def n_contradicted(events: pd.DataFrame) -> int:
 
 
 def make_patients(events: pd.DataFrame, splits: dict[str, str]) -> pd.DataFrame:
-    """Gather what is known of each patient who has an event.
-
-    Parameters
-    ----------
-    events : DataFrame
-        An event stream.
-    splits : dict
-        Patient to the split that came with the data; patients may be missing.
-
-    Returns
-    -------
-    DataFrame
-        As `core.cohort.cohort.Cohort.patients`, sorted by patient.
-    """
+    """Gather what is known of each patient who has an event, sorted, with the split that came with the data, if any."""
     ids = pd.Index(events["patient_id"].cat.categories.astype("str"), name="patient_id")
     table = pd.DataFrame(index=ids)
     for kind, column, name in (

@@ -15,19 +15,10 @@ EVENT_COLUMNS = ("patient_id", "time", "known_at", "kind", "item", "name", "valu
 
 
 def decision_events(events: pd.DataFrame, *keys: str) -> pd.DataFrame:
-    """Pick the events that count as "the task was done", or one of several tasks.
+    """Pick the events that count as "the task was done", or one of several tasks, in their order.
 
-    Parameters
-    ----------
-    events : DataFrame
-        An event stream (`EVENT_COLUMNS`), whole or of one patient.
-    *keys : str
-        Task keys of one kind, such as ``"LAB_ORDER/50912"``; for a panel, those of its members.
-
-    Returns
-    -------
-    DataFrame
-        Its rows, in the order of `events`; their ``time`` is when the decision was taken.
+    The keys are of one kind, such as ``"LAB_ORDER/50912"``; for a panel, those of its members. The ``time`` of a row is
+    when the decision was taken.
     """
     kinds, items = zip(*map(task_of, keys), strict=True)
     is_own = of_kind(events, kinds[0].events) & events["item"].isin(items).to_numpy()
@@ -50,22 +41,10 @@ def seconds(times: pd.Series | pd.DatetimeIndex | npt.NDArray[np.datetime64]) ->
 
 
 def finish_events(frame: pd.DataFrame, keep: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return a frame the columns, types and order of an event stream.
+    """Return a frame with the columns, types and order of an event stream, and further columns to keep.
 
     Texts become categories (a stream of 100 million events would not fit in memory otherwise), and rows are sorted by
     patient, time, kind and item, so that the same events give the same stream whatever order they came in.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Has all `EVENT_COLUMNS`.
-    keep : tuple of str
-        Further columns to carry along.
-
-    Returns
-    -------
-    DataFrame
-        Sorted, with a fresh index.
     """
     columns: dict[str, object] = {}
     for name in (*EVENT_COLUMNS, *keep):

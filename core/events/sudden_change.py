@@ -17,13 +17,7 @@ _FEWEST = 50
 def with_sudden_change(report: ImportReport, former: ImportReport | None, bounds: Mapping[str, Bounds]) -> ImportReport:
     """Return an import report whose check of sudden changes compares it with the import before.
 
-    Parameters
-    ----------
-    report : ImportReport
-    former : ImportReport or None
-        Of the last import; nothing is compared without one, or where source format or mapping are others.
-    bounds : mapping from name to Bounds
-        Of the mapping's checks.
+    Nothing is compared without one, or where source format or mapping are others.
     """
     if former is None or _origin(former) != _origin(report):
         return report
@@ -36,12 +30,7 @@ def _origin(report: ImportReport) -> tuple[object, ...]:
 
 
 def sudden_change(report: ImportReport, former: ImportReport) -> Finding:
-    """Count the figures that changed: instances of a patient, events of each kind of an instance, unknown rows.
-
-    Parameters
-    ----------
-    report, former : ImportReport
-    """
+    """Count the figures that changed: instances of a patient, events of each kind of an instance, unknown rows."""
     now, before = dict(_figures(report)), dict(_figures(former))
     changed = []
     for name in dict.fromkeys([*now, *before]):

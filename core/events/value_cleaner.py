@@ -27,22 +27,10 @@ def known_units(mapping: SiteMapping, main_units: Mapping[str, str]) -> set[str]
 class ValueCleaner:
     """Cleans the numbers of a source in two rounds over its parts: `look` at all of them, then `settle` each.
 
-    Where an item comes in several known units, the most frequent one is kept; numbers in another of the same size
-    (`core.events.spelling.size_of`) stay as they are, other numbers are converted by the mapping or, when it knows no
-    conversion, left without a value. Numbers without a unit are taken to be in the item's.
-
-    Parameters
-    ----------
-    items, units : sequence of str
-        What item and unit numbers stand for; `units` holds all of `known_units`.
-    mapping : SiteMapping
-    main_units : mapping from item to unit, optional
-        Units that items are known to have, whatever is most frequent here.
-
-    Attributes
-    ----------
-    n_sentinels, n_converted, n_without_number : int
-        Values counted so far; `n_without_number` by `settle`.
+    Where an item comes in several known units, the most frequent one, or that of `main_units`, is kept; numbers in
+    another of the same size (`core.events.spelling.size_of`) stay as they are, other numbers are converted by the
+    mapping or, when it knows no conversion, left without a value. Numbers without a unit are taken to be in the item's.
+    `items` and `units` say what numbers stand for; `units` holds all of `known_units`.
     """
 
     def __init__(
@@ -69,20 +57,9 @@ class ValueCleaner:
     def look(
         self, value: FloatArray, item: IntArray, unit: IntArray, is_value: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, IntArray]:
-        """Remove sentinels, apply the mapping's conversions, and count the units of the items.
+        """Return values and units without sentinels and with the mapping's conversions; count the units of the items.
 
-        Parameters
-        ----------
-        value : array of shape (n,)
-            NaN where there is no number.
-        item, unit : array of int, shape (n,)
-        is_value : array of bool, shape (n,)
-            Rows that are results or observations; the others lose their number.
-
-        Returns
-        -------
-        value, unit : arrays of shape (n,)
-            New ones.
+        All have shape (n,). Rows that are no results or observations lose their number.
         """
         value = np.where(is_value, value, np.nan)
         sentinel = np.isin(value, self._sentinels)
@@ -121,18 +98,7 @@ class ValueCleaner:
     def settle(
         self, value: FloatArray, item: IntArray, unit: IntArray, is_value: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, IntArray]:
-        """Remove numbers in another unit than the item's, and implausible ones.
-
-        Parameters
-        ----------
-        value, item, unit, is_value : arrays of shape (n,)
-            As `look` gave them back.
-
-        Returns
-        -------
-        value, unit : arrays of shape (n,)
-            New ones.
-        """
+        """Return values and units, as `look` returned them, without numbers in another unit and implausible ones."""
         main, none = self.main_units()[item], self._unit[NO_UNIT]
         has_number = ~np.isnan(value)
         known = has_number & (unit != none)
@@ -185,19 +151,6 @@ def _n_others(others: Iterable[tuple[str, int]]) -> int:
 
 
 def fill_from_texts(value: FloatArray, found: FloatArray, wanted: npt.NDArray[np.bool_]) -> tuple[FloatArray, int]:
-    """Fill missing numbers with those found in the texts beside them.
-
-    Parameters
-    ----------
-    value, found : array of shape (n,)
-        NaN where there is none.
-    wanted : array of bool, shape (n,)
-        Rows whose numbers matter.
-
-    Returns
-    -------
-    value : array of shape (n,)
-    n_filled : int
-    """
+    """Fill missing numbers that are wanted with those found in the texts beside them; return how many."""
     fill = wanted & np.isnan(value) & ~np.isnan(found)
     return np.where(fill, found, value), int(fill.sum())

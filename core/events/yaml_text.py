@@ -14,12 +14,7 @@ class UniqueLoader(yaml.SafeLoader):
     """Refuses a key that stands twice; YAML forbids it, and PyYAML keeps the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Return the mapping of a node.
-
-        Raises
-        ------
-        DoubledKeyError
-        """
+        """Return the mapping of a node; raise DoubledKeyError for a key given twice."""
         seen: set[Hashable] = set()
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if key_node.tag.endswith(":merge"):

@@ -76,15 +76,7 @@ class Truth:
 
 
 class Course:
-    """Walks all stays through their mornings at once.
-
-    Parameters
-    ----------
-    population : Population
-    catalogue : Catalogue
-    rng : Generator
-    options : Options
-    """
+    """Walks all stays through their mornings at once."""
 
     def __init__(
         self, population: Population, catalogue: Catalogue, rng: np.random.Generator, options: Options

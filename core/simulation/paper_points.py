@@ -89,12 +89,6 @@ class LabelledPoints:
 def draw_points(name: Name, random: np.random.Generator, n_per_class: int = 500) -> LabelledPoints:
     """Draw both classes and switch the labels of three per cent of the points.
 
-    Parameters
-    ----------
-    name : {"D1", "D2", "D3"}
-    random : numpy Generator
-    n_per_class : int
-
     References
     ----------
     The paper, section "Synthetic data".

@@ -43,22 +43,7 @@ class Population:
 
 
 def make_population(rng: np.random.Generator, n_patients: int, n_days: int, end: int, mean_days: float) -> Population:
-    """Draw patients and their stays.
-
-    Parameters
-    ----------
-    rng : Generator
-    n_patients, n_days : int
-        Patients arrive over `n_days` before the end.
-    end : int
-        End of the data, seconds.
-    mean_days : float
-        Mean length of a stay.
-
-    Returns
-    -------
-    Population
-    """
+    """Draw patients and their stays; patients arrive over `n_days` before the end (seconds), stays last `mean_days`."""
     start = end - n_days * DAY
     is_female = rng.random(n_patients) < 0.5
     age = np.clip(rng.normal(67, 15, n_patients), 19, 97)

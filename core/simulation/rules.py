@@ -409,20 +409,10 @@ class Catalogue:
 
 
 def extended(n_labs: int, n_drugs: int, seed: int) -> Catalogue:
-    """Add drugs with the labs that belong to them, labs of other specimens and drugs in other forms.
+    """Add drugs with the labs that belong to them, labs of other specimens and drugs in other forms, up to a number.
 
     The last two have rules of their own, rarer than the core's. The first come, with `COUPLED_TERMS`, where there is
-    room for all of them.
-
-    Parameters
-    ----------
-    n_labs, n_drugs : int
-        How many there are altogether; never fewer than the core has.
-    seed : int
-
-    Returns
-    -------
-    Catalogue
+    room for all of them; there are never fewer than the core has.
     """
     rng = np.random.default_rng([seed, 1])
     labs, lab_units, drug_units = list(LABS), list(LAB_UNITS), list(DRUG_UNITS)

@@ -47,18 +47,7 @@ class Format:
 def microseconds(column: pa.Array) -> pd.Series:
     """Convert timestamps or dates of any unit to microseconds, with their zone.
 
-    Parameters
-    ----------
-    column : Array
-
-    Returns
-    -------
-    Series of datetime64[us] or datetime64[us, zone]
-
-    Raises
-    ------
-    ArrowInvalid
-        When a time lies outside the calendar.
+    Raise ArrowInvalid when a time lies outside the calendar.
     """
     zone = getattr(column.type, "tz", None)
     # Only nanoseconds may lose digits; seconds that overflow must not wrap around.
@@ -67,18 +56,7 @@ def microseconds(column: pa.Array) -> pd.Series:
 
 
 def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:
-    """Read times as site time without a zone.
-
-    Parameters
-    ----------
-    times : Series of datetime64, with or without a zone
-        Times without a zone are site time, or UTC if the mapping says so.
-    mapping : SiteMapping
-
-    Returns
-    -------
-    Series of datetime64[us]
-    """
+    """Read times as site time without a zone; times without a zone are site time, or UTC if the mapping says so."""
     zone = getattr(times.dtype, "tz", None)
     if zone is None and mapping.naive_times == "utc":
         times = times.dt.tz_localize("UTC")
@@ -94,11 +72,6 @@ def unread(names: list[str]) -> list[Finding]:
 
 
 def row_identity(columns: dict[str, object]) -> npt.NDArray[np.int64]:
-    """Return a number for each row that only equal rows share, never 0: the identity of an order that has no other.
-
-    Parameters
-    ----------
-    columns : dict from name to array or Series
-    """
+    """Return a number for each row that only equal rows share, never 0: the identity of an order that has no other."""
     hashes = pd.util.hash_pandas_object(pd.DataFrame(columns), index=False).to_numpy().view(np.int64)
     return np.where(hashes == 0, 1, hashes)

@@ -30,25 +30,9 @@ NO_ID = -(2**63)
 
 
 def whole_numbers(column: pa.Array, where: str, name: str, first_row: int) -> npt.NDArray[np.int64]:
-    """Read identifiers as 64-bit integers, never through floats.
+    """Read identifiers as 64-bit integers, never through floats; `NO_ID` where a cell is empty.
 
-    Parameters
-    ----------
-    column : Array
-        Texts or integers.
-    where, name : str
-        File or table and column, for errors.
-    first_row : int
-
-    Returns
-    -------
-    array of int64
-        `NO_ID` where a cell is empty.
-
-    Raises
-    ------
-    SourceError
-        Naming row, column and rule.
+    Raise SourceError, naming row, column and rule. Here and below, `where` is the file or table.
     """
     if pa.types.is_string(column.type):
         column = _without_nothing(column)
@@ -71,17 +55,7 @@ def _without_nothing(column: pa.Array) -> pa.Array:
 def patients(column: pa.Array, where: str, first_row: int) -> npt.NDArray[np.object_]:
     """Read the identifiers of patients.
 
-    Parameters
-    ----------
-    column : Array of string
-    where : str
-        File or table, for errors.
-    first_row : int
-
-    Raises
-    ------
-    SourceError
-        Naming the row, when it has no patient or a spreadsheet rounded the identifier.
+    Raise SourceError, naming the row, when it has no patient or a spreadsheet rounded the identifier.
     """
     encoded = column.dictionary_encode()
     named = [identifier(text) for text in encoded.dictionary.to_pylist()]
@@ -138,26 +112,9 @@ class Zones:
 def times(
     column: pa.Array, mapping: SiteMapping, where: str, name: str, first_row: int, zones: Zones | None = None
 ) -> pd.Series:
-    """Read times as site time without a zone; an empty cell is a missing time.
+    """Read times, as `core.events.spelling.time_in_text` does, as site time without a zone.
 
-    Parameters
-    ----------
-    column : Array
-        Texts as `core.events.spelling.time_in_text` reads them, dates or timestamps.
-    mapping : SiteMapping
-    where, name : str
-    first_row : int
-    zones : Zones, optional
-        Counts the zones.
-
-    Returns
-    -------
-    Series of datetime64[us]
-
-    Raises
-    ------
-    SourceError
-        Naming row, column and rule.
+    An empty cell is a missing time. Zones are counted, where wanted. Raise SourceError, naming row, column and rule.
     """
     if not pa.types.is_string(column.type):
         try:
@@ -206,17 +163,7 @@ def _parse(texts: Sequence[str], mapping: SiteMapping) -> _Parsed:
 def numbers(column: pa.Array) -> tuple[npt.NDArray[np.float64], pa.Array | None]:
     """Read values; what is no number stays a text.
 
-    Parameters
-    ----------
-    column : Array
-        Texts or numbers.
-
-    Returns
-    -------
-    value : array of float
-        NaN where there is no number.
-    text : Array of string or None
-        The cells that are no number, null elsewhere; None when the column holds numbers.
+    Return the numbers, NaN where there is none, and the texts, null elsewhere; None when the column holds numbers.
     """
     if not (pa.types.is_string(column.type) or pa.types.is_null(column.type)):
         return pc.fill_null(column.cast(pa.float64()), float("nan")).to_numpy(zero_copy_only=False), None
@@ -250,26 +197,10 @@ def texts(column: pa.Array) -> pd.Categorical:
 
 
 def details(columns: Mapping[str, pa.Array], mapping: SiteMapping, where: str, first_row: int) -> dict[str, object]:
-    """Return the columns of a chunk that say more of an event; see `core.events.facts`.
+    """Return the columns of a chunk that say more of an event and that the source has; see `core.events.facts`.
 
-    Parameters
-    ----------
-    columns : mapping from name to Array
-        Of the source.
-    mapping : SiteMapping
-        Its ``details`` names them; those that the source lacks are left out.
-    where : str
-    first_row : int
-
-    Returns
-    -------
-    dict
-        ``end`` as times, ``dose`` and ``route`` as texts, ``range_low`` and ``range_high`` as numbers.
-
-    Raises
-    ------
-    SourceError
-        As `times`.
+    These are ``end`` as times, ``dose`` and ``route`` as texts, ``range_low`` and ``range_high`` as numbers. Raise
+    SourceError as `times` does.
     """
     out: dict[str, object] = {}
     for ours, theirs in mapping.details.items():

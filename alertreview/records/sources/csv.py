@@ -24,22 +24,10 @@ _LATIN_1 = "is not UTF-8; it was read as Latin-1. Check names with accents."
 
 
 def read(source: Path, mapping: SiteMapping) -> Source:
-    """Open a long CSV file, or a folder or zip archive of them.
+    """Open a long CSV file, or a folder or zip archive of them; the mapping's ``csv`` names the columns.
 
-    Parameters
-    ----------
-    source : Path
-    mapping : SiteMapping
-        Its ``csv`` names the columns.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    SourceError
-        When a file is damaged or lacks a column, now; or has a cell that breaks a rule, while chunks are read.
+    Raise SourceError when a file is damaged or lacks a column, or, while chunks are read, has a cell that breaks a
+    rule.
     """
     files = _files(source)
     layouts = [look_at(file) for file in files]
@@ -130,17 +118,7 @@ def _either(first: pd.Categorical, second: object) -> pd.Series:
 
 
 def code_counts(source: Path, csv_columns: CsvColumns) -> Counter[str]:
-    """Count codes in the first rows of every file, to find out which mapping fits.
-
-    Parameters
-    ----------
-    source : Path
-    csv_columns : CsvColumns
-
-    Returns
-    -------
-    Counter of str
-    """
+    """Count codes in the first rows of every file, to find out which mapping fits."""
     counts: Counter[str] = Counter()
     for file in _files(source):
         layout = look_at(file)

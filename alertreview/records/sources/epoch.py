@@ -39,14 +39,6 @@ def is_time(column: str) -> bool:
 def unit_of(low: float, high: float) -> Unit:
     """Return what the numbers of a column are, from the smallest and the largest.
 
-    Parameters
-    ----------
-    low, high : float
-
-    Returns
-    -------
-    Unit
-
     Examples
     --------
     >>> unit_of(16_000, 20_000).words, unit_of(-5e8, 1.7e9).words, unit_of(19_500_101, 20_261_231).words
@@ -60,25 +52,7 @@ def unit_of(low: float, high: float) -> Unit:
 
 
 def times_of(column: pa.Array, unit: Unit, where: str, name: str, first_row: int) -> pa.Array:
-    """Turn numbers into times.
-
-    Parameters
-    ----------
-    column : Array of int or float
-    unit : Unit
-    where, name : str
-        Table and column, for errors.
-    first_row : int
-
-    Returns
-    -------
-    Array of timestamp[us]
-
-    Raises
-    ------
-    SourceError
-        Naming row, column and rule, when there is no such date.
-    """
+    """Turn numbers into times; raise SourceError, naming row, column and rule, when there is no such date."""
     missing = np.asarray(pc.is_null(column, nan_is_null=True))
     values = np.where(missing, 0, pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False))
     if unit is _DIGITS:

@@ -100,23 +100,10 @@ class _Encounter(NamedTuple):
 
 
 def read(source: Path, mapping: SiteMapping) -> Source:
-    """Open a bulk export.
+    """Open a bulk export: a folder or zip archive of ndjson files, or one such file; gzipped or not.
 
-    Parameters
-    ----------
-    source : Path
-        Folder or zip archive of ndjson files, or one such file; gzipped or not.
-    mapping : SiteMapping
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    SourceError
-        When there is no patient, or a line of a resource that others refer to breaks a rule; while chunks are read,
-        when another line does. Names file, line and element.
+    Raise SourceError, naming file, line and element, when there is no patient, or a line of a resource that others
+    refer to breaks a rule; while chunks are read, when another line does.
     """
     reader = _Reader(source, mapping)
     return Source(

@@ -196,18 +196,7 @@ def dose(found: JsonObject) -> str:
 def moment(said: str, zone: ZoneInfo, naive_zone: ZoneInfo) -> datetime | None:
     """Return a FHIR dateTime as site time without a zone; None if it has no day.
 
-    Parameters
-    ----------
-    said : str
-    zone : ZoneInfo
-        Of the site.
-    naive_zone : ZoneInfo
-        Of times without an offset.
-
-    Raises
-    ------
-    WrongElementError
-        If it is no dateTime, or no such time exists.
+    Times without an offset are of the naive zone. Raise WrongElementError if it is no dateTime, or no such time exists.
     """
     match = _TIME.fullmatch(said)
     if match is None:

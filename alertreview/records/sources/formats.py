@@ -14,34 +14,15 @@ stands for a source that is in none."""
 
 
 def detect_format(source: Path | str) -> str:
-    """Return the name of a source's format, told from its type and file names.
+    """Return the name of a source's format, a key of `FORMATS`, told from its type and file names.
 
-    Parameters
-    ----------
-    source : Path or str
-        A file, a folder, a zip archive, or the URL of a database.
-
-    Returns
-    -------
-    str
-        A key of `FORMATS`.
-
-    Raises
-    ------
-    SourceError
-        When there is no such file or folder, or an archive cannot be read.
+    Raise SourceError when there is no such file or folder, or an archive cannot be read.
     """
     return next((name for name, each in FORMATS.items() if each.fits(source)), meds.FORMAT.name)
 
 
 def checked_format(name: str) -> Format:
-    """Return the format of a name.
-
-    Raises
-    ------
-    SourceError
-        When there is no such format.
-    """
+    """Return the format of a name; raise SourceError when there is none."""
     if name not in FORMATS:
         raise SourceError(f"{name!r} is not a format of health records; choose one of {', '.join(FORMATS)}.")
     return FORMATS[name]

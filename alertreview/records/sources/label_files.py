@@ -45,22 +45,10 @@ class Labels:
 
 
 def find_label_files(wanted: Sequence[str]) -> list[LabelFiles]:
-    """Find the label files that the command line names.
+    """Find the label files that the command line names: ``PATH`` or ``NAME=PATH``.
 
-    Parameters
-    ----------
-    wanted : sequence of str
-        ``PATH`` or ``NAME=PATH``; a folder is one question whose files are all parquet files below it. Without a name,
-        the question is called like the file or folder.
-
-    Returns
-    -------
-    list of LabelFiles
-
-    Raises
-    ------
-    SourceError
-        When there is no such file, or two questions have one name.
+    A folder is one question whose files are all Parquet files below it. Without a name, the question is called like the
+    file or folder. Raise SourceError when there is no such file, or two questions have one name.
     """
     found: dict[str, LabelFiles] = {}
     for text in wanted:
@@ -100,26 +88,10 @@ def with_label_rules(mapping: SiteMapping) -> SiteMapping:
 def read_labels(
     files: LabelFiles, mapping: SiteMapping, subjects: Sequence[int | str], known: Collection[str] = ()
 ) -> Labels:
-    """Read the labels of one question.
+    """Read the labels of one question, of patients of the source, as it names them, and of an earlier import.
 
-    Parameters
-    ----------
-    files : LabelFiles
-    mapping : SiteMapping
-        Says where times without a zone are, and how patients are called.
-    subjects : sequence of int or str
-        Patients of the source, as it names them.
-    known : collection of str
-        Identifiers of patients of an earlier import.
-
-    Returns
-    -------
-    Labels
-
-    Raises
-    ------
-    SourceError
-        When a file is not what it should be, a patient has both labels at one time, or all patients are unknown.
+    Raise SourceError when a file is not what it should be, a patient has both labels at one time, or all patients are
+    unknown.
     """
     tables = [_table(path, mapping) for path in files.paths]
     table = pd.concat(tables, ignore_index=True)

@@ -27,23 +27,7 @@ _BYTES_PER_ROW = 8
 
 
 def shards(folder: Path) -> list[Path]:
-    """Find the parquet files of a MEDS data set.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds ``data/**/*.parquet``.
-
-    Returns
-    -------
-    list of Path
-        Sorted, not empty.
-
-    Raises
-    ------
-    SourceError
-        When the folder is missing or holds none.
-    """
+    """Return the files ``data/**/*.parquet`` of a MEDS data set, sorted; raise SourceError when there is none."""
     if not folder.is_dir():
         raise SourceError(f"{folder} is not a folder. {_ADVICE}")
     data = folder / "data"
@@ -58,24 +42,10 @@ def shards(folder: Path) -> list[Path]:
 
 
 def read(folder: Path, mapping: SiteMapping) -> Source:
-    """Open a MEDS data set.
+    """Open a MEDS data set: ``data/**/*.parquet``; codes, splits and ``dataset.json`` in ``metadata`` may be missing.
 
-    Parameters
-    ----------
-    folder : Path
-        ``data/**/*.parquet``; ``metadata/codes.parquet``, ``metadata/subject_splits.parquet`` and
-        ``metadata/dataset.json`` where they exist.
-    mapping : SiteMapping
-        Names of extra columns and the time zone.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    SourceError
-        When a file is no parquet or lacks a column, now; or holds what cannot be, while chunks are read.
+    The mapping names extra columns and the time zone. Raise SourceError when a file is no Parquet or lacks a column,
+    or, while chunks are read, holds what cannot be.
     """
     paths = shards(folder)
     n_rows = sum(open_parquet(path).metadata.num_rows for path in paths)
@@ -100,18 +70,7 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
 
 
 def code_counts(folder: Path, mapping: SiteMapping) -> Counter[str]:
-    """Count codes in the first rows of every shard, to find out which mapping fits.
-
-    Parameters
-    ----------
-    folder : Path
-    mapping : SiteMapping
-
-    Returns
-    -------
-    Counter of str
-        From two million rows at most.
-    """
+    """Count codes in the first rows of every shard, two million at most, to find out which mapping fits."""
     paths = shards(folder)
     counts: Counter[str] = Counter()
     for path in paths:

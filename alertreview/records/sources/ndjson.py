@@ -24,21 +24,9 @@ def is_ndjson(name: str) -> bool:
 
 
 def ndjson_files(source: Path) -> list[TextFile]:
-    """Find the ndjson files of a folder or zip archive, or the single file.
+    """Find the ndjson files of a folder or zip archive, by name, or the single file.
 
-    Parameters
-    ----------
-    source : Path
-
-    Returns
-    -------
-    list of TextFile
-        By name.
-
-    Raises
-    ------
-    SourceError
-        As `alertreview.records.sources.text_tables.text_files`.
+    Raise SourceError as `text_files`.
     """
     if source.is_file() and not zipfile.is_zipfile(source) and not is_ndjson(source.name):
         return []
@@ -46,23 +34,10 @@ def ndjson_files(source: Path) -> list[TextFile]:
 
 
 def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
-    """Read the objects of a file.
+    """Yield the objects of a file with their lines, counted from 1, empty ones too.
 
-    Parameters
-    ----------
-    file : TextFile
-
-    Yields
-    ------
-    line : int
-        Counted from 1; empty lines count.
-    content : dict
-
-    Raises
-    ------
-    SourceError
-        Naming file, line and column, when a line is not a JSON object, is nested too deeply or too long, or the file is
-        damaged.
+    Raise SourceError, naming file, line and column, when a line is not a JSON object, is nested too deeply or too long,
+    or the file is damaged.
     """
     number = n_empty = 0
     try:

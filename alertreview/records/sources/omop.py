@@ -56,19 +56,7 @@ _N_BATCHES_TO_LOOK_AT = 3
 
 
 def open_tables(source: Path | str, schema: str | None) -> Tables:
-    """Open a CDM.
-
-    Parameters
-    ----------
-    source : Path or str
-        Folder or zip archive of CSV files, SQLite or DuckDB file, or a SQLAlchemy URL.
-    schema : str or None
-        Of the database.
-
-    Returns
-    -------
-    Tables
-    """
+    """Open a CDM: a folder or zip archive of CSV files, SQLite or DuckDB file, or a SQLAlchemy URL."""
     if isinstance(source, Path) and is_duckdb(source):
         return DuckTables(source, schema)
     url = source if isinstance(source, str) and "://" in source else database_url(Path(source))
@@ -76,23 +64,10 @@ def open_tables(source: Path | str, schema: str | None) -> Tables:
 
 
 def read(source: Path | str, mapping: SiteMapping, schema: str | None = None) -> Source:
-    """Open a CDM for reading.
+    """Open a CDM for reading; the mapping's ``visits`` say which visits are stays.
 
-    Parameters
-    ----------
-    source : Path or str
-    mapping : SiteMapping
-        Its ``visits`` say which visits are stays.
-    schema : str or None
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    SourceError
-        When a table or column that nothing replaces is missing; while chunks are read, when a cell breaks a rule.
+    Raise SourceError when a table or column that nothing replaces is missing; while chunks are read, when a cell breaks
+    a rule.
     """
     tables = _checked_tables(source, schema)
     names = ConceptNames(tables)
@@ -372,10 +347,6 @@ class ConceptNames(dict[str, str]):
 
     A concept's own name comes first, then that of a site's concept that maps to it, then the source value most often
     seen beside it while the tables were read.
-
-    Parameters
-    ----------
-    tables : Tables
     """
 
     def __init__(self, tables: Tables) -> None:

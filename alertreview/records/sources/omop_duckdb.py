@@ -24,18 +24,9 @@ def is_duckdb(source: Path) -> bool:
 
 
 class DuckTables:
-    """OMOP tables in a DuckDB file.
+    """OMOP tables in a DuckDB file, by default of the schema ``main``.
 
-    Parameters
-    ----------
-    source : Path
-    schema : str or None
-        By default ``main``.
-
-    Raises
-    ------
-    SourceError
-        When the package is not installed, or the file cannot be read.
+    Raise SourceError when the package is not installed, or the file cannot be read.
     """
 
     def __init__(self, source: Path, schema: str | None) -> None:

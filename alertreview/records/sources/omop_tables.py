@@ -50,13 +50,10 @@ class Tables(Protocol):
 
 
 class CsvTables:
-    """OMOP tables as CSV files, in any letter case.
+    """OMOP tables as CSV files in a folder or zip archive, in any letter case.
 
-    Parameters
-    ----------
-    source : Path
-        A folder or zip archive. A table may carry a short prefix ("2b_concept.csv") or, when nothing else is there, a
-        longer name that starts with the table's ("measurement_2025.csv.gz").
+    A table may carry a short prefix ("2b_concept.csv") or, when nothing else is there, a longer name that starts with
+    the table's ("measurement_2025.csv.gz").
     """
 
     def __init__(self, source: Path) -> None:
@@ -93,17 +90,7 @@ class CsvTables:
 
 
 def database_url(source: Path) -> str:
-    """Return the SQLAlchemy URL of a database file, "" if the file is none.
-
-    Parameters
-    ----------
-    source : Path
-
-    Returns
-    -------
-    str
-        Opens it read only.
-    """
+    """Return the SQLAlchemy URL that opens a database file read only, "" if the file is none."""
     if not source.is_file():
         return ""
     with source.open("rb") as file:
@@ -140,16 +127,7 @@ def _tables_of(files: list[TextFile], remarks: list[str]) -> dict[str, TextFile]
 class SqlTables:
     """OMOP tables in a database, read only and row by row.
 
-    Parameters
-    ----------
-    url : str
-        SQLAlchemy URL.
-    schema : str or None
-
-    Raises
-    ------
-    SourceError
-        When the database cannot be reached or has no such schema; the text never holds the password.
+    Raise SourceError when the database cannot be reached or has no such schema; the text never holds the password.
     """
 
     def __init__(self, url: str, schema: str | None) -> None:
@@ -254,13 +232,7 @@ def _array(values: list[Any]) -> pa.Array:
 
 
 def required(tables: Tables, table: str, columns: list[str], advice: str) -> None:
-    """Refuse a CDM without a table or column that nothing can replace.
-
-    Raises
-    ------
-    SourceError
-        Naming table, column and what to do.
-    """
+    """Raise SourceError, with what to do, for a CDM without a table or column that nothing can replace."""
     found = tables.columns(table)
     if not found:
         raise SourceError(f"{tables.name} has no table {table}. {advice}")

@@ -32,25 +32,10 @@ _COLUMNS = tuple(TableEvents.model_fields.keys() - {"table", "code", "at", "text
 
 
 def read(source: Path, mapping: SiteMapping) -> Source:
-    """Open a folder or zip archive of wide tables.
+    """Open a folder or zip archive of wide tables; the mapping's ``tables`` say what the rows are.
 
-    Parameters
-    ----------
-    source : Path
-    mapping : SiteMapping
-        Its ``tables`` say what the rows are.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    SourceError
-        When a table lacks a column that the mapping names, now; or has a cell that breaks a rule, while chunks are
-        read.
-    MappingError
-        When the mapping describes no table.
+    Raise SourceError when a table lacks a column that the mapping names, or, while chunks are read, has a cell that
+    breaks a rule, MappingError when the mapping describes no table.
     """
     reader = _Reader(source, mapping)
     reader.refuse_missing_columns()

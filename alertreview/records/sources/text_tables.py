@@ -79,19 +79,7 @@ def is_ignored(path: PurePath) -> bool:
 
 
 def unread_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> list[str]:
-    """Return the names of files of a folder or zip archive that are neither read nor ignored by `is_ignored`.
-
-    Parameters
-    ----------
-    source : Path
-    wanted : callable(name)
-        Whether a file of a name is read.
-
-    Returns
-    -------
-    list of str
-        Sorted; empty for a single file.
-    """
+    """Return the names of files of a folder or archive, sorted, that are neither wanted nor ignored by `is_ignored`."""
     if source.is_dir():
         found = (path for path in source.rglob("*") if path.is_file() or _is_lost(path, source))
         paths = [path.relative_to(source) for path in found]
@@ -113,24 +101,11 @@ def _is_lost(path: Path, source: Path) -> bool:
 
 
 def text_files(source: Path, wanted: Callable[[str], bool] = is_text_table) -> list[TextFile]:
-    """Find the text tables of a folder, of a zip archive, or the single file.
+    """Find the text tables of a folder or zip archive, by name, or the single file.
 
-    Parameters
-    ----------
-    source : Path
-    wanted : callable(name)
-        Whether a file of a folder or archive is one of them.
-
-    Returns
-    -------
-    list of TextFile
-        By name; `is_ignored` files and the droppings of archivers are left out.
-
-    Raises
-    ------
-    SourceError
-        When there is nothing, the only tables are in archives further inside, the archive is damaged, or a member is a
-        link, leaves the archive, or is a bomb.
+    `is_ignored` files and the droppings of archivers are left out. Raise SourceError when there is nothing, the only
+    tables are in archives further inside, the archive is damaged, or a member is a link, leaves the archive, or is a
+    bomb.
     """
     if source.is_dir():
         visible = sorted(path for path in source.rglob("*") if not is_ignored(path.relative_to(source)))
@@ -202,14 +177,7 @@ class _Bounded(io.RawIOBase):
 
 
 def require_no_bomb(path: Path, n_unpacked: int) -> None:
-    """Raise SourceError for a file that would unpack to more than `MAX_RATIO` times its size.
-
-    Parameters
-    ----------
-    path : Path
-    n_unpacked : int
-        Bytes, as the file itself says.
-    """
+    """Raise SourceError for a file that would unpack, as it says itself, to more than `MAX_RATIO` times its size."""
     n_bytes = path.stat().st_size
     if n_unpacked > max(_BOMB_BYTES, MAX_RATIO * n_bytes):
         raise SourceError(
@@ -276,19 +244,8 @@ _MOST_OF_A_HEADER = 1 << 20
 def look_at(file: TextFile) -> Layout:
     """Find encoding, delimiter and columns; reads the whole file once, block by block.
 
-    Parameters
-    ----------
-    file : TextFile
-
-    Returns
-    -------
-    Layout
-        An encoding of ``"latin-1"`` is a guess, made when the bytes are no UTF-8.
-
-    Raises
-    ------
-    SourceError
-        When the file is empty, damaged, a bomb, binary, or has no or a doubtful header.
+    An encoding of ``"latin-1"`` is a guess, made when the bytes are no UTF-8. Raise SourceError when the file is empty,
+    damaged, a bomb, binary, or has no or a doubtful header.
     """
     try:
         encoding, head, n_lines = _encoding(file)
@@ -334,26 +291,10 @@ def _encoding(file: TextFile) -> tuple[str, bytes, int]:
 
 
 def batches(file: TextFile, layout: Layout, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Read some columns, every cell as text; empty cells and NULL, as databases write it, are null.
+    """Yield some columns with the number of the first row (the header is 1), every cell as text.
 
-    Parameters
-    ----------
-    file : TextFile
-    layout : Layout
-    columns : list of str
-        As the header spells them.
-
-    Yields
-    ------
-    first_row : int
-        Number of the first row in the batch; the header is row 1.
-    batch : RecordBatch
-
-    Raises
-    ------
-    SourceError
-        Naming file and row, when a row has too few or too many cells, or a quote that is not closed makes a cell of
-        what follows.
+    Empty and NULL are null. Raise SourceError, naming file and row, when a row has too few or too many cells, or a
+    quote that is not closed makes a cell of what follows.
     """
     wrong: list[csv.InvalidRow] = []
     row = 2
