@@ -30,18 +30,7 @@ def to_csr(matrix: Any) -> sparse.csr_array:
 def as_finite_matrix(X: Matrix) -> Any:
     """Return `X` as a two-dimensional float64 array or CSR array, refusing values that are not finite.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_instances, n_features)
-
-    Returns
-    -------
-    ndarray or csr_array of float64
-
-    Raises
-    ------
-    InvalidInputError
-        When `X` is not two-dimensional, not numeric, empty, or holds NaN or infinity.
+    Raise InvalidInputError when `X` is not two-dimensional, not numeric, empty, or holds NaN or infinity.
     """
     if is_sparse(X):
         matrix: Any = to_csr(X)
@@ -102,10 +91,7 @@ def whole_number(value: object, *, name: str, least: int) -> int:
 def as_codes(identifiers: ArrayLike, n: int, *, name: str) -> IntArray:
     """Return codes 0, 1, ... of `n` identifiers in their sorted order.
 
-    Raises
-    ------
-    InvalidInputError
-        When the length is not `n`, an identifier is missing, or text and numbers are mixed.
+    Raise InvalidInputError when the length is not `n`, an identifier is missing, or text and numbers are mixed.
     """
     array = np.asarray(identifiers)
     if array.shape != (n,):
@@ -134,10 +120,7 @@ _MISSING = frozenset({"None", "nan", "<NA>", "NaT"})
 def as_decisions(y: ArrayLike, *, n: int | None = None) -> FloatArray:
     """Return decisions as -1.0 and +1.0; accepts booleans, and for nodes mean labels inside [-1, 1].
 
-    Raises
-    ------
-    InvalidInputError
-        When a value lies outside [-1, 1], is not finite, or the length is not `n`.
+    Raise InvalidInputError when a value lies outside [-1, 1], is not finite, or the length is not `n`.
     """
     decisions = np.asarray(y)
     if decisions.ndim != 1 or (n is not None and len(decisions) != n):
@@ -172,10 +155,7 @@ def n_of_rarer(y: FloatArray) -> int:
 def as_similarity(similarity: Matrix) -> sparse.csr_array:
     """Return a similarity matrix as CSR float64 without self edges, refusing what is not a similarity graph.
 
-    Raises
-    ------
-    InvalidGraphError
-        When the matrix is not square, not symmetric, or holds negative or non-finite weights.
+    Raise InvalidGraphError when the matrix is not square, not symmetric, or holds negative or non-finite weights.
     """
     graph: Any = to_csr(similarity)
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:

@@ -62,21 +62,10 @@ class Vote(StrEnum):
 class Answer(IntEnum):
     """A reviewer's answer to a case, in the order of the page. One line registers an answer.
 
-    Codes are stored: they count up from 0 and never change. Texts may change, because every study keeps its own copy.
-    A new code needs a migration of the CHECK constraints in `db.models.judgments`.
-
-    Attributes
-    ----------
-    vote : Vote
-        What it counts as.
-    text : str
-        Words of its button, unless the study has its own, and of its code in exported files.
-    short : str
-        Words where there is little room.
-    needs_reason : bool
-        Whether it is saved only with a reason.
-    key : str
-        The key that chooses it: its code.
+    Codes are stored: they count up from 0 and never change. Texts may change, because every study keeps its own copy. A
+    new code needs a migration of the CHECK constraints in `db.models.judgments`. ``vote`` is what it counts as;
+    ``text`` the words of its button, unless the study has its own, and of its code in exported files; ``short`` where
+    there is little room; ``key`` the key that chooses it.
     """
 
     vote: Vote
@@ -200,13 +189,7 @@ BLINDED = "blinded"
 
 
 def reading(design: Mapping[str, str]) -> str:
-    """Say how the cases of a study are read: BLINDED or OPEN_PANEL.
-
-    Parameters
-    ----------
-    design : mapping of str to str
-        Of the study's report.
-    """
+    """Return how the cases of a study of a report's design are read: BLINDED or OPEN_PANEL."""
     return design.get(READING, BLINDED)
 
 

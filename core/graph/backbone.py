@@ -21,22 +21,11 @@ class SampledNodes:
 
 
 def sample_balanced_nodes(y: FloatArray, n_nodes: int, random: np.random.Generator) -> SampledNodes:
-    """Draw equal numbers of positive and negative past instances without replacement.
+    """Draw equal numbers of positive and negative past instances (`y` is -1 or +1) without replacement.
 
-    When one decision has fewer instances than its half, all of them are taken and the other fills the rest.
-
-    Parameters
-    ----------
-    y : float array of shape (n_past,)
-        Decisions, -1 or +1.
-    n_nodes : int
-        Nodes wanted; all past instances are nodes when there are no more.
-    random : numpy Generator
-
-    Raises
-    ------
-    InvalidInputError
-        When `n_nodes` is below 2 or a decision does not occur.
+    When one decision has fewer instances than its half, all of them are taken and the other fills the rest; all past
+    instances are nodes when there are no more than wanted. Raise InvalidInputError when fewer than 2 are wanted or a
+    decision does not occur.
     """
     positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y <= 0)
     if n_nodes < 2:

@@ -38,35 +38,12 @@ def nearest_past(
     clip: float = 2.5,
     is_elapsed: ArrayLike | None = None,
 ) -> NearestPast:
-    """Find the past instances most similar to one instance in the eyes of one task.
+    """Find the past instances most similar to one instance in the eyes of one task; fewer when the past holds fewer.
 
-    Parameters
-    ----------
-    X_past : sparse matrix of shape (n_past, n_features)
-        Raw features of the past, as in the cohort.
-    x : sparse matrix of shape (1, n_features)
-        Raw features of the instance.
-    feature_indices, feature_weights : arrays of shape (n_kept,)
-        Features the task looks at and their psi; see `core.scoring.all_tasks.TaskScores`.
-    is_flag : bool array of shape (n_features,)
-        True where a feature that is not stored means 0.
-    n_nearest : int
-    excluded : bool array of shape (n_past,), optional
-        Past instances that may not be shown, such as other days of the same patient.
-    clip : float
-        Largest absolute standardised value, as in the scoring run.
-    is_elapsed : bool array of shape (n_features,), optional
-        As in the scoring run.
-
-    Returns
-    -------
-    NearestPast
-        Fewer than `n_nearest` rows when the past holds fewer.
-
-    Raises
-    ------
-    InvalidInputError
-        When features and weights do not fit, or every past instance is excluded.
+    `X_past` and `x` are raw features, as in the cohort; the features the task looks at and their psi are those of
+    `core.scoring.all_tasks.TaskScores`, `clip` and `is_elapsed` those of the scoring run. A feature `is_flag` where not
+    stored means 0. Past instances `excluded` may not be shown, such as other days of the same patient. Raise
+    InvalidInputError when features and weights do not fit, or every past instance is excluded.
     """
     kept = np.asarray(feature_indices, dtype=np.int64)
     psi = np.asarray(feature_weights, dtype=np.float64)

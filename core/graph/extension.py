@@ -38,31 +38,16 @@ def extend_sparse_rows(
     usual_scale: float,
     n_neighbors: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return each instance's conductance to its k nearest nodes and the inflow from them.
+    """Return each instance's conductance a to its k nearest nodes and the inflow q from them, of shape (n_rows,).
 
     With N the nearest nodes (ties by lower index), u = v w and S = G_NN + diag(1 / u): conductance a = 1' S^-1 1 and
-    inflow q = 1' S^-1 h_N. With D = diag(sqrt(u)) and z = (I + D G_NN D)^-1 D 1 they are a = 1' D z and q = h' D z;
-    the condition number of that system is below 1 + w_max / (c + g).
+    inflow q = 1' S^-1 h_N. With D = diag(sqrt(u)) and z = (I + D G_NN D)^-1 D 1 they are a = 1' D z and q = h' D z; the
+    condition number of that system is below 1 + w_max / (c + g).
 
-    Parameters
-    ----------
-    rows : FeatureRows
-    points : float32 array of shape (n_nodes, n_features)
-    nodes : Nodes
-    left : LeftOut
-    blocks : int array of shape (n_rows,)
-        Block of `left` whose labels an instance may not see and whose nodes are no neighbours; -1 = none.
-    is_local : bool
-        Scale by s_i s_j, with s_i the distance to the instance's 7th neighbour.
-    usual_scale : float
-        s_i of an instance that has only duplicates around it; sigma without `is_local`.
-    n_neighbors : int
-        k; at most the number of nodes, less those left out, is taken.
-
-    Returns
-    -------
-    conductance, inflow : float arrays of shape (n_rows,)
-        a and q.
+    `blocks` has for each row the block of `left` whose labels it may not see and whose nodes are no neighbours; -1 =
+    none. `is_local` scales by s_i s_j, with s_i the distance to the instance's 7th neighbour; `usual_scale` is s_i of
+    an instance that has only duplicates around it, and sigma without `is_local`. k is `n_neighbors`, or the number of
+    nodes, less those left out.
     """
     conductance, inflow = np.zeros(len(blocks)), np.zeros(len(blocks))
     query = query_of(is_local, usual_scale)

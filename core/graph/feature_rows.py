@@ -57,17 +57,9 @@ class FeatureRows:
     def of_columns(
         cls, columns: sparse.csc_array, kept: IntArray, factors: NDArray[np.float32], room: RoomForRows | None = None
     ) -> "FeatureRows":
-        """Read some columns of a sparse matrix, each times its factor.
+        """Read some columns of a matrix of shape (n, n_all_features), sorted indices, each times its factor.
 
-        Parameters
-        ----------
-        columns : csc_array of shape (n, n_all_features), float32
-            With sorted indices.
-        kept : int array of shape (n_features,)
-            Columns.
-        factors : float32 array of shape (n_features,)
-        room : RoomForRows, optional
-            Where to write; the rows hold until it is used again.
+        They are written into the room, where given; the rows then hold until it is used again.
         """
         n_entries = int((columns.indptr[kept + 1] - columns.indptr[kept]).sum())
         starts = np.zeros(columns.shape[0] + 1, dtype=np.int64)

@@ -167,26 +167,11 @@ def solve_extension(
 
 @compiled
 def extend_row(row: Any, bits: Any, query: Any, nodes: Any, left: Any, block: int, k: int, work: Any) -> Any:
-    """Tie one instance to the graph.
+    """Tie one instance to the graph; return its conductance and inflow.
 
-    Parameters
-    ----------
-    row : float array of shape (n_nodes,)
-        Squared distances; infinite where a node may be no neighbour.
-    bits : int array of shape (n_nodes,)
-        The same memory as `row`, read as integers.
-    query : tuple
-        Tolerance, scale that takes the place of local ones (0 = local), usual scale, bits of infinity.
-    block : int
-        Of `left`, to be left out; -1 = none.
-    k : int
-        Neighbours.
-    work : tuple of arrays
-        See `extension.workspace`; overwritten.
-
-    Returns
-    -------
-    conductance, inflow : float
+    `row` holds the squared distances to the nodes, infinite where a node may be no neighbour; `bits` is the same
+    memory, read as integers. `query` is (tolerance, scale that takes the place of local ones (0 = local), usual scale,
+    bits of infinity); `block`, of `left`, is left out (-1 = none); `work` is of `extension.workspace` and overwritten.
     """
     tolerance, common_scale, usual_scale, infinity = query
     steps, full, all_d, all_near, all_near_bits, powers, power_bits, places, searches = work

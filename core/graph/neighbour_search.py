@@ -28,18 +28,9 @@ def largest_below(bits: Any, limit: Any) -> Any:
 def limit_of(bits: Any, k: int, infinity: Any, search: Any) -> Any:
     """Return a number with k entries up to it; where ties leave none, the number that the k-th entry and others share.
 
-    Floats that are not negative have the order of their bits read as integers, and integers compare fast. The search
-    begins where that for another instance ended; that changes how long it takes, not which entries are chosen.
-
-    Parameters
-    ----------
-    bits : int array of shape (n,)
-    k : int
-        At most the number of entries below `infinity`.
-    infinity : int
-        Bits of infinity.
-    search : int64 array of shape (2,)
-        Where the last search ended, and how far entries lay from each other there; overwritten.
+    Floats that are not negative have the order of their bits read as integers, and integers compare fast. At least k
+    entries are below the bits of infinity. `search`, overwritten, says where the last search ended and how far entries
+    lay from each other there; it changes how long this one takes, not which entries are chosen.
     """
     low, below = np.int64(-1), np.float32(0)
     high, up_to = np.int64(infinity), np.float32(len(bits))

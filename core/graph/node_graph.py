@@ -34,18 +34,10 @@ def leave_nodes_out(
     label_weight: float,
     block: IntArray,
 ) -> WithoutNodes:
-    """Leave out the labels of the nodes in `block`, in closed form.
+    """Leave out the labels of the nodes in `block`, P, in closed form.
 
-    Parameters
-    ----------
-    inverse : float array of shape (n_nodes, n_nodes)
-        M = (L^V + (c + g) V)^-1.
-    soft_labels, labels, multiplicities : float arrays of shape (n_nodes,)
-        h = c M V y, y and the diagonal of V.
-    label_weight : float
-        c.
-    block : int array
-        P.
+    The inverse is M = (L^V + (c + g) V)^-1 of shape (n_nodes, n_nodes), the soft labels h = c M V y, the labels y, the
+    multiplicities the diagonal of V, and the label weight c.
     """
     squares, pulls = _solve_blocks(inverse, soft_labels, labels, multiplicities, label_weight, block[None, :])
     columns = inverse[:, block]
@@ -60,19 +52,9 @@ def leave_blocks_out(
     label_weight: float,
     block_of_node: IntArray,
 ) -> LeftOut:
-    """Leave out the nodes of each block, block by block, in closed form.
+    """Leave out the nodes of each block, block by block, in closed form, in float32; otherwise as `leave_nodes_out`.
 
-    Parameters
-    ----------
-    inverse, soft_labels, labels, multiplicities, label_weight
-        See `leave_nodes_out`.
-    block_of_node : int array of shape (n_nodes,)
-        0..n_blocks - 1, each with one node or more.
-
-    Returns
-    -------
-    LeftOut
-        In float32.
+    `block_of_node` has 0..n_blocks - 1, each with one node or more.
     """
     nodes = np.argsort(block_of_node, kind="stable")
     sizes = np.bincount(block_of_node)
@@ -270,21 +252,9 @@ class NodeGraph:
     ) -> tuple[FloatArray, FloatArray]:
         """Return conductance a and inflow q of new instances, each tied to the fixed graph by itself.
 
-        Exact: with u = v w on the chosen nodes N and G = M, S = G_NN + diag(1 / u), a = 1' S^-1 1, q = 1' S^-1 h_N.
-        The soft label of the instance with label y is (c y + q) / (c + g + a).
-
-        Parameters
-        ----------
-        chosen : int array of shape (n_queries, k)
-            Nodes; -1 = none.
-        similarities : float array of shape (n_queries, k)
-            Unscaled w; 0 = no edge.
-        leave_out : int array, optional
-            Nodes whose labels are unknown.
-
-        Returns
-        -------
-        conductance, inflow : float arrays of shape (n_queries,)
+        Exact: with u = v w on the chosen nodes N and G = M, S = G_NN + diag(1 / u), a = 1' S^-1 1, q = 1' S^-1 h_N. The
+        soft label of the instance with label y is (c y + q) / (c + g + a). Chosen nodes (-1 = none) and unscaled
+        similarities w (0 = no edge) have shape (n_queries, k); the labels of the nodes in `leave_out` are unknown.
         """
         u = np.where(chosen >= 0, similarities * self.multiplicities[chosen], 0.0)
         if self.n_nodes > DENSE_LIMIT and leave_out is None:

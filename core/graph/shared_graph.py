@@ -71,17 +71,8 @@ class WeightedCosine:
     def similarities(self, rows: sparse.csr_array, lengths: FloatArray, x: sparse.csr_array) -> FloatArray:
         """Return the cosines, in [-1, 1], of standardised rows with one instance.
 
-        Parameters
-        ----------
-        rows : csr_array of shape (n, n_features)
-        lengths : float array of shape (n,)
-            Of the rows; see `lengths`.
-        x : csr_array of shape (1, n_features)
-
-        Returns
-        -------
-        float array of shape (n,)
-            0 where one of the two does not differ from the past mean.
+        They are 0 where one of the two does not differ from the past mean. The lengths of the rows are those of
+        `lengths`.
         """
         own = x[[0]].toarray()[0][self.columns].astype(np.float64)
         point = (own - self.center) * self.factors
@@ -113,27 +104,11 @@ class CosineMap:
         n_landmarks: int,
         random: np.random.Generator,
     ) -> "CosineMap":
-        """Learn means, sizes of groups and landmarks from past instances.
+        """Learn means, sizes of groups and landmarks from past instances, standardised.
 
         Group g of features is multiplied by sqrt(w_g / mean squared length of its centred rows), so that w_g is its
-        share of a mean squared length of all.
-
-        Parameters
-        ----------
-        past : csr_array of shape (n_past, n_features)
-            Standardised.
-        feature_groups : array of str of shape (n_features,)
-        weights : mapping of str to float
-            w_g; a group without a weight is left out.
-        n_landmarks : int
-            All past rows are landmarks where there are no more than these.
-        random : Generator
-            Draws the landmarks.
-
-        Raises
-        ------
-        InvalidInputError
-            If no feature of a weighted group varies.
+        share of a mean squared length of all; a group without a weight is left out. All past rows are landmarks where
+        there are no more than wanted. Raise InvalidInputError if no feature of a weighted group varies.
         """
         n_past = past.shape[0]
         cosine = WeightedCosine.fit(past, feature_groups, weights)
@@ -258,25 +233,8 @@ def solve_shared_graph(
     multiplicities as in its section "Backbone Graph", n their sum. A large constant in K leaves the tasks' means free.
     With M = (K + ridge n V^-1)^-1 and a = M y, a group P is left out in closed form: l_P = y_P - M_PP^-1 a_P.
 
-    Parameters
-    ----------
-    coordinates : float32 array of shape (n_past + n_recent, n_coordinates)
-        K = coordinates coordinates'; see `CosineMap`. Past rows first.
-    targets : float array of shape (n_past, n_tasks)
-    groups : int array of shape (n_past + n_recent,)
-        Patients.
-    ridge : float
-        Above 0.
-    multiplicities : float array of shape (n_past,), optional
-        How many instances a past row stands for; ones without.
-
-    Returns
-    -------
-    SharedSolution
-
-    References
-    ----------
-    The paper, eq. (had:sle) and section "Backbone Graph".
+    K = coordinates coordinates' (see `CosineMap`), past rows first; targets have shape (n_past, n_tasks), groups, which
+    are patients, shape (n_past + n_recent,), and multiplicities, ones without, shape (n_past,).
     """
     n_past, n_tasks = targets.shape
     copies = np.ones(n_past) if multiplicities is None else np.asarray(multiplicities, dtype=np.float64)

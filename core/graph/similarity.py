@@ -169,18 +169,9 @@ def nearest(
 ) -> Neighbourhoods:
     """Find the exactly `k` nearest base rows of every query row, ties by lower index.
 
-    A matrix product finds candidates with a margin above its rounding error; their distances are then summed
-    directly, which is symmetric, and the same whatever rows stand beside them.
-
-    Parameters
-    ----------
-    base, queries : ndarray or csr_array of shape (n, n_features), (n_queries, n_features)
-    k : int
-        At most n (n - 1 with `same_rows`).
-    base_groups, query_groups : int arrays, optional
-        Rows of one group are never neighbours.
-    same_rows : bool
-        Query i is base row i, and not its own neighbour.
+    A matrix product finds candidates with a margin above its rounding error; their distances are then summed directly,
+    which is symmetric, and the same whatever rows stand beside them. Rows of one group are never neighbours. With
+    `same_rows` query i is base row i, and not its own neighbour.
     """
     base_norms, query_norms = _squared_norms(base), _squared_norms(queries)
     n_queries, n_base = queries.shape[0], base.shape[0]
@@ -297,23 +288,9 @@ def warn_when_nearly_dead(graph: sparse.csr_array) -> None:
 def dense_similarity(
     squared_distances: FloatArray, k: int, length_scale: LengthScale, groups: IntArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the graph of `knn_similarity` from a symmetric matrix of squared distances, for some hundred nodes.
+    """Return the graph of `knn_similarity` and s_i, with sigma^2 = s_i s_j, for some hundred nodes.
 
-    Parameters
-    ----------
-    squared_distances : array of shape (n, n)
-        Symmetric to the last bit.
-    k : int
-        Neighbours, at most n - 1.
-    length_scale : {"local", "paper"} or positive float
-    groups : int array of shape (n,), optional
-        No edge inside a group.
-
-    Returns
-    -------
-    similarity : array of shape (n, n)
-    scales : array of shape (n,)
-        s_i with sigma^2 = s_i s_j.
+    Squared distances, of shape (n, n), are symmetric to the last bit; inside a group there is no edge.
     """
     n = len(squared_distances)
     d2 = squared_distances.copy()

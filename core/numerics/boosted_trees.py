@@ -60,29 +60,11 @@ def fit_boosted_trees(
     min_in_leaf: int,
     ridge: float,
 ) -> BoostedTrees:
-    """Fit trees to weighted squared error, each grown best split first.
+    """Fit trees to weighted squared error, each grown best split first; `X`, of shape (n, n_features), has no NaN.
 
     What scikit-learn's ``HistGradientBoostingRegressor`` fits, with fewer bins. Its trees have no public form that
-    could be stored without pickling.
-
-    Parameters
-    ----------
-    X : float32 array of shape (n, n_features)
-        Without NaN.
-    y, weights : float arrays of shape (n,)
-    n_trees : int
-    rate : float
-        Share of a leaf's mean that it adds.
-    n_leaves : int
-        Of a tree, at most.
-    min_in_leaf : int
-        Rows of a leaf, at least.
-    ridge : float
-        Added to the weight of a leaf: small leaves add less.
-
-    Returns
-    -------
-    BoostedTrees
+    could be stored without pickling. A leaf adds the share `rate` of its mean, has at least `min_in_leaf` rows, and the
+    less the more `ridge`, which is added to its weight.
     """
     edges = np.full((X.shape[1], N_BINS - 1), np.inf, dtype=np.float32)
     bins = np.empty(X.shape, dtype=np.uint8)

@@ -29,18 +29,10 @@ Make: TypeAlias = Callable[[IntArray], "Detector"]
 def cross_fitted_scores(
     name: str, make: "Callable[[ScoringParameters, int], Detector]", data: TaskData
 ) -> dict[str, NDArray[Any]]:
-    """Return the scores of a method that is fitted on one draw from the past.
+    """Return the scores of a method that is fitted on one draw from the past, of shape (n_past + n_recent,), by name.
 
     The draw has at most `ScoringParameters.n_baseline_past` instances, as many positive as negative where there are
-    enough, and is the same for all methods.
-
-    Parameters
-    ----------
-    name : str
-        Name of the array, of shape (n_past + n_recent,).
-    make : callable
-        Makes the unfitted method from the parameters and the number of instances that it will be fitted on.
-    data : TaskData
+    enough, and is the same for all methods. `make` makes the unfitted method for that number of instances.
     """
     draw, parts = _draw_and_parts(data)
     scores = _scores(lambda rows: make(data.parameters, len(rows)), data, draw, parts)

@@ -73,17 +73,9 @@ def fit_line(
     slope_spread: float = FIRST_SLOPE_SPREAD,
     start: LogisticLine | None = None,
 ) -> LogisticLine:
-    """Fit one logistic line with slope ~ N(slope_mean, slope_spread^2) by Newton's method.
+    """Fit one logistic line with slope ~ N(slope_mean, slope_spread^2) by Newton's method, from a line that is near.
 
-    Parameters
-    ----------
-    evidence : float array of shape (n_past,)
-    positive : float array of shape (n_past,)
-        1.0 where the decision was taken, else 0.0; both must occur.
-    slope_mean, slope_spread : float
-        Prior of the slope.
-    start : LogisticLine, optional
-        Where Newton's method begins: a line that is near saves steps.
+    `positive` is 1.0 where the decision was taken, else 0.0; both must occur.
     """
     share = float(positive.mean())
     if not 0.0 < share < 1.0:
@@ -151,19 +143,10 @@ def _loss(evidence: Any, positive: Any, intercept: float, slope: float, slope_me
 
 
 def pool_slopes(slopes: FloatArray, errors: FloatArray) -> tuple[float, float]:
-    """Return the mean and spread of slopes between tasks by DerSimonian and Laird's moments.
+    """Return mean and spread of slopes between tasks, beta_0 >= 0 and tau, by DerSimonian and Laird's moments.
 
-    Parameters
-    ----------
-    slopes, errors : float arrays of shape (n_tasks,)
-        Slopes of lone lines and their standard errors.
-
-    Returns
-    -------
-    slope_mean : float
-        beta_0, not negative.
-    slope_spread : float
-        tau; 0 when the slopes differ no more than their errors explain.
+    The slopes are those of lone lines, the errors their standard errors; tau is 0 when they differ no more than these
+    explain.
     """
     if len(slopes) < MIN_TASKS_FOR_SPREAD:
         return FIRST_SLOPE, LONE_SLOPE_SPREAD
@@ -183,20 +166,9 @@ def calibrate(
 ) -> Calibration:
     """Calibrate all tasks together: lone lines, their pooled slope, then lines shrunk towards it.
 
-    Parameters
-    ----------
-    evidence : sequence of float arrays, or callable of the task's position
-        Past evidence of each task, found without the instance's own patient.
-    positive : sequence of float arrays, or callable
-        1.0 where the past decision was taken, else 0.0.
-    n_tasks : int, optional
-        Needed with callables, which spare holding all tasks at once.
-    n_jobs : int, optional
-        Threads, by joblib's rules; callables are called from them.
-
-    Returns
-    -------
-    Calibration
+    Evidence of the past is found without the instance's own patient, `positive` is 1.0 where the decision was taken,
+    else 0.0: both of each task, or as a function of its position, which spares holding all tasks at once and is called
+    from threads.
     """
     if n_tasks is None:
         if callable(evidence):

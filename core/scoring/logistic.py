@@ -28,16 +28,8 @@ class RidgeLogistic:
 def fit_ridge_logistic(X: Any, positive: FloatArray, strength: float, groups: IntArray) -> RidgeLogistic:
     """Minimise strength * mean(log loss) + |coefficients|^2 / 2 by Newton's method; the intercept is free.
 
-    Parameters
-    ----------
-    X : float array of shape (n_past, n_features)
-        float32 is enough and halves the time.
-    positive : float array of shape (n_past,)
-        1.0 where the decision was taken; both decisions must occur.
-    strength : float
-        C n in scikit-learn's terms.
-    groups : int array of shape (n_past,)
-        Patients; each is left out as a whole for its own instances.
+    float32 features are enough and halve the time; `positive` is 1.0 where the decision was taken, both must occur; the
+    strength is C n in scikit-learn's terms; groups are patients, left out as a whole for their own instances.
     """
     n, n_features = X.shape
     factor = strength / n

@@ -39,23 +39,11 @@ def explain_by_window(
     part: IntArray,
     n_jobs: int | None = None,
 ) -> NDArray[np.float32]:
-    """Return log odds that also know the window's other decisions; shape (n_past + n_recent, n_tasks).
+    """Return log odds that also know the window's other decisions; all arrays have shape (n_past + n_recent, n_tasks).
 
-    Parameters
-    ----------
-    log_odds : float32 array of shape (n_past + n_recent, n_tasks)
-        Found without the window, and of past instances without their own patient.
-    taken : bool array of shape (n_past + n_recent, n_tasks)
-        Decisions of the windows, recent ones too.
-    n_past : int
-    day : DayContext
-        Kinds and order groups of the tasks.
-    groups : int array of shape (n_past + n_recent,)
-        Patients.
-    part : int array of shape (n_past + n_recent,)
-        Part of each patient; what is expected of a part that the past has is learned from the others.
-    n_jobs : int, optional
-        Threads, by joblib's rules.
+    Given are the log odds found without the window, and of past instances without their own patient, and the decisions
+    of the windows, recent ones too. What is expected of a part of the patients that the past has is learned from the
+    others.
     """
     chance: NDArray[Any] = 1 / (1 + np.exp(-np.clip(log_odds, -80, 80)))
     residuals, variances = taken - chance, chance * (1 - chance)
@@ -90,11 +78,7 @@ def explain_by_window(
 def gate_of_day(tail: FloatArray, n_past: int) -> FloatArray:
     """Return how far a day may be explained by what else was done, in [0, 1], from its place among the past.
 
-    Parameters
-    ----------
-    tail : float array of shape (n_past + n_recent,)
-        How far below expectation the other decisions were; 0 or less.
-    n_past : int
+    `tail`, of shape (n_past + n_recent,), is how far below expectation the other decisions were; 0 or less.
     """
     place = np.searchsorted(np.sort(tail[:n_past]), tail, side="right") / n_past
     return np.asarray(np.clip((place - GATE[0]) / (GATE[1] - GATE[0]), 0.0, 1.0))
@@ -121,20 +105,10 @@ def _regress(
 
 
 def coefficients_outside(X: NDArray[Any], targets: NDArray[Any], order_groups: IntArray, penalty: float) -> FloatArray:
-    """Return ridge coefficients of each target on the columns outside its group; 0 on its group's.
+    """Return ridge coefficients, (n_tasks, n_tasks), of each target on the columns outside its group; 0 on its group's.
 
-    One inverse B of the whole system serves all: without group g, the solution is B r - B_g B_gg^-1 (B r)_g.
-
-    Parameters
-    ----------
-    X, targets : float32 arrays of shape (n, n_tasks)
-    order_groups : int array of shape (n_tasks,)
-    penalty : float
-
-    Returns
-    -------
-    float array of shape (n_tasks, n_tasks)
-        Column t belongs to target t.
+    One inverse B of the whole system serves all: without group g, the solution is B r - B_g B_gg^-1 (B r)_g. Column t
+    belongs to target t.
     """
     inverse = np.linalg.inv((X.T @ X).astype(np.float64) + penalty * np.eye(X.shape[1]))
     products = (X.T @ targets).astype(np.float64)

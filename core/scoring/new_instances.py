@@ -61,17 +61,7 @@ class NewInstances:
 
 
 def prepare_new_instances(past: StoredPast, X: Matrix, Y: Matrix, patients: NDArray[Any]) -> NewInstances:
-    """Standardise new instances as the past was.
-
-    Parameters
-    ----------
-    past : StoredPast
-    X : sparse matrix of shape (n_new, n_features)
-        Raw features in the columns of the run.
-    Y : sparse matrix of shape (n_new, n_tasks), bool
-        Decisions in the columns of the run.
-    patients : array of str of shape (n_new,)
-    """
+    """Standardise new instances, raw features and decisions in the columns of the run, as the past was."""
     columns = sparse.csc_array(past.standardizer.transform(X))
     columns.sort_indices()
     groups, past_groups = np.full(X.shape[0], NOBODY, dtype=np.int64), None

@@ -58,13 +58,7 @@ class OwnHistory:
     def of_task(self, task: int, rate: float, expected: NDArray[Any]) -> NDArray[np.float32]:
         """Return the features of every instance for a task, of shape (n, len(OWN_ITEM) + 8).
 
-        Parameters
-        ----------
-        task : int
-        rate : float
-            Log odds of the task's decision in the past.
-        expected : array of shape (n,)
-            Log odds that are to be improved.
+        `rate` is the log odds of the task's decision in the past, `expected` are the log odds that are to be improved.
         """
         found = np.empty((self.raw.shape[0], len(OWN_ITEM) + _OTHERS), dtype=np.float32)
         for place, name in enumerate(OWN_ITEM):

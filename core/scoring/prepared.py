@@ -34,10 +34,7 @@ class DayContext:
     def of(cls, kinds: Sequence[str], order_groups: Sequence[str]) -> "DayContext":
         """Read kinds and the names of order groups ("" = alone) in the order of the tasks.
 
-        Raises
-        ------
-        InvalidInputError
-            When there is not one of each per task, or a kind is unknown.
+        Raise InvalidInputError when there is not one of each per task, or a kind is unknown.
         """
         if len(kinds) != len(order_groups):
             raise InvalidInputError(
@@ -189,10 +186,7 @@ class TaskData:
     def rows(self) -> FeatureRows:
         """Weighted features as from `weighted_task_rows`; they hold until this thread reads another task's.
 
-        Raises
-        ------
-        TaskNotScorableError
-            When no feature tells the task's decisions apart.
+        Raise TaskNotScorableError when no feature tells the task's decisions apart.
         """
         # Fresh memory for each task costs a fifth of its time.
         if not hasattr(_THREAD, "room"):

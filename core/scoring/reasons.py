@@ -114,14 +114,9 @@ class TaskContrast:
     held_by_not_taken: FloatArray
 
     def reasons(self, x: FloatArray, *, expected: bool) -> Reasons:
-        """Return why the decision was expected (or, not expected) for an instance.
+        """Return why the decision was expected (an omission) or not expected (a commission) for an instance.
 
-        Parameters
-        ----------
-        x : array of shape (n_features,)
-            Raw features of the instance, NaN where a value was not measured.
-        expected : bool
-            True for an omission: why it was expected. False for a commission: why it was not.
+        `x` has its raw features, NaN where a value was not measured.
         """
         values = np.array([x[finding.column] for finding in self.findings])
         here = np.array(
@@ -174,26 +169,11 @@ def fit_contrast(
     feature_dictionary: pd.DataFrame,
     kept: IntArray | None = None,
 ) -> TaskContrast:
-    """Find what tells the past decisions of one task apart.
+    """Find what tells the past decisions of one task apart, by raw features of shape (n_past, n_features).
 
-    Parameters
-    ----------
-    X_past : sparse matrix of shape (n_past, n_features)
-        Raw features of the past, by columns.
-    taken : bool array of shape (n_past,)
-        Whether the decision was taken; both must occur.
-    patients : int array of shape (n_past,)
-        Patient of each past instance.
-    feature_dictionary : DataFrame
-        Columns ``name``, ``source``, ``aspect`` and ``is_flag`` of every feature.
-    kept : int array, optional
-        Features that the task looks at; all aspects of what they are about, care units and kinds of admission are
-        looked at. Everything when not given.
-
-    Raises
-    ------
-    InvalidInputError
-        When shapes differ, or only one decision occurs.
+    Both decisions must occur. The dictionary has ``name``, ``source``, ``aspect`` and ``is_flag`` of every feature.
+    Looked at are all aspects of what the features `kept` are about, care units and kinds of admission; everything when
+    not given. Raise InvalidInputError when shapes differ, or only one decision occurs.
     """
     if X_past.shape != (len(taken), len(feature_dictionary)) or len(patients) != len(taken):
         raise InvalidInputError(

@@ -49,10 +49,7 @@ class Sensitivity:
 def share_in_common(first: Collection[Hashable], second: Collection[Hashable]) -> float:
     """Return the share of the members of a list that are in another list as well, in [0, 1].
 
-    Raises
-    ------
-    InvalidInputError
-        If the first list is empty: nothing can be shared then.
+    Raise InvalidInputError if the first list is empty: nothing can be shared then.
 
     Examples
     --------

@@ -105,15 +105,7 @@ class SharedModel:
         return cls(arrays.pop("tasks"), arrays)
 
     def expect(self, columns: sparse.csr_array, raw: sparse.csr_array, n_jobs: int | None = None) -> "Expected":
-        """Expect the decisions of new instances, each by itself.
-
-        Parameters
-        ----------
-        columns, raw : csr_arrays of shape (n, n_features)
-            Standardised and raw features.
-        n_jobs : int, optional
-            Threads, by joblib's rules.
-        """
+        """Expect the decisions of new instances, each by itself, from their standardised and raw features."""
         arrays = self.arrays
         coordinates = CosineMap.of_arrays(arrays, "map").transform(columns, n_jobs)
         soft_labels = soft_labels_of(coordinates, arrays["first_coefficients"])
@@ -189,29 +181,9 @@ def shared_evidence(
 ) -> tuple[Expected, SharedModel]:
     """Learn the past of all tasks together and expect every instance's decisions without its own patient.
 
-    Parameters
-    ----------
-    prepared : PreparedInstances
-        With the day's kinds and order groups where `roles` are given.
-    raw : csr_array of shape (n_past + n_recent, n_features)
-        Raw features of the same instances.
-    roles : FeatureRoles, optional
-        Without them all features weigh the same, and steps 3 and 4 are left out.
-    tasks : tuple of int
-        Tasks with enough decisions of both kinds.
-    parameters : ScoringParameters
-    seed : int
-    n_jobs : int, optional
-        Threads, by joblib's rules.
-    others : OtherMembers, optional
-        Members of the scorer beside this one, in the order of `tasks`.
-
-    Returns
-    -------
-    expected : Expected
-        Of past and recent instances.
-    model : SharedModel
-        For later ones.
+    Return what is expected of past and recent instances, and the model for later ones. The tasks have enough decisions
+    of both kinds. Without roles, for which `prepared` has the day's kinds and order groups, all features weigh the
+    same, and steps 3 and 4 are left out. The other members of the scorer are in the order of the tasks.
     """
     n_past, groups = prepared.n_past, prepared.groups
     random = np.random.default_rng([seed, _DRAW])

@@ -77,12 +77,7 @@ class SignEffects:
 def named_flags(signs: sparse.csr_array, named: NDArray[np.int32], n_tasks: int) -> sparse.csc_array:
     """Return where a drug that shares the name of a task's lab is on or was given; shape (n, n_tasks).
 
-    Parameters
-    ----------
-    signs : csr_array of shape (n, n_signs)
-    named : int array of shape (n_named, 2)
-        As in `core.cohort.feature_roles.FeatureRoles`.
-    n_tasks : int
+    `named`, of shape (n_named, 2), is that of `core.cohort.feature_roles.FeatureRoles`.
     """
     of_task = (np.ones(len(named)), (named[:, 1], named[:, 0]))
     found = sparse.csc_array(signs @ sparse.csr_array(of_task, shape=(signs.shape[1], n_tasks)))
@@ -93,14 +88,8 @@ def named_flags(signs: sparse.csr_array, named: NDArray[np.int32], n_tasks: int)
 def fit_named(positive: NDArray[np.bool_], log_odds: NDArray[Any], weights: FloatArray, others: OtherMembers) -> float:
     """Return the log odds that a drug of the lab's name adds, from the days on which it is there, by Fisher's scoring.
 
-    The penalty is `NAMED_RIDGE` / 2 times the squared difference from `NAMED_EFFECT`, the result without any days.
-
-    Parameters
-    ----------
-    positive, log_odds, weights : arrays of shape (n,)
-        Decisions, offset, and weight of each such instance.
-    others : OtherMembers
-        Of the same instances; chances of shape (n,).
+    The penalty is `NAMED_RIDGE` / 2 times the squared difference from `NAMED_EFFECT`, the result without any days. Log
+    odds are an offset; arrays, and the chances of the others, have shape (n,).
     """
     effect, offset = NAMED_EFFECT, log_odds.astype(np.float64)
     for _ in range(_NAMED_STEPS):
@@ -149,26 +138,9 @@ def fit_signs(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Choose the signs of one task by their score, slope / sqrt(curvature + ridge), and fit them by Fisher's scoring.
 
-    Parameters
-    ----------
-    signs : csc_array of shape (n, n_signs)
-        1.0 where a sign is there.
-    positive, log_odds, weights : arrays of shape (n,)
-        Decisions, offset, and weight of each instance.
-    others : OtherMembers
-        Of the same instances; chances of shape (n,).
-    slope, curvature : float arrays of shape (n_signs,)
-        From `score_signs`.
-    n_patients : int array of shape (n_signs,)
-        From `count_patients`.
-    ridge : float
-        Half of it times the squared effects is added to the loss.
-
-    Returns
-    -------
-    signs : int32 array of shape (N_SIGNS,)
-    effects : float32 array of shape (N_SIGNS,)
-        0 fills up.
+    Signs, of shape (n, n_signs), are 1.0 where a sign is there; log odds are an offset; slope and curvature come from
+    `score_signs`, numbers of patients from `count_patients`; half of the ridge times the squared effects is added to
+    the loss. Return the signs and their effects, of shape (N_SIGNS,); 0 fills up.
     """
     score = np.where(n_patients >= FEWEST_PATIENTS, np.abs(slope) / np.sqrt(curvature + ridge), 0.0)
     chosen = np.argsort(-score, kind="stable")[:N_SIGNS]

@@ -25,18 +25,10 @@ class StoredGraph(TaskGraph):
 
 
 def pack_graphs(graphs: Sequence[TaskGraph], prefix: str, *, with_points: bool = True) -> dict[str, NDArray[Any]]:
-    """Make arrays of graphs whose nodes have the same features.
+    """Make arrays, whose names begin with a prefix, of graphs whose nodes have the same features.
 
     Points, which are mostly zeros, become a bit for each entry and the entries that are not zero; of an inverse, which
-    is symmetric, the lower triangle is kept.
-
-    Parameters
-    ----------
-    graphs : sequence of TaskGraph
-    prefix : str
-        What the names of the arrays begin with.
-    with_points : bool
-        False leaves the points out, for graphs on the same nodes as others.
+    is symmetric, the lower triangle is kept. Graphs on the same nodes as others need no points.
     """
     vectors: dict[str, list[NDArray[Any]]] = {
         "labels": [graph.labels for graph in graphs],
@@ -76,16 +68,8 @@ def unpack_graphs(
 ) -> list[StoredGraph]:
     """Read graphs back that `pack_graphs` made arrays of; every node is a patient by itself.
 
-    Parameters
-    ----------
-    arrays : mapping of str to arrays
-    prefix : str
-    points : sequence of float32 arrays of shape (n_nodes, n_features)
-        See `unpack_points`.
-    label_weight, regularization : float
-        c and g that they were solved with.
-    is_local : bool
-        Whether the query's own distance to its 7th neighbour scales its similarities.
+    The points, of shape (n_nodes, n_features), are those of `unpack_points`; label weight and regularization the c and
+    g that they were solved with.
     """
     sizes = arrays[f"{prefix}_sizes"].astype(np.int64)
     ends = np.cumsum(sizes)[:-1]

@@ -54,20 +54,9 @@ def build_task_graph(
     label_weight: float,
     regularization: float,
 ) -> TaskGraph:
-    """Join the nodes and invert their system once.
+    """Join the nodes, rows of the past, and invert their system once; `y`, of shape (n_past,), is -1 or +1.
 
-    Parameters
-    ----------
-    features : FeatureRows, or float32 array of shape (n, n_features)
-        Past rows first.
-    y : float array of shape (n_past,)
-        -1 or +1.
-    nodes : SampledNodes
-        Rows of the past.
-    groups : int array of shape (n,) or None
-        Patients, between whose own days there is no edge; None allows such edges.
-    n_neighbors, length_scale, label_weight, regularization
-        See `core.scoring.parameters.ScoringParameters`.
+    Features have the past rows first. Between the days of a group, which is a patient, there is no edge.
     """
     points = features.dense(nodes.rows) if isinstance(features, FeatureRows) else features[nodes.rows]
     squared = symmetric_squared_distances(points.astype(np.float64))
@@ -100,16 +89,7 @@ class Extension:
 
 
 def extend(graph: TaskGraph, features: Features, groups: IntArray, n_neighbors: int) -> Extension:
-    """Return the exact one-node extension of every instance, without its own patient's labels.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-    features : FeatureRows, or float32 array of shape (n, n_features)
-    groups : int array of shape (n,)
-        Patients, or `NOBODY`.
-    n_neighbors : int
-    """
+    """Return the exact one-node extension of every instance, without the labels of its own patient, if not `NOBODY`."""
     soft_labels = graph.soft_labels()
     patients, block_of_node = np.unique(graph.groups, return_inverse=True)
     left = leave_blocks_out(

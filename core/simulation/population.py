@@ -135,21 +135,8 @@ _MAX_DEVIATION = 2.5
 class Ward:
     """What is visible of every stay.
 
-    Parameters
-    ----------
-    population : Population
-    catalogue : Catalogue
-
-    Attributes
-    ----------
-    home : array of bool, shape (n_stays, n_home_drugs)
-    on : array of bool, shape (n_stays, n_drugs)
-        Given on the day before.
-    last : array of shape (n_stays, n_labs)
-        Last known value, NaN before the first.
-    known_at : array of int, shape (n_stays, n_labs)
-        Seconds; `NEVER` before the first.
-    vital : array of shape (n_stays, n_vitals)
+    Home drugs and those given on the day before (``on``) by stay and drug; the last known value of labs, NaN before the
+    first, and when it was known, `NEVER` before the first, by stay and lab; vital signs.
     """
 
     def __init__(self, population: Population, catalogue: Catalogue) -> None:
@@ -164,18 +151,9 @@ class Ward:
 
 
 class Seen:
-    """What is seen of some stays at one time.
+    """What is seen of some stays at one time (seconds) of a morning, 0 = at admission.
 
-    Parameters
-    ----------
-    ward : Ward
-    stay : array of int, shape (n,)
-    morning : int
-        0 = at admission.
-    now : array of int, shape (n,)
-        Seconds.
-    drift : array of shape (n,)
-        How far habits have moved, in logits: every second rule is followed more often, the others less.
+    The drift is how far habits have moved, in logits: every second rule is followed more often, the others less.
     """
 
     def __init__(self, ward: Ward, stay: IntArray, morning: int, now: IntArray, drift: FloatArray) -> None:

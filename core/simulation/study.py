@@ -105,20 +105,9 @@ USUAL_IS_RELEVANT, ODD_IS_RELEVANT, PLANTED_IS_RELEVANT = 0.02, 0.85, 0.9
 def simulate_relevance(true_anomaly: ArrayLike, is_planted: ArrayLike, *, seed: int = 0) -> NDArray[np.bool_]:
     """Draw which decisions of a simulated hospital are truly relevant to a physician.
 
-    Relevance rises steeply with how unusual a decision is, but is not the same: some unusual decisions do not matter,
-    and physicians question a few usual ones, because they judge by more than the habits of their hospital. No detector
-    of unusual decisions can find the latter.
-
-    Parameters
-    ----------
-    true_anomaly : array-like of shape (n,)
-        One minus the decision's probability given the patient's state, in [0, 1].
-    is_planted : array-like of shape (n,), bool
-    seed : int
-
-    Returns
-    -------
-    ndarray of shape (n,), bool
+    Relevance rises steeply with how unusual a decision is, one minus its probability given the patient's state, but is
+    not the same: some unusual decisions do not matter, and physicians question a few usual ones, because they judge by
+    more than the habits of their hospital. No detector of unusual decisions can find the latter.
     """
     anomaly = np.asarray(true_anomaly, dtype=np.float64)
     chance = USUAL_IS_RELEVANT + (ODD_IS_RELEVANT - USUAL_IS_RELEVANT) * anomaly**4

@@ -79,18 +79,8 @@ def _counts(votes: ArrayLike, patient: ArrayLike | None) -> tuple[_Counts, int]:
 def raw_agreement(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
     """Return the share of pairs of votes on the same case that are equal, averaged over cases.
 
-    Parameters
-    ----------
-    votes : array-like of shape (n_cases, n_readers)
-        Answer codes; NaN where there is no vote.
-    patient : array-like of shape (n_cases,), optional
-        Cases of one patient are counted as one unit in the interval; every case its own unit when left out.
-    level : float
-
-    Returns
-    -------
-    Estimate
-        Interval from the spread between units with Student's t; Wilson's when all units agree equally.
+    Votes, of shape (n_cases, n_readers), are answer codes; NaN where there is no vote. The interval comes from the
+    spread between units, cases or patients where given, with Student's t; Wilson's when all units agree equally.
 
     Examples
     --------
@@ -113,17 +103,9 @@ def _agreeing(table: Floats) -> Floats:
 
 
 def fleiss_kappa(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
-    """Return Fleiss' kappa, generalised to cases with different numbers of votes.
+    """Return Fleiss' kappa, generalised to cases with different numbers of votes; parameters as in `raw_agreement`.
 
-    Parameters
-    ----------
-    votes, patient, level
-        As in `raw_agreement`.
-
-    Returns
-    -------
-    Estimate
-        Interval by the linearised per-case contributions (Gwet 2014), Student's t with units - 1 degrees of freedom.
+    Interval by the linearised per-case contributions (Gwet 2014), Student's t with units - 1 degrees of freedom.
 
     References
     ----------
@@ -141,17 +123,8 @@ def gwet_ac1(
 ) -> Estimate:
     """Return Gwet's AC1, whose chance agreement falls when nearly all cases get the same answer.
 
-    Parameters
-    ----------
-    votes, patient, level
-        As in `raw_agreement`.
-    n_categories : int, optional
-        How many answers there were to choose from; as many as occur when left out.
-
-    Returns
-    -------
-    Estimate
-        Interval as in `fleiss_kappa`.
+    Parameters as in `raw_agreement`; there are as many answers to choose from as occur unless told otherwise. Interval
+    as in `fleiss_kappa`.
 
     References
     ----------
@@ -214,15 +187,7 @@ def _with_spread(
 def krippendorff_alpha(votes: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95) -> Estimate:
     """Return Krippendorff's alpha for unordered answers; cases may have different numbers of votes.
 
-    Parameters
-    ----------
-    votes, patient, level
-        As in `raw_agreement`.
-
-    Returns
-    -------
-    Estimate
-        Interval by leaving out one unit (case or patient) at a time, Student's t.
+    Parameters as in `raw_agreement`. Interval by leaving out one unit (case or patient) at a time, Student's t.
 
     References
     ----------
@@ -265,18 +230,9 @@ def _alpha(equal: Floats, totals: Floats) -> Floats:
 
 
 def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """Return Cohen's kappa of two readers on the cases both voted on.
+    """Return Cohen's kappa of two readers on the cases both voted on, answer codes with NaN where there is no vote.
 
-    Parameters
-    ----------
-    first, second : array-like of shape (n_cases,)
-        Answer codes; NaN where there is no vote.
-    level : float
-
-    Returns
-    -------
-    Estimate
-        Value and large-sample interval by statsmodels (Fleiss, Cohen and Everitt 1969).
+    Value and large-sample interval by statsmodels (Fleiss, Cohen and Everitt 1969).
     """
     method = "Cohen kappa; large-sample interval"
     quantile = normal_quantile(level)
@@ -311,22 +267,9 @@ def weighted_agreement(
 ) -> tuple[Estimate, Estimate, Estimate]:
     """Return raw agreement, Fleiss' kappa and Gwet's AC1 as they would be on all candidates.
 
-    Parameters
-    ----------
-    votes : array-like of shape (n_cases, n_readers)
-        Answer codes; NaN where there is no vote. Cases with fewer than two votes are left out.
-    weight : array-like of shape (n_cases,)
-        Inverse inclusion probability; cases without one are left out.
-    n_categories : int
-        Answers that can be given.
-    patient : array-like of shape (n_cases,), optional
-    level : float
-
-    Returns
-    -------
-    tuple of Estimate
-        The coefficients with weighted means of cases in the place of means; intervals by leaving out one patient at a
-        time, with Student's t.
+    Weights are inverse inclusion probabilities. The coefficients have weighted means of cases in the place of means;
+    intervals leave out one patient at a time, with Student's t. Votes, of shape (n_cases, n_readers), are answer codes
+    out of `n_categories`, NaN where there is no vote; cases with fewer than two votes or without a weight are left out.
     """
     check_level(level)
     matrix, weights = np.asarray(votes, dtype=np.float64), np.asarray(weight, dtype=np.float64)

@@ -51,21 +51,8 @@ def pseudo_cases_of_difference(n_effective: float) -> tuple[float, ...]:
 class CandidateDraws:
     """Weights of the judged cases that stand for all candidates, drawn again and again.
 
-    Parameters
-    ----------
-    positive : bool array of shape (n,)
-        Label of each case.
-    patient, stratum : int array of shape (n,)
-    size : float array of shape (n_strata,)
-        Candidates of each stratum.
-    weight : float array of shape (n,)
-        Inverse inclusion probabilities; only how they differ inside a stratum counts.
-    seed, n_draws : int
-
-    Raises
-    ------
-    InvalidInputError
-        If a case has a stratum without a size.
+    Of the inverse inclusion probabilities only how they differ inside a stratum counts; `size` has the candidates of
+    each stratum. Raise InvalidInputError if a case has a stratum without a size.
     """
 
     def __init__(
@@ -97,10 +84,7 @@ class CandidateDraws:
     def n_effective(self, inside: NDArray[np.bool_]) -> float:
         """Return the effective number of patients with cases of the rarer class, by Kish; 0 without one of the classes.
 
-        Parameters
-        ----------
-        inside : bool array of shape (n,)
-            The cases that a figure is about.
+        `inside` are the cases that a figure is about.
         """
         counts = np.bincount(self._stratum, minlength=self._size.size)[self._stratum]
         weight = np.where(inside, self._size[self._stratum] / counts * self._relative, 0.0)
@@ -121,25 +105,11 @@ class CandidateDraws:
         is_share: bool = True,
         pseudo_cases: Sequence[float] = PSEUDO_CASES,
     ) -> tuple[float, float]:
-        """Return the interval of a figure.
+        """Return low and high end of the interval of a figure, which is handed the weights of the cases `inside`.
 
-        Parameters
-        ----------
-        statistic : callable
-        level : float
-        inside : bool array of shape (n,), optional
-            The cases that the figure is about; the weights handed over are theirs.
-        order_by : sequence of float array of shape (n,)
-            Scores that the figure is about; they order the cases at which pseudo-cases are put, so that the order of
-            the rows changes nothing.
-        is_share : bool
-            Whether the figure lies in [0, 1] and its interval is taken on the logit scale; else it lies in [-1, 1].
-        pseudo_cases : sequence of float
-            Some of `PSEUDO_CASES` and `PSEUDO_CASES_OF_AUC`.
-
-        Returns
-        -------
-        low, high : float
+        The scores `order_by` that it is about order the cases at which pseudo-cases are put, so that the order of the
+        rows changes nothing. A share lies in [0, 1], its interval is taken on the logit scale; other figures lie in
+        [-1, 1]. Pseudo-cases are some of `PSEUDO_CASES` and `PSEUDO_CASES_OF_AUC`.
         """
         rows = np.arange(self._positive.size) if inside is None else np.flatnonzero(inside)
         n_patients = np.unique(self._patient[rows]).size
@@ -155,24 +125,10 @@ class CandidateDraws:
         order_by: Sequence[Floats],
         pseudo_cases: Sequence[float],
     ) -> tuple[float, float]:
-        """Return the interval of a figure of one group of cases less that of another group.
+        """Return the interval of a figure of one group of cases less that of another group; otherwise as `interval`.
 
         Patients weigh the same in both groups. Pseudo-cases stand in both, as for the figure of one group alone: those
         of a whole stratum would seldom stand in a small group. The group with fewer patients sets Student's t.
-
-        Parameters
-        ----------
-        statistics : tuple of callable
-            The figure of each group.
-        level : float
-        inside : tuple of bool array of shape (n,)
-            The cases of each group.
-        order_by, pseudo_cases
-            As in `interval`.
-
-        Returns
-        -------
-        low, high : float
         """
         drawn, n_patients = [], []
         for statistic, own, turned in zip(statistics, inside, (False, True), strict=True):
@@ -271,13 +227,7 @@ def limits(values: Floats, n_patients: int, level: float, *, is_share: bool) -> 
 
 
 def auc_of(score: Floats) -> Statistic:
-    """Return the AUC of a score as a statistic of the weights of the cases that have it.
-
-    Parameters
-    ----------
-    score : float array of shape (n,)
-        Higher = more unusual; ties count half.
-    """
+    """Return the AUC of a score (higher = more unusual, ties half) as a statistic of the weights of its cases."""
     order = np.argsort(score, kind="stable")
     ordered = score[order]
     below, up_to = np.searchsorted(ordered, ordered, "left"), np.searchsorted(ordered, ordered, "right")

@@ -31,21 +31,9 @@ ONE_PATIENT_OF_GROUP = "interval not computable: all cases of the group, or all 
 
 
 class CandidateFigures:
-    """Weighted figures of one labelling of chosen cases.
+    """Weighted figures of one labelling of chosen cases: 1 positive, 0 negative, NaN undetermined.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        1 positive, 0 negative, NaN undetermined.
-    weight : ndarray of shape (n,)
-        Inverse inclusion probability; NaN leaves a case out.
-    patient, stratum : ndarray of shape (n,), int
-    size : ndarray of shape (n_strata,)
-        Candidates of each stratum.
-    level : float
-        Confidence level.
-    seed, n_draws : int
-        Of the draws.
+    A weight is an inverse inclusion probability; NaN leaves a case out. `size` has the candidates of each stratum.
     """
 
     def __init__(

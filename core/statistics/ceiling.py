@@ -30,19 +30,9 @@ NO_BETTER_THAN_CHANCE = "readers agree no better than chance, so no detector can
 
 
 def reader_error(kappa: float, positive_share: float) -> float:
-    """Return the probability that a vote is wrong, from Fleiss' kappa and the share of positive votes.
+    """Return the probability in [0, 0.5) that a vote is wrong, from Fleiss' kappa and the share of positive votes.
 
-    Parameters
-    ----------
-    kappa : float
-        Fleiss' kappa of "positive or not", in (0, 1].
-    positive_share : float
-        Share of positive votes, in (0, 1).
-
-    Returns
-    -------
-    float
-        In [0, 0.5).
+    Kappa, of "positive or not", lies in (0, 1], the share in (0, 1).
 
     Examples
     --------
@@ -71,14 +61,8 @@ def _ceiling(error: FloatArray, share: FloatArray, n_readers: int) -> FloatArray
 def _majority_ceiling(found: FloatArray, false: FloatArray, truth: FloatArray, n_readers: int) -> FloatArray:
     """Return (PPV + NPV) / 2 of the majority, vectorised; .5 where the model leaves one class only.
 
-    Parameters
-    ----------
-    found, false : ndarray
-        Chance of a positive vote on a positive, on a negative case.
-    truth : ndarray
-        Share of truly positive cases.
-    n_readers : int
-        Votes per case; ties (even numbers) are left out, as in the labels.
+    `found` and `false` are the chances of a positive vote on a positive and on a negative case, `truth` the share of
+    positive cases; ties of an even number of readers are left out, as in the labels.
     """
     most = math.floor(n_readers / 2)
 
@@ -108,25 +92,11 @@ def agreement_ceiling(
 ) -> Ceiling:
     """Estimate the readers' sensitivity and specificity, and the ceiling on the chosen cases and on all candidates.
 
-    Sensitivity and specificity are estimated on the chosen cases; the weights only change how common positives are.
-
-    Parameters
-    ----------
-    votes : array-like of shape (n_cases, n_readers)
-        1 positive, 0 negative, NaN no vote. Cases with fewer than two votes are left out.
-    weight : array-like of shape (n_cases,), optional
-        Inverse inclusion probability; cases of equal weight are taken as one stratum.
-    patient : array-like of shape (n_cases,), optional
-        Every case its own patient when left out.
-    n_readers : int
-        Votes behind a majority label.
-    level : float
-
-    Returns
-    -------
-    Ceiling
-        Not computable when no case has three votes, when readers agree no better than chance, or when the votes
-        contradict the model. Intervals by a Bayesian bootstrap over patients, on the logit scale.
+    Sensitivity and specificity are estimated on the chosen cases; the weights, inverse inclusion probabilities, only
+    change how common positives are; cases of equal weight are taken as one stratum. Votes, of shape (n_cases,
+    n_readers), are 1 positive, 0 negative, NaN none; cases with fewer than two are left out. `n_readers` votes stand
+    behind a majority label. Not computable when no case has three votes, when readers agree no better than chance, or
+    when the votes contradict the model. Intervals by a Bayesian bootstrap over patients, on the logit scale.
 
     References
     ----------

@@ -24,10 +24,7 @@ UNUSUAL_OR_RELEVANT = frozenset(answer for answer in VOTES if answer.vote is not
 def check_answers(answers: ArrayLike) -> FloatArray:
     """Return the answers as a matrix of numbers.
 
-    Raises
-    ------
-    InvalidInputError
-        If the array is not two-dimensional or holds a code that is no answer.
+    Raise InvalidInputError if it is none or holds a code that is no answer.
     """
     matrix = np.asarray(answers, dtype=np.float64)
     if matrix.ndim != 2:
@@ -53,22 +50,9 @@ def votes_of(answers: ArrayLike) -> FloatArray:
 
 
 def positive_votes(answers: ArrayLike, positive: Collection[Answer] = RELEVANT_ONLY) -> FloatArray:
-    """Return 1 for a positive vote, 0 for a negative one, NaN for none.
+    """Return 1 for a positive vote, 0 for a negative one, NaN for none, of shape (n_cases, n_readers).
 
-    Parameters
-    ----------
-    answers : array-like of shape (n_cases, n_readers)
-    positive : collection of Answer
-        Which answers count as positive.
-
-    Returns
-    -------
-    ndarray of shape (n_cases, n_readers)
-
-    Raises
-    ------
-    InvalidInputError
-        If `positive` is empty, holds every vote, or holds an answer that is no vote.
+    Raise InvalidInputError if `positive` is empty, holds every vote, or holds an answer that is no vote.
     """
     votes = votes_of(answers)
     if not positive or not set(positive) < set(VOTES):
@@ -151,19 +135,9 @@ def without_open(labels: CaseLabels, is_open: Sequence[bool] | NDArray[np.bool_]
 def adjudicated_label(
     majority: CaseLabels, adjudications: ArrayLike, positive: Collection[Answer] = RELEVANT_ONLY
 ) -> CaseLabels:
-    """Replace the majority label by the adjudicator's answer where there is one.
+    """Replace the majority label by the adjudicator's answer where there is one, NaN where not.
 
-    Parameters
-    ----------
-    majority : CaseLabels
-    adjudications : array-like of shape (n_cases,)
-        The adjudicator's answer; NaN where the case was not adjudicated. An answer that is no vote makes the case
-        undetermined.
-    positive : collection of Answer
-
-    Returns
-    -------
-    CaseLabels
+    An answer that is no vote makes the case undetermined.
     """
     answers = check_answers(np.asarray(adjudications, dtype=np.float64).reshape(-1, 1))[:, 0]
     if answers.size != majority.label.size:
@@ -181,22 +155,11 @@ def adjudicated_label(
 
 
 def case_state(answers: Sequence[float | None], n_slots: int, *, adjudicated: bool = False) -> CaseState:
-    """Return the state of a case, under the first positive rule.
+    """Return the state of a case, under the first positive rule, from one entry for each slot.
 
-    Parameters
-    ----------
-    answers : sequence of Answer, int or None
-        One entry for each slot; None or NaN where nothing is submitted.
-    n_slots : int
-        Judgments wanted.
-    adjudicated : bool
-        Whether the adjudicator has answered.
-
-    Returns
-    -------
-    CaseState
-        OPEN until every slot is judged; then MAJORITY when the votes decide, DISPUTED when two or more stand on either
-        side in equal number, UNDETERMINED when there are too few votes; ADJUDICATED whatever they said.
+    None or NaN is not submitted. OPEN until every slot is judged; then MAJORITY when the votes decide, DISPUTED when
+    two or more stand on either side in equal number, UNDETERMINED when there are too few votes; ADJUDICATED whatever
+    they said.
 
     Examples
     --------
@@ -241,20 +204,10 @@ class ReaderReliability:
 def dawid_skene(votes: ArrayLike, *, max_iterations: int = 500, tolerance: float = 1e-8) -> ReaderReliability:
     """Estimate labels and each reader's sensitivity and specificity together, by expectation-maximisation.
 
-    Starts from the share of positive votes and is deterministic. One imaginary right and one imaginary wrong vote for
-    each reader and class, half a vote each, keep a reader with few votes from being called perfect.
-
-    Parameters
-    ----------
-    votes : array-like of shape (n_cases, n_readers)
-        1 positive, 0 negative, NaN no vote.
-    max_iterations : int
-    tolerance : float
-        Stop when no probability moves by more than this.
-
-    Returns
-    -------
-    ReaderReliability
+    Votes, of shape (n_cases, n_readers), are 1 positive, 0 negative, NaN none. Starts from the share of positive votes,
+    stops when no probability moves by more than the tolerance, and is deterministic. One imaginary right and one
+    imaginary wrong vote for each reader and class, half a vote each, keep a reader with few votes from being called
+    perfect.
 
     References
     ----------

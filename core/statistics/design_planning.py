@@ -36,19 +36,8 @@ class ExpectedStratum:
 def expected_strata(sizes: Sequence[int], auc: float, relevant_share: float) -> tuple[ExpectedStratum, ...]:
     """Return what strata hold where nothing but an AUC and a share of relevant candidates is assumed.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Candidates of each stratum, from low to high scores.
-    auc : float
-        Of the panel's labels on all candidates, in (0.5, 1).
-    relevant_share : float
-        Of all candidates, in (0, 1).
-
-    Raises
-    ------
-    InvalidInputError
-        If a stratum is empty, or AUC or share lie outside their range.
+    Sizes are from low to high scores; the AUC, of the panel's labels on all candidates, lies in (0.5, 1), the share in
+    (0, 1). Raise InvalidInputError if a stratum is empty, or AUC or share lie outside their range.
 
     References
     ----------
@@ -145,31 +134,12 @@ def forecast(
     n_draws: int = LAST_DRAWS,
     seed: int = 0,
 ) -> Forecast:
-    """Return the half width to expect of a study's AUC interval.
+    """Return the half width to expect of a study's AUC interval, with so many cases of each stratum.
 
-    Parameters
-    ----------
-    strata : sequence of ExpectedStratum
-        From low to high scores. Relevance rises inside a stratum as it does between neighbours.
-    by_stratum : sequence of int
-        Cases of each stratum.
-    n_patients : int
-        Patients behind the candidates.
-    readers : ExpectedReaders, optional
-        Readers without errors when left out.
-    level : float
-    allocation : str
-        Name, for the answer.
-    n_studies : int, optional
-        Studies to simulate; from 40 for large to 160 for small ones when left out.
-    n_draws : int
-        Draws behind each interval.
-    seed : int
-
-    Raises
-    ------
-    InvalidInputError
-        If an expectation lies outside its range, or there are more cases than candidates.
+    Strata are from low to high scores; relevance rises inside a stratum as it does between neighbours. Patients are
+    those behind the candidates; readers make no errors unless told otherwise. From 40 studies, of large ones, to 160
+    are simulated. Raise InvalidInputError if an expectation lies outside its range, or there are more cases than
+    candidates.
     """
     check_level(level)
     size, share = _checked(strata)
@@ -211,20 +181,10 @@ def plan_designs(
     level: float = 0.95,
     seed: int = 0,
 ) -> tuple[Forecast, ...]:
-    """Return for each allocation the study that reaches a half width, the smallest study first.
+    """Return for each allocation the study that reaches a half width in (0, 0.5), the recommended one first.
 
-    Parameters
-    ----------
-    strata, n_patients, readers, level, seed
-        As in `forecast`.
-    half_width : float
-        Wanted half width of the AUC's interval, in (0, 0.5).
-
-    Returns
-    -------
-    tuple of Forecast
-        The recommended design first. A design that does not reach the width with all candidates, or with 4,000 cases,
-        comes last with the half width that it reaches.
+    A design that does not reach the width with all candidates, or with 4,000 cases, comes last with the half width that
+    it reaches. Other parameters as in `forecast`.
     """
     _checked(strata)
     if not 0.0 < half_width < 0.5:

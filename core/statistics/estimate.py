@@ -85,26 +85,12 @@ def percent_text(share: float, places: int = 0) -> str:
 def not_computable(
     why: str, *, n: int = 0, left_out: Mapping[str, int] | None = None, level: float = 0.95, method: str = ""
 ) -> Estimate:
-    """Return the value "not computable", with its reason.
-
-    Parameters
-    ----------
-    why : str
-        The reason, without the words "not computable".
-    n, left_out, level, method
-        As in `Estimate`.
-    """
+    """Return the value "not computable", with its reason, without these words."""
     return Estimate(None, None, None, level, n, dict(left_out or {}), f"not computable: {why}", method)
 
 
 def check_level(level: float) -> float:
-    """Return the confidence level, or raise when it is not inside (0, 1).
-
-    Raises
-    ------
-    InvalidInputError
-        If `level` is not between 0 and 1.
-    """
+    """Return the confidence level; raise InvalidInputError when it is not inside (0, 1)."""
     if not isinstance(level, (int, float)) or not 0.0 < level < 1.0:
         raise InvalidInputError(f"Confidence level {level!r} is not between 0 and 1. Give for example 0.95.")
     return float(level)
@@ -121,20 +107,10 @@ def t_quantile(level: float, degrees: float) -> float:
 
 
 def logit_interval(value: float, standard_error: float, quantile: float) -> tuple[float, float]:
-    """Return the interval of a share or an AUC on the logit scale, so that it never leaves [0, 1].
+    """Return the interval of a share or an AUC in (0, 1) on the logit scale, so that it never leaves [0, 1].
 
-    Parameters
-    ----------
-    value : float
-        In the open interval (0, 1).
-    standard_error : float
-        Of `value` on its own scale; carried to the logit scale by the delta method.
-    quantile : float
-        For example `t_quantile(level, n_patients - 1)`.
-
-    Returns
-    -------
-    low, high : float
+    The standard error, on the value's own scale, is carried to the logit scale by the delta method; the quantile is for
+    example `t_quantile(level, n_patients - 1)`.
     """
     centre = np.log(value / (1.0 - value))
     reach = quantile * standard_error / (value * (1.0 - value))
@@ -253,21 +229,9 @@ def usable_cases(
 ) -> UsableCases:
     """Return the cases with a label, all scores and a weight, and count the others by reason.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        1 or True for positive, 0 or False for negative, NaN for undetermined.
-    scores : sequence of array-like of shape (n,)
-        One for each scorer; NaN where the scorer has no score.
-    patient : array-like of shape (n,), optional
-        Identifier of the patient behind each case; every case its own patient when left out.
-    weight : array-like of shape (n,), optional
-        Inverse inclusion probability; ones when left out. NaN, infinite and non-positive weights leave a case out.
-
-    Raises
-    ------
-    InvalidInputError
-        If lengths differ or `y` holds anything but 0, 1 and NaN.
+    `y` is 1 or True for positive, 0 or False for negative, NaN for undetermined; scores are NaN where a scorer has
+    none; every case is its own patient, and weighs 1, unless told otherwise. NaN, infinite and non-positive weights
+    leave a case out. Raise InvalidInputError if lengths differ or `y` holds anything but 0, 1 and NaN.
     """
     labels = as_vector("y", y)
     columns = [as_vector(f"score {i + 1}", s) for i, s in enumerate(scores)]

@@ -46,23 +46,8 @@ class MultiReaderAnalysis:
 def obuchowski_rockette(values: Floats, without: Floats, *, level: float = 0.95, n: int = 0) -> MultiReaderAnalysis:
     """Analyse the AUCs of tests by readers, both readers and cases being random.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_tests, n_readers)
-    without : ndarray of shape (n_cases, n_tests, n_readers)
-        The same with one case left out.
-    level : float
-    n : int
-        Cases, for the estimates.
-
-    Returns
-    -------
-    MultiReaderAnalysis
-
-    Raises
-    ------
-    InvalidInputError
-        If the shapes do not fit or a value is not a number.
+    Values have shape (n_tests, n_readers), `without`, the same with one case left out, (n_cases, n_tests, n_readers).
+    Raise InvalidInputError if the shapes do not fit or a value is not a number.
 
     References
     ----------

@@ -19,19 +19,10 @@ from core.statistics.estimate import (
 
 
 def weighted_auc(y: ArrayLike, score: ArrayLike, weight: ArrayLike) -> Estimate:
-    """Return the AUC of the population the cases were chosen from, by their weights; O(n log n).
+    """Return the AUC of the population the cases were chosen from, by inverse inclusion probability; O(n log n).
 
-    Parameters
-    ----------
-    y, score
-        As in `auc`.
-    weight : array-like of shape (n,)
-        Inverse inclusion probability. Weights of 1 give `auc`.
-
-    Returns
-    -------
-    Estimate
-        sum of w_i w_j over pairs in the right order (ties half), over the sum of w_i w_j over all pairs.
+    It is the sum of w_i w_j over pairs in the right order (ties half), over the sum of w_i w_j over all pairs. Weights
+    of 1 give `auc`, whose parameters the others are.
     """
     method = "AUC weighted by inverse inclusion probability"
     cases = usable_cases(y, [score], weight=weight)

@@ -11,14 +11,7 @@ from core.studies.report_input import StudyArrays
 
 
 class CandidateFigures:
-    """Weighted figures of one labelling of a study's cases.
-
-    Parameters
-    ----------
-    study : StudyArrays
-    y : ndarray of shape (n_cases,)
-        1 positive, 0 negative, NaN undetermined.
-    """
+    """Weighted figures of one labelling of a study's cases: 1 positive, 0 negative, NaN undetermined."""
 
     def __init__(self, study: StudyArrays, y: FloatArray) -> None:
         self._study, self._level = study, study.source.level

@@ -45,21 +45,9 @@ __all__ = ["StudyInput", "StudyReport", "study_report"]
 
 
 def study_report(study: StudyInput) -> StudyReport:
-    """Make the report of a study.
+    """Make the report of a study, the same whatever the order of its rows. What cannot be computed says why.
 
-    Parameters
-    ----------
-    study : StudyInput
-
-    Returns
-    -------
-    StudyReport
-        The same for the same input, whatever the order of its rows. What cannot be computed says why.
-
-    Raises
-    ------
-    InvalidInputError
-        If a table is malformed. Too few votes, one class, lost runs and the like do not raise: the report says so.
+    Raise InvalidInputError if a table is malformed. Too few votes, one class, lost runs and the like do not raise.
     """
     arrays = prepare(study)
     states = _states(arrays)
@@ -221,17 +209,10 @@ def hidden_count(report: StudyReport) -> str:
 
 
 def blinded_report(report: StudyReport) -> StudyReport:
-    """Return only what may be seen while readers are blinded: counts of cases and judgments.
+    """Return only what may be seen while readers are blinded: counts of cases and judgments, with `hidden` set.
 
-    Parameters
-    ----------
-    report : StudyReport
-
-    Returns
-    -------
-    StudyReport
-        With `hidden` set; every figure says that it is hidden, and lists of results, readers, pairs and strata are
-        empty: how many cases of high score there are tells a reader what to expect of the next one.
+    Every figure says that it is hidden, and lists of results, readers, pairs and strata are empty: how many cases of
+    high score there are tells a reader what to expect of the next one.
     """
     why = HIDDEN_IN_PANEL if report.is_open_panel else HIDDEN
     nothing = dataclasses.replace(not_computable(why, level=report.level), reason=why)

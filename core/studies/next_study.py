@@ -8,23 +8,11 @@ from core.studies.report import StudyReport
 def plan_next(
     report: StudyReport, half_width: float, *, n_readers: int | None = None, undecided_share: float | None = None
 ) -> tuple[Forecast, ...]:
-    """Return for each allocation the study that reaches a half width, the recommended one first.
+    """Return for each allocation the study that reaches a half width in (0, 0.5), the recommended one first.
 
-    Parameters
-    ----------
-    report : StudyReport
-        Its strata give sizes and shares of relevant cases. The shares are of labels, so readers' errors are in them.
-    half_width : float
-        Wanted half width of the AUC's interval, in (0, 0.5).
-    n_readers : int, optional
-        Readers per case; those of the report when left out.
-    undecided_share : float, optional
-        Cases that end without a label, in [0, 1); as in the report when left out.
-
-    Raises
-    ------
-    InvalidInputError
-        If the report is hidden, or has no decided case in strata of known size.
+    The strata of the report give sizes and shares of relevant cases, by labels, so readers' errors are in them; readers
+    per case and the share that ends undecided are those of the report unless told otherwise. Raise InvalidInputError if
+    the report is hidden, or has no decided case in strata of known size.
     """
     strata = [s for s in report.strata if s.n_population]
     if not any(s.n_decided for s in strata):

@@ -18,22 +18,10 @@ T = TypeVar("T")
 
 
 def to_plain(value: object) -> Any:
-    """Turn dataclasses, tuples, mappings and enum members into dicts, lists and numbers.
+    """Turn dataclasses, tuples, mappings and enum members into dicts, lists and numbers, ready for `json.dumps`.
 
-    Parameters
-    ----------
-    value : object
-        Made of dataclasses, tuples, lists, mappings with text keys, enum members, text, numbers, bool and None.
-
-    Returns
-    -------
-    object
-        Ready for `json.dumps`; fields in the order of their definition, keys of mappings sorted.
-
-    Raises
-    ------
-    InvalidInputError
-        If a number is NaN or infinite (a report says "not computable" instead), or a type has no plain form.
+    Fields come in the order of their definition, keys of mappings, which are texts, sorted. Raise InvalidInputError if
+    a number is NaN or infinite (a report says "not computable" instead), or a type has no plain form.
 
     Examples
     --------
@@ -61,12 +49,8 @@ def from_plain(kind: type[T], plain: object) -> T:
     """Rebuild a value of type `kind` from what `to_plain` returned.
 
     Not by pydantic: it would fill a missing field with its default and drop an unknown one, so that a report of another
-    version would pass for one of this version, under another hash.
-
-    Raises
-    ------
-    InvalidInputError
-        If a field is missing or unknown, or a value does not have the type of its field; the text names the field.
+    version would pass for one of this version, under another hash. Raise InvalidInputError, naming the field, if one is
+    missing or unknown, or a value does not have its type.
     """
     rebuilt: T = _rebuild(kind, plain, kind.__name__)
     return rebuilt
@@ -483,9 +467,6 @@ class StudyReport:
     def from_dict(cls, plain: Mapping[str, Any]) -> "StudyReport":
         """Rebuild a report from `to_dict`.
 
-        Raises
-        ------
-        InvalidInputError
-            If a field is missing, unknown, or of the wrong type.
+        Raise InvalidInputError if a field is missing, unknown, or of the wrong type.
         """
         return from_plain(cls, plain)

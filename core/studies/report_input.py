@@ -122,10 +122,8 @@ class StudyArrays:
 def prepare(study: StudyInput) -> StudyArrays:
     """Check a study's tables and turn them into arrays.
 
-    Raises
-    ------
-    InvalidInputError
-        If a column is missing, an id is not unique or unknown, or a number is impossible; names table, column, value.
+    Raise InvalidInputError, naming table, column and value, if a column is missing, an id is not unique or unknown, or
+    a number is impossible.
     """
     check_level(study.level)
     _demand_columns("cases", study.cases, CASE_COLUMNS)

@@ -74,19 +74,7 @@ class Labelling:
 
 
 def result_set(study: StudyArrays, labelling: Labelling, states: tuple[CaseState, ...]) -> ResultSet:
-    """Compute everything that follows from the labels.
-
-    Parameters
-    ----------
-    study : StudyArrays
-    labelling : Labelling
-    states : tuple of CaseState
-        State of every case, for the list of cases.
-
-    Returns
-    -------
-    ResultSet
-    """
+    """Compute everything that follows from the labels; the states of the cases are for the list of cases."""
     y, level = labelling.labels.label, study.source.level
     keys, candidates = list(study.scores), CandidateFigures(study, y)
     comparisons = [_comparison(study, keys[0], other, y, candidates) for other in keys[1:]]

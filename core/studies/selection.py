@@ -201,12 +201,7 @@ def candidate_rows(
 ) -> tuple[Integers, dict[str, int]]:
     """Return the rows that may be chosen, order groups once, and how many others there are by reason.
 
-    Parameters
-    ----------
-    score : ndarray of shape (n,)
-        Scaled scores; NaN leaves a row out.
-    group, eligible : array-like of shape (n,), optional
-        As in `choose_cases`.
+    A score of NaN leaves a row out; groups and eligible ones are those of `choose_cases`.
     """
     if score.ndim != 1:
         raise InvalidInputError(f"'scaled_score' has {score.ndim} dimensions; give one score for each decision.")
