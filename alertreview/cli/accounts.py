@@ -2,15 +2,18 @@
 
 import getpass
 import warnings
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from alertreview.cli.options import COUNT, list_format, result_format, site_options
+from alertreview.cli.options import COUNT, list_format, result_format, with_application
 from alertreview.cli.tables import as_text, show, tell, tell_done
 from alertreview.rights import role_words
 from core.errors import RefusedError
 from core.vocabulary import Role, SignInSource
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
 
 ROLES = click.Choice([role.value for role in Role])
 ALL_UNITS = "all"
@@ -42,30 +45,26 @@ def account() -> None:
     help="Who vouches for the person: a password here, an identity provider, or a proxy.",
 )
 @result_format
-@site_options
+@with_application
 def create(
+    application: "Application",
     name: str,
     roles: tuple[str, ...],
     login: str,
     units: tuple[str, ...],
     source: str,
     output_format: str,
-    home: Path | None,
-    database: str | None,
 ) -> None:
     """Create an account for NAME and print a one-time code for the first sign-in.
 
     A person of that name without an account, a reader of a study say, keeps everything and gets one. The first
     account ends the demonstration of a simulated site: from then on everybody signs in.
     """
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        first, *further = map(Role, roles)
-        code = application.accounts.create(
-            name, first, login=login, source=SignInSource(source), units=units or None, further_roles=further
-        )
-        person = application.accounts.find(name)
+    first, *further = map(Role, roles)
+    code = application.accounts.create(
+        name, first, login=login, source=SignInSource(source), units=units or None, further_roles=further
+    )
+    person = application.accounts.find(name)
     if output_format == "json":
         show({"person": person.person_id, "login": person.login, "code": code or None}, (), output_format)
         return
@@ -76,13 +75,10 @@ def create(
 @account.command()
 @click.argument("login")
 @result_format
-@site_options
-def reset(login: str, output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def reset(application: "Application", login: str, output_format: str) -> None:
     """Print a new one-time code for LOGIN; the password is cleared and every session ends."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        code = application.accounts.reset(application.accounts.find(login).person_id)
+    code = application.accounts.reset(application.accounts.find(login).person_id)
     if output_format == "json":
         show({"login": login, "code": code or None}, (), output_format)
         return
@@ -94,14 +90,11 @@ def reset(login: str, output_format: str, home: Path | None, database: str | Non
 @click.option("--enable", is_flag=True, help="Allow the person to sign in again.")
 @click.option("--reason", default="", help="For the audit trail.")
 @result_format
-@site_options
-def disable(login: str, enable: bool, reason: str, output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def disable(application: "Application", login: str, enable: bool, reason: str, output_format: str) -> None:
     """Deactivate LOGIN: every session ends at once. Judgments stay; nobody is ever deleted."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        person = application.accounts.find(login)
-        application.accounts.set_active(person.person_id, enable, reason=reason)
+    person = application.accounts.find(login)
+    application.accounts.set_active(person.person_id, enable, reason=reason)
     said = f"{person.name} may {'sign in again' if enable else 'no longer sign in'}."
     tell_done({"person": person.person_id, "login": person.login, "active": enable}, [said], output_format)
 
@@ -113,32 +106,28 @@ def disable(login: str, enable: bool, reason: str, output_format: str, home: Pat
 @click.option("--all-units", is_flag=True, help="Remove the limit to units.")
 @click.option("--reason", default="", help="For the audit trail.")
 @result_format
-@site_options
+@with_application
 def role(
+    application: "Application",
     login: str,
     roles: tuple[str, ...],
     units: tuple[str, ...],
     all_units: bool,
     reason: str,
     output_format: str,
-    home: Path | None,
-    database: str | None,
 ) -> None:
     """Change the roles or units of LOGIN; takes effect at the person's next action. Rights of several ROLEs add up."""
-    from alertreview.application import open_application
-
     if not roles and not units and not all_units:
         raise click.UsageError("Name a role, or units with --unit or --all-units.")
     if units and all_units:
         raise click.UsageError("--unit and --all-units are mutually exclusive.")
-    with open_application(home, database) as application:
-        person_id = application.accounts.find(login).person_id
-        if roles:
-            first, *further = map(Role, roles)
-            application.accounts.set_role(person_id, first, further_roles=further, reason=reason)
-        if units or all_units:
-            application.accounts.set_units(person_id, units or None)
-        person = application.accounts.find(login)
+    person_id = application.accounts.find(login).person_id
+    if roles:
+        first, *further = map(Role, roles)
+        application.accounts.set_role(person_id, first, further_roles=further, reason=reason)
+    if units or all_units:
+        application.accounts.set_units(person_id, units or None)
+    person = application.accounts.find(login)
     limit = "all units" if person.units is None else ", ".join(person.units)
     result = {
         "person": person.person_id,
@@ -151,13 +140,10 @@ def role(
 
 @account.command(name="list")
 @list_format
-@site_options
-def list_(output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def list_(application: "Application", output_format: str) -> None:
     """List everybody with login, roles, units and whether the account is active."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        people = application.accounts.all()
+    people = application.accounts.all()
     if not people and output_format == "table":
         tell("No accounts yet. Create the first administrator: alertreview account create NAME --role administrator")
         return
@@ -212,18 +198,13 @@ def token() -> None:
 @click.option("--purpose", required=True, help="What it is for, to tell it from others later.")
 @click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="Days until it expires.")
 @result_format
-@site_options
-def create_token(
-    login: str, purpose: str, days: int, output_format: str, home: Path | None, database: str | None
-) -> None:
+@with_application
+def create_token(application: "Application", login: str, purpose: str, days: int, output_format: str) -> None:
     """Create a token of the person with LOGIN and print it, once.
 
     It reads what the person may see at that moment, and changes nothing.
     """
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        made = application.api_tokens.create(application.accounts.find(login).person_id, purpose, days)
+    made = application.api_tokens.create(application.accounts.find(login).person_id, purpose, days)
     if output_format == "json":
         show({"token": made, "days": days}, (), output_format)
         return
@@ -233,23 +214,20 @@ def create_token(
 
 @token.command(name="list")
 @list_format
-@site_options
-def list_tokens(output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def list_tokens(application: "Application", output_format: str) -> None:
     """List all tokens with person, purpose, end and state, newest first."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        records = [
-            {
-                "token": one.token_id,
-                "name": one.name,
-                "purpose": one.purpose,
-                "created_at": one.created_at.isoformat(timespec="seconds"),
-                "expires_at": one.expires_at.isoformat(timespec="seconds"),
-                "state": one.state,
-            }
-            for one in application.api_tokens.all()
-        ]
+    records = [
+        {
+            "token": one.token_id,
+            "name": one.name,
+            "purpose": one.purpose,
+            "created_at": one.created_at.isoformat(timespec="seconds"),
+            "expires_at": one.expires_at.isoformat(timespec="seconds"),
+            "state": one.state,
+        }
+        for one in application.api_tokens.all()
+    ]
     names = ("token", "name", "purpose", "created_at", "expires_at", "state")
     click.echo(as_text(records, names, output_format), nl=False)
 
@@ -257,11 +235,8 @@ def list_tokens(output_format: str, home: Path | None, database: str | None) -> 
 @token.command()
 @click.argument("number", type=COUNT)
 @result_format
-@site_options
-def revoke(number: int, output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def revoke(application: "Application", number: int, output_format: str) -> None:
     """Revoke token NUMBER: its next request is refused."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        application.api_tokens.revoke(number)
+    application.api_tokens.revoke(number)
     tell_done({"token": number, "state": "revoked"}, [f"Token {number} is revoked."], output_format)

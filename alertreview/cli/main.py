@@ -3,6 +3,7 @@
 import getpass
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,14 @@ from alertreview import __version__
 from alertreview.cli.accounts import account
 from alertreview.cli.console import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
 from alertreview.cli.operations import OPERATIONS
-from alertreview.cli.options import EXIT_UNEXPECTED, FilePath, list_format, site_options, source_options
+from alertreview.cli.options import (
+    EXIT_UNEXPECTED,
+    FilePath,
+    list_format,
+    site_options,
+    source_options,
+    with_application,
+)
 from alertreview.cli.records import mapping as mapping_commands
 from alertreview.cli.records import simulate
 from alertreview.cli.reproduce import reproduce, sensitivity_of_run
@@ -21,6 +29,9 @@ from alertreview.cli.tasks import tasks
 from alertreview.settings import Settings, load_settings, load_web_settings
 from core.errors import AlertReviewError, SettingsError
 from core.kinds import Kind
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
 
 GOES_ON = "nothing half-done is visible, the same command goes on from here"
 
@@ -150,8 +161,9 @@ def import_(
 )
 @click.option("--cut-windows", is_flag=True, help="Also omissions whose 24 h were cut short by discharge.")
 @click.option("--scorer", default="", help="Lists of another scorer of the run (default: the one shown first).")
-@site_options
+@with_application
 def alerts(
+    application: "Application",
     top: int,
     output_format: str,
     decision: str | None,
@@ -159,24 +171,20 @@ def alerts(
     order: str,
     cut_windows: bool,
     scorer: str,
-    home: Path | None,
-    database: str | None,
 ) -> None:
     """Print the most unusual decisions of the last published run."""
-    from alertreview.application import open_application
     from alertreview.cli.alerts import list_alerts, render_alerts
 
-    with open_application(home, database) as application:
-        rows = list_alerts(
-            application,
-            top,
-            decision=decision,
-            kind=kind,
-            order=order,
-            include_cut_windows=cut_windows,
-            scorer=scorer,
-        )
-        click.echo(render_alerts(rows, output_format, simulated=application.site.simulated), nl=False)
+    rows = list_alerts(
+        application,
+        top,
+        decision=decision,
+        kind=kind,
+        order=order,
+        include_cut_windows=cut_windows,
+        scorer=scorer,
+    )
+    click.echo(render_alerts(rows, output_format, simulated=application.site.simulated), nl=False)
 
 
 @cli.command()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, site_options
+from alertreview.cli.options import COUNT, EXIT_UNEXPECTED, FilePath, result_format, site_options, with_application
 from alertreview.cli.tables import show, tell, tell_done, write_out
 from alertreview.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from alertreview.application import Application
     from alertreview.operations.backup import VerifiedBackup
     from db.database import Database
 
@@ -129,38 +130,33 @@ def doctor(output_format: str, home: Path | None, database: str | None) -> None:
     metavar="FILE",
     help="Write to FILE, atomically (default, and -: standard output).",
 )
-@site_options
-def metrics(out: Path | None, home: Path | None, database: str | None) -> None:
+@with_application
+def metrics(application: "Application", out: Path | None) -> None:
     """Print figures of the site for Prometheus; with --out for the text file folder of its node exporter.
 
     They say how much there is and how old it is, and nothing of a patient.
     """
-    from alertreview.application import open_application
     from alertreview.operations.metrics import metrics_text
 
-    with open_application(home, database) as application:
-        write_out(out, metrics_text(application))
+    write_out(out, metrics_text(application))
 
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Show whose work waits, and send nothing.")
 @result_format
-@site_options
-def digest(dry_run: bool, output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def digest(application: "Application", dry_run: bool, output_format: str) -> None:
     """Mail everybody with open work how much there is and where, and post the totals to a webhook; once a day.
 
     Numbers and links only, nothing of a patient. Made for cron: after a failure the same command sends the rest.
     """
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        if dry_run:
-            waiting = application.digests.open()
-            people = [{"name": one.name, "address": one.address or None, "open": one.n_cases} for one in waiting]
-            lines = [f"{one.name} ({one.address or 'no address'}): {one.n_cases} open" for one in waiting]
-            show({"people": people}, lines or ["Nobody with an account has open work."], output_format)
-            return
-        outcome = application.digests.send()
+    if dry_run:
+        waiting = application.digests.open()
+        people = [{"name": one.name, "address": one.address or None, "open": one.n_cases} for one in waiting]
+        lines = [f"{one.name} ({one.address or 'no address'}): {one.n_cases} open" for one in waiting]
+        show({"people": people}, lines or ["Nobody with an account has open work."], output_format)
+        return
+    outcome = application.digests.send()
     for one in outcome.without_address:
         click.echo(
             f"{one.name} has no mail address. Add the login to [digest.addresses] in alertreview.toml.", err=True

@@ -31,6 +31,12 @@ class FilePath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def out_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator for ``--out``: a file, or standard output."""
+    path = FilePath(path_type=Path, allow_dash=True)
+    return click.option("--out", type=path, help=f"{what} (default, and -: standard output).")
+
+
 class UnexpectedError(AlertReviewError):
     """Something that no rule foresaw; where it happened stands in the log of the home."""
 
@@ -54,6 +60,19 @@ def site_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = decorate(command)
     return command
+
+
+def with_application(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with the options of `site_options` that gets the site, opened, in their place."""
+
+    @functools.wraps(command)
+    def opening(*, home: Path | None, database: str | None, **options: Any) -> Any:
+        from alertreview.application import open_application
+
+        with open_application(home, database) as application:
+            return command(application, **options)
+
+    return site_options(opening)
 
 
 def list_format(command: Callable[..., Any]) -> Callable[..., Any]:

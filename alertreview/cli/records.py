@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from alertreview.cli.options import SEED, FilePath, site_options, source_options
+from alertreview.cli.options import SEED, FilePath, out_option, site_options, source_options
 from alertreview.cli.tables import STANDARD_OUTPUT, tell
 
 
@@ -38,9 +38,7 @@ def mapping_groups(home: Path | None, database: str | None) -> None:
 
 @mapping.command(name="suggest")
 @source_options
-@click.option(
-    "--out", type=FilePath(path_type=Path, allow_dash=True), help="New YAML file (default, and -: standard output)."
-)
+@out_option("New YAML file")
 def mapping_suggest(source: Path | str, source_format: str, schema: str | None, out: Path | None) -> None:
     """Draft a site mapping from the codes found in SOURCE, with remarks on what to check."""
     from alertreview.records.mapping_help import save_suggestion, suggest_mapping

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from alertreview.cli.options import COUNT, SEED, list_format, result_format, site_options
+from alertreview.cli.options import COUNT, SEED, list_format, result_format, site_options, with_application
 from alertreview.cli.tables import as_text, show, tell
 from alertreview.settings import Settings, load_settings
 from core.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from alertreview.application import Application
     from alertreview.scoring.resume import ScoringRequest
     from alertreview.scoring.score_site import PublishedRun, ScoringOutcome
     from alertreview.settings import Progress
@@ -204,13 +205,10 @@ def run() -> None:
 
 @run.command(name="list")
 @list_format
-@site_options
-def run_list(output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def run_list(application: "Application", output_format: str) -> None:
     """List the published scoring runs of the site, newest first."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        runs = application.worklist.runs()
+    runs = application.worklist.runs()
     records = [
         {
             "run": one.run_id,

@@ -1,30 +1,39 @@
 """Commands on a study: its report, a signature, exported labels, and the report again from exported files."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from alertreview.cli.options import COUNT, SEED, FilePath, file_format, list_format, result_format, site_options
+from alertreview.cli.options import (
+    COUNT,
+    SEED,
+    FilePath,
+    file_format,
+    list_format,
+    out_option,
+    result_format,
+    with_application,
+)
 from alertreview.cli.tables import STANDARD_OUTPUT, as_text, is_set, tell, tell_done, write_out
 from core.errors import InvalidInputError, SourceError
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
 
 
 @click.command()
 @click.option("--study", "slug", required=True, help="Short name of the study.")
-@click.option(
-    "--out", type=FilePath(path_type=Path, allow_dash=True), help="File to write (default, and -: standard output)."
-)
+@out_option("File to write")
 @file_format("json", "html", "pdf")
-@site_options
-def report(slug: str, output_format: str, out: Path | None, home: Path | None, database: str | None) -> None:
+@with_application
+def report(application: "Application", slug: str, output_format: str, out: Path | None) -> None:
     """Report how good the alerts of a study are: AUC with intervals, agreement, what was left out and why."""
-    from alertreview.application import open_application
     from alertreview.reports.documents import ReportFormat, render_report
 
-    with open_application(home, database) as application:
-        study_report = application.reports.report(slug)
-        signatures = application.reports.signatures(slug, study_report)
-        content = render_report(study_report, ReportFormat(output_format), signatures)
+    study_report = application.reports.report(slug)
+    signatures = application.reports.signatures(slug, study_report)
+    content = render_report(study_report, ReportFormat(output_format), signatures)
     if write_out(out, content):
         tell(f"Report of study {slug} written to {out}.")
 
@@ -33,16 +42,14 @@ def report(slug: str, output_format: str, out: Path | None, home: Path | None, d
 @click.option("--study", "slug", required=True, help="Short name of the study; it must be locked.")
 @click.option("--person", metavar="NAME", required=True, help="Who signs: the name of somebody on this site.")
 @click.option("--meaning", metavar="TEXT", required=True, help="What the signature says: 'I approve this report'.")
-@site_options
-def sign_report(slug: str, person: str, meaning: str, home: Path | None, database: str | None) -> None:
+@with_application
+def sign_report(application: "Application", slug: str, person: str, meaning: str) -> None:
     """Sign the report of a locked study as it stands; a changed vote or a reopened study supersedes the signature."""
-    from alertreview.application import open_application
     from alertreview.cli.accounts import ask_password
 
-    with open_application(home, database) as application:
-        signer = application.site.person_named(person).person_id
-        application.sign_in.require_credentials(signer, ask_password)
-        signature = application.reports.sign(slug, signer, meaning)
+    signer = application.site.person_named(person).person_id
+    application.sign_in.require_credentials(signer, ask_password)
+    signature = application.reports.sign(slug, signer, meaning)
     tell(f"{signature.name} signed the report of study {slug}: {signature.meaning}.")
     tell(f"Content {signature.content_hash}")
 
@@ -76,8 +83,9 @@ def study() -> None:
     "--open-panel", is_flag=True, help="Readers may see the scores before they judge; such figures are flattered."
 )
 @result_format
-@site_options
+@with_application
 def study_create(
+    application: "Application",
     slug: str,
     title: str,
     readers: tuple[str, ...],
@@ -91,14 +99,11 @@ def study_create(
     seed: int,
     open_panel: bool,
     output_format: str,
-    home: Path | None,
-    database: str | None,
 ) -> None:
     """Choose cases over low, middle and high scores of the last run, and open the study for its readers.
 
     The defaults are the method paper's: 222 cases, three readers each.
     """
-    from alertreview.application import open_application
     from alertreview.cli.study_setup import set_up_study
     from core.studies.selection import SelectionDesign
     from core.vocabulary import OPEN_PANEL_LIMIT
@@ -112,8 +117,7 @@ def study_create(
         seed=seed,
         half_in_largest=half_in_largest,
     )
-    with open_application(home, database) as application:
-        made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)
+    made = set_up_study(application, slug, title, readers, design, is_open_panel=open_panel, n_repeats=repeats)
     result = {"study": made.slug, "cases": made.n_cases, "readers_per_case": made.n_slots, "readers": len(readers)}
     each, all_readers = (f"{n} reader{'' if n == 1 else 's'}" for n in (made.n_slots, len(readers)))
     said = f"Study {made.slug} is open: {made.n_cases} cases, {each} each, {all_readers}."
@@ -153,8 +157,9 @@ def _numbers(option: str, written: str) -> tuple[float, ...]:
     help="Also the cases that tell two scorers with these AUCs apart, 8 times in 10.",
 )
 @list_format
-@site_options
+@with_application
 def study_plan(
+    application: "Application",
     slug: str | None,
     auc: float | None,
     relevant: float | None,
@@ -164,15 +169,12 @@ def study_plan(
     half_width: float,
     compare: tuple[float, float] | None,
     output_format: str,
-    home: Path | None,
-    database: str | None,
 ) -> None:
     """Simulate how many cases a study needs; the best allocation to the strata comes first.
 
     With --study, from what its report shows of each stratum. Before a pilot, with --auc and --relevant, from the scores
     of the last run and what you expect; the first line is then the study as planned.
     """
-    from alertreview.application import open_application
     from alertreview.studies.models import StudyPlan
     from core.statistics.planning import required_cases_to_compare
     from core.studies.next_study import plan_next
@@ -180,14 +182,13 @@ def study_plan(
     expected = auc, relevant
     if (slug is None) == (None in expected) or (slug is not None and expected != (None, None)):
         raise click.UsageError("Name a judged study with --study, or give --auc and --relevant to plan before a pilot.")
-    with open_application(home, database) as application:
-        if auc is not None and relevant is not None:
-            plan = StudyPlan(n_cases=cases, edges=_edges(edges), quantiles=_numbers("--quantiles", quantiles))
-            own, designs = application.study_desk.plan_pilot(plan, auc, relevant, half_width)
-            plans, share = (own, *designs), relevant
-        else:
-            report = application.reports.report(slug or "")
-            plans, share = plan_next(report, half_width), report.primary.n_positive / max(report.primary.n_used, 1)
+    if auc is not None and relevant is not None:
+        plan = StudyPlan(n_cases=cases, edges=_edges(edges), quantiles=_numbers("--quantiles", quantiles))
+        own, designs = application.study_desk.plan_pilot(plan, auc, relevant, half_width)
+        plans, share = (own, *designs), relevant
+    else:
+        report = application.reports.report(slug or "")
+        plans, share = plan_next(report, half_width), report.primary.n_positive / max(report.primary.n_used, 1)
     records = [
         {
             "allocation": plan.allocation,
@@ -212,13 +213,10 @@ def study_plan(
 
 @study.command(name="list")
 @list_format
-@site_options
-def study_list(output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def study_list(application: "Application", output_format: str) -> None:
     """List the studies of the site, newest first."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        views = application.studies.all()
+    views = application.studies.all()
     records = [
         {
             "study": view.slug,
@@ -251,17 +249,15 @@ def study_list(output_format: str, home: Path | None, database: str | None) -> N
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @click.option("--tool", type=click.Choice(["label-studio", "redcap"]), required=True, help="For which labelling tool.")
 @click.option("--out", type=FilePath(path_type=Path), required=True, help="New folder to write; it holds patient data.")
-@site_options
-def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: str | None) -> None:
+@with_application
+def study_cases(application: "Application", slug: str, tool: str, out: Path) -> None:
     """Write the cases of a study, and the votes so far, for a panel that judges in Label Studio or REDCap."""
-    from alertreview.application import open_application
     from alertreview.files import becoming
     from alertreview.review.labelling_tools import Tool
 
-    with open_application(home, database) as application:
-        if out.exists():
-            raise InvalidInputError(f"{out} is there already. Name a new folder.")
-        files = application.exchange.cases(slug, Tool(tool))
+    if out.exists():
+        raise InvalidInputError(f"{out} is there already. Name a new folder.")
+    files = application.exchange.cases(slug, Tool(tool))
     with becoming(out, ".cases-") as folder:
         for name, content in files.items():
             (folder / name).write_bytes(content.encode("utf-8"))
@@ -282,18 +278,11 @@ def study_cases(slug: str, tool: str, out: Path, home: Path | None, database: st
     help="Which reader somebody of the tool is; repeat for each (default: the reader of the same name).",
 )
 @result_format
-@site_options
+@with_application
 def study_votes(
-    file: Path,
-    slug: str,
-    tool: str,
-    readers: tuple[str, ...],
-    output_format: str,
-    home: Path | None,
-    database: str | None,
+    application: "Application", file: Path, slug: str, tool: str, readers: tuple[str, ...], output_format: str
 ) -> None:
     """Record the votes in FILE, all together or none; a vote that is here already is left as it is."""
-    from alertreview.application import open_application
     from alertreview.review.labelling_tools import Tool
 
     pairs = [reader.partition("=") for reader in readers]
@@ -306,8 +295,7 @@ def study_votes(
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise SourceError(f"{file}: cannot be read ({why}). Name another file.") from None
-    with open_application(home, database) as application:
-        n_votes, n_new = application.exchange.read(slug, Tool(tool), text, {name: whom for name, _, whom in pairs})
+    n_votes, n_new = application.exchange.read(slug, Tool(tool), text, {name: whom for name, _, whom in pairs})
     said = f"{n_votes} votes are in {file}; {n_new} of them were new and are recorded."
     tell_done({"study": slug, "votes": n_votes, "new": n_new}, [said], output_format)
 
@@ -315,14 +303,11 @@ def study_votes(
 @study.command(name="lock")
 @click.option("--study", "slug", required=True, help="Short name of the study.")
 @result_format
-@site_options
-def study_lock(slug: str, output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def study_lock(application: "Application", slug: str, output_format: str) -> None:
     """Lock a study: no more judgments, and its report can be signed."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        application.studies.lock_study(slug)
-        view = application.studies.view(slug)
+    application.studies.lock_study(slug)
+    view = application.studies.view(slug)
     result = {"study": slug, "status": view.status.value, "cases": view.n_cases, "complete": view.n_complete}
     said = f"Study {slug} is locked; {view.n_complete} of {view.n_cases} cases have all their answers."
     tell_done(result, [said], output_format)
@@ -349,26 +334,20 @@ def export() -> None:
     help="File to write; - is standard output.",
 )
 @file_format("csv", "csv-excel", "xlsx", "parquet", "jsonl", "meds")
-@site_options
-def export_labels(
-    slug: str, output_format: str, layout: str, out: Path, home: Path | None, database: str | None
-) -> None:
+@with_application
+def export_labels(application: "Application", slug: str, output_format: str, layout: str, out: Path) -> None:
     """Write the judgments of a study, with the case, the alert, the run and the rubric they belong to."""
-    from alertreview.application import open_application
     from alertreview.exports.exports import MEDS
     from alertreview.exports.formats import scratch_in
 
-    with open_application(home, database) as application:
-        if str(out) == STANDARD_OUTPUT:
-            if output_format == MEDS:
-                raise click.UsageError(
-                    "MEDS labels are a folder with one file for each task: name a folder with --out."
-                )
-            with scratch_in(application.settings.home) as folder:
-                application.exports.labels(slug, output_format, layout, folder / f"{slug}-labels")
-                write_out(out, (folder / f"{slug}-labels").read_bytes())
-            return
-        n_rows = application.exports.labels(slug, output_format, layout, out)
+    if str(out) == STANDARD_OUTPUT:
+        if output_format == MEDS:
+            raise click.UsageError("MEDS labels are a folder with one file for each task: name a folder with --out.")
+        with scratch_in(application.settings.home) as folder:
+            application.exports.labels(slug, output_format, layout, folder / f"{slug}-labels")
+            write_out(out, (folder / f"{slug}-labels").read_bytes())
+        return
+    n_rows = application.exports.labels(slug, output_format, layout, out)
     tell(f"{n_rows} rows written to {out}.")
 
 
@@ -384,23 +363,16 @@ def export_labels(
     help="Format of the tables; repeat for several.",
 )
 @click.option("--out", type=FilePath(path_type=Path), required=True, help="New folder to write.")
-@site_options
-def export_study(
-    slug: str, output_formats: tuple[str, ...], out: Path, home: Path | None, database: str | None
-) -> None:
+@with_application
+def export_study(application: "Application", slug: str, output_formats: tuple[str, ...], out: Path) -> None:
     """Write every table of a study with a manifest; `alertreview recompute` makes its report again from them."""
-    from alertreview.application import open_application
-
-    with open_application(home, database) as application:
-        files = application.exports.study(slug, output_formats, out)
+    files = application.exports.study(slug, output_formats, out)
     tell(f"{len(files)} files and a manifest written to {out}.")
 
 
 @click.command()
 @click.argument("folder", type=FilePath(path_type=Path))
-@click.option(
-    "--out", type=FilePath(path_type=Path, allow_dash=True), help="File to write (default, and -: standard output)."
-)
+@out_option("File to write")
 @click.option("--no-verify", is_flag=True, help="Do not compare hashes of files, manifest and report.")
 def recompute(folder: Path, out: Path | None, no_verify: bool) -> None:
     """Recompute a study's report from the files in FOLDER alone, as JSON; needs no site and no database.

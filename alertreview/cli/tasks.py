@@ -2,13 +2,16 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import FilePath, list_format, result_format, site_options
+from alertreview.cli.options import FilePath, list_format, out_option, result_format, site_options, with_application
 from alertreview.cli.tables import as_text, tell, tell_done, write_out
 from core.vocabulary import Decision
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
 
 
 @click.group()
@@ -59,16 +62,14 @@ def tasks_list(output_format: str, asked: bool | None, home: Path | None, databa
     show_default=True,
     help="By scaled score, or taking turns between omissions and commissions by rank.",
 )
-@site_options
-def tasks_alerts(output_format: str, top: int, order: str, home: Path | None, database: str | None) -> None:
+@with_application
+def tasks_alerts(application: "Application", output_format: str, top: int, order: str) -> None:
     """Count what the first alerts of the last published run ask about, by task; no patient is named."""
-    from alertreview.application import open_application
     from alertreview.cli.alerts import list_alerts
     from alertreview.records.catalogue import current_catalogue
 
-    with open_application(home, database) as application:
-        rows = list_alerts(application, top, order=order)
-        entries = {entry.task_key: entry for entry in current_catalogue(application.settings, application.database)}
+    rows = list_alerts(application, top, order=order)
+    entries = {entry.task_key: entry for entry in current_catalogue(application.settings, application.database)}
     counts = Counter((row.task_key, row.task_name, row.kind, row.decision) for row in rows)
     found = dict.fromkeys((key, name, kind) for key, name, kind, _ in counts)
     records: list[dict[str, Any]] = [
@@ -87,9 +88,7 @@ def tasks_alerts(output_format: str, top: int, order: str, home: Path | None, da
 
 
 @tasks.command(name="export")
-@click.option(
-    "--out", type=FilePath(path_type=Path, allow_dash=True), help="New YAML file (default, and -: standard output)."
-)
+@out_option("New YAML file")
 @site_options
 def tasks_export(out: Path | None, home: Path | None, database: str | None) -> None:
     """Write the task catalogue as YAML, to be edited and given to tasks apply."""
