@@ -16,23 +16,18 @@ class EventKind(StrEnum):
 
     ADMISSION = "ADMISSION"
     DISCHARGE = "DISCHARGE"
-    UNIT = "UNIT"
-    """Arrival on a care unit; the item is the unit's name."""
-    LAB_ORDER = "LAB_ORDER"
-    """A lab was ordered, or its specimen taken."""
+    UNIT = "UNIT"  # arrival on a care unit; the item is the unit's name
+    LAB_ORDER = "LAB_ORDER"  # a lab was ordered, or its specimen taken
     LAB_RESULT = "LAB_RESULT"
     OBSERVATION = "OBSERVATION"
     """A vital sign or another measured value that nobody orders: it describes the state and is never a task."""
-    MEDICATION_ORDER = "MEDICATION_ORDER"
-    """A drug order started."""
+    MEDICATION_ORDER = "MEDICATION_ORDER"  # a drug order started
     MEDICATION_STOP = "MEDICATION_STOP"
     ADMINISTRATION = "ADMINISTRATION"
     BIRTH = "BIRTH"
     DEATH = "DEATH"
-    SEX = "SEX"
-    """The item is "F" or "M"."""
-    LABEL_TRUE = "LABEL_TRUE"
-    """A label file says yes; the item is the file's question."""
+    SEX = "SEX"  # the item is "F" or "M"
+    LABEL_TRUE = "LABEL_TRUE"  # a label file says yes; the item is the file's question
     LABEL_FALSE = "LABEL_FALSE"
 
     @property

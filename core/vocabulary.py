@@ -29,14 +29,10 @@ class Decision(StrEnum):
 class Split(StrEnum):
     """How instances are parted into past (learned from) and recent (scored)."""
 
-    TIME = "time"
-    """Everything before a date is past; for live sites with a true calendar."""
-    PATIENT = "patient"
-    """A random share of the patients is past; never one patient on both sides."""
-    FOLDS = "folds"
-    """Every patient is recent once, against all other patients; for record sets with shifted calendars."""
-    SOURCE = "source"
-    """The split that came with the data (MEDS subject splits): train is past, the rest recent."""
+    TIME = "time"  # everything before a date is past; for live sites with a true calendar
+    PATIENT = "patient"  # a random share of the patients is past; never one patient on both sides
+    FOLDS = "folds"  # every patient is recent once, against all other patients; for record sets with shifted calendars
+    SOURCE = "source"  # the split that came with the data (MEDS subject splits): train is past, the rest recent
 
 
 class RunStatus(StrEnum):
@@ -50,13 +46,10 @@ class RunStatus(StrEnum):
 class Vote(StrEnum):
     """What an answer counts as in labels and figures."""
 
-    NONE = "none"
-    """A judgment, but no vote."""
+    NONE = "none"  # a judgment, but no vote
     USUAL = "usual"
-    UNUSUAL = "unusual"
-    """Positive under the second rule only."""
-    RELEVANT = "relevant"
-    """Positive under both rules."""
+    UNUSUAL = "unusual"  # positive under the second rule only
+    RELEVANT = "relevant"  # positive under both rules
 
 
 class Answer(IntEnum):
@@ -167,12 +160,9 @@ class TriageState(StrEnum):
 class SignInSource(StrEnum):
     """Who vouches for a person who signs in."""
 
-    LOCAL = "local"
-    """A password of this site."""
-    OIDC = "oidc"
-    """An identity provider (OpenID Connect)."""
-    PROXY = "proxy"
-    """A reverse proxy that has signed the person in."""
+    LOCAL = "local"  # a password of this site
+    OIDC = "oidc"  # an identity provider (OpenID Connect)
+    PROXY = "proxy"  # a reverse proxy that has signed the person in
 
 
 READING = "reading"

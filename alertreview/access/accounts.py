@@ -38,8 +38,7 @@ class AccountView:
     awaits_code: bool
     locked_until: datetime | None
     n_sessions: int
-    further_roles: frozenset[Role] = frozenset()
-    """Also held; rights combine."""
+    further_roles: frozenset[Role] = frozenset()  # also held; rights combine
 
     @property
     def roles(self) -> frozenset[Role]:

@@ -28,8 +28,7 @@ class TokenView:
     purpose: str
     created_at: datetime
     expires_at: datetime
-    state: str
-    """ "valid", "revoked", "expired", or "person deactivated"."""
+    state: str  # "valid", "revoked", "expired", or "person deactivated"
 
 
 class ApiTokens:

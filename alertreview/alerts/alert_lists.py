@@ -27,12 +27,9 @@ from db.unit_of_work import UnitOfWork
 class ExpectedRate:
     """Expected true-alert rate inside an alert budget."""
 
-    rate: Estimate
-    """Share of relevant alerts, weighted to all alerts inside the budget."""
-    n_cases: int
-    """Judged cases inside the budget."""
-    study: str
-    """Title of the study."""
+    rate: Estimate  # share of relevant alerts, weighted to all alerts inside the budget
+    n_cases: int  # judged cases inside the budget
+    study: str  # title of the study
 
 
 def judged_study(uow: UnitOfWork, run_id: RunId) -> Study | None:

@@ -82,8 +82,7 @@ class ReviewPatientViews:
     """The patients of one import as the blinded review sees them; see `alertreview.alerts.patient.PatientViews`."""
 
     views: SnapshotViews
-    related: dict[str, tuple[str, ...]]
-    """Task key -> names of labs and drugs that tell its decisions apart, best first."""
+    related: dict[str, tuple[str, ...]]  # task key -> names of labs and drugs that tell its decisions apart, best first
 
     def case(self, row_index: int, task_key: str) -> CaseView:
         """Return what was known at the snapshot, and the decision in question."""
@@ -213,8 +212,7 @@ class _SharedGraph:
     standardizer: SparseStandardizer
     cosine: WeightedCosine
     rows: npt.NDArray[np.int64]
-    points: sparse.csr_array
-    """Standardised past, by `rows`."""
+    points: sparse.csr_array  # standardised past, by `rows`
     lengths: npt.NDArray[np.float64]
 
     @classmethod

@@ -111,10 +111,8 @@ class _Seen:
     admitted_at: np.datetime64
     since: np.datetime64
     events: PatientEvents
-    rows: Rows
-    """Of the events: of this stay, and known before the snapshot."""
-    facts: pd.DataFrame
-    """Known before the snapshot, of any stay."""
+    rows: Rows  # of the events: of this stay, and known before the snapshot
+    facts: pd.DataFrame  # known before the snapshot, of any stay
     undated: frozenset[str]
     """Kinds of facts that the patient has without a date; nobody can say whether those were known."""
 

@@ -14,24 +14,18 @@ from core.vocabulary import Decision
 class ReasonLine:
     """One finding that speaks for what was expected."""
 
-    finding: str
-    """ "Troponin I above 0.04 ng/mL", "on heparin"."""
-    here: str
-    """Of this patient: the value, "yes" or "no"."""
-    share_with: float
-    """Share of past days with the decision, among those with the finding."""
-    share_without: float
-    """The same among those without it."""
+    finding: str  # "Troponin I above 0.04 ng/mL", "on heparin"
+    here: str  # of this patient: the value, "yes" or "no"
+    share_with: float  # share of past days with the decision, among those with the finding
+    share_without: float  # the same among those without it
 
 
 @dataclass(frozen=True)
 class ReasonWords:
     """The reasons of one alert."""
 
-    lines: tuple[ReasonLine, ...] = ()
-    """Strongest first; empty when no finding tells the decisions apart."""
-    counterfactual: str = ""
-    """The one change that would turn what was expected; empty when no single one does."""
+    lines: tuple[ReasonLine, ...] = ()  # strongest first; empty when no finding tells the decisions apart
+    counterfactual: str = ""  # the one change that would turn what was expected; empty when no single one does
 
 
 def reasons_in_words(reasons: Reasons, dictionary: pd.DataFrame, decision: Decision) -> ReasonWords:

@@ -59,30 +59,21 @@ class TaskView:
     kind: Kind
     order_group: str
     scorer: str
-    reason: str
-    """Why the task was not scored; empty when it was."""
+    reason: str  # why the task was not scored; empty when it was
     n_past: int
-    n_past_positive: int
-    """Past instances in which it was ordered or given."""
-    n_scored: int
-    """Recent instances that have a score."""
-    n_patient_days: int
-    """Of the run."""
-    scaled_histogram: Histogram
-    """Of past and recent instances together, as on the alert page."""
+    n_past_positive: int  # past instances in which it was ordered or given
+    n_scored: int  # recent instances that have a score
+    n_patient_days: int  # of the run
+    scaled_histogram: Histogram  # of past and recent instances together, as on the alert page
     score_histogram: Histogram
-    scaled_marks: AlertMarks
-    """Alerts within the budget, in the bins of the scaled scores."""
+    scaled_marks: AlertMarks  # alerts within the budget, in the bins of the scaled scores
     score_marks: AlertMarks
     thresholds: Mapping[Decision, float]
     """Scaled score at which the budget ends in each list of the run; none where it ends after the lists or before
     the first alert of one."""
-    n_alerts: Mapping[Decision, int]
-    """Alerts of this task within the budget."""
-    triage: Mapping[TriageState, int]
-    """Where those alerts stand; adds up to them."""
-    done: str = ""
-    """As `alertreview.alerts.models.AlertRow.done`."""
+    n_alerts: Mapping[Decision, int]  # alerts of this task within the budget
+    triage: Mapping[TriageState, int]  # where those alerts stand; adds up to them
+    done: str = ""  # as `alertreview.alerts.models.AlertRow.done`
 
     @property
     def words(self) -> KindWords:
@@ -94,10 +85,8 @@ class TaskView:
 class JudgedTask:
     """How well the scaled scores of one task order what readers judged relevant."""
 
-    auc: Estimate
-    """On all candidates, with the interval of reports."""
-    study: str = ""
-    """Title of the judged study; empty when there is none."""
+    auc: Estimate  # on all candidates, with the interval of reports
+    study: str = ""  # title of the judged study; empty when there is none
 
 
 @dataclass(frozen=True)
@@ -105,10 +94,8 @@ class RunPoint:
     """One stored run in a figure over runs."""
 
     run_id: RunId
-    published_at: datetime
-    """In the site's zone."""
-    n_scored: int
-    """Recent instances."""
+    published_at: datetime  # in the site's zone
+    n_scored: int  # recent instances
     past_share: float | None
     """Share of past decisions that were taken, in [0, 1]; None for a task that the run does not know."""
     recent_share: float | None

@@ -15,8 +15,7 @@ class TriageChoice(StrEnum):
     """Which alerts the worklist shows by what the ward did with them."""
 
     ANY = "any"
-    OPEN = "open"
-    """New and in review; a snooze that is over counts as new."""
+    OPEN = "open"  # new and in review; a snooze that is over counts as new
     NEW = "new"
     IN_REVIEW = "in_review"
     ACTIONED = "actioned"
@@ -36,48 +35,36 @@ class Grouping(StrEnum):
     """What is one line of the worklist."""
 
     ALERT = "alert"
-    ORDER_GROUP = "order_group"
-    """Alerts of one order group and direction on one patient-day."""
-    PATIENT_DAY = "patient_day"
-    """All alerts on one patient-day."""
-    EPISODE = "episode"
-    """The same decision in question on several days of one stay."""
+    ORDER_GROUP = "order_group"  # alerts of one order group and direction on one patient-day
+    PATIENT_DAY = "patient_day"  # all alerts on one patient-day
+    EPISODE = "episode"  # the same decision in question on several days of one stay
 
 
 class ListOrder(StrEnum):
     """In which order the lines stand."""
 
-    RANK = "rank"
-    """Most unusual first; omissions and commissions take turns."""
-    NEWEST = "newest"
-    """Latest day first, by rank within a day."""
+    RANK = "rank"  # most unusual first; omissions and commissions take turns
+    NEWEST = "newest"  # latest day first, by rank within a day
 
 
 @dataclass(frozen=True)
 class TriageStatus:
     """Triage status of a decision."""
 
-    state: TriageState = TriageState.NEW
-    """A snooze that is over counts as "new"."""
-    version: int = 0
-    """0 while nobody has touched it; passed back with an act."""
-    snoozed_until: datetime | None = None
-    """Also of a snooze that is over."""
+    state: TriageState = TriageState.NEW  # a snooze that is over counts as "new"
+    version: int = 0  # 0 while nobody has touched it; passed back with an act
+    snoozed_until: datetime | None = None  # also of a snooze that is over
 
 
 @dataclass(frozen=True)
 class TriageDone:
     """What was read back from the database after the commit of an act."""
 
-    form_key: str
-    """Names the act; passed back to undo it."""
-    state: TriageState | None
-    """Where it led; None for an undo."""
+    form_key: str  # names the act; passed back to undo it
+    state: TriageState | None  # where it led; None for an undo
     n_done: int
-    n_already: int
-    """Alerts that were in this state already and were left alone."""
-    n_changed_meanwhile: int
-    """Of an undo: alerts that somebody has moved on since and that were left alone."""
+    n_already: int  # alerts that were in this state already and were left alone
+    n_changed_meanwhile: int  # of an undo: alerts that somebody has moved on since and that were left alone
     done_at: datetime
 
 
@@ -108,10 +95,8 @@ class TriageStory:
     """Everything the ward has done with and said about a decision."""
 
     status: TriageStatus
-    acts: tuple[TriageEntry, ...]
-    """Newest first."""
-    notes: tuple[NoteEntry, ...]
-    """Oldest first."""
+    acts: tuple[TriageEntry, ...]  # newest first
+    notes: tuple[NoteEntry, ...]  # oldest first
 
 
 @dataclass(frozen=True)
@@ -122,8 +107,7 @@ class SavedViewEntry:
     owner: str
     is_mine: bool
     is_shared: bool
-    address: dict[str, str]
-    """Parameters of the worklist's address."""
+    address: dict[str, str]  # parameters of the worklist's address
 
 
 LONGEST_NAME = 60

@@ -57,10 +57,8 @@ class DemoSize:
     """How large the demonstration is."""
 
     n_patients: int = 200
-    n_cases: int = 600
-    """About what `alertreview study plan` asks for in this design for an AUC within .1 either way."""
-    n_waiting: int = 20
-    """Cases with one free slot, for whoever tries the demonstration."""
+    n_cases: int = 600  # about what `alertreview study plan` asks for in this design for an AUC within .1 either way
+    n_waiting: int = 20  # cases with one free slot, for whoever tries the demonstration
 
 
 def demo_home() -> Path:

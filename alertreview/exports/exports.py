@@ -63,16 +63,13 @@ EXPORTED = "exported"
 class PastExport:
     """One export that was written, from the audit trail."""
 
-    exported_at: datetime
-    """Aware, in UTC."""
-    actor: str
-    """ "person 3", "command line"."""
+    exported_at: datetime  # aware, in UTC
+    actor: str  # "person 3", "command line"
     study_slug: str
     what: str
     file_name: str
     n_rows: int | None
-    sha256: str
-    """Of the file; empty where an older version did not keep it."""
+    sha256: str  # of the file; empty where an older version did not keep it
 
 
 class Exports(Service):

@@ -33,8 +33,7 @@ EXCEL_TEXT = 32_767
 class ExportFormat(StrEnum):
     """File formats of exported tables."""
 
-    CSV = "csv"
-    """Byte-exact values; text in quotes, a missing value is nothing between commas."""
+    CSV = "csv"  # byte-exact values; text in quotes, a missing value is nothing between commas
     CSV_EXCEL = "csv-excel"
     """With a byte order mark, and an apostrophe before texts that Excel would calculate or convert."""
     XLSX = "xlsx"

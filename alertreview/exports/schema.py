@@ -36,12 +36,9 @@ class Column:
     type: ColumnType
     meaning: str
     unit: str = ""
-    missing: str = ""
-    """When the value is missing; empty means never."""
-    values: tuple[tuple[str, str], ...] = ()
-    """Allowed values and what they mean; empty means free."""
-    repeats: str = ""
-    """ "reader": there is one such column for each reader."""
+    missing: str = ""  # when the value is missing; empty means never
+    values: tuple[tuple[str, str], ...] = ()  # allowed values and what they mean; empty means free
+    repeats: str = ""  # "reader": there is one such column for each reader
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,8 @@ class TableSchema:
 
     name: str
     title: str
-    one_row: str
-    """What one row is."""
-    key: tuple[str, ...]
-    """Columns that together are unique."""
+    one_row: str  # what one row is
+    key: tuple[str, ...]  # columns that together are unique
     columns: tuple[Column, ...]
 
     @cached_property

@@ -128,10 +128,8 @@ class ImportOutcome:
 
     folder: Path
     report: ImportReport
-    unchanged: bool
-    """True when the same records had been imported before."""
-    keeps_words: bool = False
-    """True when the earlier import of these records words decisions otherwise; its words stay."""
+    unchanged: bool  # True when the same records had been imported before
+    keeps_words: bool = False  # True when the earlier import of these records words decisions otherwise; its words stay
 
 
 class _Reading(TypedDict):

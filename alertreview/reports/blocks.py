@@ -61,7 +61,6 @@ class Document:
 
     title: str
     subtitle: str
-    banner: str
-    """What stands above everything, "Simulated data"; empty when there is nothing to say."""
+    banner: str  # what stands above everything, "Simulated data"; empty when there is nothing to say
     blocks: tuple[Block, ...]
     footer: str

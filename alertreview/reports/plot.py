@@ -70,12 +70,10 @@ class Curve:
 
     points: tuple[Point, ...]
     stroke: Stroke = Stroke()
-    dots: float = 0.0
-    """Diameter of the dots on the points, in pixels; 0 draws none."""
+    dots: float = 0.0  # diameter of the dots on the points, in pixels; 0 draws none
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
-    hover: tuple[str, ...] = ()
-    """Words beside the pointer, by point."""
+    hover: tuple[str, ...] = ()  # words beside the pointer, by point
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,7 @@ class Words:
     tone: Tone = Tone.MUTED
     anchor: Anchor = Anchor.START
     bold: bool = False
-    shift: Point = (0.0, 0.0)
-    """Pixels to the right and upwards."""
+    shift: Point = (0.0, 0.0)  # pixels to the right and upwards
 
 
 Mark = Curve | Dots | Band | Segment | Box | Words
@@ -152,15 +149,11 @@ class Plot:
     alt: str
     x: Axis
     y: Axis
-    height: int
-    """Of the area inside the axes, in pixels."""
-    square: bool = False
-    """Whether one unit has the same length on both axes."""
+    height: int  # of the area inside the axes, in pixels
+    square: bool = False  # whether one unit has the same length on both axes
     key: tuple[Key, ...] = ()
-    values: tuple[Words, ...] = ()
-    """Of rows, at their right, whatever the abscissa."""
-    width: int = 0
-    """Of the area inside the axes of a document, in pixels; 0 fills the page."""
+    values: tuple[Words, ...] = ()  # of rows, at their right, whatever the abscissa
+    width: int = 0  # of the area inside the axes of a document, in pixels; 0 fills the page
 
     @property
     def has_words_above(self) -> bool:

@@ -49,8 +49,7 @@ class RunToVary:
     folds: FoldOfRow
     parameters: ScoringParameters
     scorers: tuple[str, ...]
-    tops: dict[str, list[Decided]]
-    """By scorer the first alerts of the run, both lists together."""
+    tops: dict[str, list[Decided]]  # by scorer the first alerts of the run, both lists together
     cases: list[CaseForReport]
     labels: npt.NDArray[np.float64]
     study: str
@@ -222,8 +221,7 @@ class StoredSensitivity:
     """The curves of a run and when they were computed."""
 
     curves: Sensitivity
-    computed_at: datetime
-    """In the site's zone."""
+    computed_at: datetime  # in the site's zone
 
 
 class SensitivityCurves(Service):

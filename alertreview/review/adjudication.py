@@ -44,8 +44,7 @@ class AdjudicationCase:
     task_name: str
     kind: Kind
     decision: Decision
-    decision_words: str
-    """In past tense: "Troponin I was not ordered"."""
+    decision_words: str  # in past tense: "Troponin I was not ordered"
     sex: str
     age_years: float | None
     unit: str
@@ -53,8 +52,7 @@ class AdjudicationCase:
     window_hours: float
     votes: tuple[LetteredVote, ...]
     patient: CaseView
-    version_seen: int
-    """Number of the current adjudication, 0 when there is none; sent back when saving."""
+    version_seen: int  # number of the current adjudication, 0 when there is none; sent back when saving
     answer: Answer | None
     comment: str
 

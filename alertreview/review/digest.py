@@ -57,8 +57,7 @@ class Digest:
 
     person_id: PersonId
     name: str
-    address: str
-    """Empty for somebody whose mail address is not known."""
+    address: str  # empty for somebody whose mail address is not known
     work: tuple[OpenWork, ...]
 
     @property
@@ -74,8 +73,7 @@ class Outcome:
     sent: tuple[Digest, ...]
     sent_before: tuple[Digest, ...]
     without_address: tuple[Digest, ...]
-    n_posted: int = 0
-    """Studies whose totals the webhook took."""
+    n_posted: int = 0  # studies whose totals the webhook took
 
 
 class Post(Protocol):

@@ -32,8 +32,7 @@ class ToolCase:
     case_id: CaseId
     label: str
     question: str
-    patient: str
-    """The patient as of the snapshot, one line for each fact."""
+    patient: str  # the patient as of the snapshot, one line for each fact
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,7 @@ class ToolVote:
     """One answer of one reader to one case."""
 
     case_id: CaseId
-    reader: str
-    """Name of the reader, or what the tool calls the person."""
+    reader: str  # name of the reader, or what the tool calls the person
     answer: Answer
     certainty: Certainty | None = None
     comment: str = ""

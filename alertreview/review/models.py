@@ -16,18 +16,15 @@ from core.vocabulary import Answer, CaseId, Certainty, Decision, SlotState
 class QueueView:
     """One reviewer's place in a study."""
 
-    n_mine: int
-    """Cases that are or may become this reviewer's: held, or with a free slot."""
+    n_mine: int  # cases that are or may become this reviewer's: held, or with a free slot
     n_submitted: int
     n_later: int
     n_left: int
     states: dict[SlotState, int]
     is_reader: bool = True
     """False when a coordinator has not made this person a reader of the study: nothing is assigned."""
-    n_held_by_others: int = 0
-    """Cases that others hold and have not judged; they come back when the hold lapses."""
-    next_release_at: datetime | None = None
-    """When the first of those holds lapses."""
+    n_held_by_others: int = 0  # cases that others hold and have not judged; they come back when the hold lapses
+    next_release_at: datetime | None = None  # when the first of those holds lapses
 
 
 @dataclass(frozen=True)
@@ -45,15 +42,13 @@ class BlindedCase:
 
     study_slug: str
     case_id: CaseId
-    case_label: str
-    """ "A17": the reviewer's own numbering."""
+    case_label: str  # "A17": the reviewer's own numbering
     position: int
     n_cases: int
     task_name: str
     kind: Kind
     decision: Decision
-    decision_words: str
-    """In past tense: "Troponin I was not ordered"."""
+    decision_words: str  # in past tense: "Troponin I was not ordered"
     sex: str
     age_years: float | None
     unit: str
@@ -63,8 +58,7 @@ class BlindedCase:
     draft: DraftView
     version_seen: int
     """Number of the reviewer's current judgment of this case, 0 when there is none; sent back when saving."""
-    form_key: str
-    """Idempotency key of this showing of the form."""
+    form_key: str  # idempotency key of this showing of the form
     is_judged: bool = False
     """The reader has an answer that stands; changing it needs a reason. False again once it was taken back."""
     gives_feedback: bool = False
@@ -79,8 +73,7 @@ class SavedJudgment:
     version: int
     answer: Answer
     saved_at: datetime
-    already_saved: bool
-    """True when the same form had been saved before and nothing was written again."""
+    already_saved: bool  # True when the same form had been saved before and nothing was written again
 
 
 @dataclass(frozen=True)

@@ -27,20 +27,14 @@ class PanelCase:
     case_id: CaseId
     question: str
     answer_texts: dict[Answer, str]
-    answer: Answer | None
-    """The reader's saved answer; None while there is none, or once it was taken back."""
-    certainty: Certainty | None
-    """Of the saved answer."""
-    comment: str
-    """Of the saved answer."""
-    saved_at: datetime | None
-    """When the saved answer was saved, in the site's zone."""
-    draft: DraftView
-    """What was chosen or typed and not saved."""
+    answer: Answer | None  # the reader's saved answer; None while there is none, or once it was taken back
+    certainty: Certainty | None  # of the saved answer
+    comment: str  # of the saved answer
+    saved_at: datetime | None  # when the saved answer was saved, in the site's zone
+    draft: DraftView  # what was chosen or typed and not saved
     version_seen: int
     """Number of the reader's current judgment of this case, 0 when there is none; sent back when saving."""
-    form_key: str
-    """Idempotency key of this showing of the form."""
+    form_key: str  # idempotency key of this showing of the form
 
 
 class PanelService(Service):

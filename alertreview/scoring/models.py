@@ -27,8 +27,7 @@ class RunView:
     n_tasks_scored: int
     n_tasks_left_out: int
     n_alerts: int
-    floor: float
-    """Alerts below this scaled score are not listed one by one; their scores stay in the stored vectors."""
+    floor: float  # alerts below this scaled score are not listed one by one; their scores stay in the stored vectors
     parameters: dict[str, object] = field(default_factory=dict)
     import_summary: dict[str, object] = field(default_factory=dict)
     scorers: tuple[str, ...] = ()

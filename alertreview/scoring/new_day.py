@@ -49,8 +49,7 @@ class BaseRun:
 
     run: ScoringRun
     model: StoredModel
-    summaries: dict[tuple[str, str], TaskSummary]
-    """By task key and scorer."""
+    summaries: dict[tuple[str, str], TaskSummary]  # by task key and scorer
     histograms: dict[tuple[str, str], Histograms]
 
     @property

@@ -42,12 +42,9 @@ class ScoredImport:
     stored: CohortSnapshot
     snapshot: Snapshot
     tasks: list[Task]
-    instance_ids: npt.NDArray[np.int64]
-    """Numbers of the instances in the database, by row."""
-    catalogue: tuple[CatalogueEntry, ...]
-    """Its tasks in column order, as they are asked about now."""
-    today: date
-    """Day of the site, by which mutes end."""
+    instance_ids: npt.NDArray[np.int64]  # numbers of the instances in the database, by row
+    catalogue: tuple[CatalogueEntry, ...]  # its tasks in column order, as they are asked about now
+    today: date  # day of the site, by which mutes end
 
     @property
     def left_out(self) -> dict[int, str]:
@@ -73,8 +70,7 @@ class WrittenRun:
     """A published run and why some of its tasks were not scored."""
 
     run: ScoringRun
-    reasons: dict[int, str]
-    """By task column."""
+    reasons: dict[int, str]  # by task column
 
 
 def last_import(settings: Settings, database: Database) -> ScoredImport:

@@ -26,12 +26,9 @@ def likelier_than_in_general(
 class Place:
     """Where one decision stands, and what was said of it."""
 
-    rank: int
-    """From 1 within its list, without gaps."""
-    column: int
-    """Column of the task."""
-    position: int
-    """Position among the recent instances."""
+    rank: int  # from 1 within its list, without gaps
+    column: int  # column of the task
+    position: int  # position among the recent instances
     score: float
     scaled_score: float
     soft_label: float

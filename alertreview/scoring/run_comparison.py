@@ -20,12 +20,9 @@ class MovedAlert:
     task_name: str
     kind: Kind
     decision: Decision
-    alert_id: AlertId
-    """In the newer run; in the older one when it has left the list."""
-    rank_before: int | None
-    """None when it entered."""
-    rank_after: int | None
-    """None when it left."""
+    alert_id: AlertId  # in the newer run; in the older one when it has left the list
+    rank_before: int | None  # None when it entered
+    rank_after: int | None  # None when it left
     scaled_before: float | None
     scaled_after: float | None
 
@@ -38,14 +35,10 @@ class ListComparison:
     n_before: int
     n_after: int
     n_common: int
-    entered: tuple[MovedAlert, ...]
-    """By rank in the newer run."""
-    left: tuple[MovedAlert, ...]
-    """By rank in the older run."""
-    moved: tuple[MovedAlert, ...]
-    """In both, those that moved furthest first."""
-    rank_correlation: float | None
-    """Spearman's, over the common alerts; None with fewer than three."""
+    entered: tuple[MovedAlert, ...]  # by rank in the newer run
+    left: tuple[MovedAlert, ...]  # by rank in the older run
+    moved: tuple[MovedAlert, ...]  # in both, those that moved furthest first
+    rank_correlation: float | None  # spearman's, over the common alerts; None with fewer than three
 
 
 class RunComparisons(Service):

@@ -44,8 +44,7 @@ class StoredPast:
 
     run_id: RunId
     last_day: str
-    left_out_scorers: tuple[str, ...]
-    """Scorers of that run by which new instances cannot be scored."""
+    left_out_scorers: tuple[str, ...]  # scorers of that run by which new instances cannot be scored
 
     def lines(self) -> Iterator[str]:
         """Say it in lines for the terminal."""
@@ -70,18 +69,14 @@ class ScoringOutcome:
     n_past: int
     n_recent: int
     n_tasks_scored: int
-    left_out: dict[str, str]
-    """Task name -> why it was not scored."""
+    left_out: dict[str, str]  # task name -> why it was not scored
     n_alerts: dict[Decision, int]
     n_tasks_of_kind: dict[Kind, int]
     seconds: float
     peak_memory_mib: float
-    other_scorers: tuple[str, ...] = ()
-    """Further scorers, each with lists of its own."""
-    against: StoredPast | None = None
-    """None for a run that learned its own past."""
-    n_not_asked: int = 0
-    """Tasks that the task catalogue leaves out, besides those of `left_out`."""
+    other_scorers: tuple[str, ...] = ()  # further scorers, each with lists of its own
+    against: StoredPast | None = None  # None for a run that learned its own past
+    n_not_asked: int = 0  # tasks that the task catalogue leaves out, besides those of `left_out`
 
     def lines(self) -> Iterator[str]:
         """Say it in lines for the terminal."""

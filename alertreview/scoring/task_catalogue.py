@@ -37,11 +37,9 @@ class OpenCheck:
     """A raised check of the last import that nobody has accepted."""
 
     name: str
-    is_red: bool
-    """Nothing is scored until somebody accepts it."""
+    is_red: bool  # nothing is scored until somebody accepts it
     sentence: str
-    effect: str
-    """What it would do to the alerts."""
+    effect: str  # what it would do to the alerts
 
 
 class TaskCatalogue(Service):

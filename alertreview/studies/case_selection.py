@@ -23,15 +23,12 @@ class Candidates:
     """Every scored decision of a run; entries stand by task, then by recent instance."""
 
     tasks: list[Task]
-    task: np.ndarray[Any, np.dtype[np.int64]]
-    """Position in `tasks` of each candidate."""
+    task: np.ndarray[Any, np.dtype[np.int64]]  # position in `tasks` of each candidate
     row: np.ndarray[Any, np.dtype[np.int64]]
     position: np.ndarray[Any, np.dtype[np.int64]]
-    scaled: np.ndarray[Any, np.dtype[np.float32]]
-    """By the scorer that divides the strata."""
+    scaled: np.ndarray[Any, np.dtype[np.float32]]  # by the scorer that divides the strata
     taken: np.ndarray[Any, np.dtype[np.bool_]]
-    patient: np.ndarray[Any, np.dtype[np.int64]]
-    """Code of the patient behind each candidate."""
+    patient: np.ndarray[Any, np.dtype[np.int64]]  # code of the patient behind each candidate
     group: np.ndarray[Any, np.dtype[np.int64]]
     """The same code for members of an order group with one decision on one instance; -1 stands alone."""
     eligible: np.ndarray[Any, np.dtype[np.bool_]]

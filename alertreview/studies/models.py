@@ -30,13 +30,10 @@ class StudyHead:
     simulated: bool
     question: str
     guidelines: str
-    answer_texts: dict[Answer, str]
-    """Answers that it offers, in the order of the page."""
+    answer_texts: dict[Answer, str]  # answers that it offers, in the order of the page
     n_slots: int
-    is_calibration: bool = False
-    """For training with feedback; it never enters a report."""
-    is_open_panel: bool = False
-    """Its readers may see the scores before they judge; false: they judge blindly."""
+    is_calibration: bool = False  # for training with feedback; it never enters a report
+    is_open_panel: bool = False  # its readers may see the scores before they judge; false: they judge blindly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,16 +43,14 @@ class StudyView(StudyHead):
     n_cases: int
     n_complete: int
     case_states: dict[CaseState, int]
-    n_judged: int = 0
-    """Slots with an answer, of all readers together."""
+    n_judged: int = 0  # slots with an answer, of all readers together
 
 
 @dataclass(frozen=True)
 class ExportPreview:
     """How many rows an export would write, before anything is written."""
 
-    n_rows: dict[CaseState, int]
-    """By where their cases stand; the states add up to all rows."""
+    n_rows: dict[CaseState, int]  # by where their cases stand; the states add up to all rows
 
     def chosen(self, states: Collection[CaseState]) -> int:
         """Count the rows whose cases stand in one of these states; no state means all."""
@@ -177,15 +172,12 @@ class StratumPreview:
     """One stratum as it would be drawn from."""
 
     name: str
-    low: float
-    """Scaled score from which on; minus infinity for the lowest."""
-    high: float
-    """Scaled score below which; infinity for the highest."""
+    low: float  # scaled score from which on; minus infinity for the lowest
+    high: float  # scaled score below which; infinity for the highest
     decision: Decision | None
     n_candidates: int
     n_chosen: int
-    inclusion_probability: float
-    """Chance of each candidate of the stratum; 0 for an empty one."""
+    inclusion_probability: float  # chance of each candidate of the stratum; 0 for an empty one
 
 
 @dataclass(frozen=True)
@@ -194,13 +186,11 @@ class PlanPreview:
 
     run_id: RunId
     scorer: str
-    candidates: Histogram
-    """Scaled scores of every decision that can be chosen."""
+    candidates: Histogram  # scaled scores of every decision that can be chosen
     strata: tuple[StratumPreview, ...]
     n_candidates: int
     n_chosen: int
-    n_patients: int
-    """Patients behind the chosen cases."""
+    n_patients: int  # patients behind the chosen cases
     n_alerts: int
     """Chosen cases that are alerts of the run, which blinded readers meet in no list until they have judged them."""
     left_out: dict[str, int]
@@ -227,8 +217,7 @@ class StudyPaper:
     order_seed: int
     design: dict[str, object]
     reader_ids: tuple[PersonId, ...]
-    n_repeats: int
-    """Hidden second showings, which count nowhere but in the agreement of readers with themselves."""
+    n_repeats: int  # hidden second showings, which count nowhere but in the agreement of readers with themselves
     is_calibration: bool
     history: tuple[str, ...] = field(default=())
     """Sentences about opening, locking and reopening, oldest first, with who and why."""
@@ -257,19 +246,14 @@ class ScorerSays:
 class ChosenCase:
     """An instance x task chosen for judgment."""
 
-    row_index: int
-    """Row of the instance in the arrays of the run's import."""
+    row_index: int  # row of the instance in the arrays of the run's import
     task_key: str
     decision: Decision
     stratum: str
-    stratum_size: int
-    """How many candidates the stratum had."""
-    inclusion_probability: float
-    """In (0, 1]: the chance that the design gave this case."""
-    scores: Mapping[str, ScorerSays] = field(default_factory=dict)
-    """By name of the scorer."""
-    repeat_number: int = 0
-    """1, 2, ... for a hidden second showing of a case to its own readers."""
+    stratum_size: int  # how many candidates the stratum had
+    inclusion_probability: float  # in (0, 1]: the chance that the design gave this case
+    scores: Mapping[str, ScorerSays] = field(default_factory=dict)  # by name of the scorer
+    repeat_number: int = 0  # 1, 2, ... for a hidden second showing of a case to its own readers.
     reference: tuple[Answer, str] | None = None
     """Answer and comment that a calibration study shows after the own judgment."""
 
@@ -282,8 +266,7 @@ class CaseForReport:
     case_number: int
     row_index: int
     patient_id: str
-    snapshot_at: datetime
-    """In the site's zone."""
+    snapshot_at: datetime  # in the site's zone
     task_key: str
     task_name: str
     kind: Kind
@@ -305,10 +288,8 @@ class ReaderProgress:
     person_id: PersonId
     reader_code: str
     name: str
-    states: dict[SlotState, int]
-    """Of the slots the reader holds."""
-    n_mine: int
-    """Cases that are or may become the reader's, as `QueueView.n_mine` counts them."""
+    states: dict[SlotState, int]  # of the slots the reader holds
+    n_mine: int  # cases that are or may become the reader's, as `QueueView.n_mine` counts them
     last_judged_at: datetime | None = None
     """When the reader last saved, changed or took back an answer, in the site's zone."""
     per_day: float | None = None

@@ -92,8 +92,7 @@ RULES: Final = (
 @dataclass(frozen=True)
 class _Panel:
     name: str
-    members: tuple[str, ...]
-    """Regular expressions that match names of members whole, in lower case and up to the fluid."""
+    members: tuple[str, ...]  # regular expressions that match names of members whole, in lower case and up to the fluid
     needed: int = 3
 
 

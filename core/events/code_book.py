@@ -66,24 +66,17 @@ _NO_ITEM = frozenset({"null", "(null)", "nan", "#n/a", "\\n"})
 class Recognised:
     """What the mapping makes of one code."""
 
-    kind: EventKind | None
-    """None when the code is left out."""
+    kind: EventKind | None  # None when the code is left out
     item: str = ""
-    spelling: str = ""
-    """The item as the source spells it."""
+    spelling: str = ""  # the item as the source spells it
     unit: str = ""
-    reason: str = ""
-    """Why it is left out."""
-    counted_as: EventKind | None = None
-    """The kind under which an ignored item is counted all the same."""
+    reason: str = ""  # why it is left out
+    counted_as: EventKind | None = None  # the kind under which an ignored item is counted all the same
     calls_off: EventKind | None = None
     """The kind of order that the code calls off, by itself or as an event of its own; `kind` is None then."""
-    is_order_row: bool = False
-    """The code is that of the order itself, with a status."""
-    rule: int = -1
-    """Number of the rule that matched."""
-    fact: FactKind | None = None
-    """Set when the code is a fact beside the event stream; `kind` is None then."""
+    is_order_row: bool = False  # the code is that of the order itself, with a status
+    rule: int = -1  # number of the rule that matched
+    fact: FactKind | None = None  # set when the code is a fact beside the event stream; `kind` is None then
 
 
 def recognise(code: str, mapping: SiteMapping) -> Recognised:

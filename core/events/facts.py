@@ -20,17 +20,13 @@ class FactKind(StrEnum):
     """What a fact is that stands alone; others carry the kind of their event, `core.events.stream.EventKind`."""
 
     DIAGNOSIS = "DIAGNOSIS"
-    PROBLEM = "PROBLEM"
-    """An entry of the problem list, which outlives a stay."""
-    REASON = "REASON"
-    """Why the patient was admitted."""
+    PROBLEM = "PROBLEM"  # an entry of the problem list, which outlives a stay
+    REASON = "REASON"  # why the patient was admitted
     PROCEDURE = "PROCEDURE"
     ALLERGY = "ALLERGY"
-    VITAL_SIGN = "VITAL_SIGN"
-    """A vital sign that is no feature; one that is comes as an event of kind OBSERVATION."""
+    VITAL_SIGN = "VITAL_SIGN"  # a vital sign that is no feature; one that is comes as an event of kind OBSERVATION
     MICROBIOLOGY = "MICROBIOLOGY"
-    REPORT = "REPORT"
-    """A diagnostic report, such as of radiology."""
+    REPORT = "REPORT"  # a diagnostic report, such as of radiology
 
 
 FACT_COLUMNS = (

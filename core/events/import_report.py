@@ -28,10 +28,8 @@ class KindCount:
     kind: str
     n_rows: int
     n_codes: int
-    n_spellings: int
-    """Group keys as the source spells them."""
-    n_items: int
-    """Group keys after case and blanks are normalised."""
+    n_spellings: int  # group keys as the source spells them
+    n_items: int  # group keys after case and blanks are normalised
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,7 @@ class Dropped:
     reason: str
     n_rows: int
     n_codes: int
-    examples: tuple[tuple[str, int], ...]
-    """(code, number of rows), most frequent first."""
+    examples: tuple[tuple[str, int], ...]  # (code, number of rows), most frequent first
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,7 @@ class UnitConflict:
     name: str
     main_unit: str
     n_main: int
-    others: tuple[tuple[str, int], ...]
-    """(unit, number of results left without a value because no conversion is known)."""
+    others: tuple[tuple[str, int], ...]  # (unit, number of results left without a value because no conversion is known)
 
 
 @dataclass(frozen=True)
@@ -76,23 +72,19 @@ class ReadCounts:
     facts: tuple[KindCount, ...] = ()
     """Rows for the case view only, which are neither features nor tasks; see `core.events.facts`."""
     dropped: tuple[Dropped, ...] = ()
-    n_duplicate_rows: int = 0
-    """Rows of the source that repeat another row exactly, recognised or not."""
-    n_duplicates_dropped: int = 0
-    """Recognised rows among them, taken out of the event stream."""
+    n_duplicate_rows: int = 0  # rows of the source that repeat another row exactly, recognised or not
+    n_duplicates_dropped: int = 0  # recognised rows among them, taken out of the event stream
     n_items_with_several_unit_codes: int = 0
     unit_conflicts: tuple[UnitConflict, ...] = ()
     n_converted: int = 0
     n_sentinels: int = 0
-    implausible: tuple[tuple[str, int], ...] = ()
-    """(item, number of values outside the plausible range)."""
+    implausible: tuple[tuple[str, int], ...] = ()  # (item, number of values outside the plausible range)
     n_results_without_number: int = 0
     n_numbers_from_text: int = 0
     n_not_finite: int = 0
     remarks: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    problem: str = ""
-    """Why an import with this mapping is refused; only in the counts of a check."""
+    problem: str = ""  # why an import with this mapping is refused; only in the counts of a check
 
 
 @dataclass(frozen=True)
@@ -106,14 +98,10 @@ class StayCounts:
     n_without_instance: int = 0
     n_unpaired_admissions: int = 0
     n_unpaired_discharges: int = 0
-    n_reversed: int = 0
-    """Ended before they began; left out."""
-    n_left: int = 0
-    """Open ones whose patient has no event in the last two days of the data, or has died."""
-    n_long: int = 0
-    """Longer than a year."""
-    n_contradicted: int = 0
-    """Patients with two dates of birth or two sexes; the first counts."""
+    n_reversed: int = 0  # ended before they began; left out
+    n_left: int = 0  # open ones whose patient has no event in the last two days of the data, or has died
+    n_long: int = 0  # longer than a year
+    n_contradicted: int = 0  # patients with two dates of birth or two sexes; the first counts
     n_instances_merged: int = 0
     """Instances of overlapping stays that fell on the same morning of the same patient and became one."""
 
@@ -143,21 +131,17 @@ class ImportReport:
     n_features: int
     n_tasks: dict[str, int]
     """Labs and drugs with enough decisions, by `core.kinds.Kind`, of the kinds that rules of the mapping name."""
-    min_positive: dict[str, int]
-    """Positive instances that a task of each kind needs."""
+    min_positive: dict[str, int]  # positive instances that a task of each kind needs
     outside_stays: tuple[OutsideStays, ...] = ()
-    share_midnight: float = 0.0
-    """Share of events other than births and deaths whose time is midnight, in [0, 1]."""
+    share_midnight: float = 0.0  # share of events other than births and deaths whose time is midnight, in [0, 1]
     n_results_before_order: int = 0
     n_before_birth: int = 0
     n_after_death: int = 0
     simulated: bool = False
     snapshot_hour: int = SNAPSHOT_HOUR
     warnings: tuple[str, ...] = field(default=())
-    checks: tuple[Check, ...] = ()
-    """Every check of the import, those without a finding included."""
-    n_panels: int = 0
-    """Order groups that are one task, besides those of `n_tasks`."""
+    checks: tuple[Check, ...] = ()  # every check of the import, those without a finding included
+    n_panels: int = 0  # order groups that are one task, besides those of `n_tasks`
     n_asked: int | None = None
     """Tasks and panels that the task catalogue asks about by default; None in reports of former versions."""
     words: dict[str, str] = field(default_factory=dict)

@@ -128,11 +128,9 @@ class Rule(_Strict):
 
     code: Pattern
     kind: EventKind | FactKind | Literal["IGNORE"]
-    item: str = ""
-    """A fixed group key, for patterns without the group ``item``."""
+    item: str = ""  # a fixed group key, for patterns without the group ``item``
     unit: str = ""
-    reason: str = ""
-    """Why codes of an IGNORE rule are left out; printed in the import report."""
+    reason: str = ""  # why codes of an IGNORE rule are left out; printed in the import report
 
     @model_validator(mode="after")
     def _ignoring_needs_a_reason(self) -> "Rule":
@@ -185,18 +183,13 @@ DetailColumn = Literal["end", "dose", "route", "range_low", "range_high"]
 class Columns(_Strict):
     """Names of columns beside the ones every source of the format has; empty = the source has none."""
 
-    known_at: str = ""
-    """When a result could be known."""
+    known_at: str = ""  # when a result could be known
     unit: str = ""
     text: str = ""
-    stay: str = ""
-    """Identifier of the stay, when admissions and discharges carry one."""
-    status: str = ""
-    """What became of an order or act; see ``not_done_words``."""
-    order: str = ""
-    """Identifier of the order that a start, stop or dose belongs to."""
-    end: str = ""
-    """When the event ended; each end becomes an event of its own, with ``//END`` after the code."""
+    stay: str = ""  # identifier of the stay, when admissions and discharges carry one
+    status: str = ""  # what became of an order or act; see ``not_done_words``
+    order: str = ""  # identifier of the order that a start, stop or dose belongs to
+    end: str = ""  # when the event ended; each end becomes an event of its own, with ``//END`` after the code
 
 
 class CsvColumns(_Strict):
@@ -216,8 +209,7 @@ class CsvColumns(_Strict):
 class Visits(_Strict):
     """Which OMOP visits are hospital stays."""
 
-    included_concepts: tuple[int, ...] | None = None
-    """None: every visit that is longer than zero."""
+    included_concepts: tuple[int, ...] | None = None  # None: every visit that is longer than zero
     excluded_concepts: tuple[int, ...] = ()
 
 
@@ -244,10 +236,8 @@ class Origins(_Strict):
     clock: str
     stay: str
     stay_offset: str
-    last: str = ""
-    """Column that says how a stay ended."""
-    last_text: str = ""
-    """What it says of the stay in which a patient died, which comes last."""
+    last: str = ""  # column that says how a stay ended
+    last_text: str = ""  # what it says of the stay in which a patient died, which comes last
 
 
 class TableEvents(_Strict):
@@ -256,19 +246,14 @@ class TableEvents(_Strict):
     Names are of columns, compared without case; those with braces are templates such as ``LAB//{itemid}``.
     """
 
-    table: str
-    """File name without folder and suffixes."""
+    table: str  # file name without folder and suffixes
     code: str
     patient: str = ""
     time: str = ""
-    offset: str = ""
-    """Minutes from the origin, instead of a time."""
-    at: Lookup | None = None
-    """The time stands in another table."""
-    minus_years: str = ""
-    """Years before the time: an age, for births."""
-    needs: str = ""
-    """Rows without it are no event."""
+    offset: str = ""  # minutes from the origin, instead of a time
+    at: Lookup | None = None  # the time stands in another table
+    minus_years: str = ""  # years before the time: an age, for births
+    needs: str = ""  # rows without it are no event
     value: str = ""
     text: str = ""
     unit: str = ""
@@ -276,14 +261,12 @@ class TableEvents(_Strict):
     end: str = ""
     end_offset: str = ""
     stay: str = ""
-    order: str = ""
-    """Identity of a drug order: its beginning and its end share it."""
+    order: str = ""  # identity of a drug order: its beginning and its end share it
     dose: str = ""
     route: str = ""
     range_low: str = ""
     range_high: str = ""
-    name: Lookup | None = None
-    """Names of codes for people."""
+    name: Lookup | None = None  # names of codes for people
 
 
 class Category(_Strict):
@@ -307,14 +290,12 @@ class SiteMapping(_Strict):
     format: str = Field(pattern=r"^[a-z]+$")
     """Of health records; `alertreview.records.sources.formats.FORMATS` lists them."""
     timezone: Annotated[str, AfterValidator(_checked_timezone)] = "UTC"
-    naive_times: Literal["local", "utc"] = "local"
-    """Times without a zone are site time, or UTC."""
+    naive_times: Literal["local", "utc"] = "local"  # times without a zone are site time, or UTC
     calendar_is_shifted: bool = False
     simulated: bool = False
     snapshot_hour: int = Field(default=SNAPSHOT_HOUR, ge=0, le=23)
     min_positive: int = Field(default=20, ge=1)
-    min_positive_of_kind: dict[Kind, Annotated[int, Field(ge=1)]] = {}
-    """Instead of `min_positive`, by kind of decision."""
+    min_positive_of_kind: dict[Kind, Annotated[int, Field(ge=1)]] = {}  # instead of `min_positive`, by kind of decision
     patient_prefix: str = ""
     patient_identifier: str = ""
     """FHIR: system of the identifier that names a patient; by default the id of the resource does."""
@@ -336,8 +317,7 @@ class SiteMapping(_Strict):
     details: dict[DetailColumn, str] = {}
     """Names of columns that the case view shows and no feature uses; a file may lack them."""
     visits: Visits = Visits()
-    tables: tuple[TableEvents, ...] = ()
-    """Wide tables of the format ``tables``."""
+    tables: tuple[TableEvents, ...] = ()  # wide tables of the format ``tables``
     origins: Origins | None = None
     rules: tuple[Rule, ...] = Field(min_length=1)
     event_words: EventWords = EventWords()
@@ -346,8 +326,7 @@ class SiteMapping(_Strict):
     case, with "-" and "_" as blanks."""
     done_words: tuple[str, ...] = DONE_WORDS
     """Statuses of what was ordered or done; others are counted, and taken for one of these."""
-    keep_case: bool = False
-    """Drug names that differ only by case are different drugs."""
+    keep_case: bool = False  # drug names that differ only by case are different drugs
     ignored_items: tuple[str, ...] = ()
     unknown_units: tuple[str, ...] = ("", "UNK", "N/A")
     unit_aliases: dict[str, str] = {}
@@ -357,12 +336,9 @@ class SiteMapping(_Strict):
     sentinel_dates: tuple[date, ...] = SENTINEL_DATES
     """Dates that stand for "none" where no other event of the patient lies within a year."""
     plausible: tuple[PlausibleRange, ...] = ()
-    names: dict[str, str] = {}
-    """Names for people, by item."""
-    units: dict[str, UnitText] = {}
-    """Units by item, where neither codes nor columns tell."""
-    categories: tuple[Category, ...] = ()
-    """Lab panels and drug classes."""
+    names: dict[str, str] = {}  # names for people, by item
+    units: dict[str, UnitText] = {}  # units by item, where neither codes nor columns tell
+    categories: tuple[Category, ...] = ()  # lab panels and drug classes
     checks: dict[CheckName, Bounds] = {}
     """Bounds of checks of the import, instead of those of `core.events.plausibility.RULES`."""
     order_groups: dict[str, tuple[str, ...]] = {}

@@ -14,10 +14,8 @@ N_TOP = 50
 class Varied(StrEnum):
     """What is changed while everything else stays as in the run."""
 
-    GRAPH_SIZE = "graph size"
-    """Nodes of a backbone graph."""
-    REGULARIZATION = "regularisation"
-    """gamma_g, the edge of every node to a sink with label 0."""
+    GRAPH_SIZE = "graph size"  # nodes of a backbone graph
+    REGULARIZATION = "regularisation"  # gamma_g, the edge of every node to a sink with label 0
 
 
 @dataclass(frozen=True)

@@ -139,10 +139,8 @@ class RocCurve:
     The curve has a corner at every distinct score. The band is pointwise, at `band_at`, found by resampling patients.
     """
 
-    false_alert_fraction: tuple[float, ...]
-    """1 - specificity, rising from 0 to 1."""
-    found_fraction: tuple[float, ...]
-    """Sensitivity at the same threshold, rising from 0 to 1."""
+    false_alert_fraction: tuple[float, ...]  # 1 - specificity, rising from 0 to 1
+    found_fraction: tuple[float, ...]  # sensitivity at the same threshold, rising from 0 to 1
     band_at: tuple[float, ...] = ()
     band_low: tuple[float, ...] = ()
     band_high: tuple[float, ...] = ()
@@ -156,14 +154,11 @@ class BudgetPoint:
     """True-alert rate when this many alerts are shown."""
 
     alerts_per_patient_day: float
-    threshold: float
-    """Scaled score of the last alert inside the budget."""
-    n_cases: int
-    """Judged cases at or above the threshold."""
+    threshold: float  # scaled score of the last alert inside the budget
+    n_cases: int  # judged cases at or above the threshold
     n_alerts: float
     """Alerts of the run at or above the threshold (estimated from the weights when the run does not say)."""
-    rate: Estimate
-    """Share of alerts judged relevant, weighted to all alerts of the run."""
+    rate: Estimate  # share of alerts judged relevant, weighted to all alerts of the run
     minutes_per_patient_day: float | None = None
     """Reading time: alerts per patient-day x median active minutes per case; None when time was not measured."""
 
@@ -172,12 +167,9 @@ class BudgetPoint:
 class Ceiling:
     """How far disagreement limits any AUC (see `core.statistics.ceiling`)."""
 
-    naive: Estimate
-    """Highest AUC a perfect detector would show on the chosen cases."""
-    weighted: Estimate
-    """The same for all candidates, at their weighted share of positives."""
-    reader_error: float | None
-    """Share of votes that are wrong in the model."""
+    naive: Estimate  # highest AUC a perfect detector would show on the chosen cases
+    weighted: Estimate  # the same for all candidates, at their weighted share of positives
+    reader_error: float | None  # share of votes that are wrong in the model
     n_readers: int
     sensitivity: Estimate = Estimate(None, reason="not computable: no votes")
     """Share of positive votes on truly positive cases."""

@@ -112,8 +112,7 @@ FORMAT_VERSION = 2
 class SubgroupReport:
     """AUC inside one group of cases."""
 
-    grouping: str
-    """What divides the cases: "kind", "decision", "sex", "age band", "unit"."""
+    grouping: str  # what divides the cases: "kind", "decision", "sex", "age band", "unit"
     group: str
     n: int
     n_positive: int
@@ -129,26 +128,22 @@ class SubgroupDifference:
     group: str
     difference: Estimate
     p_value: float | None
-    p_holm: float | None
-    """Adjusted for all groups of the report."""
+    p_holm: float | None  # adjusted for all groups of the report
 
 
 @dataclass(frozen=True)
 class ScorerReport:
     """How well one scorer ranks relevant cases above the others."""
 
-    scorer: str
-    """Stable key, "softhad"."""
-    label: str
-    """For people, "SoftHAD"."""
+    scorer: str  # stable key, "softhad"
+    label: str  # for people, "SoftHAD"
     n: int
     n_positive: int
     auc_naive: Estimate
     """All cases count the same; interval by DeLong, as if cases were drawn at random and independent."""
     auc_weighted: Estimate
     """Cases count by the inverse of their inclusion probability; interval by a Bayesian bootstrap over patients."""
-    auc_task_mean: Estimate
-    """Mean over tasks that have cases of both classes; no interval."""
+    auc_task_mean: Estimate  # mean over tasks that have cases of both classes; no interval
     roc_naive: RocCurve
     roc_weighted: RocCurve
     subgroups: tuple[SubgroupReport, ...] = ()
@@ -161,27 +156,22 @@ class PairedComparison:
     scorer_a: str
     scorer_b: str
     n: int
-    difference_naive: Estimate
-    """Interval by paired DeLong."""
+    difference_naive: Estimate  # interval by paired DeLong
     z: float | None
     p_value: float | None
-    difference_weighted: Estimate
-    """Interval by a Bayesian bootstrap over patients."""
+    difference_weighted: Estimate  # interval by a Bayesian bootstrap over patients
     p_value_weighted: float | None
-    p_holm: float | None = None
-    """`p_value_weighted` adjusted for all comparisons of the report."""
+    p_holm: float | None = None  # `p_value_weighted` adjusted for all comparisons of the report
 
 
 @dataclass(frozen=True)
 class ReaderReport:
     """One reader against the scorers."""
 
-    reader: str
-    """Code, never a name: "reader-1"."""
+    reader: str  # code, never a name: "reader-1"
     n_votes: int
     n_cannot_judge: int
-    share_positive: Estimate
-    """Share of this reader's votes that are positive."""
+    share_positive: Estimate  # share of this reader's votes that are positive
     auc_against: Mapping[str, Estimate] = field(default_factory=dict)
     """Scorer key -> weighted AUC when this reader alone gives the labels."""
     auc_without: Mapping[str, Estimate] = field(default_factory=dict)
@@ -192,10 +182,8 @@ class ReaderReport:
 class AgreementFigures:
     """Agreement of all readers on a set of cases; never kappa alone."""
 
-    name: str
-    """ "all cases", "LAB_ORDER", a task name ..."""
-    n_cases: int
-    """Cases with at least two votes."""
+    name: str  # "all cases", "LAB_ORDER", a task name ..
+    n_cases: int  # cases with at least two votes
     n_votes: int
     raw: Estimate
     fleiss: Estimate
@@ -228,12 +216,9 @@ class RepeatReport:
     """How readers agree with themselves: hidden repeats against the first answer."""
 
     n_pairs: int
-    same_answer: Estimate
-    """Share of pairs with the same answer."""
-    kappa: Estimate
-    """Cohen's kappa of "relevant or not"."""
-    by_reader: Mapping[str, Estimate] = field(default_factory=dict)
-    """Share of pairs with the same answer, by reader."""
+    same_answer: Estimate  # share of pairs with the same answer
+    kappa: Estimate  # cohen's kappa of "relevant or not"
+    by_reader: Mapping[str, Estimate] = field(default_factory=dict)  # share of pairs with the same answer, by reader
 
 
 @dataclass(frozen=True)
@@ -241,8 +226,7 @@ class MultiReaderReport:
     """Mean AUC over readers, each giving the labels alone; readers and cases random."""
 
     n_readers: int
-    means: Mapping[str, Estimate] = field(default_factory=dict)
-    """By scorer."""
+    means: Mapping[str, Estimate] = field(default_factory=dict)  # by scorer
     differences: Mapping[str, Estimate] = field(default_factory=dict)
     """Primary scorer minus the others, by the other scorer."""
     p_values: Mapping[str, float] = field(default_factory=dict)
@@ -253,18 +237,14 @@ class MultiReaderReport:
 class AgreementReport:
     """How far the readers agree."""
 
-    answers: AgreementFigures
-    """On the answers usual / unusual / relevant; an answer that is no vote is left out."""
-    positive: AgreementFigures
-    """On the question of the report, positive or not: this one limits the AUC."""
+    answers: AgreementFigures  # on the answers usual / unusual / relevant; an answer that is no vote is left out
+    positive: AgreementFigures  # on the question of the report, positive or not: this one limits the AUC
     by_kind: tuple[AgreementFigures, ...] = ()
     by_decision: tuple[AgreementFigures, ...] = ()
     by_task: tuple[AgreementFigures, ...] = ()
     pairs: tuple[PairAgreement, ...] = ()
-    second_rule: AgreementFigures | None = None
-    """On "unusual or not"."""
-    weighted: WeightedAgreement | None = None
-    """ "Relevant or not", weighted to all candidates."""
+    second_rule: AgreementFigures | None = None  # on "unusual or not"
+    weighted: WeightedAgreement | None = None  # "Relevant or not", weighted to all candidates
     repeats: RepeatReport | None = None
 
 
@@ -272,8 +252,7 @@ class AgreementReport:
 class AlertRateCurve:
     """True-alert rate over alert budgets for one kind of alert."""
 
-    name: str
-    """ "both", "omission", "commission", or the key of a kind of decision."""
+    name: str  # "both", "omission", "commission", or the key of a kind of decision
     points: tuple[BudgetPoint, ...]
     positive_share: Estimate
     """Weighted share of relevant cases among all candidates of this kind: the line below which a list is no help."""
@@ -284,8 +263,7 @@ class AlertRateCurve:
 class NetBenefit:
     """Relevant less weighted irrelevant alerts, per candidate."""
 
-    chance: float
-    """An alert is worth reading from this chance of being relevant on."""
+    chance: float  # an alert is worth reading from this chance of being relevant on
     within_budget: Estimate
     all_shown: Estimate
 
@@ -299,8 +277,7 @@ class OperatingPoint:
     n_shown_relevant: int
     n_shown_other: int
     n_missed_relevant: int
-    n_cleared: int
-    """Judged cases in the four fields; the shares are weighted to all candidates."""
+    n_cleared: int  # judged cases in the four fields; the shares are weighted to all candidates
     sensitivity: Estimate
     specificity: Estimate
     positive_value: Estimate
@@ -324,8 +301,7 @@ class CaseUse:
 
     case_label: str
     state: CaseState
-    label: str
-    """ "positive", "negative" or "undetermined"."""
+    label: str  # "positive", "negative" or "undetermined"
     used: bool
     why_not: str = ""
 
@@ -334,10 +310,8 @@ class CaseUse:
 class ResultSet:
     """Everything that follows from one way of labelling the cases."""
 
-    key: str
-    """ "majority-3", "adjudicated-3", "majority-2-3", "adjudicated-2-3", "dawid-skene-3", "record"."""
-    title: str
-    """ "Majority of the readers; positive: unusual and clinically relevant"."""
+    key: str  # "majority-3", "adjudicated-3", "majority-2-3", "adjudicated-2-3", "dawid-skene-3", "record"
+    title: str  # "Majority of the readers; positive: unusual and clinically relevant"
     n_used: int
     n_positive: int
     left_out: Mapping[str, int]
@@ -373,17 +347,12 @@ class FlowDiagram:
     """From instances to decided cases, each number at most the one before it."""
 
     n_instances: int | None
-    n_candidates: int | None
-    """Instance x task pairs (order groups once) from which cases were chosen."""
+    n_candidates: int | None  # instance x task pairs (order groups once) from which cases were chosen
     n_chosen: int
-    n_judged: int
-    """Cases with at least one judgment."""
-    n_complete: int
-    """Cases whose slots are all judged."""
-    n_decided: int
-    """Cases with a majority label under the first positive rule."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """Why chosen cases are not decided, by reason."""
+    n_judged: int  # cases with at least one judgment
+    n_complete: int  # cases whose slots are all judged
+    n_decided: int  # cases with a majority label under the first positive rule
+    left_out: Mapping[str, int] = field(default_factory=dict)  # why chosen cases are not decided, by reason
 
 
 @dataclass(frozen=True)
@@ -396,8 +365,7 @@ class DawidSkeneReport:
     specificity: Mapping[str, float]
     n_iterations: int
     converged: bool
-    n_changed: int
-    """Cases whose label differs from the majority label."""
+    n_changed: int  # cases whose label differs from the majority label
     reason: str = ""
 
 
@@ -410,8 +378,7 @@ class StudyReport:
     title: str
     simulated: bool
     locked: bool
-    hidden: bool
-    """True for the version that may be seen while readers are still blinded: counts only."""
+    hidden: bool  # True for the version that may be seen while readers are still blinded: counts only
     question: str
     positive_texts: tuple[str, ...]
     """What counts as positive, first rule then second: ("unusual and clinically relevant", "unusual")."""
@@ -419,14 +386,11 @@ class StudyReport:
     n_cases: int
     n_patients: int
     n_readers: int
-    n_slots: int
-    """Readers wanted per case."""
+    n_slots: int  # readers wanted per case
     n_votes: int
     n_cannot_judge: int
-    headline: tuple[str, ...]
-    """Sentences for the top of the page; **bold** marks the figures."""
-    warnings: tuple[str, ...]
-    """Sentences on what limits the figures or could not be computed."""
+    headline: tuple[str, ...]  # sentences for the top of the page; **bold** marks the figures
+    warnings: tuple[str, ...]  # sentences on what limits the figures or could not be computed
     results: tuple[ResultSet, ...]
     """Majority first, then adjudicated, then the second positive rule, then sensitivity analyses."""
     agreement: AgreementReport
@@ -438,10 +402,8 @@ class StudyReport:
     design: Mapping[str, str] = field(default_factory=dict)
     """Run, scorer versions, rubric and guideline versions, selection design, seed, code version, data hash, as text."""
     level: float = 0.95
-    headline_budget: float = HEADLINE_BUDGET
-    """Alerts per patient-day quoted in headline, tiles and documents."""
-    ceiling_second_rule: Ceiling | None = None
-    """The ceiling when "unusual" counts as positive."""
+    headline_budget: float = HEADLINE_BUDGET  # alerts per patient-day quoted in headline, tiles and documents
+    ceiling_second_rule: Ceiling | None = None  # the ceiling when "unusual" counts as positive
     multi_reader: MultiReaderReport | None = None
 
     @property

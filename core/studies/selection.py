@@ -70,12 +70,9 @@ AS_IN_THE_PAPER = SelectionDesign()
 class Stratum:
     """One stratum of a selection."""
 
-    name: str
-    """ "high, 0.67 and over", with ", omission" when decisions are balanced."""
-    low: float
-    """Scaled score from which on; minus infinity for the lowest."""
-    high: float
-    """Scaled score below which; infinity for the highest."""
+    name: str  # "high, 0.67 and over", with ", omission" when decisions are balanced
+    low: float  # scaled score from which on; minus infinity for the lowest
+    high: float  # scaled score below which; infinity for the highest
     decision: Decision | None
     n_population: int
     n_wanted: int

@@ -50,12 +50,9 @@ class Widget:
 
     key: str
     draw: Callable[[str, FilterChoices, Changed], object]
-    shown: Callable[[WorklistFilters, FilterChoices], object]
-    """Value of the widget for some filters."""
-    taken: Callable[[Any, FilterChoices], Mapping[str, object]]
-    """Fields that a value of the widget sets."""
-    in_row: bool = False
-    """In the row of filters; otherwise behind the button "More"."""
+    shown: Callable[[WorklistFilters, FilterChoices], object]  # value of the widget for some filters
+    taken: Callable[[Any, FilterChoices], Mapping[str, object]]  # fields that a value of the widget sets
+    in_row: bool = False  # in the row of filters; otherwise behind the button "More"
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,9 @@ class PageFilter:
     param: str
     read: Read
     write: Callable[[Any], str] = str
-    hides: str = ""
-    """What hides alerts, inside a sentence; empty for what hides none."""
-    undo: str = ""
-    """Button that clears it."""
-    widget: Widget | None = None
-    """None if another filter's widget sets it, or it is drawn elsewhere on the page."""
+    hides: str = ""  # what hides alerts, inside a sentence; empty for what hides none
+    undo: str = ""  # button that clears it
+    widget: Widget | None = None  # None if another filter's widget sets it, or it is drawn elsewhere on the page
 
     @property
     def default(self) -> object:

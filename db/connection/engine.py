@@ -134,16 +134,12 @@ class Turns:
 class QueuedConnection(sqlite3.Connection):
     """A connection that passes the turn on as soon as its transaction has ended, however it ended."""
 
-    queue: Turns
-    """Turns of all connections to the same database."""
-    turns: Turns | None = None
-    """The same, while this connection has the turn."""
+    queue: Turns  # turns of all connections to the same database
+    turns: Turns | None = None  # the same, while this connection has the turn
     lasting: int | None = None
     """SQLite's number for waiting for the disk as this connection otherwise does; None before it was asked for."""
-    waits: bool = True
-    """Whether the next commit waits for the disk."""
-    reads_only: bool = False
-    """Whether the connection refuses to write."""
+    waits: bool = True  # whether the next commit waits for the disk
+    reads_only: bool = False  # whether the connection refuses to write
 
     def wait_for_disk(self, wanted: bool) -> None:
         """Set whether the next commit waits for the disk."""

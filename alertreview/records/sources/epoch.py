@@ -18,8 +18,7 @@ class Unit(NamedTuple):
     """What the numbers of a column are."""
 
     words: str
-    microseconds: int
-    """How many there are in one; 0 for dates written as eight digits."""
+    microseconds: int  # how many there are in one; 0 for dates written as eight digits
 
 
 _DIGITS = Unit("dates of eight digits", 0)

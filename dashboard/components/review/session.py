@@ -34,15 +34,12 @@ class Showing:
     error: str = ""
     notice: str = ""
     saved: SavedJudgment | None = None
-    reason: str = ""
-    """Prefilled reason for the change of a saved answer."""
-    feedback: str = ""
-    """What the panel answered to the training case saved last."""
+    reason: str = ""  # prefilled reason for the change of a saved answer
+    feedback: str = ""  # what the panel answered to the training case saved last
     active_seconds: float = 0.0
     last_act: float = 0.0
     shown_at: float = 0.0
-    put_off: CaseId | None = None
-    """The case put aside last, while nothing was done since."""
+    put_off: CaseId | None = None  # the case put aside last, while nothing was done since
 
     def touched(self) -> "Showing":
         """Count the time since the last act, without idle time."""

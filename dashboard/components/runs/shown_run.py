@@ -18,10 +18,8 @@ class ShownRun:
     """The run of a page."""
 
     run: RunView
-    latest_id: RunId
-    """The newest published run."""
-    scorer: str
-    """As the address names it; empty for the run's first."""
+    latest_id: RunId  # the newest published run
+    scorer: str  # as the address names it; empty for the run's first
 
 
 def shown_run(app: "Services") -> ShownRun | None:
