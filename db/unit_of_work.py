@@ -13,23 +13,14 @@ from db.connection.failures import DRIVER_ERRORS, as_store_error
 from db.connection.writers import Writers
 from db.queries.reading import SEEN
 from db.queries.seals import UNSEALED
-from db.repositories.accounts import Accounts
-from db.repositories.adjudications import Adjudications
 from db.repositories.alerts import Alerts
-from db.repositories.api_tokens import ApiTokens
-from db.repositories.cases import Cases
-from db.repositories.drafts import Drafts
-from db.repositories.judgments import Judgments
-from db.repositories.people import People
+from db.repositories.cases import Cases, Slots
+from db.repositories.judgments import Adjudications, Drafts, Judgments, Signatures
+from db.repositories.people import Accounts, ApiTokens, People, Sessions, Units
 from db.repositories.runs import Runs
-from db.repositories.saved_views import SavedViews
-from db.repositories.sessions import Sessions
-from db.repositories.signatures import Signatures
-from db.repositories.slots import Slots
 from db.repositories.snapshots import Snapshots
 from db.repositories.studies import Studies
-from db.repositories.triage import TriageBook
-from db.repositories.units import Units
+from db.repositories.triage import SavedViews, TriageBook
 
 
 class UnitOfWork:

@@ -2,8 +2,26 @@
 
 from db.models.audit import AuditEvent
 from db.models.base import UNSAVED, Record
-from db.models.judgments import Adjudication, CastVote, FormState, Judgment, OwnAnswer, SavedForm, ShownCase
-from db.models.people import Person
+from db.models.judgments import (
+    Adjudication,
+    CastVote,
+    FormState,
+    Judgment,
+    OwnAnswer,
+    ReportSignature,
+    SavedForm,
+    ShownCase,
+)
+from db.models.people import (
+    Account,
+    ApiToken,
+    HeldApiToken,
+    Person,
+    SignedInSession,
+    SignInFlow,
+    SignInSession,
+    UnitScope,
+)
 from db.models.records import CohortSnapshot, Instance, Task
 from db.models.scoring import (
     Alert,
@@ -17,8 +35,6 @@ from db.models.scoring import (
     TaskResult,
     TaskSummary,
 )
-from db.models.sessions import Account, ApiToken, HeldApiToken, SignedInSession, SignInFlow, SignInSession, UnitScope
-from db.models.signatures import ReportSignature
 from db.models.studies import (
     Assignment,
     BlindedRow,

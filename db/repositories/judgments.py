@@ -1,12 +1,26 @@
-"""Judgments: versions that are only ever appended."""
+"""What was answered: judgments, adjudications and signatures, which are only ever appended, and drafts."""
 
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select, update
 
 from core.vocabulary import CaseId, PersonId, StudyId
-from db.models import CastVote, FormState, Judgment, ReadingTerms, SavedForm, StudyCase, StudyReader
-from db.queries.reading import Repository, given, make_records, select_records
+from db.models import (
+    Adjudication,
+    Assignment,
+    CastVote,
+    Draft,
+    DraftAnswer,
+    FormState,
+    Judgment,
+    ReadingTerms,
+    ReportSignature,
+    SavedForm,
+    StudyCase,
+    StudyReader,
+)
+from db.models.base import aliased
+from db.queries.reading import Repository, given, make_records, select_records, stored_values
 from db.queries.slots import is_current
 from db.queries.votes import saved_form, state_of_form
 
@@ -105,3 +119,94 @@ class Judgments(Repository):
         )
         newest, count = self._run(statement).one()
         return newest, count
+
+
+_IS_OWN = (Draft.case_id == given("case_id"), Draft.reviewer_id == given("reviewer_id"))
+_ANSWER = select(Draft.answer, Draft.certainty, Draft.comment).where(*_IS_OWN)
+_DROP = delete(Draft).where(*_IS_OWN)
+
+
+class Drafts(Repository):
+    """Drafts of readers."""
+
+    def get(self, case_id: CaseId, reviewer_id: PersonId) -> DraftAnswer | None:
+        """Return a reader's draft of a case, None when there is none."""
+        row = self._run(_ANSWER, case_id_=case_id, reviewer_id_=reviewer_id).one_or_none()
+        return None if row is None else DraftAnswer._make(row)
+
+    def put(self, draft: Draft) -> None:
+        """Write a draft over the former one of its case and reader."""
+        own = update(Draft).where(Draft.case_id == draft.case_id, Draft.reviewer_id == draft.reviewer_id)
+        if self._change(own.values(stored_values(draft))) == 0:
+            self._insert(draft)
+
+    def drop(self, case_id: CaseId, reviewer_id: PersonId) -> None:
+        """Forget a draft."""
+        self._change(_DROP, case_id_=case_id, reviewer_id_=reviewer_id)
+
+
+class Adjudications(Repository):
+    """Adjudications of cases."""
+
+    def append(self, adjudication: Adjudication) -> None:
+        """Append a version."""
+        self._insert(adjudication)
+
+    def by_form_key(self, form_key: str) -> Adjudication | None:
+        """Return the version that a form was saved as, None when it was not."""
+        return self._one(Adjudication, select_records(Adjudication).where(Adjudication.form_key == form_key))
+
+    def current(self, case_id: CaseId) -> Adjudication | None:
+        """Return the highest version for a case, None when there is none."""
+        of_case = select_records(Adjudication).where(Adjudication.case_id == case_id)
+        return self._one(Adjudication, of_case.order_by(Adjudication.version.desc()).limit(1))
+
+    def in_study(self, study_id: StudyId) -> list[Adjudication]:
+        """Return the current adjudication of each case of a study that has one."""
+        later = aliased(Adjudication)
+        newest = select(func.max(later.version)).where(later.case_id == Adjudication.case_id).scalar_subquery()
+        statement = (
+            select_records(Adjudication)
+            .join(StudyCase, StudyCase.id == Adjudication.case_id)
+            .where(StudyCase.study_id == study_id, Adjudication.version == newest)
+            .order_by(StudyCase.number)
+        )
+        return self._all(Adjudication, statement)
+
+    def count(self, study_id: StudyId) -> int:
+        """Count the versions of all adjudications of a study; it changes with every one."""
+        statement = (
+            select(func.count())
+            .select_from(Adjudication)
+            .join(StudyCase, StudyCase.id == Adjudication.case_id)
+            .where(StudyCase.study_id == study_id)
+        )
+        return int(self._run(statement).scalar_one())
+
+    def was_reader(self, case_id: CaseId, person_id: PersonId) -> bool:
+        """Return whether somebody holds a slot of the case or ever judged it."""
+        holds = select(Assignment.slot).where(Assignment.case_id == case_id, Assignment.reviewer_id == person_id)
+        judged = select(Judgment.id).where(Judgment.case_id == case_id, Judgment.reviewer_id == person_id)
+        return any(self._run(statement).first() is not None for statement in (holds, judged))
+
+
+class Signatures(Repository):
+    """Signatures under reports."""
+
+    def append(self, signature: ReportSignature) -> None:
+        """Append a signature."""
+        self._insert(signature)
+
+    def of_study(self, study_id: StudyId) -> list[ReportSignature]:
+        """Return the signatures under a study's reports, oldest first, superseded ones among them."""
+        of_study = select_records(ReportSignature).where(ReportSignature.study_id == study_id)
+        return self._all(ReportSignature, of_study.order_by(ReportSignature.id))
+
+    def supersede(self, study_id: StudyId, at: datetime, *, but_hash: str = "") -> int:
+        """Mark what stands as superseded, except signatures of one content, and return their number."""
+        standing = update(ReportSignature).where(
+            ReportSignature.study_id == study_id,
+            ReportSignature.superseded_at.is_(None),
+            ReportSignature.content_hash != but_hash,
+        )
+        return self._change(standing.values(superseded_at=at))

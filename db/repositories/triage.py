@@ -1,18 +1,20 @@
-"""Triage: acts only grow, where a decision stands follows them, notes are never changed."""
+"""Triage: acts only grow, where a decision stands follows them, notes are never changed. Saved views of the list."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, insert, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
 
 from core.errors import ConflictError
-from core.vocabulary import TriageState
+from core.vocabulary import PersonId, TriageState
 from db.models import (
     CohortSnapshot,
     DecisionKey,
     Instance,
+    OwnedView,
     Person,
+    SavedView,
     SignedAct,
     SignedNote,
     Triage,
@@ -132,3 +134,30 @@ def _is(model: type[Triage | TriageAct | TriageNote], key: DecisionKey) -> Any:
     return and_(
         model.patient_id == key.patient_id, model.snapshot_at == key.snapshot_at, model.task_key == key.task_key
     )
+
+
+_VIEWS = select_records(SavedView, OwnedView, Person.name.label("owner_name")).join(
+    Person, Person.id == SavedView.owner_id
+)
+
+
+class SavedViews(Repository):
+    """Saved views of the worklist."""
+
+    def offered_to(self, person_id: PersonId) -> list[OwnedView]:
+        """Return a person's own views and those that others share, by name."""
+        mine = _VIEWS.where(or_(SavedView.owner_id == person_id, SavedView.is_shared))
+        return self._all(OwnedView, mine.order_by(SavedView.name, SavedView.id))
+
+    def named(self, owner_id: PersonId, name: str) -> OwnedView | None:
+        """Return a person's view with a name, None when there is none."""
+        return self._one(OwnedView, _VIEWS.where(SavedView.owner_id == owner_id, SavedView.name == name))
+
+    def put(self, view: SavedView) -> None:
+        """Store a view over the owner's view of the same name."""
+        self.drop(view.owner_id, view.name)
+        self._insert(view)
+
+    def drop(self, owner_id: PersonId, name: str) -> bool:
+        """Delete a person's view; False when there was none."""
+        return self._change(delete(SavedView).where(SavedView.owner_id == owner_id, SavedView.name == name)) == 1
