@@ -1,5 +1,8 @@
 """Tables and what is read of them, as frozen records; importing this package makes `Record.metadata` complete."""
 
+# ruff: noqa: F401
+# mypy: implicit-reexport
+
 from db.models.audit import AuditEvent
 from db.models.base import UNSAVED, Record
 from db.models.judgments import (
@@ -64,63 +67,3 @@ from db.models.triage import (
     TriageAct,
     TriageNote,
 )
-
-__all__ = [
-    "UNSAVED",
-    "Account",
-    "Adjudication",
-    "Alert",
-    "AlertFilters",
-    "AlertPage",
-    "ApiToken",
-    "Assignment",
-    "AuditEvent",
-    "BlindedRow",
-    "CaseScore",
-    "CastVote",
-    "CohortSnapshot",
-    "DecisionKey",
-    "Draft",
-    "DraftAnswer",
-    "FormState",
-    "HeldApiToken",
-    "Instance",
-    "Judgment",
-    "ListedAlert",
-    "ListedCase",
-    "NamedReader",
-    "OwnAnswer",
-    "OwnedView",
-    "PanelSlot",
-    "Person",
-    "RankedAlert",
-    "ReaderSlot",
-    "ReadingTerms",
-    "Record",
-    "ReferenceAnswer",
-    "ReportSignature",
-    "Rubric",
-    "RunSensitivity",
-    "SavedForm",
-    "SavedView",
-    "ScoreSeen",
-    "ScoringRun",
-    "ShownCase",
-    "SignInFlow",
-    "SignInSession",
-    "SignedAct",
-    "SignedInSession",
-    "SignedNote",
-    "Slot",
-    "Study",
-    "StudyCase",
-    "StudyReader",
-    "Task",
-    "TaskPast",
-    "TaskResult",
-    "TaskSummary",
-    "Triage",
-    "TriageAct",
-    "TriageNote",
-    "UnitScope",
-]
