@@ -1,4 +1,4 @@
-"""The rules by which the simulated hospital's clinicians order labs and give drugs.
+"""The rules by which the simulated hospital's clinicians order labs (orders.csv) and give drugs (drugs.csv).
 
 A rule is a logistic model: P(order | state) = 1 / (1 + exp(-(bias + sum of weight x variable))). Variables are what a
 clinician sees at 08:00:
@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.simulation.labs import LABS, Lab, parse_terms
+from core.simulation.labs import COUPLED_LABS, LABS, Lab, parse_terms, read_table
 
 REASONS: dict[str, tuple[str, float, str]] = {
     # key: (words, share of admissions, care unit)
@@ -52,43 +52,6 @@ PROBLEMS: dict[str, str] = {
 }
 """Problems on the list of a patient who takes a drug at home."""
 ALLERGIES: dict[str, float] = {"Penicillin": 0.08, "Sulfonamides": 0.04, "Iodinated contrast": 0.02}
-DOSES: dict[str, tuple[str, str]] = {
-    "Heparin": ("5000 units 3x daily", "SC"),
-    "Warfarin": ("5 mg daily", "PO"),
-    "Aspirin": ("81 mg daily", "PO"),
-    "Clopidogrel": ("75 mg daily", "PO"),
-    "Atorvastatin": ("40 mg daily", "PO"),
-    "Metoprolol": ("25 mg 2x daily", "PO"),
-    "Lisinopril": ("10 mg daily", "PO"),
-    "Furosemide": ("40 mg 2x daily", "IV"),
-    "Spironolactone": ("25 mg daily", "PO"),
-    "Digoxin": ("0.125 mg daily", "PO"),
-    "Amiodarone": ("400 mg daily", "PO"),
-    "Potassium Chloride": ("40 mmol 2x daily", "PO"),
-    "Magnesium Sulfate": ("2 g daily", "IV"),
-    "Insulin": ("sliding scale", "SC"),
-    "Dextrose 50%": ("25 g once", "IV"),
-    "Vancomycin": ("1 g 2x daily", "IV"),
-    "Piperacillin-Tazobactam": ("4.5 g 3x daily", "IV"),
-    "Ceftriaxone": ("1 g daily", "IV"),
-    "Azithromycin": ("500 mg daily", "PO"),
-    "Norepinephrine": ("0.1 ug/kg/min", "IV"),
-    "Sodium Chloride 0.9%": ("100 mL/h", "IV"),
-    "Red Blood Cells": ("1 unit", "IV"),
-    "Pantoprazole": ("40 mg 2x daily", "PO"),
-    "Ondansetron": ("4 mg 2x daily", "IV"),
-    "Acetaminophen": ("650 mg 4x daily", "PO"),
-    "Morphine": ("2 mg 3x daily", "IV"),
-    "Oxycodone": ("5 mg 3x daily", "PO"),
-    "Docusate": ("100 mg 2x daily", "PO"),
-    "Prednisone": ("40 mg daily", "PO"),
-    "Albuterol": ("2.5 mg 4x daily", "INH"),
-    "Tiotropium": ("18 ug daily", "INH"),
-    "Lactulose": ("20 g 3x daily", "PO"),
-    "Levothyroxine": ("75 ug daily", "PO"),
-    "Phytonadione": ("10 mg daily", "PO"),
-}
-"""Dose and route of each drug, for the case view; they decide nothing."""
 RECOGNISABLE: tuple[tuple[str, bool, dict[str, float]], ...] = (
     ("Troponin", False, {"chest_pain": 1.0}),
     ("CK-MB", False, {"chest_pain": 1.0}),
@@ -139,208 +102,37 @@ class OrderUnit:
         return parse_terms(self.rule)
 
 
-_BMP = ("Sodium", "Potassium", "Chloride", "Bicarbonate", "Urea Nitrogen", "Creatinine", "Glucose")
-_CBC = ("Hemoglobin", "White Blood Cells", "Platelets")
-_LIVER = ("ALT", "AST", "Alkaline Phosphatase", "Bilirubin, Total", "Albumin")
-LAB_UNITS: tuple[OrderUnit, ...] = (
-    OrderUnit(
-        "Basic metabolic panel",
-        _BMP,
-        2.2,
-        "icu 3; first_day 2; low:Potassium 2.5; high:Potassium 2.5; high:Creatinine 1.5; "
-        "on:Furosemide 1.5; late -1.3; ketoacidosis 2",
-    ),
-    OrderUnit(
-        "Minerals",
-        ("Calcium", "Magnesium", "Phosphate"),
-        -2.6,
-        "icu 4; on:Furosemide 2.6; low:Magnesium 2.5; low:Potassium 2; cirrhosis 1.5; ketoacidosis 3",
-    ),
-    OrderUnit(
-        "Blood count",
-        _CBC,
-        1.6,
-        "icu 3; first_day 2.5; gi_bleeding 4; surgery 1.5; on:Heparin 0.8; late -1; high:White Blood Cells 1",
-    ),
-    OrderUnit(
-        "Differential", ("Neutrophils",), -3.2, "first_day 2; sepsis 4; pneumonia 2.8; high:White Blood Cells 0.8"
-    ),
-    OrderUnit("Liver panel", _LIVER, -4.0, "first_day 3.4; cirrhosis 6.5; sepsis 2.2; high:ALT 1.6; icu 1"),
-    OrderUnit(
-        "INR", ("INR",), -4.2, "on:Warfarin 8; home:Warfarin 2; cirrhosis 5; gi_bleeding 2.6; first_day 2; high:INR 0.8"
-    ),
-    OrderUnit("aPTT", ("aPTT",), -4.6, "gi_bleeding 3.2; first_day 2.2; icu 1.8; cirrhosis 1.5"),
-    OrderUnit(
-        "Troponin",
-        ("Troponin I",),
-        -5.2,
-        "chest_pain 4.8; first_day 2.6; high:Troponin I 3.4; heart_failure 1.2; fresh:Troponin I 0.6; late -3",
-        times=3,
-        urgent=True,
-    ),
-    OrderUnit(
-        "CK-MB", ("CK-MB",), -6.2, "chest_pain 4.4; first_day 2; high:Troponin I 3; late -2.5", times=2, urgent=True
-    ),
-    OrderUnit("NT-proBNP", ("NT-proBNP",), -5.0, "heart_failure 4.6; first_day 2.5; hypoxic 0.8; known:NT-proBNP -1.2"),
-    OrderUnit(
-        "C-reactive protein",
-        ("C-Reactive Protein",),
-        -2.8,
-        "sepsis 4.4; pneumonia 4.2; abdominal_surgery 3.6; fever 2.2; first_day 0.8; hip_fracture 1.8",
-    ),
-    OrderUnit("Procalcitonin", ("Procalcitonin",), -5.0, "sepsis 4.4; pneumonia 2.2; fever 1.6; icu 1.2"),
-    OrderUnit(
-        "Lactate",
-        ("Lactate",),
-        -4.8,
-        "sepsis 4.6; unstable 3.4; high:Lactate 3.4; ketoacidosis 2.6; gi_bleeding 1.4; late -0.8",
-        times=3,
-        urgent=True,
-    ),
-    OrderUnit(
-        "Blood gas",
-        ("pH", "pCO2", "pO2"),
-        -4.6,
-        "icu 3.6; hypoxic 3.4; copd 2.6; low:pH 2.2; ketoacidosis 2.6",
-        times=2,
-        urgent=True,
-    ),
-    OrderUnit(
-        "Lipids",
-        ("Cholesterol, Total", "LDL Cholesterol", "Triglycerides"),
-        -4.6,
-        "chest_pain 5; stroke 4.6; first_day 1.4; known:LDL Cholesterol -6.5",
-    ),
-    OrderUnit(
-        "Iron studies",
-        ("Ferritin", "Transferrin Saturation"),
-        -5.0,
-        "gi_bleeding 4.6; low:Hemoglobin 1.5; known:Ferritin -5.5",
-    ),
-    OrderUnit("TSH", ("TSH",), -4.6, "home:Levothyroxine 3.6; on:Amiodarone 2.4; first_day 1.6; known:TSH -5"),
-    OrderUnit(
-        "Hemoglobin A1c",
-        ("Hemoglobin A1c",),
-        -4.8,
-        "home:Insulin 4.4; ketoacidosis 4.6; high:Glucose 0.9; first_day 1.6; known:Hemoglobin A1c -6.5",
-    ),
-    OrderUnit("Lipase", ("Lipase",), -5.2, "abdominal_surgery 3.6; first_day 2; high:Lipase 2"),
-    OrderUnit("Ammonia", ("Ammonia",), -6.0, "cirrhosis 7.6; high:Ammonia 1"),
-    OrderUnit(
-        "Ketones",
-        ("Beta-Hydroxybutyrate",),
-        -6.5,
-        "ketoacidosis 8.2; high:Beta-Hydroxybutyrate 1.8; late -2",
-        times=2,
-        urgent=True,
-    ),
-    OrderUnit("D-dimer", ("D-Dimer",), -5.4, "hypoxic 2.4; chest_pain 2.2; first_day 2.4; known:D-Dimer -4"),
-    OrderUnit(
-        "Vancomycin trough",
-        ("Vancomycin Trough",),
-        -7.0,
-        "on:Vancomycin 9.4; high:Vancomycin Trough 1; high:Creatinine 0.5",
-    ),
-    OrderUnit("Digoxin level", ("Digoxin Level",), -6.6, "on:Digoxin 7; high:Creatinine 0.9"),
-    OrderUnit(
-        "Blood culture",
-        ("Blood Culture",),
-        -4.8,
-        "fever 4.4; sepsis 2.8; first_day 1.4; unstable 0.8",
-        times=2,
-        urgent=True,
-    ),
-    OrderUnit("Urine culture", ("Urine Culture",), -4.8, "fever 2.6; sepsis 2.6; first_day 1.6", urgent=True),
-)
+def _lab_units(part: str) -> tuple[OrderUnit, ...]:
+    return tuple(
+        OrderUnit(
+            name=row["name"],
+            members=tuple(row["members"].split("; ")),
+            bias=float(row["bias"]),
+            rule=row["rule"],
+            times=int(row["times"]),
+            urgent=row["urgent"] == "yes",
+        )
+        for row in read_table("orders.csv")
+        if row["part"] == part
+    )
 
 
-def _drug(name: str, bias: float, rule: str, times: int, on: float) -> OrderUnit:
-    """Return a drug the inertia of a drug that is on: it mostly goes on."""
-    return OrderUnit(name, (name,), bias, f"{rule}; on:{name} {on}", times, urgent=True)
+def _drug_units(part: str) -> tuple[OrderUnit, ...]:
+    """Return drugs; most of them go on once they are on."""
+    return tuple(
+        OrderUnit(row["name"], (row["name"],), float(row["bias"]), row["rule"], int(row["times"]), urgent=True)
+        for row in _DRUGS
+        if row["part"] == part
+    )
 
 
-DRUG_UNITS: tuple[OrderUnit, ...] = (
-    _drug(
-        "Heparin",
-        -3.6,
-        "immobile 6.6; surgery 3; gi_bleeding -5; on:Warfarin -4.5; high:INR -2.5; low:Platelets -8; stroke 1",
-        3,
-        2.0,
-    ),
-    _drug("Warfarin", -6.4, "home:Warfarin 6.4; gi_bleeding -6; high:INR -0.9; surgery -1.5", 1, 3.4),
-    _drug("Aspirin", -4.6, "home:Aspirin 4.6; chest_pain 5.2; stroke 4.4; gi_bleeding -5.5", 1, 2.6),
-    _drug("Clopidogrel", -6.4, "chest_pain 3.8; high:Troponin I 2; gi_bleeding -3", 1, 3.2),
-    _drug("Atorvastatin", -4.6, "home:Atorvastatin 5.2; chest_pain 4.4; stroke 4.4", 1, 2.6),
-    _drug("Metoprolol", -4.4, "home:Metoprolol 5; chest_pain 3.8; unstable -3; heart_failure 1.6", 2, 2.6),
-    _drug(
-        "Lisinopril",
-        -4.6,
-        "home:Lisinopril 5; heart_failure 2.2; high:Creatinine -1.8; high:Potassium -1.8; unstable -2.4",
-        1,
-        2.6,
-    ),
-    _drug("Furosemide", -5.0, "heart_failure 7.2; cirrhosis 2.2; unstable -1.5", 2, 2.4),
-    _drug("Spironolactone", -5.4, "home:Spironolactone 5; cirrhosis 4.6; high:Potassium -3", 1, 2.6),
-    _drug("Digoxin", -6.4, "home:Digoxin 6.6; high:Digoxin Level -3", 1, 3.0),
-    _drug("Amiodarone", -6.8, "unstable 2.4; heart_failure 1.4; icu 1.4", 1, 4.4),
-    _drug(
-        "Potassium Chloride", -4.8, "low:Potassium 4.6; on:Furosemide 1.2; high:Potassium -4; ketoacidosis 3", 2, 0.6
-    ),
-    _drug("Magnesium Sulfate", -5.0, "low:Magnesium 4.8; on:Furosemide 0.6", 1, 0.4),
-    _drug("Insulin", -4.8, "home:Insulin 5.2; high:Glucose 3.2; ketoacidosis 7; low:Glucose -3", 4, 2.0),
-    _drug("Dextrose 50%", -6.0, "low:Glucose 5.5; on:Insulin 1", 1, 0.0),
-    _drug("Vancomycin", -6.2, "sepsis 4.6; fever 1.4; high:White Blood Cells 0.6; late -1.4", 2, 3.8),
-    _drug("Piperacillin-Tazobactam", -6.0, "sepsis 4.8; fever 1.4; abdominal_surgery 2; late -1.2", 3, 3.4),
-    _drug("Ceftriaxone", -5.6, "pneumonia 6.8; cirrhosis 1.4; late -2.4", 1, 2.6),
-    _drug("Azithromycin", -6.0, "pneumonia 6; copd 3.4; late -3.4", 1, 2.2),
-    _drug("Norepinephrine", -7.2, "icu 2; unstable 3.8; sepsis 1.6; high:Lactate 0.8", 4, 1.8),
-    _drug(
-        "Sodium Chloride 0.9%",
-        -3.4,
-        "sepsis 3.8; kidney_injury 4.8; gi_bleeding 3.2; ketoacidosis 4.4; unstable 1.6; heart_failure -3.4; late -1.6",
-        2,
-        1.4,
-    ),
-    _drug("Red Blood Cells", -5.6, "low:Hemoglobin 4.8; gi_bleeding 1.8", 1, 0.0),
-    _drug("Pantoprazole", -4.0, "home:Pantoprazole 4.4; gi_bleeding 7.6; icu 3.6", 2, 2.4),
-    _drug("Ondansetron", -3.6, "abdominal_surgery 3.6; ketoacidosis 1.6", 2, 1.2),
-    _drug("Acetaminophen", -1.6, "surgery 4; fever 3; cirrhosis -3.4", 4, 1.6),
-    _drug("Morphine", -4.6, "surgery 3.8; first_day 1.2; chest_pain 0.8; late -1.8", 3, 1.8),
-    _drug("Oxycodone", -4.6, "surgery 4.2; first_day -1.2", 3, 2.2),
-    _drug("Docusate", -3.6, "on:Morphine 3.6; on:Oxycodone 3.6; surgery 1.4", 2, 2.2),
-    _drug("Prednisone", -5.4, "copd 7.6; home:Prednisone 6; gi_bleeding -1", 1, 2.2),
-    _drug("Albuterol", -4.6, "copd 7.4; pneumonia 1.6; hypoxic 1.6", 4, 1.8),
-    _drug("Tiotropium", -5.4, "home:Tiotropium 5.6; copd 4", 1, 3.0),
-    _drug("Lactulose", -6.0, "cirrhosis 8; high:Ammonia 1", 3, 2.2),
-    _drug("Levothyroxine", -6.4, "home:Levothyroxine 7.8", 1, 2.6),
-    _drug("Phytonadione", -6.0, "high:INR 1; gi_bleeding 1.6; cirrhosis 1.6; on:Warfarin -2", 1, 0.4),
-)
+_DRUGS = read_table("drugs.csv")
+DOSES = {row["name"]: (row["dose"], row["route"]) for row in _DRUGS if row["dose"]}
+"""Dose and route of drugs, for the case view; they decide nothing."""
+LAB_UNITS, COUPLED_LAB_UNITS = map(_lab_units, ("core", "coupled"))
+DRUG_UNITS, COUPLED_DRUG_UNITS = map(_drug_units, ("core", "coupled"))
 
 
-COUPLED_LABS: tuple[Lab, ...] = (
-    Lab("Tacrolimus Level", "ng/mL", 8.5, 0.3, 5.0, 15.0, "kidney_injury 0.8", 1, log=True),
-    Lab("Gentamicin Level", "ug/mL", 1.2, 0.4, 0.5, 2.0, "kidney_injury 1.5", 1, log=True),
-    Lab("Phenytoin Level", "ug/mL", 14, 0.3, 10.0, 20.0, "", 1, log=True),
-    Lab("Valproic Acid", "ug/mL", 70, 0.25, 50.0, 100.0, "", 0, log=True),
-    Lab("Osmolality, Measured", "mOsm/kg", 290, 7, 275, 320, "drug:Mannitol 1.5; ketoacidosis 2", 0),
-    Lab("Cortisol", "ug/dL", 16, 0.4, 6.0, 25.0, "sepsis 1; drug:Cosyntropin 1.5", 1, log=True),
-)
-COUPLED_LAB_UNITS: tuple[OrderUnit, ...] = (
-    OrderUnit("Tacrolimus Level", ("Tacrolimus Level",), -7.0, "on:Tacrolimus 8.6; high:Tacrolimus Level 0.8"),
-    OrderUnit("Gentamicin Level", ("Gentamicin Level",), -7.0, "on:Gentamicin 7.6; high:Creatinine 0.4"),
-    OrderUnit("Phenytoin Level", ("Phenytoin Level",), -7.0, "on:Phenytoin 7; low:Phenytoin Level 0.8"),
-    OrderUnit("Valproic acid level", ("Valproic Acid",), -7.0, "on:Divalproex 6.6; low:Valproic Acid 0.8"),
-    OrderUnit("Osmolality", ("Osmolality, Measured",), -6.2, "on:Mannitol 7.4; ketoacidosis 3", times=2),
-    OrderUnit("Cortisol", ("Cortisol",), -6.6, "on:Cosyntropin 7; unstable 0.6"),
-)
-COUPLED_DRUG_UNITS: tuple[OrderUnit, ...] = (
-    _drug("Tacrolimus", -6.4, "kidney_injury 3.4; cirrhosis 3.4", 2, 6.5),
-    _drug("Gentamicin", -6.4, "sepsis 3.6; fever 0.8", 1, 4.2),
-    _drug("Phenytoin", -6.6, "stroke 4.2", 2, 5.6),
-    _drug("Divalproex", -6.8, "stroke 4; copd 1.5", 2, 5.6),
-    _drug("Mannitol", -7.0, "stroke 4.2; icu 1", 3, 4.2),
-    _drug("Cosyntropin", -6.4, "sepsis 2.6; unstable 1.4", 1, 2.0),
-)
 COUPLED_TERMS: dict[str, str] = {
     "Basic metabolic panel": "on:Insulin 2; on:Potassium Chloride 2",
     "Minerals": "on:Magnesium Sulfate 3",
