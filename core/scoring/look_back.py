@@ -2,8 +2,8 @@
 
 Retrospective evidence. From log odds found without the window, each decision leaves a residual. A task is explained by
 the residuals of the others, its own order group never among them, in two ways whose log odds are averaged. Where nearly
-everything is missing, that would explain the absence away: days in the lowest tail of what was done are gated, and keep
-the log odds that they had.
+everything is missing, that would explain the absence away: days in the lowest tail of what was done, and those on which
+nothing else was done at all, are gated and keep the log odds that they had.
 """
 
 from typing import Any, Final
@@ -61,7 +61,7 @@ def explain_by_window(
         taken.shape[1],
         n_jobs,
     )
-    found = np.empty_like(log_odds)
+    found, n_taken = np.empty_like(log_odds), taken.sum(axis=1)
 
     def explain(task: int) -> None:
         X = np.column_stack((log_odds[:, task], *(count[:, task] for count in counts))).astype(np.float32)
@@ -69,6 +69,7 @@ def explain_by_window(
         by_counts = np.concatenate((fit.left_out_log_odds, fit.log_odds(X[n_past:])))
         explained = (by_counts + lines.log_odds(task, evidence[:, task])) / 2
         gate = gate_of_day(np.sum([np.minimum(count[:, task], 0) for count in counts], axis=0), n_past)
+        gate[n_taken == taken[:, day.groups == day.groups[task]].sum(axis=1)] = 0.0
         found[:, task] = gate * explained + (1 - gate) * log_odds[:, task]
 
     joblib.Parallel(n_jobs=n_jobs, require="sharedmem")(joblib.delayed(explain)(task) for task in range(taken.shape[1]))

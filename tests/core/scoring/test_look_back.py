@@ -88,14 +88,16 @@ def test_own_decisions_of_a_past_patient_enter_only_through_the_rest_of_the_wind
     assert change.max() < 0.2
 
 
-def test_a_day_on_which_all_is_missing_keeps_its_log_odds(windows):
+@pytest.mark.parametrize("expected", [3.0, 0.0, -1.0])
+@pytest.mark.parametrize("own_group", [False, True])
+def test_a_day_on_which_all_else_is_missing_keeps_its_log_odds(windows, expected, own_group):
     log_odds, taken, _, _ = windows
-    empty = taken.copy()
-    empty[N_PAST] = False
-    strong = log_odds.copy()
-    strong[N_PAST] = 3.0
-    found = explained(windows, empty, strong)
-    np.testing.assert_allclose(found[N_PAST], 3.0, atol=1e-6)
+    task = 3
+    empty, level = taken.copy(), log_odds.copy()
+    empty[N_PAST] = own_group & (DAY.groups == DAY.groups[task])
+    level[N_PAST] = expected
+    found = explained(windows, empty, level)
+    assert found[N_PAST, task] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_gate_opens_between_two_shares_of_the_past():
