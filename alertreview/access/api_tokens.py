@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alertreview.access.accounts import COMMAND_LINE
-from alertreview.access.sessions import new_token, secret_hash
+from alertreview.access.sessions import actor_of, new_token, secret_hash
 from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import InvalidInputError, NotFoundError, RefusedError, SignedOutError
-from core.vocabulary import PersonId, Role, SessionId
+from core.vocabulary import PersonId
 from db.database import Database
 from db.models import ApiToken, HeldApiToken
 
@@ -95,16 +95,7 @@ class ApiTokens:
             row = uow.api_tokens.by_hash(secret_hash(token)) if token else None
             if row is None or _view(row, self._clock()).state != VALID:
                 raise SignedOutError("The token is not valid. Ask an administrator for a new one.")
-            return Actor(
-                person_id=row.person_id,
-                name=row.name,
-                role=row.role,
-                further_roles=frozenset(map(Role, row.further_roles.split())) - {row.role},
-                units=None if row.all_units else uow.units.of_person(row.person_id),
-                session_id=SessionId(0),
-                source=row.source,
-                login=row.login or "",
-            )
+            return actor_of(uow, row)
 
     def use_confirmation(self, actor: Actor) -> None:
         """Refuse: a program cannot confirm who sits in front of it."""

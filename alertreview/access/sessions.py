@@ -4,14 +4,14 @@ import hashlib
 import logging
 import secrets
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from alertreview.rights import Actor
 from alertreview.settings import Clock
 from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
 from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource
 from db.database import Database
-from db.models import Person, SignedInSession, SignInSession
+from db.models import HeldApiToken, Person, SignedInSession, SignInSession
 from db.unit_of_work import UnitOfWork
 
 IDLE = timedelta(minutes=15)
@@ -48,7 +48,9 @@ class SessionService:
         now = self._clock()
         with self._database.read() as uow:
             row = uow.sessions.by_hash(secret_hash(token)) if token else None
-            actor = _actor(uow, row) if row is not None and row.active and holds(row, now) else None
+            actor = None
+            if row is not None and row.active and holds(row, now):
+                actor = actor_of(uow, row, session_id=row.id, confirmed_at=row.confirmed_at)
             demo = actor is None and is_demonstration(uow)
         if actor is not None and row is not None:
             if is_act and now - row.last_seen_at >= NOTED_EVERY:
@@ -206,15 +208,15 @@ def readable(browser: str) -> str:
     return "".join(character for character in browser if character.isprintable())[:BROWSER_LENGTH]
 
 
-def _actor(uow: UnitOfWork, row: SignedInSession) -> Actor:
+def actor_of(uow: UnitOfWork, row: SignedInSession | HeldApiToken, **session: Any) -> Actor:
+    """Return the person of a session or token, with current roles and units."""
     return Actor(
         person_id=row.person_id,
         name=row.name,
         role=row.role,
         further_roles=frozenset(map(Role, row.further_roles.split())) - {row.role},
         units=None if row.all_units else uow.units.of_person(row.person_id),
-        session_id=row.id,
         source=row.source,
-        confirmed_at=row.confirmed_at,
         login=row.login or "",
+        **session,
     )

@@ -4,11 +4,12 @@ Asked before a password is hashed, because hashing takes 64 MB and tens of milli
 """
 
 import ipaddress
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
 from weakref import WeakKeyDictionary
+
+from cachetools import LRUCache
 
 from alertreview.settings import Clock
 from core.vocabulary import PersonId
@@ -84,8 +85,8 @@ class Throttle:
         self._clock = clock
         self._mutex = Lock()
         self._all = _Bucket(OF_ALL.at_once, clock())
-        self._addresses: OrderedDict[str, _Address] = OrderedDict()
-        self._failures: OrderedDict[tuple[PersonId, str], _Failures] = OrderedDict()
+        self._addresses: LRUCache[str, _Address] = LRUCache(MOST_REMEMBERED)
+        self._failures: LRUCache[tuple[PersonId, str], _Failures] = LRUCache(MOST_REMEMBERED)
 
     def admit(self, address: str) -> tuple[bool, bool]:
         """Count an attempt of an address.
@@ -119,7 +120,6 @@ class Throttle:
         now, key = self._clock(), (person_id, network_of(address))
         with self._mutex:
             found = self._failures.setdefault(key, _Failures())
-            self._failures.move_to_end(key)
             if found.locked_until is not None and found.locked_until <= now:
                 found.n, found.locked_until = 0, None
             if found.locked_until is not None:
@@ -128,8 +128,6 @@ class Throttle:
             locks = found.n >= FAILURES_OF_ADDRESS
             if locks:
                 found.locked_until = now + LOCK
-            while len(self._failures) > MOST_REMEMBERED:
-                self._failures.popitem(last=False)
         return True, locks
 
     def succeeded(self, person_id: PersonId, address: str) -> None:
@@ -156,11 +154,7 @@ class Throttle:
             ]
 
     def _address(self, network: str, now: datetime) -> _Address:
-        found = self._addresses.setdefault(network, _Address(_Bucket(OF_ADDRESS.at_once, now)))
-        self._addresses.move_to_end(network)
-        while len(self._addresses) > MOST_REMEMBERED:
-            self._addresses.popitem(last=False)
-        return found
+        return self._addresses.setdefault(network, _Address(_Bucket(OF_ADDRESS.at_once, now)))
 
 
 _SHARED: WeakKeyDictionary[Database, Throttle] = WeakKeyDictionary()

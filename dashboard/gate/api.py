@@ -4,12 +4,12 @@ It calls the same guarded use cases as the pages, so it refuses what they refuse
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
+from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -114,7 +114,7 @@ class Api:
     def __init__(self, site: "Callable[[], Application]") -> None:
         self._site = site
         self._mutex = Lock()
-        self._left: OrderedDict[int, tuple[float, float]] = OrderedDict()
+        self._left: LRUCache[int, tuple[float, float]] = LRUCache(MOST_PEOPLE)
         self.app = Starlette(
             routes=[
                 Route(f"{API_PATH}/v1/openapi.json", description, methods=["GET"]),
@@ -165,8 +165,6 @@ class Api:
             left = min(float(AT_ONCE), left + now - at)
             may = left >= 1.0
             self._left[person_id] = (left - 1.0 if may else left, now)
-            while len(self._left) > MOST_PEOPLE:
-                self._left.popitem(last=False)
         return may
 
 

@@ -6,10 +6,10 @@ page may also show an address as a text that somebody typed.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterator
 from threading import Lock
 
+from cachetools import LRUCache
 from google.protobuf.message import DecodeError, Message
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -35,7 +35,7 @@ class Downloads:
 
     def __init__(self) -> None:
         self._mutex = Lock()
-        self._offered: OrderedDict[int, OrderedDict[str, str]] = OrderedDict()
+        self._offered: LRUCache[int, LRUCache[str, str]] = LRUCache(SESSIONS)
 
     def note(self, actor: Actor, sent: bytes) -> None:
         """Remember the files that a message to a session offers."""
@@ -43,14 +43,8 @@ class Downloads:
         if not found:
             return
         with self._mutex:
-            offered = self._offered.setdefault(actor.session_id, OrderedDict())
-            self._offered.move_to_end(actor.session_id)
-            for name in found:
-                offered[name] = _rights(actor)
-            while len(offered) > FILES:
-                offered.popitem(last=False)
-            while len(self._offered) > SESSIONS:
-                self._offered.popitem(last=False)
+            offered = self._offered.setdefault(actor.session_id, LRUCache(FILES))
+            offered.update(dict.fromkeys(found, _rights(actor)))
 
     def may_have(self, actor: Actor, path: str) -> bool:
         """Return whether a session may fetch a path; every path that is no file of a page, yes."""
