@@ -143,11 +143,6 @@ class ReportFile:
     sha256: str
 
 
-def json_document(report: StudyReport) -> str:
-    """Return the report's JSON: exactly what its content hash is taken of."""
-    return canonical_json(report).decode()
-
-
 def html_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> str:
     """Return the report as one HTML page that stands alone."""
     return write_html(report_document(report, signatures))

@@ -16,7 +16,7 @@ from alertreview.application import Application, open_application
 from alertreview.exports import exports
 from alertreview.exports.formats import checksums, folder_digest, zip_folder
 from alertreview.exports.recompute import recompute
-from alertreview.reports.documents import json_document
+from alertreview.reports.signing import canonical_json
 from core.errors import InvalidInputError, NotFoundError, RefusedError, SourceError
 from core.vocabulary import Answer, CaseState, Role
 from tests.support.demo_site import SMALL
@@ -156,13 +156,13 @@ def test_everything_for_a_paper_can_be_checked_and_computed_again(own: Applicati
     own.reports.sign("demo", person, "I approve this report")
     report = own.reports.report("demo", person)
     assert b"I approve this report" in own.reports.file(report, "html")
-    assert own.reports.file(report, "json").decode() == json_document(report)
+    assert own.reports.file(report, "json") == canonical_json(report)
     name, content = own.exports.study_download("demo", ["csv", "parquet"], person_id=person)
     assert name == "demo-study.zip"
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.extractall(tmp_path)
     folder = tmp_path / "demo-study"
-    assert json_document(recompute(folder)) == (folder / "report.json").read_text(encoding="utf-8")
+    assert canonical_json(recompute(folder)) == (folder / "report.json").read_bytes()
     assert "I approve this report" in (folder / "report.html").read_text(encoding="utf-8")
     assert (folder / "report.pdf").read_bytes().startswith(b"%PDF")
     listed = (folder / "SHA256SUMS").read_text(encoding="utf-8")

@@ -22,8 +22,8 @@ from alertreview.exports import exports
 from alertreview.exports.formats import ExportFormat, write_table
 from alertreview.exports.recompute import recompute
 from alertreview.files import write_bytes
-from alertreview.reports.documents import json_document
 from alertreview.reports.report import age_band, case_label
+from alertreview.reports.signing import canonical_json
 from core.errors import InvalidInputError, NotFoundError, SourceError, StoreError
 from tests.support.demo_site import SMALL
 
@@ -86,7 +86,7 @@ def test_the_report_is_computed_again_from_the_files_alone(own: Application, tmp
     own.exports.study("demo", formats, tmp_path / "study")
     for output_format in formats:
         again = recompute(tmp_path / "study", ExportFormat(output_format))
-        assert json_document(again) == json_document(own.reports.report("demo"))
+        assert canonical_json(again) == canonical_json(own.reports.report("demo"))
 
 
 def test_the_manifest_names_where_the_labels_come_from(own: Application, tmp_path: Path) -> None:

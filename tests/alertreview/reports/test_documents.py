@@ -11,8 +11,8 @@ import pytest
 from alertreview.reports.blocks import Bullets, Cards, Figure, Paragraph, Table
 from alertreview.reports.checklists import checklist_items
 from alertreview.reports.content import report_document
-from alertreview.reports.documents import ReportFormat, html_document, json_document, pdf_document, write_report
-from alertreview.reports.signing import Signature, content_hash
+from alertreview.reports.documents import ReportFormat, html_document, pdf_document, write_report
+from alertreview.reports.signing import Signature, canonical_json, content_hash
 from core.errors import InvalidInputError
 from core.kinds import Kind
 from core.studies.make_report import blinded_report, study_report
@@ -173,7 +173,7 @@ class TestThin:
 
 class TestJson:
     def test_it_is_the_report(self, report):
-        assert StudyReport.from_dict(json.loads(json_document(report))) == report
+        assert StudyReport.from_dict(json.loads(canonical_json(report))) == report
 
     def test_files_are_whole_and_named(self, report, tmp_path):
         files = write_report(report, tmp_path, list(ReportFormat))
@@ -198,7 +198,7 @@ class TestSignature:
         assert signature.state(after).startswith("superseded")
 
     def test_it_survives_storing_and_reading_the_report(self, report):
-        again = StudyReport.from_dict(json.loads(json_document(report)))
+        again = StudyReport.from_dict(json.loads(canonical_json(report)))
         assert self.signed(report).holds_for(again)
 
     def test_the_document_shows_who_signed_what_when_and_whether_it_holds(self, report):
@@ -252,7 +252,7 @@ class TestOpenPanel:
         checklist = 0 if hidden else 1
         assert text.count(OPEN_PANEL_LIMIT) == 1 + checklist
         assert pdf_document(shown).startswith(b"%PDF")
-        plain = json.loads(json_document(shown))
+        plain = json.loads(canonical_json(shown))
         assert plain["design"][READING] == OPEN_PANEL
         assert plain["warnings"][0] == OPEN_PANEL_LIMIT
 
