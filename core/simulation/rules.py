@@ -20,36 +20,14 @@ import numpy as np
 
 from core.simulation.labs import COUPLED_LABS, LABS, Lab, parse_terms, read_table
 
-REASONS: dict[str, tuple[str, float, str]] = {
-    # key: (words, share of admissions, care unit)
-    "chest_pain": ("Chest pain", 0.13, "Cardiology"),
-    "sepsis": ("Sepsis", 0.11, "Intensive Care"),
-    "heart_failure": ("Heart failure", 0.12, "Cardiology"),
-    "pneumonia": ("Pneumonia", 0.12, "Medicine"),
-    "gi_bleeding": ("Gastrointestinal bleeding", 0.07, "Medicine"),
-    "kidney_injury": ("Acute kidney injury", 0.07, "Medicine"),
-    "hip_fracture": ("Hip fracture", 0.10, "Surgery"),
-    "abdominal_surgery": ("Abdominal surgery", 0.10, "Surgery"),
-    "copd": ("COPD exacerbation", 0.06, "Medicine"),
-    "stroke": ("Stroke", 0.06, "Neurology"),
-    "ketoacidosis": ("Diabetic ketoacidosis", 0.03, "Intensive Care"),
-    "cirrhosis": ("Liver cirrhosis", 0.03, "Medicine"),
-}
+REASONS = {row["key"]: (row["words"], float(row["share"]), row["unit"]) for row in read_table("reasons.csv")}
+"""Words, share of admissions and care unit of each reason for admission."""
 SURGICAL = ("hip_fracture", "abdominal_surgery")
 BEDBOUND = ("stroke", "hip_fracture")
-PROBLEMS: dict[str, str] = {
-    "Warfarin": "Atrial fibrillation",
-    "Aspirin": "Coronary artery disease",
-    "Atorvastatin": "Hyperlipidemia",
-    "Metoprolol": "Hypertension",
-    "Lisinopril": "Hypertension",
-    "Insulin": "Type 2 diabetes",
-    "Levothyroxine": "Hypothyroidism",
-    "Digoxin": "Atrial fibrillation",
-    "Spironolactone": "Chronic heart failure",
-    "Prednisone": "Polymyalgia rheumatica",
-    "Tiotropium": "COPD",
-}
+_HOME_DRUGS = read_table("home_drugs.csv")
+HOME_DRUGS = {row["name"]: float(row["share"]) for row in _HOME_DRUGS}
+"""Share of patients who take a drug at home."""
+PROBLEMS = {row["name"]: row["problem"] for row in _HOME_DRUGS if row["problem"]}
 """Problems on the list of a patient who takes a drug at home."""
 ALLERGIES: dict[str, float] = {"Penicillin": 0.08, "Sulfonamides": 0.04, "Iodinated contrast": 0.02}
 RECOGNISABLE: tuple[tuple[str, bool, dict[str, float]], ...] = (
@@ -69,20 +47,6 @@ RECOGNISABLE: tuple[tuple[str, bool, dict[str, float]], ...] = (
 
 Where planting has a choice, it takes these first.
 """
-HOME_DRUGS: dict[str, float] = {
-    "Warfarin": 0.14,
-    "Aspirin": 0.25,
-    "Atorvastatin": 0.32,
-    "Metoprolol": 0.30,
-    "Lisinopril": 0.30,
-    "Insulin": 0.16,
-    "Levothyroxine": 0.10,
-    "Digoxin": 0.06,
-    "Spironolactone": 0.07,
-    "Pantoprazole": 0.25,
-    "Prednisone": 0.06,
-    "Tiotropium": 0.08,
-}
 
 
 @dataclass(frozen=True)
