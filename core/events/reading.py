@@ -88,16 +88,11 @@ class StreamBuilder:
     def add(self, chunk: pd.DataFrame) -> None:
         """Recognise one chunk.
 
-        Parameters
-        ----------
-        chunk : DataFrame
-            ``subject`` (int64 or str), ``time`` (datetime64, site time without zone), ``code`` (category or str),
-            ``value`` (float) and, where the source has them, ``text`` and ``unit`` (category or str), ``known_at``
-            (datetime64), ``stay`` (int64), ``order`` (int64, 0 for none, or str; rows of one order share it); for
-            facts also ``end`` (datetime64), ``dose`` and ``route`` (category or str), ``range_low`` and ``range_high``
-            (float).
-            Its index counts rows from the first of the chunk; ``attrs`` may tell where that is: ``file`` and
-            ``first_row``.
+        It has ``subject`` (int64 or str), ``time`` (datetime64, site time without zone), ``code`` (category or str),
+        ``value`` (float) and, where the source has them, ``text`` and ``unit`` (category or str), ``known_at``
+        (datetime64), ``stay`` (int64), ``order`` (int64, 0 for none, or str; rows of one order share it); for facts
+        also ``end`` (datetime64), ``dose`` and ``route`` (category or str), ``range_low`` and ``range_high`` (float).
+        Its index counts rows from the first of the chunk; ``attrs`` may tell where that is: ``file`` and ``first_row``.
         """
         if chunk.empty:
             return

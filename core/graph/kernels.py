@@ -20,18 +20,8 @@ _ROWS_PER_NEIGHBOUR: Final = 6
 class Nodes(NamedTuple):
     """A fixed graph, as the loops read it; all floats in single precision.
 
-    Parameters
-    ----------
-    roots : float array of shape (n_nodes,)
-        Square roots of the multiplicities.
-    inverse_scales : float array of shape (n_nodes,)
-        1 / s.
-    inverse : float array of shape (n_nodes, n_nodes or more)
-        G, symmetric; columns beyond the nodes only fill rows up.
-    diagonal : float array of shape (n_nodes,)
-        Of G.
-    soft_labels : float array of shape (n_nodes,)
-        h.
+    `roots` are square roots of the multiplicities, `inverse_scales` 1 / s, `inverse` is G, symmetric, whose columns
+    beyond the nodes only fill rows up, `diagonal` that of G, `soft_labels` h.
     """
 
     roots: NDArray[Any]
@@ -44,18 +34,8 @@ class Nodes(NamedTuple):
 class LeftOut(NamedTuple):
     """Blocks of nodes to be left out for some queries: G becomes G + G_P K G_P' and h becomes h + G_P t.
 
-    Parameters
-    ----------
-    starts : int array of shape (n_blocks + 1,)
-        Where each block begins in `nodes` and `pulls`.
-    nodes : int array
-        Nodes of all blocks.
-    square_starts : int array of shape (n_blocks,)
-        Where the square of each block begins in `squares`.
-    squares : float array
-        K of all blocks, row by row.
-    pulls : float array
-        t of all blocks.
+    `starts`, of shape (n_blocks + 1,), says where each block begins in `nodes` and `pulls` (t), `square_starts` where
+    its square begins in `squares` (K, row by row).
     """
 
     starts: NDArray[np.int64]

@@ -50,26 +50,10 @@ class SimulatedVotes:
 def simulate_votes(
     is_planted: ArrayLike, true_anomaly: ArrayLike, panel: SimulatedPanel | None = None, *, seed: int = 0
 ) -> SimulatedVotes:
-    """Let a panel of simulated readers judge cases whose truth is known.
+    """Let a panel of simulated readers judge cases whose truth is known; the same for the same cases, panel and seed.
 
-    Parameters
-    ----------
-    is_planted : array-like of shape (n_cases,), bool
-        Whether the decision was planted as unusual.
-    true_anomaly : array-like of shape (n_cases,)
-        True anomaly score of the decision, in [0, 1]: one minus its probability given the patient's state.
-    panel : SimulatedPanel, optional
-    seed : int
-
-    Returns
-    -------
-    SimulatedVotes
-        The same for the same cases, panel and seed.
-
-    Raises
-    ------
-    InvalidInputError
-        If lengths differ or a true anomaly score lies outside [0, 1].
+    The truth is whether the decision was planted as unusual, and its true anomaly score, one minus its probability
+    given the patient's state. Raise InvalidInputError if lengths differ or such a score lies outside [0, 1].
     """
     panel = SimulatedPanel() if panel is None else panel
     planted, anomaly = np.asarray(is_planted, dtype=bool), np.asarray(true_anomaly, dtype=np.float64)

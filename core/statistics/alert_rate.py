@@ -42,19 +42,8 @@ def weighted_share(
 ) -> Estimate:
     """Return the weighted share of positive cases with an interval that leaves out one patient at a time.
 
-    Parameters
-    ----------
-    positive : array-like of shape (n,)
-        1 positive, 0 negative, NaN undetermined.
-    patient : array-like of shape (n,)
-    weight : array-like of shape (n,), optional
-        Inverse inclusion probability; ones when left out.
-    level : float
-
-    Returns
-    -------
-    Estimate
-        Logit interval with Student's t; Wilson's with Kish's effective number when all cases are alike.
+    Cases are 1 positive, 0 negative, NaN undetermined; weights are inverse inclusion probabilities. Logit interval with
+    Student's t; Wilson's with Kish's effective number when all cases are alike.
     """
     check_level(level)
     cases = usable_cases(positive, [], patient=patient, weight=weight)
@@ -91,34 +80,11 @@ def true_alert_rate(
     minutes_per_case: float | None = None,
     level: float = 0.95,
 ) -> tuple[BudgetPoint, ...]:
-    """Return the share of alerts judged relevant, for each alert budget.
+    """Return the share of alerts judged relevant, for each alert budget (alerts per patient-day), rising.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        1 relevant, 0 not, NaN undetermined.
-    scaled_score : array-like of shape (n,)
-        By which alerts are ranked; higher = more unusual.
-    patient : array-like of shape (n,)
-    weight : array-like of shape (n,) or None
-        Inverse inclusion probability.
-    n_patient_days : float
-        Patient-days (instances) of the run.
-    budgets : sequence of Budget or float
-        Alerts per patient-day; a plain number has its threshold estimated from the weights.
-    minutes_per_case : float, optional
-        Median active reading time.
-    level : float
-
-    Returns
-    -------
-    tuple of BudgetPoint
-        One for each budget, by rising budget.
-
-    Raises
-    ------
-    InvalidInputError
-        If `n_patient_days` or a budget is not positive.
+    Cases are 1 relevant, 0 not, NaN undetermined, ranked by scaled score, higher = more unusual; weights are inverse
+    inclusion probabilities; the patient-days are the instances of the run. A budget that is a plain number has its
+    threshold estimated from the weights. Raise InvalidInputError if the patient-days or a budget are not positive.
     """
     check_level(level)
     if not n_patient_days > 0:

@@ -27,16 +27,7 @@ from core.statistics.estimate import (
 def auc(y: ArrayLike, score: ArrayLike) -> Estimate:
     """Return the area under the ROC curve, all cases weighted equally, without interval; O(n log n).
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        1 positive, 0 negative, NaN undetermined.
-    score : array-like of shape (n,)
-        Higher = more unusual; NaN where there is none.
-
-    Returns
-    -------
-    Estimate
+    Labels are 1 positive, 0 negative, NaN undetermined; a higher score is more unusual, NaN where there is none.
 
     Examples
     --------
@@ -84,17 +75,7 @@ def _twice_below(at: Floats, ordered: Floats) -> NDArray[np.int64]:
 def delong_interval(y: ArrayLike, score: ArrayLike, *, level: float = 0.95) -> Estimate:
     """Return the AUC with DeLong's interval, which is valid only for independent cases drawn at random.
 
-    Parameters
-    ----------
-    y, score
-        As in `auc`.
-    level : float
-        Confidence level.
-
-    Returns
-    -------
-    Estimate
-        The interval is symmetric and cut at 0 and 1.
+    Labels and scores as in `auc`. The interval is symmetric and cut at 0 and 1.
 
     References
     ----------
@@ -139,19 +120,7 @@ class PairedTest:
 
 
 def delong_paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, *, level: float = 0.95) -> PairedTest:
-    """Compare two scorers on the cases that both scored, by DeLong's paired test.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-    score_a, score_b : array-like of shape (n,)
-        Higher = more unusual.
-    level : float
-
-    Returns
-    -------
-    PairedTest
-    """
+    """Compare two scorers (higher = more unusual) on the cases that both scored, by DeLong's paired test."""
     method = "difference of AUCs on the same cases; interval and test by paired DeLong"
     quantile = normal_quantile(level)
     cases = usable_cases(y, [score_a, score_b])
@@ -177,17 +146,8 @@ def delong_paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, *, level
 def task_macro_auc(y: ArrayLike, score: ArrayLike, task: ArrayLike) -> Estimate:
     """Return the mean of the tasks' AUCs, over the tasks that have cases of both classes; without interval.
 
-    Parameters
-    ----------
-    y, score
-        As in `auc`.
-    task : array-like of shape (n,)
-        Task of each case.
-
-    Returns
-    -------
-    Estimate
-        `n` counts tasks, not cases; `left_out` counts tasks by reason ("0 positive", "0 negative", "all scores equal").
+    Labels and scores as in `auc`. `n` counts tasks, not cases; `left_out` counts tasks by reason ("0 positive", "0
+    negative", "all scores equal").
 
     Examples
     --------
@@ -237,25 +197,9 @@ def roc_curve(
 ) -> RocCurve:
     """Return the fraction of relevant cases found by fraction of false alerts, from the highest score down.
 
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        1 positive, 0 negative, NaN undetermined.
-    score : array-like of shape (n,)
-        Higher = more unusual.
-    patient : array-like of shape (n,), optional
-        For the band; every case its own patient when left out.
-    weight : array-like of shape (n,), optional
-        Inverse inclusion probability; ones when left out.
-    band : bool
-        Whether to compute the band.
-    level : float
-        Confidence level of the band, pointwise.
-
-    Returns
-    -------
-    RocCurve
-        The area under its corners is `weighted_auc` (or `auc`), since tied scores share one corner.
+    Labels and scores as in `auc`; weights are inverse inclusion probabilities. The band is pointwise; every case is its
+    own patient unless told otherwise. The area under the corners is `weighted_auc` (or `auc`): tied scores share one
+    corner.
     """
     check_level(level)
     cases = usable_cases(y, [score], patient=patient, weight=weight)

@@ -46,34 +46,13 @@ def required_cases(
     n_readers: int = 3,
     minutes_per_judgment: float | None = None,
 ) -> PlannedStudy:
-    """Find the smallest number of cases that gives the AUC's interval the wanted half-width.
+    """Find the smallest number of cases that gives the AUC's interval the wanted half width, in (0, 0.5).
 
-    Parameters
-    ----------
-    auc : float
-        Expected AUC, in (0.5, 1). Mind the ceiling that disagreement sets.
-    positive_share : float
-        Expected share of relevant cases among the chosen, in (0, 1).
-    half_width : float
-        Half the width of the interval, in (0, 0.5).
-    level : float
-        Confidence level.
-    design_effect : float
-        Factor by which weights and shared patients widen the variance; 1 for independent cases that count the same.
-        From a finished study: (width of the weighted interval / width of the naive one) squared.
-    undecided_share : float
-        Share of cases that will end without a label, in [0, 1).
-    n_readers : int
-    minutes_per_judgment : float, optional
-
-    Returns
-    -------
-    PlannedStudy
-
-    Raises
-    ------
-    InvalidInputError
-        If an expectation lies outside its range.
+    Expected are the AUC, in (0.5, 1) (mind the ceiling that disagreement sets), and the share of relevant cases among
+    the chosen, in (0, 1). `design_effect` is the factor by which weights and shared patients widen the variance: 1 for
+    independent cases that count the same; from a finished study (width of the weighted interval / width of the naive
+    one) squared. `undecided_share`, in [0, 1), will end without a label. Raise InvalidInputError if an expectation lies
+    outside its range.
 
     Examples
     --------
@@ -113,19 +92,7 @@ def required_cases_to_compare(
 ) -> int:
     """Find the smallest number of decided cases that shows a difference of two scorers with the wanted power.
 
-    Parameters
-    ----------
-    auc_a, auc_b : float
-        Expected AUCs on the same cases, in (0.5, 1) and different.
-    positive_share : float
-    correlation : float
-        Of the two AUC estimates on the same cases, in [0, 1).
-    power, level : float
-    design_effect : float
-
-    Returns
-    -------
-    int
+    The AUCs, on the same cases, lie in (0.5, 1) and differ; the correlation of their estimates lies in [0, 1).
 
     References
     ----------

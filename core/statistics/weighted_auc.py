@@ -101,21 +101,8 @@ def patient_jackknife(
 ) -> Estimate:
     """Return the weighted AUC with an interval that allows for shared patients and uneven selection.
 
-    Parameters
-    ----------
-    y, score
-        As in `auc`.
-    patient : array-like of shape (n,)
-        Identifier of the patient behind each case.
-    weight : array-like of shape (n,), optional
-        Inverse inclusion probability; ones when left out.
-    level : float
-
-    Returns
-    -------
-    Estimate
-        Standard error by leaving out one patient at a time; interval on the logit scale with Student's t, patients - 1
-        degrees of freedom.
+    Labels and scores as in `auc`; weights are inverse inclusion probabilities. Standard error by leaving out one
+    patient at a time; interval on the logit scale with Student's t, patients - 1 degrees of freedom.
 
     References
     ----------
