@@ -86,7 +86,7 @@ class AuditTrail(Repository):
     ) -> list[AuditEvent]:
         """Return the newest rows, newest first, before a sequence number.
 
-        Only of this action, thing and actor, where given.
+        Action, thing and actor, where given, must be exactly these.
         """
         statement = select_records(AuditEvent).order_by(AuditEvent.sequence.desc()).limit(limit)
         if before is not None:

@@ -42,8 +42,8 @@ class SessionService:
     def who(self, token: str | None, *, is_act: bool = True) -> Actor:
         """Return who is behind a token, with current role and units.
 
-        Without a valid one, the visitor of a demonstration. An act extends the session. Raise SignedOutError if nobody
-        is signed in.
+        Where nobody is, a demonstration has a visitor. An act extends the session. Raise SignedOutError if nobody is
+        signed in.
         """
         now = self._clock()
         with self._database.read() as uow:

@@ -201,7 +201,7 @@ class SignIn:
     def require_credentials(self, person_id: PersonId, ask: Callable[[], str]) -> None:
         """Require the password of a person who acts at the command line, once the site has accounts.
 
-        `ask` only if needed. Raise RefusedError if the password is wrong, or the person has none here.
+        The password is asked for only if it is needed. Raise RefusedError if it is wrong, or the person has none here.
         """
         with self._database.read() as uow:
             account = uow.accounts.get(person_id)

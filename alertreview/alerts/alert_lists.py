@@ -153,7 +153,7 @@ class AlertLists(Service):
     def expected_rate(self, filters: WorklistFilters) -> ExpectedRate | None:
         """Return the expected true-alert rate inside the budget of run, scorer and decision.
 
-        None until a study is judged.
+        There is none until a study of the run is judged.
         """
         with self._database.read() as uow:
             run = find_run(uow, filters.run_id)

@@ -200,8 +200,8 @@ class Exports(Service):
     ) -> tuple[str, bytes]:
         """Return name and content of a zip with everything for a paper.
 
-        Tables, dictionary, manifest, report, checksums. Inside, ``SHA256SUMS`` is for ``sha256sum --check``. Raise
-        NotFoundError if there is no such study, RefusedError if results of the study are still hidden from the person.
+        It holds tables, dictionary, manifest, report, and ``SHA256SUMS`` for ``sha256sum --check``. Raise NotFoundError
+        if there is no such study, RefusedError if results of the study are still hidden from the person.
         """
         self._refuse_blinded(slug, person_id)
         name = f"{slug}-study"

@@ -193,7 +193,7 @@ class Snapshot:
     def events_of(self, patient_id: str) -> pd.DataFrame:
         """Read one patient's events, sorted by time, and no more than the row groups around them.
 
-        Empty without such a patient.
+        The table is empty if there is no such patient.
         """
         first, n = self._event_index.get(patient_id, (0, 0))
         size = int(self.manifest.get("rows_per_group", _ROWS_PER_GROUP_1))

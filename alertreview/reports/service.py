@@ -45,8 +45,8 @@ class ReportService(Service):
     def report(self, slug: str, person_id: PersonId | None = None) -> StudyReport:
         """Return the report of a study from the judgments as they stand.
 
-        Somebody who is still blinded gets counts only. Nobody is the researcher at the command line. Raise
-        NotFoundError if there is no such study, RefusedError if it is for calibration.
+        Somebody who is still blinded gets counts only; at the command line, where nobody reads, nothing is hidden.
+        Raise NotFoundError if there is no such study, RefusedError if it is for calibration.
         """
         report = self._whole(slug)
         return blinded_report(report) if self._is_blinded(slug, person_id) else report

@@ -71,7 +71,7 @@ def _figures(seed: int, n_per_class: int) -> tuple[Figure, ...]:
 def reproduce_synthetic(options: Options, progress: Progress, n_per_class: int = N_PER_CLASS) -> Results:
     """Repeat the paper's synthetic table, with every method, and its figure of the top five.
 
-    The paper has 500 of each class.
+    The paper has 500 points of each class.
     """
     settings = {"methods": list(DETECTORS), "n_per_class": n_per_class}
     rows = collect_runs(partial(one_run, options.seed, n_per_class), options, "synthetic", settings, progress)

@@ -84,7 +84,7 @@ class ReaderList:
     def counts(self, lapses: Mapping[CaseId, datetime]) -> QueueView:
         """Count the reader's cases; the states add up to the whole.
 
-        `lapses`: when the first hold of somebody else lapses.
+        `lapses` says by case when the first hold of somebody else lapses.
         """
         states = {state: sum(slot.state is state for slot in self.mine) for state in SlotState}
         n_submitted = states[SlotState.SUBMITTED] + states[SlotState.CANNOT_JUDGE]

@@ -150,14 +150,13 @@ class ReviewService(Service):
         reason: str = "",
         active_seconds: float | None = None,
     ) -> SavedJudgment:
-        """Save a judgment in one transaction that may be repeated, and read it back.
+        """Save a judgment in one transaction that may be repeated, and return what the database holds afterwards.
 
-        What the database holds after the commit. No answer is refused: nothing is preselected, and nothing is guessed.
-        `version_seen` and `form_key` are those of the `BlindedCase`: the same form is saved once, however often it is
-        sent. A reason is needed for "cannot judge", and for changing a saved answer. Raise RefusedError if answer or
-        reason is missing, the study is not open or does not offer the answer, or the reader holds no slot,
-        ConflictError if the answer was changed elsewhere since the form was shown, DatabaseUnavailableError if it could
-        not be kept; then nothing was.
+        A missing answer is refused: nothing is preselected, and nothing is guessed. `version_seen` and `form_key` are
+        those of the `BlindedCase`: the same form is saved once, however often it is sent. A reason is needed for
+        "cannot judge", and for changing a saved answer. Raise RefusedError if answer or reason is missing, the study is
+        not open or does not offer the answer, or the reader holds no slot, ConflictError if the answer was changed
+        elsewhere since the form was shown, DatabaseUnavailableError if it could not be kept; then nothing was.
         """
         form = JudgmentForm(slug, person_id, case_id, version_seen, form_key)
         given = AnswerInput(answer, certainty, comment, reason, active_seconds)

@@ -66,10 +66,10 @@ class BaseRun:
 
 
 def find_base(settings: Settings, database: Database, wanted: str, since: pd.Timestamp) -> BaseRun | None:
-    """Return a run whose kept past ends before a day (site time).
+    """Return a run whose kept past ends before a day (site time): the one named, or the "latest" that fits.
 
-    Of that number, or the "latest" that fits, None without one. Raise NotFoundError, InvalidInputError or SourceError
-    if the run that was named is none, keeps nothing, or has learned from that day or later.
+    None means that no latest one fits. Raise NotFoundError, InvalidInputError or SourceError if the run that was named
+    does not exist, keeps nothing, or has learned from that day or later.
     """
     with database.read() as uow:
         published = uow.runs.published()

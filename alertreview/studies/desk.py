@@ -40,7 +40,7 @@ _DECIDED = frozenset({CaseState.MAJORITY, CaseState.ADJUDICATED})
 def training_cases(uow: UnitOfWork, source: Study, n_cases: int, seed: int) -> list[ChosenCase]:
     """Choose training cases from the decided cases of a locked study, taking turns between its labels.
 
-    Fewer if it has fewer. Raise RefusedError if no case of the study is decided.
+    There are fewer where the study has fewer. Raise RefusedError if no case of it is decided.
     """
     if n_cases < 1:
         raise InvalidInputError(f"A training study needs at least 1 case, not {n_cases}.")
@@ -157,11 +157,11 @@ class StudyDesk(Service):
     ) -> tuple[Forecast, tuple[Forecast, ...]]:
         """Return what to expect of a study before anybody has judged a case, by simulating it.
 
-        Of the plan as it stands, and for each allocation of the study that reaches the half width of the AUC's
-        interval, the recommended one first. AUC and share are assumed of the panel's labels on all candidates. The
-        plan's strata of the last published run are simulated; omissions and commissions of one range are one stratum.
-        Raise NotFoundError if nothing was scored yet, InvalidInputError if the plan breaks a rule, or an assumption
-        lies outside its range.
+        The first answer is about the plan as it stands; then comes, for each allocation, the study that reaches the
+        half width of the AUC's interval, the recommended one first. AUC and share are assumed of the panel's labels on
+        all candidates. The plan's strata of the last published run are simulated; omissions and commissions of one
+        range are one stratum. Raise NotFoundError if nothing was scored yet, InvalidInputError if the plan breaks a
+        rule, or an assumption lies outside its range.
         """
         run = self._run()
         candidates = self._candidates(run.id, plan.scorer or run.scorer)

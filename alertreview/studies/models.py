@@ -253,7 +253,7 @@ class ChosenCase:
     stratum_size: int  # how many candidates the stratum had
     inclusion_probability: float  # in (0, 1]: the chance that the design gave this case
     scores: Mapping[str, ScorerSays] = field(default_factory=dict)  # by name of the scorer
-    repeat_number: int = 0  # 1, 2, ... for a hidden second showing of a case to its own readers.
+    repeat_number: int = 0  # 1, 2, ... for a hidden second showing of a case to its own readers
     reference: tuple[Answer, str] | None = None
     """Answer and comment that a calibration study shows after the own judgment."""
 

@@ -31,9 +31,9 @@ _KEPT = 4_000_000
 
 
 class RowHashes:
-    """Hashes of all rows of a source.
+    """Hashes of all rows of a source; equal rows have equal hashes wherever they stand.
 
-    Equal rows have equal hashes wherever they stand. Many of them wait in the spill.
+    They wait in the spill when there are many.
     """
 
     def __init__(self, spill: Spill) -> None:

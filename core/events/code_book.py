@@ -369,7 +369,7 @@ IntArray = npt.NDArray[np.int64]
 def different_texts(column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
     """Return the texts that occur in a column, in the order of its categories, and the place of each row's.
 
-    -1 without one.
+    The place is -1 where there is no text.
     """
     found = column.astype("category").cat
     codes = found.codes.to_numpy()

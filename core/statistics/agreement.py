@@ -30,7 +30,7 @@ class _Counts:
     # agree.
     single: Floats
     n_single: int  # cases with exactly one vote
-    cluster: NDArray[np.int64]  # shape (n_cases,): codes of the patients, 0 .. n_patients - 1.
+    cluster: NDArray[np.int64]  # shape (n_cases,): codes of the patients, 0 .. n_patients - 1
     left_out: dict[str, int]
 
     @property

@@ -24,7 +24,7 @@ UNUSUAL_OR_RELEVANT = frozenset(answer for answer in VOTES if answer.vote is not
 def check_answers(answers: ArrayLike) -> FloatArray:
     """Return the answers as a matrix of numbers.
 
-    Raise InvalidInputError if it is none or holds a code that is no answer.
+    Raise InvalidInputError if the array is not two-dimensional or holds a code that is no answer.
     """
     matrix = np.asarray(answers, dtype=np.float64)
     if matrix.ndim != 2:
@@ -157,9 +157,9 @@ def adjudicated_label(
 def case_state(answers: Sequence[float | None], n_slots: int, *, adjudicated: bool = False) -> CaseState:
     """Return the state of a case, under the first positive rule, from one entry for each slot.
 
-    None or NaN is not submitted. OPEN until every slot is judged; then MAJORITY when the votes decide, DISPUTED when
-    two or more stand on either side in equal number, UNDETERMINED when there are too few votes; ADJUDICATED whatever
-    they said.
+    An entry that is None or NaN is not submitted. OPEN until every slot is judged; then MAJORITY when the votes decide,
+    DISPUTED when two or more stand on either side in equal number, UNDETERMINED when there are too few votes;
+    ADJUDICATED whatever they said.
 
     Examples
     --------

@@ -188,7 +188,7 @@ class UsableCases:
     y: NDArray[np.bool_]  # shape (n,)
     scores: Floats  # shape (n_scorers, n)
     weight: Floats  # shape (n,): inverse inclusion probability, or ones
-    patient: NDArray[np.int64]  # shape (n,): codes 0 .. n_patients - 1.
+    patient: NDArray[np.int64]  # shape (n,): codes 0 .. n_patients - 1
     left_out: dict[str, int]
 
     @property

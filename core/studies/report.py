@@ -182,7 +182,7 @@ class ReaderReport:
 class AgreementFigures:
     """Agreement of all readers on a set of cases; never kappa alone."""
 
-    name: str  # "all cases", "LAB_ORDER", a task name ..
+    name: str  # "all cases", "LAB_ORDER", a task name ...
     n_cases: int  # cases with at least two votes
     n_votes: int
     raw: Estimate

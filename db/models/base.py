@@ -69,7 +69,7 @@ def column(
 ) -> Any:
     """Declare a column where its annotation does not say everything.
 
-    The default is the field's, the column has none.
+    The default is that of the field; the column has none.
     """
     return _Given(arguments, options, dataclasses.field(default=default, default_factory=default_factory))
 

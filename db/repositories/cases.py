@@ -90,7 +90,7 @@ class Cases(Repository):
     def blinded(self, study_id: StudyId, case_id: CaseId | None = None) -> list[BlindedRow]:
         """Return all that a blinded reader may know of the cases of a study, or of one of them.
 
-        Nothing if it has no such case.
+        The list is empty if the study has no such case.
         """
         if case_id is None:
             return self._all(BlindedRow, blinded_cases(one=False), study_id_=study_id)

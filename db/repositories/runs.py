@@ -252,7 +252,7 @@ class Runs(Repository):
     def ranked(self, run_id: RunId, decision: Decision, limit: int) -> list[RankedAlert]:
         """Return the first alerts of a list by rank, each under what it is about.
 
-        Comparable between runs and imports.
+        So they can be compared between runs and imports.
         """
         wanted = self.get(run_id).scorer
         statement = (
