@@ -20,7 +20,8 @@ HERE = Path(__file__).resolve().parent
 # line, which scrolls sideways, under a title on a line of its own. Columns stand below each other there, or values and
 # their flags would be cut. On a phone the menu is named, and a line of the worklist reads from the left. Print shows
 # the whole page without buttons, cards uncut, and figures at their own size: Streamlit would squeeze a figure that is
-# drawn again under a zoom.
+# drawn again under a zoom. Figures are whole pixels wide: Plotly would take another fraction for a new width, and draw
+# again.
 CSS = """<style>
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
 :is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
@@ -48,6 +49,7 @@ height:auto!important}.stMainBlockContainer{zoom:.75}[data-testid=stTextArea]{di
 [data-testid=stElementContainer]:has([data-testid=stPlotlyChart]){zoom:1.3333}
 [data-testid=stLayoutWrapper]:has(>[data-testid=stVerticalBlock]>[data-testid=stElementContainer]:first-child strong),
 [data-testid=stPlotlyChart],[data-testid=stDataFrame],table{break-inside:avoid}}
+[data-testid=stFullScreenFrame]{width:round(down,100%%,1px)}
 [data-testid=stElementToolbarButton]:has([aria-label^="Download as"]){display:none}
 %s</style>"""
 DARK_CSS = "[data-testid^=stBaseButton-primary],[data-tag],[data-tag] button{color:#10181C}\n"

@@ -93,6 +93,8 @@ BACKGROUND = (
 CENTRAL_SHARE = 0.90
 CACHED_EVENTS = 200_000
 """Events of recently viewed patients held in memory, some hundred bytes each."""
+CACHED_CASES = 128
+"""Cases as pages show them, some ten kilobytes each: those just read, and those read ahead."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class SnapshotViews:
         self.snapshot = snapshot
         self._zone = ZoneInfo(snapshot.site_timezone)
         self._events_cache: Cache[PatientEvents] = Cache(CACHED_EVENTS, lambda events: len(events) + 1)
+        self._cases_cache: Cache[CaseView] = Cache(CACHED_CASES)
         self._facts_cache: Cache[pd.DataFrame] = Cache(CACHED_EVENTS, lambda facts: len(facts) + 1)
 
     def at(self, moment: pd.Timestamp | np.datetime64) -> datetime:
@@ -167,6 +170,10 @@ class SnapshotViews:
 
     def case(self, row_index: int, task_key: str, related: Iterable[str] = ()) -> CaseView:
         """Return everything that a physician may see of a patient at the snapshot; parameters as of `timeline`."""
+        key = row_index, task_key, tuple(related)
+        return self._cases_cache.get(key, lambda: self._case(*key))
+
+    def _case(self, row_index: int, task_key: str, related: tuple[str, ...]) -> CaseView:
         seen = self._seen(row_index)
         timeline = self._timeline(seen, task_key, related)
         background = self._background(seen)

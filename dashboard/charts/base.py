@@ -1,4 +1,4 @@
-"""What every figure shares: the empty template, axes, fonts and safe text. Figures are plain dicts, which are fast."""
+"""What every figure shares: layout, axes, fonts and safe text. Figures are plain dicts, which are fast."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,9 @@ def safe(text: str, limit: int = 60) -> str:
 def layout(colours: Palette, height: int, *, margin: Mapping[str, int] | None = None, **more: object) -> Json:
     """Return the layout of a figure: transparent, no legend, no drag, Streamlit's font."""
     return {
-        "template": {},
+        # Streamlit hands a new figure to Plotly twice. With a template, or without a revision of the data, Plotly takes
+        # the second one for another figure and draws it again. A figure that changes is another element of the page.
+        "datarevision": 1,
         "height": height,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",

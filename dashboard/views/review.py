@@ -65,14 +65,15 @@ def page() -> None:
             return
         case_view.title(showing.case, showing.case.case_label)
         case_view.background(showing.case.patient)
+    # Words and answers before the figure, which takes the browser longer than all the rest.
+    with st.bottom:
+        _answers(study, showing, showing.case)
     _case(showing.case)
     if is_phone():
         with st.container(horizontal=True, vertical_alignment="center"):
             reading_as()
             if app.site.simulated:
                 cards.simulated_badge()
-    with st.bottom:
-        _answers(study, showing, showing.case)
 
 
 def _message(title: str, sentence: str, simulated: bool) -> None:
@@ -169,11 +170,11 @@ def _case(case: BlindedCase) -> None:
     """Draw the patient's state: time line, last values, drugs."""
     name = f"case-{case.case_id}"
     left, right = st.columns(case_view.COLUMN_RATIO)
-    with left:
-        case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
     with right:
         case_view.last_values(case.patient, name, case_view.FEW_ROWS)
         case_view.drugs_now(case.patient, name, case_view.FEW_ROWS)
+    with left:
+        case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
 
 
 def _answers(study: StudyHead, showing: Showing, case: BlindedCase) -> None:

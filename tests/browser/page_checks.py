@@ -62,6 +62,7 @@ def faults_now(page: Page) -> list[str]:
         found.append(f"scrolls sideways by {excess} px")
     found += [f"cut off on a button: {words}" for words in page.evaluate(CUT)]
     found += [f"a figure or table without words: {one}" for one in page.evaluate(WORDLESS)]
+    found += [f"a figure drawn twice, as it is no whole number of pixels wide: {one}" for one in page.evaluate(BROKEN)]
     return found + [str(finding) for finding in grave_findings(page)]
 
 
@@ -73,6 +74,10 @@ AXE = """known => axe.run(document, {resultTypes: ['violations'], elementRef: tr
 
 CUT = """() => [...document.querySelectorAll('button .stMarkdownEllipsis')]
   .filter(words => words.scrollWidth > words.clientWidth + 1).map(words => words.innerText)"""
+
+# Plotly measures its place in thousandths of a pixel and Streamlit exactly; where they differ, it draws again.
+BROKEN = """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
+  .map(figure => figure.getBoundingClientRect().width).filter(width => !Number.isInteger(width))"""
 
 WORDLESS = """() => [...document.querySelectorAll('[data-testid=stPlotlyChart], [data-testid=stDataFrame]')]
   .map(element => element.closest('[data-testid=stElementContainer]') ?? element)

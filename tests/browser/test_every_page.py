@@ -158,6 +158,7 @@ BROKEN = {
     "label": "<input type=text>",
     "color-contrast": "<p style='color:#999;background:#fff'>hard to read</p>",
     "without words": "<div data-testid=stElementContainer><div data-testid=stPlotlyChart></div></div>",
+    "drawn twice": "<div data-testid=stPlotlyChart style='width:99.5px'></div>",
     "scrolls sideways": "<div style='width:3000px;height:1px'></div>",
     "cut off on a button": "<button><div class=stMarkdownEllipsis style='width:30px;overflow:hidden;"
     "white-space:nowrap'>Unusual and relevant</div></button>",

@@ -80,12 +80,14 @@ def test_every_figure_is_one_that_plotly_accepts_and_has_a_sentence(detail: Aler
         as_it_is = return_figure_from_figure_or_data(RawFigure(chart.figure), validate_figure=True)
         for part in ("data", "layout"):
             checked, drawn = (json.loads(to_json(one, validate=False))[part] for one in (built, as_it_is))
-            if part == "layout":  # an empty template, spelled differently
-                assert [one.pop("template") for one in (checked, drawn)][1] == {}
+            if part == "layout":  # an empty template, which Plotly's Python adds
+                checked.pop("template")
             assert checked == drawn
         assert chart.alt.endswith(".")
         assert len(chart.alt) > 20
-        assert chart.figure["layout"]["template"] == {}
+        # Handed over twice, as Streamlit does, it is the same figure to Plotly and is drawn once.
+        assert "template" not in chart.figure["layout"]
+        assert "datarevision" in chart.figure["layout"]
         assert len(json.dumps(chart.figure)) < 20_000
 
 

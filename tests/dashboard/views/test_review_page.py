@@ -9,6 +9,8 @@ from streamlit.util import calc_hash
 from alertreview.review.models import DraftView
 from core.errors import ConflictError, DatabaseUnavailableError
 from core.vocabulary import Answer, Certainty
+from dashboard.components import case_view
+from dashboard.components.review import answers
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -75,6 +77,17 @@ def test_two_keys_save_a_case_and_show_the_next(open_page: OpenPage) -> None:
     assert "Saved" in words(page)
     assert comment(page).value == ""
     assert page.button(key=f"rv_save_{case_id(page)}").proto.type == "secondary"
+
+
+def test_the_figure_is_sent_last_so_that_words_and_answers_do_not_wait_for_it(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    for name in ("title", "last_values", "drugs_now", "timeline_card"):
+        monkeypatch.setattr(case_view, name, lambda *_args, _name=name, **_named: drawn.append(_name))
+    monkeypatch.setattr(answers, "certainty", lambda *_: drawn.append("answers"))
+    open_page("review", FakeApplication())
+    assert drawn == ["title", "answers", "last_values", "drugs_now", "timeline_card"]
 
 
 def test_the_saved_mark_comes_only_after_the_application_answered(open_page: OpenPage) -> None:
@@ -407,6 +420,8 @@ def test_a_key_goes_through_the_certainties(open_page: OpenPage) -> None:
 def test_going_back_in_the_browser_shows_the_case_of_the_address(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fresh_seconds = "dashboard.components.review.session.FRESH_SECONDS"
+    monkeypatch.setattr(fresh_seconds, 3600.0)
     page = open_page("review", FakeApplication())
     here = case_id(page)
     press(page, "answer_1")
@@ -415,7 +430,7 @@ def test_going_back_in_the_browser_shows_the_case_of_the_address(
     page.query_params["case"] = str(here)
     page.run()
     assert case_id(page) == following, "a key pressed at once comes with the address of the case before"
-    monkeypatch.setattr("dashboard.components.review.session.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(fresh_seconds, 0.0)
     page.query_params["case"] = str(here)
     page.run()
     assert case_id(page) == here
