@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
@@ -34,6 +34,7 @@ _OWNER = "owner"
 _PAGE = "page"
 _ARRIVED = "arrived"
 _GOING = "going"
+_AHEAD = "ahead"
 
 Result = TypeVar("Result")
 
@@ -41,6 +42,7 @@ logger = logging.getLogger("alertreview.dashboard")
 
 _sites: dict[tuple[str, str], "Application"] = {}
 _opening = Lock()
+_looking_ahead = Lock()
 
 
 def opened_site(home: str, database: str) -> "Application":
@@ -139,6 +141,27 @@ def attempt(act: "Callable[[Services], Result]") -> "tuple[Result | None, str]":
     except Exception as error:  # noqa: BLE001 - the reader must hear of every failed save, whatever failed
         logger.error("act failed: %s", where(error))  # noqa: TRY400 - a traceback may hold values of a row
         return None, NEUTRAL_SENTENCE
+
+
+def read_ahead(what: object, act: "Callable[[Services], object]") -> None:
+    """Do in the background what fills the caches for the page that is likely to come next.
+
+    It is done with the rights of who is signed in, once for each `what` of a session, and left out while another one
+    is under way: nobody waits for it.
+    """
+    if st.session_state.get(_AHEAD) == what or not _looking_ahead.acquire(blocking=False):
+        return
+    st.session_state[_AHEAD] = what
+    Thread(target=_read_ahead, args=(application(), act), daemon=True, name="read-ahead").start()
+
+
+def _read_ahead(services: "Services", act: "Callable[[Services], object]") -> None:
+    try:
+        act(services)
+    except Exception as error:  # noqa: BLE001 - whatever failed, the page itself will meet it and say so
+        logger.info("nothing read ahead: %s", where(error))
+    finally:
+        _looking_ahead.release()
 
 
 def steers_streamlit(error: BaseException) -> bool:

@@ -156,6 +156,13 @@ class Worklist(Service):
         )
 
     @requires(Action.SEE_ALERTS, unit_of="alert_id")
+    def read_ahead(self, alert_id: AlertId) -> None:
+        """Explain an alert that is likely to be opened next, so that it comes at once; nobody has seen its score."""
+        with self._database.read() as uow:
+            record, _, snapshot, past = _behind(uow, alert_id)
+        self._explanations.explain(snapshot.content_hash, record, past)
+
+    @requires(Action.SEE_ALERTS, unit_of="alert_id")
     def preview(self, alert_id: AlertId, person_id: PersonId | None = None) -> AlertPreview:
         """Return the preview of an alert beside the worklist; parameters, errors and mark are those of `alert`."""
         self._show_score(person_id, alert_id)

@@ -66,6 +66,17 @@ class ReviewService(Service):
         held = self._hold_first(reading.terms, candidates)
         return None if held is None else self._show(reading, held, shown)
 
+    @requires(Action.JUDGE)
+    def read_ahead(self, slug: str, person_id: PersonId, after_case_id: CaseId) -> None:
+        """Look up the patient of the case to read after one, so that it comes at once; the case is not held."""
+        with self._database.read() as uow:
+            reading = self._read(uow, require_reader(uow, slug, person_id))
+            following = next(reading.cases.candidates(after_case_id), None)
+            if following is None:
+                return
+            case = _shown(uow, reading, following.case_id).case
+        self._open_patient_views(case.snapshot_hash).case(case.row_index, case.task_key)
+
     @requires(Action.JUDGE, unit_of="case_id")
     def case(self, slug: str, person_id: PersonId, case_id: CaseId) -> BlindedCase:
         """Return one case that is or may become this reader's, and hold it.

@@ -17,7 +17,7 @@ from dashboard.components.review.panel_card import draw_panels
 from dashboard.components.runs.shown_run import shown_run
 from dashboard.components.runs.task_link import task_link
 from dashboard.components.worklist.state import PATIENT, filters_now
-from dashboard.context import Acting, acting, application, colours, go, has_arrived, is_phone
+from dashboard.context import Acting, acting, application, colours, go, has_arrived, is_phone, read_ahead
 
 _WORKLIST = "views/worklist.py"
 BAR = "alert"  # the triage bar of this page
@@ -79,6 +79,9 @@ def page() -> None:
         case_view.last_values(detail.patient, name)
         case_view.drugs_now(detail.patient, name)
         _histograms(detail, detail.lowest_scaled_score)
+    following = detail.next_alert_id
+    if following is not None:
+        read_ahead(following, lambda app: app.worklist.read_ahead(following))
 
 
 def _no_alert(title: str, sentence: str) -> None:

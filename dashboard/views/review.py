@@ -14,7 +14,7 @@ from dashboard.components.keys import keys_of
 from dashboard.components.review import answers, session
 from dashboard.components.review.session import Showing
 from dashboard.components.studies.choice import study_asked, study_to_read
-from dashboard.context import acting_person, application, has_arrived, is_phone
+from dashboard.context import acting_person, application, has_arrived, is_phone, read_ahead
 
 
 def page() -> None:
@@ -74,6 +74,8 @@ def page() -> None:
             reading_as()
             if app.site.simulated:
                 cards.simulated_badge()
+    here = showing.case.case_id
+    read_ahead((slug, here), lambda app: app.review.read_ahead(slug, person.person_id, here))
 
 
 def _message(title: str, sentence: str, simulated: bool) -> None:

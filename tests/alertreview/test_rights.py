@@ -54,7 +54,7 @@ FOR_OPERATORS = {
 ANY = WorklistFilters()
 NO_UNIT_TO_CHECK = {
     "exports.past", "panels.next_alert", "reports.signatures", "review.is_blinded", "review.my_judgments",
-    "review.next_case", "review.queue", "studies.head", "studies.view",
+    "review.next_case", "review.queue", "review.read_ahead", "studies.head", "studies.view",
 }  # fmt: skip
 """Take a study, and show counts of it or the reader's own cases within the reader's units."""
 

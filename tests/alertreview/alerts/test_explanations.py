@@ -10,12 +10,14 @@ from scipy import sparse
 
 from alertreview.alerts import explanations
 from alertreview.alerts.explanations import N_NEIGHBOURS, Explanation, Explanations, Past
-from alertreview.alerts.models import WorklistFilters
+from alertreview.alerts.models import CaseView, WorklistFilters
+from alertreview.alerts.patient import SnapshotViews
 from alertreview.application import Application, open_application
 from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import last_import
 from alertreview.scoring.splits import rows_of_fold
 from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
+from core.errors import RefusedError
 from core.graph.shared_graph import CosineMap
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import prepare_instances
@@ -101,10 +103,39 @@ def test_explanations_are_computed_once_and_cached(own_home: Path) -> None:
         again = site.worklist.alert(first, WorklistFilters(decision=before.row.decision))
         assert (again.patient.timeline, again.neighbours) == (before.patient.timeline, before.neighbours)
         assert worked_out == [first]
+        site.worklist.read_ahead(second)
+        assert worked_out == [first, second], "what comes next can be explained before it is opened"
         for alert_id in (second, third, second, first):
             assert site.worklist.alert(alert_id).row.alert_id == alert_id
         assert worked_out == [first, second, third, first], "the least recently used entry is dropped"
         site.close()
+
+
+def test_the_next_case_is_read_ahead_once_and_held_by_nobody(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[int] = []
+    look_up = SnapshotViews._case
+
+    def counted(self: SnapshotViews, row_index: int, *given: Any) -> CaseView:
+        looked_up.append(row_index)
+        return look_up(self, row_index, *given)
+
+    monkeypatch.setattr(SnapshotViews, "_case", counted)
+    with open_application(own_home) as site:
+        people = {person.person_id for person in site.site.people()}
+        reader = max(people, key=lambda person_id: site.review.queue("demo", person_id).n_left)
+        stranger = next(one for one in people if not site.review.queue("demo", one).is_reader)
+        here = site.review.next_case("demo", reader)
+        assert here is not None
+        before = site.review.queue("demo", reader)
+        site.review.read_ahead("demo", reader, here.case_id)
+        assert len(looked_up) == 2
+        assert site.review.queue("demo", reader) == before
+        following = site.review.next_case("demo", reader, here.case_id)
+        assert following is not None
+        assert following.case_id != here.case_id
+        assert len(looked_up) == 2
+        with pytest.raises(RefusedError):
+            site.review.read_ahead("demo", stranger, here.case_id)
 
 
 def test_similar_days_of_the_shared_scorer_are_those_of_its_own_graph(application: Application) -> None:

@@ -83,6 +83,8 @@ class FakeApplication:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     exported: list[PastExport] = field(default_factory=list)
     signed: list[Signature] = field(default_factory=list)
+    ahead: list[object] = field(default_factory=list)
+    """What was read ahead: the number of an alert, or study, reader and case."""
 
     def __post_init__(self) -> None:
         self.rows_made = alert_rows(self.n_alerts, hostile=self.hostile)

@@ -67,6 +67,9 @@ class FakeReview(Service):
             return SlotState.LATER
         return SlotState.DRAFT if key in self.app.drafts else SlotState.FREE
 
+    def read_ahead(self, slug: str, person_id: int, after_case_id: int) -> None:
+        self.app.ahead.append((slug, person_id, after_case_id))
+
     def next_case(
         self, slug: str, person_id: int, after_case_id: int | None = None, *, backwards: bool = False
     ) -> BlindedCase | None:

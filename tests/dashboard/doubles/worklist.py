@@ -118,6 +118,9 @@ class FakeWorklist(Service):
             n_in_lists=len(self.app.within(replace(filters, triage=TriageChoice.ANY))),
         )
 
+    def read_ahead(self, alert_id: int) -> None:
+        self.app.ahead.append(alert_id)
+
     def preview(self, alert_id: int, person_id: int | None = None) -> AlertPreview:
         detail = self.alert(alert_id, None, person_id)
         return AlertPreview(
