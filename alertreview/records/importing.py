@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -337,8 +338,14 @@ def choose_mapping(
     return chosen
 
 
+@cache
+def _preset(path: Path) -> SiteMapping:
+    """Read a mapping that comes with the program, once in a process."""
+    return load_mapping(path)
+
+
 def _best_preset(source: Path | str, format: Format, schema: str | None) -> SiteMapping:  # noqa: A002
-    candidates = [each for each in map(load_mapping, preset_paths().values()) if each.format == format.name]
+    candidates = [each for each in map(_preset, preset_paths().values()) if each.format == format.name]
     if not candidates:
         raise MappingError(f"No mapping for {format.name} comes with the program. Write one: see data/README.md.")
     counts_of = code_counts_of(source, format, candidates, schema)

@@ -17,8 +17,8 @@ from alertreview.application import open_application
 from alertreview.cli.main import main
 from core.simulation import hospital
 from core.simulation.hospital import simulate_cohort, write_meds
-from tests.support import installed
 from tests.support.built_once import shared_folder
+from tests.support.demo_site import small_demonstration
 from tests.support.documents import DOCUMENTS, ROOT, identify, shown_commands
 from tests.support.generated_docs import PAGES
 
@@ -151,7 +151,7 @@ def test_an_example_runs_as_it_is(name: str, promised: str, printed_by: Callable
 def test_the_example_that_compares_scorers_gives_what_the_report_gives(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, printed_by: Callable[..., str]
 ) -> None:
-    home = shutil.copytree(installed.demonstration(shared_folder(tmp_path_factory)), tmp_path / "home")
+    home = shutil.copytree(small_demonstration(shared_folder(tmp_path_factory)) / "home", tmp_path / "home")
     exported = tmp_path / "exported"
     with open_application(home) as application:
         application.exports.study("demo", ("csv",), exported)
@@ -161,7 +161,7 @@ def test_the_example_that_compares_scorers_gives_what_the_report_gives(
         if scorer.scorer in {"softhad", "logistic"}:
             found = scorer.auc_weighted
             assert f"AUC of {scorer.scorer}: {found.value:.3f} ({found.low:.3f} to {found.high:.3f})" in printed
-    assert re.search(r"^difference: -?0\.\d{3} \(.*, p = 0\.\d{3}$", printed, re.MULTILINE)
+    assert re.search(r"^difference: -?0\.\d{3} \(.*, p = [01]\.\d{3}$", printed, re.MULTILINE)
 
 
 def test_the_tutorial_runs_and_runs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

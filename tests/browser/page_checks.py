@@ -9,6 +9,8 @@ from playwright.sync_api import Page
 from tests.browser.visits import AT_REST
 
 GRAVE = frozenset({"serious", "critical"})
+COLOURS = ("color-contrast", "link-in-text-block")
+"""Rules of axe-core about what a dark page has of its own."""
 
 
 @dataclass(frozen=True)
@@ -34,27 +36,33 @@ def axe_core() -> str:
     return resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-def grave_findings(page: Page) -> list[Finding]:
-    """What axe-core finds serious or critical on the page as it is drawn now, but for what is Streamlit's own."""
+def grave_findings(page: Page, only: tuple[str, ...] = ()) -> list[Finding]:
+    """What axe-core finds serious or critical on the page as it is drawn now, but for what is Streamlit's own.
+
+    By all of its rules, or by some.
+    """
     # Handed over by the debugger: the Content-Security-Policy refuses a script tag, as it should.
     if not page.evaluate("'axe' in window"):
         page.evaluate(f"{axe_core()};undefined")
     known = [list(pair) for pair in OF_STREAMLIT]
-    return [Finding(**one) for one in page.evaluate(AXE, known) if one["impact"] in GRAVE]
+    return [Finding(**one) for one in page.evaluate(AXE, [known, only]) if one["impact"] in GRAVE]
 
 
-def faults(page: Page) -> list[str]:
-    """Return everything that is wrong with the page, in words, and stays wrong: what is still being drawn is not."""
+def faults(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
+    """Return everything that is wrong with the page, in words, and stays wrong: what is still being drawn is not.
+
+    Of axe-core's rules all are asked, or those that are named.
+    """
     for pause in (300, 1_000, 4_000):
         page.wait_for_selector(AT_REST, timeout=180_000)
         page.wait_for_function("!document.querySelector('[data-stale=true]')", timeout=180_000)
         page.wait_for_timeout(pause)
-        if not (found := faults_now(page)):
+        if not (found := faults_now(page, rules)):
             break
     return found
 
 
-def faults_now(page: Page) -> list[str]:
+def faults_now(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
     """Return everything that is wrong with the page at this moment, in words."""
     found = [f"poor contrast: {words}" for words in page.evaluate(CONTRAST)]
     found += [f"an error is shown: {one}" for one in page.locator("[data-testid=stException]").all_inner_texts()]
@@ -63,11 +71,12 @@ def faults_now(page: Page) -> list[str]:
     found += [f"cut off on a button: {words}" for words in page.evaluate(CUT)]
     found += [f"a figure or table without words: {one}" for one in page.evaluate(WORDLESS)]
     found += [f"a figure drawn twice, as it is no whole number of pixels wide: {one}" for one in page.evaluate(BROKEN)]
-    return found + [str(finding) for finding in grave_findings(page)]
+    return found + [str(finding) for finding in grave_findings(page, rules)]
 
 
-AXE = """known => axe.run(document, {resultTypes: ['violations'], elementRef: true}).then(found =>
-  found.violations.flatMap(rule => rule.nodes
+AXE = """([known, only]) => axe.run(document, {
+  resultTypes: ['violations'], elementRef: true, ...(only.length ? {runOnly: only} : {})
+}).then(found => found.violations.flatMap(rule => rule.nodes
     .filter(node => !known.some(([id, selector]) => id === rule.id && node.element.closest(selector)))
     .map(node => ({rule: rule.id, impact: rule.impact, target: node.target.flat(3).join(' ').slice(0, 200),
       html: node.html.slice(0, 300)}))))"""

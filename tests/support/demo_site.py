@@ -28,10 +28,15 @@ def _build(folder: Path) -> None:
         list(build_demo(load_settings(folder / "home", create=True), SMALL))
 
 
+def small_demonstration(shared: Path) -> Path:
+    """The folder that is copied: "home", and "before-the-votes", as a build leaves it that is stopped there."""
+    return built_once(shared, "small-demonstration", _build)
+
+
 @pytest.fixture(scope="session")
 def built_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that is copied: "home", and "before-the-votes", as a build leaves it that is stopped there."""
-    return built_once(shared_folder(tmp_path_factory), "small-demonstration", _build)
+    """The small demonstration, as it is built for all workers."""
+    return small_demonstration(shared_folder(tmp_path_factory))
 
 
 @pytest.fixture(scope="session")

@@ -97,7 +97,7 @@ def test_every_page_says_the_hour_of_the_site(early: Application, open_page: Ope
 
 
 def test_every_sentence_about_an_alert_says_it(early: Application) -> None:
-    rows = early.worklist.page(EVERY_ALERT, limit=200).rows
+    rows = early.worklist.page(EVERY_ALERT, limit=40).rows
     sentences = [text for row in rows for text in early.worklist.alert(row.alert_id).record_after]
     assert any(HOUR in text for text in sentences)
     assert wrong_in("\n".join(sentences)) == []
