@@ -1,11 +1,15 @@
 """Commands on site mappings: what one recognises in a source, and a first draft of a new one."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from alertreview.cli.options import SEED, FilePath, out_option, site_options, source_options
+from alertreview.cli.options import SEED, FilePath, out_option, source_options, with_application
 from alertreview.cli.tables import STANDARD_OUTPUT, tell
+
+if TYPE_CHECKING:
+    from alertreview.application import Application
 
 
 @click.group()
@@ -25,15 +29,12 @@ def mapping_check(source: Path | str, source_format: str, schema: str | None, na
 
 
 @mapping.command(name="groups")
-@site_options
-def mapping_groups(home: Path | None, database: str | None) -> None:
+@with_application
+def mapping_groups(application: "Application") -> None:
     """Print the order groups of the last import as a part of a site mapping, to be edited and put into it."""
-    from alertreview.operations.upgrade import open_database
     from alertreview.records.mapping_help import order_groups_text
-    from alertreview.settings import load_settings
 
-    with open_database(load_settings(home, database)) as site_database:
-        click.echo(order_groups_text(site_database), nl=False)
+    click.echo(order_groups_text(application.database), nl=False)
 
 
 @mapping.command(name="suggest")

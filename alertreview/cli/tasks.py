@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from alertreview.cli.options import FilePath, list_format, out_option, result_format, site_options, with_application
+from alertreview.cli.options import FilePath, list_format, out_option, result_format, with_application
 from alertreview.cli.tables import as_text, tell, tell_done, write_out
 from core.vocabulary import Decision
 
@@ -22,16 +22,12 @@ def tasks() -> None:
 @tasks.command(name="list")
 @list_format
 @click.option("--asked/--not-asked", "asked", default=None, help="Only tasks that are asked about, or only others.")
-@site_options
-def tasks_list(output_format: str, asked: bool | None, home: Path | None, database: str | None) -> None:
+@with_application
+def tasks_list(application: "Application", output_format: str, asked: bool | None) -> None:
     """List the tasks of the last import, with why those that are not asked about are not."""
-    from alertreview.operations.upgrade import open_database
     from alertreview.records.catalogue import current_catalogue
-    from alertreview.settings import load_settings
 
-    settings = load_settings(home, database)
-    with open_database(settings) as site_database:
-        entries = current_catalogue(settings, site_database)
+    entries = current_catalogue(application.settings, application.database)
     records = [
         {
             "task": entry.name,
@@ -89,16 +85,12 @@ def tasks_alerts(application: "Application", output_format: str, top: int, order
 
 @tasks.command(name="export")
 @out_option("New YAML file")
-@site_options
-def tasks_export(out: Path | None, home: Path | None, database: str | None) -> None:
+@with_application
+def tasks_export(application: "Application", out: Path | None) -> None:
     """Write the task catalogue as YAML, to be edited and given to tasks apply."""
-    from alertreview.operations.upgrade import open_database
     from alertreview.records.catalogue import catalogue_text, current_catalogue
-    from alertreview.settings import load_settings
 
-    settings = load_settings(home, database)
-    with open_database(settings) as site_database:
-        text = catalogue_text(current_catalogue(settings, site_database))
+    text = catalogue_text(current_catalogue(application.settings, application.database))
     if write_out(out, text.encode()):
         tell(f"Written to {out}.")
 
@@ -107,19 +99,18 @@ def tasks_export(out: Path | None, home: Path | None, database: str | None) -> N
 @click.argument("file", type=FilePath(path_type=Path))
 @click.option("--reason", default="", help="Why, for the audit trail.")
 @result_format
-@site_options
-def tasks_apply(file: Path, reason: str, output_format: str, home: Path | None, database: str | None) -> None:
+@with_application
+def tasks_apply(application: "Application", file: Path, reason: str, output_format: str) -> None:
     """Switch and mute tasks as FILE says; tasks that it does not name stay as they are.
 
     All changes are made, or none. They hold from the next scoring on, and each is a row of the audit trail.
     """
-    from alertreview.operations.upgrade import open_database
     from alertreview.records.catalogue import change_catalogue, current_catalogue, read_catalogue
-    from alertreview.settings import load_settings, now
+    from alertreview.settings import now
 
-    settings = load_settings(home, database)
-    with open_database(settings) as site_database:
-        wanted = read_catalogue(file, current_catalogue(settings, site_database))
-        changed = change_catalogue(settings, site_database, wanted, reason, actor="command line", now=now())
+    site = application.settings, application.database
+    changed = change_catalogue(
+        *site, read_catalogue(file, current_catalogue(*site)), reason, actor="command line", now=now()
+    )
     said = f"{len(changed)} tasks changed." + (" Score again to follow (alertreview score)." if changed else "")
     tell_done({"changed": list(changed)}, [*(f"changed: {name}" for name in changed), said], output_format)
