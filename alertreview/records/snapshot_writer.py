@@ -65,7 +65,8 @@ class DiskSpill:
                 file.seek(0)
             options = pa.ipc.IpcReadOptions(included_fields=included, use_threads=False)
             table = pa.ipc.open_stream(file, options=options).read_all()
-            return pd.DataFrame({name: table.column(name).to_numpy() for name in table.schema.names})
+            # Columns stay where they are read: one table of them all would be a copy.
+            return pd.DataFrame({name: table.column(name).to_numpy() for name in table.schema.names}, copy=False)
 
     def _close(self, part: int) -> None:
         writer = self._writers.pop(part, None)
@@ -150,8 +151,7 @@ class SnapshotWriter:
         except OSError as error:
             raise SourceError(f"{parent}: cannot be written ({error.strerror}). Choose another home folder.") from None
         self._rows_per_group = ROWS_PER_GROUP
-        self._events: pq.ParquetWriter | None = None
-        self._waiting: list[pa.Table] = []
+        self._events: _TableFile | None = None
         self._index: list[pd.DataFrame] = []
         self._n_events = self._n_facts = 0
         self._row_lengths: list[npt.NDArray[np.int64]] = []
@@ -183,31 +183,22 @@ class SnapshotWriter:
     def events(self, part: pd.DataFrame) -> None:
         """Add the next events."""
         if self._events is None:
-            self._events = _parquet_writer(self._folder / "events.parquet", _EVENTS_SCHEMA)
+            self._events = _TableFile(self._folder / "events.parquet", _EVENTS_SCHEMA, self._rows_per_group)
         codes = part["patient_id"].cat.codes.to_numpy()
         ids = pd.Series(part["patient_id"].cat.categories.astype("str"))
         first = np.searchsorted(codes, np.arange(len(ids) + 1))
         self._index.append(pd.DataFrame({"patient_id": ids, "first": first[:-1] + self._n_events, "n": np.diff(first)}))
         self._n_events += len(part)
-        self._waiting.append(_arrow_table(part, _EVENTS_SCHEMA))
-        self._write_groups(last=False)
-
-    def _write_groups(self, *, last: bool) -> None:
-        """Write whole row groups, and at the end what is left."""
-        table = pa.concat_tables(self._waiting)
-        size = self._rows_per_group
-        n = len(table) if last else len(table) // size * size
-        if n and self._events is not None:
-            self._events.write_table(table.slice(0, n), row_group_size=size)
-        self._waiting = [table.slice(n).combine_chunks()] if n < len(table) else []
+        self._events.add(part)
 
     def facts(self, parts: Iterable[pd.DataFrame]) -> FactsDigest:
         """Write all facts (`core.events.facts`), in parts of whole patients, and return their digest."""
         digest = FactsDigest()
-        with _parquet_writer(self._folder / "facts.parquet", _FACTS_SCHEMA) as file:
-            for part in parts:
-                digest += part
-                file.write_table(_arrow_table(part, _FACTS_SCHEMA), row_group_size=self._rows_per_group)
+        file = _TableFile(self._folder / "facts.parquet", _FACTS_SCHEMA, self._rows_per_group)
+        for part in parts:
+            digest += part
+            file.add(part)
+        file.close()
         self._n_facts = digest.n
         return digest
 
@@ -251,8 +242,6 @@ class SnapshotWriter:
             return target
         shutil.rmtree(self._scratch)
         if self._events is not None:
-            if self._waiting:
-                self._write_groups(last=True)
             self._events.close()
         self._write_tables(built, trail)
         _write_json(self._folder / "import_report.json", report.to_dict())
@@ -295,21 +284,87 @@ class SnapshotWriter:
         }
 
 
-def _parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Open a file in which only texts have dictionaries: the different times and numbers are too many to look up."""
-    return pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=[field.name for field in schema if is_text(field.type)],
-        column_encoding={field.name: "DELTA_BINARY_PACKED" for field in schema if pa.types.is_timestamp(field.type)},
-        write_statistics=["patient_id"],
-    )
+class _TableFile:
+    """A parquet file of rows that come in parts and are written in groups of one size.
+
+    Only texts have dictionaries, each group its own: the different times and numbers are too many to look up.
+
+    Parameters
+    ----------
+    path : Path
+    schema : Schema
+    rows_per_group : int
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, rows_per_group: int) -> None:
+        texts = [field.name for field in schema if is_text(field.type)]
+        kinds = [(field.name, _CODES if field.name in texts else field.type) for field in schema]
+        self._schema = pa.schema(kinds, metadata=schema.metadata)
+        self._size = rows_per_group
+        self._waiting: list[pa.Table] = []
+        self._n_waiting = 0
+        self._file = pq.ParquetWriter(
+            path,
+            self._schema,
+            compression="zstd",
+            use_dictionary=texts,
+            column_encoding={name: "DELTA_BINARY_PACKED" for name, kind in kinds if pa.types.is_timestamp(kind)},
+            write_statistics=["patient_id"],
+            store_schema=False,
+        )
+
+    def add(self, part: pd.DataFrame) -> None:
+        """Add rows with the columns of the schema; texts may be categories."""
+        columns = [_arrow_column(part[field.name], field.type) for field in self._schema]
+        first = 0
+        while first < len(part):
+            n = min(len(part) - first, self._size - self._n_waiting)
+            pieces = [_piece(column, first, n) for column in columns]
+            self._waiting.append(pa.Table.from_arrays(pieces, schema=self._schema))
+            self._n_waiting += n
+            first += n
+            if self._n_waiting == self._size:
+                self._write_group()
+
+    def _write_group(self) -> None:
+        table = pa.concat_tables(self._waiting)
+        if len(self._waiting) > 1:
+            table = table.unify_dictionaries().combine_chunks()
+        self._file.write_table(table, row_group_size=self._size)
+        self._waiting, self._n_waiting = [], 0
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._n_waiting:
+            self._write_group()
+        self._file.close()
 
 
-def _arrow_table(part: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    """Return the columns of a schema; texts may be categories."""
-    return pa.Table.from_arrays([pa.array(part[field.name]).cast(field.type) for field in schema], schema=schema)
+_CODES = pa.dictionary(pa.int32(), pa.string())
+
+
+def _arrow_column(column: pd.Series, kind: pa.DataType) -> pa.Array:
+    if kind != _CODES:
+        return pa.array(column).cast(kind)
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return pa.array(column).cast(pa.string()).dictionary_encode()
+    texts = pa.array(column.cat.categories.to_numpy(dtype=object), pa.string())
+    codes = column.cat.codes.to_numpy()
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), texts)
+
+
+def _piece(column: pa.Array, first: int, n: int) -> pa.Array:
+    """Return some rows; a dictionary holds what occurs in them."""
+    piece = column.slice(first, n)
+    if column.type != _CODES:
+        return piece
+    if piece.null_count:
+        return piece.cast(pa.string()).dictionary_encode()
+    codes = piece.indices.to_numpy()
+    used = np.zeros(len(piece.dictionary), dtype=bool)
+    used[codes] = True
+    place = np.cumsum(used, dtype=np.int32) - 1
+    return pa.DictionaryArray.from_arrays(place[codes], piece.dictionary.take(pa.array(np.flatnonzero(used))))
 
 
 class _ArrayFile:

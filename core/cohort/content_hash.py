@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def _hash_events(
     digest: "hashlib._Hash", column: str, stream: EventStream, used_texts: Mapping[str, npt.NDArray[np.bool_]]
 ) -> None:
     if column == "patient_id":
-        _hash_texts(digest, (str(each) for part in stream.parts([column]) for each in part[column].cat.categories))
+        _hash_texts(digest, (each for part in stream.parts([column]) for each in part[column].cat.categories.tolist()))
         n_before = 0
         for part in stream.parts([column]):
             digest.update((part[column].cat.codes.to_numpy(dtype=np.int64) + n_before).data)
@@ -98,7 +98,7 @@ def _hash_events(
             digest.update(_as_bytes(part[column]))
 
 
-def _hash_texts(digest: "hashlib._Hash", texts: Iterator[str]) -> None:
+def _hash_texts(digest: "hashlib._Hash", texts: Iterable[str]) -> None:
     digest.update("\0".join(texts).encode())
 
 
@@ -117,4 +117,4 @@ def _hash_column(digest: "hashlib._Hash", column: pd.Series) -> None:
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
         digest.update(_as_bytes(column))
         return
-    _hash_texts(digest, ("\1" if missing else str(each) for each, missing in zip(column, column.isna(), strict=True)))
+    _hash_texts(digest, map(str, column.to_numpy(dtype=object, na_value="\1").tolist()))

@@ -176,15 +176,19 @@ def _name_row(source: str, key: str, words: str, items: Sequence[str], item: int
 
 def note_first_texts(events: pd.DataFrame, column: str, into: list[str]) -> None:
     """Write the name or unit at each item's first event into a list by item, where the list has none yet."""
-    items, texts = events["item"].cat.codes.to_numpy(), events[column]
-    found, first = np.unique(items, return_index=True)
-    for item, text in zip(found.tolist(), texts.iloc[first], strict=True):
-        into[item] = into[item] or str(text)
+    items, texts = events["item"].cat.codes.to_numpy(), events[column].cat
+    first = np.full(len(into), -1, dtype=np.int64)
+    # Of rows that are written to one place the last one stays.
+    first[items[::-1]] = np.arange(len(items))[::-1]
+    found = np.flatnonzero(first >= 0)
+    for item, text in zip(found.tolist(), texts.codes.to_numpy()[first[found]].tolist(), strict=True):
+        into[item] = into[item] or str(texts.categories[text])
 
 
 def with_unit(events: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that tell the unit of an item's values."""
-    return events[of_kind(events, VALUE_EVENTS) & (events["unit"] != "").to_numpy()]
+    """Return item and unit of the rows that tell the unit of an item's values."""
+    tells = of_kind(events, VALUE_EVENTS) & (events["unit"] != "").to_numpy()
+    return events.loc[tells, ["item", "unit"]]
 
 
 class Entries:
@@ -204,10 +208,9 @@ class Entries:
 
     def add(self, block: str, key: str, rows: IntArray, item: IntArray | int, values: npt.NDArray[np.floating]) -> None:
         """Store what is not NaN, one value at most for each row and item, items of a row in their order."""
-        items = np.broadcast_to(np.asarray(item, dtype=np.int32), rows.shape)
-        self._found.append(
-            (self._layout.column(block, key), rows.astype(np.int32), items.astype(np.int32), values.astype(np.float32))
-        )
+        whole = partial(np.ascontiguousarray, dtype=np.int32)
+        items = whole(np.broadcast_to(np.asarray(item, dtype=np.int32), rows.shape))
+        self._found.append((self._layout.column(block, key), whole(rows), items, values.astype(np.float32, copy=False)))
 
     def matrix(self, n_rows: int) -> sparse.csr_matrix:
         """Build the matrix; explicit zeros stay, because a value of 0 was measured."""

@@ -9,8 +9,8 @@ import pandas as pd
 
 from core.cohort.feature_layout import LOOK_BACK_HOURS, RECENT_HOURS
 from core.events.orders import stops_of
-from core.events.series import SeriesSet
-from core.events.stream import seconds
+from core.events.series import SeriesSet, numbered
+from core.events.stream import among, seconds
 from core.kinds import EventKind, Kind
 
 IntArray = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ class Block:
 
     def only(self, *kinds: EventKind) -> "Block":
         """Keep the events of some kinds."""
-        return self.where(np.isin(self.kind, [kind.number for kind in kinds]))
+        return self.where(np.flatnonzero(among(self.kind, kinds)))
 
     def where(self, keep: npt.NDArray[np.bool_] | IntArray) -> "Block":
         """Keep some events."""
@@ -118,8 +118,7 @@ def with_ends(whole: Block, events: pd.DataFrame, stays: pd.DataFrame, kinds: Co
             # Some stop is missing: those of another stay end nothing here.
             mine = np.flatnonzero(unsure)
             episode = in_stay.n_ended(who[mine], time[mine])
-            _, within = np.unique(np.stack([number[mine], episode]), axis=1, return_inverse=True)
-            found = stops_of(within.reshape(-1), time[mine], begins[mine])
+            found = stops_of(numbered(number[mine], episode), time[mine], begins[mine])
             stop[mine] = np.where(found >= 0, mine[np.maximum(found, 0)], -1)
         ended = begins & (stop >= 0)
         until[rows[ended]] = time[stop[ended]]

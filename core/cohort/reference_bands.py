@@ -12,6 +12,7 @@ import pandas as pd
 from core.cohort.instance_blocks import Block
 from core.events.parts import Spill
 from core.events.series import distinct
+from core.events.stream import among
 from core.kinds import VALUE_EVENTS
 from core.numerics.compiled import compiled_exactly
 
@@ -150,18 +151,17 @@ class BandCollector:
 
     def add(self, events: pd.DataFrame, block: Block) -> None:
         """Note the values and snapshots of one part; the block has the same events, and their instances."""
-        results = block.only(*VALUE_EVENTS)
-        results = results.where(np.isfinite(results.value))
+        results = block.where(np.flatnonzero(among(block.kind, VALUE_EVENTS) & np.isfinite(block.value)))
         self._periods.see(results.known_at, block.snapshot)
         when = self._patient_cells(events)[results.patient] if self._shifted else results.known_at
         rows = pd.DataFrame({"item": results.item.astype(np.int32), "when": when, "value": results.value})
         to = results.item % self._n_spilled
         for part in distinct(to).tolist():
-            self._spill.put(part, rows[to == part])
+            self._spill.put(part, rows if self._n_spilled == 1 else rows[to == part])
 
     @staticmethod
     def _patient_cells(events: pd.DataFrame) -> IntArray:
-        return patient_cells(str(each) for each in events["patient_id"].cat.categories)
+        return patient_cells(events["patient_id"].cat.categories.tolist())
 
     def finish(self) -> None:
         """Compute all bands."""

@@ -15,7 +15,7 @@ from core.events.orders import settle_orders
 from core.events.parts import Spill, StoredStream, Vocabulary
 from core.events.series import SeriesSet, distinct, lexical_order
 from core.events.spelling import COMMA, DOUBTFUL, UNREAD, numbers_in_texts
-from core.events.stream import seconds
+from core.events.stream import among, seconds
 from core.events.value_cleaner import ValueCleaner, fill_from_texts, known_units
 from core.kinds import KIND_OF_EVENT, LABEL_EVENTS, VALUE_EVENTS, EventKind, Kind
 from core.numerics.compiled import compiled_exactly
@@ -120,6 +120,13 @@ def first_of_each(hashes: HashArray) -> npt.NDArray[np.bool_]:
     mark = np.zeros(len(hashes), dtype=bool)
     mark[np.minimum.reduceat(order, np.flatnonzero(new)) if len(order) else order] = True
     return mark
+
+
+def _taken(rows: pd.DataFrame, take: npt.NDArray[np.int64]) -> pd.DataFrame:
+    """Return some rows in an order; the table itself where that is all of them as they are."""
+    if len(take) == len(rows) and (take == np.arange(len(rows))).all():
+        return rows
+    return rows.iloc[take].reset_index(drop=True)
 
 
 _EXAMPLES = 3
@@ -242,7 +249,7 @@ class Settling:
         codes = rows.pop("code").to_numpy()
         kind, item = self._kind_of_code[codes], self._item_of_code[codes]
         text = self._rank_of_text[rows["text"].to_numpy()]
-        is_value = np.isin(kind, [each.number for each in VALUE_EVENTS])
+        is_value = among(kind, VALUE_EVENTS)
         value, n_filled = fill_from_texts(rows["value"].to_numpy(), self._number_of_text[text], is_value)
         is_bare = is_value & np.isnan(rows["value"].to_numpy())
         self.n_values += int((is_value & ~np.isnan(value)).sum())
@@ -259,8 +266,8 @@ class Settling:
         self._n_events += len(rows)
         self._asked[kind, item] = True
         self._shares.add(kind, item, rows["patient"].to_numpy())
-        is_label = np.isin(kind, [each.number for each in LABEL_EVENTS])
-        self._note_times(rows["time"].to_numpy()[~is_label])
+        is_label = among(kind, LABEL_EVENTS)
+        self._note_times(rows["time"].to_numpy()[~is_label] if is_label.any() else rows["time"].to_numpy())
         return rows.drop(columns="row").assign(kind=kind, item=item, text=text, value=value, unit=unit)
 
     def _without_duplicates(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -268,8 +275,8 @@ class Settling:
         codes, hashes, order = (rows.pop(name).to_numpy() for name in ("code", "hash", "order"))
         kind, item = self._kind_of_code[codes], self._item_of_code[codes]
         courses = [each.record for each in Kind if each.record.stop]
-        starts = np.isin(kind, [record.order.number for record in courses]) & (self._calls_off[codes] == 0)
-        course = np.flatnonzero(starts | np.isin(kind, [record.stop.number for record in courses if record.stop]))
+        starts = among(kind, [record.order for record in courses]) & (self._calls_off[codes] == 0)
+        course = np.flatnonzero(starts | among(kind, [record.stop for record in courses if record.stop]))
         others = first_of_each(hashes)
         others[course] = False
         family = np.array([list(Kind).index(KIND_OF_EVENT[each]) if each in KIND_OF_EVENT else 0 for each in EventKind])
@@ -283,16 +290,17 @@ class Settling:
         self.n_turned_orders += found.n_turned
         take = np.concatenate([np.flatnonzero(others), course[found.rows]])
         self.n_duplicates += len(rows) - len(distinct(take)) - len(found.called_off)
-        moved = np.flatnonzero(
-            np.append(np.zeros(int(others.sum()), dtype=bool), found.time != when[course[found.rows]])
-        )
+        time = np.concatenate([when[others], found.time])
+        by_row = np.argsort(take, kind="stable")
+        take, time = take[by_row], time[by_row]
         rows.insert(0, "code", codes)
-        kept = rows.iloc[take].reset_index(drop=True)
-        for name in ("time", "known_at"):
+        kept = _taken(rows, take)
+        moved = np.flatnonzero(time != when[take])
+        for name in ("time", "known_at") if len(moved) else ():
             times = kept[name].to_numpy().copy()
-            times[moved] = found.time[moved - int(others.sum())].astype("datetime64[s]")
+            times[moved] = time[moved].astype("datetime64[s]")
             kept[name] = times
-        return kept.iloc[np.argsort(take, kind="stable")].reset_index(drop=True)
+        return kept
 
     def _without_doubted(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Set aside events whose time cannot be; note their codes, and where a few of them stand."""
@@ -302,6 +310,8 @@ class Settling:
         verdict = doubted(rows["patient"].to_numpy(), times, kind, self._mapping.sentinel_dates, self._now)
         for reason, counts in self.doubted.items():
             mine = verdict == reason
+            if not mine.any():
+                continue
             counts.update(codes[mine].tolist())
             some = rows["row"].to_numpy()[mine][: _EXAMPLES - len(self.doubted_rows[reason])]
             self.doubted_rows[reason] += some.tolist()
@@ -393,7 +403,7 @@ class Settling:
     def _settled(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Settle the values, mark decisions and sort; `core.events.stream.finish_events` gives the same order."""
         kind, item = rows["kind"].to_numpy(), rows["item"].to_numpy()
-        is_value = np.isin(kind, [each.number for each in VALUE_EVENTS])
+        is_value = among(kind, VALUE_EVENTS)
         value, unit = self.cleaner.settle(rows["value"].to_numpy(), item, rows["unit"].to_numpy(), is_value)
         marks = decision_marks(kind, item, self._mapping, self._shares)
         rows = rows.assign(value=value, unit=unit, is_decision=marks)
@@ -401,7 +411,7 @@ class Settling:
         # Of equal times, those known later come later.
         delay = (known_at - time).view(np.int64)
         order = lexical_order(patient, time.view(np.int64), delay, kind, item, unit, value, text)
-        return rows.iloc[order].reset_index(drop=True)
+        return _taken(rows, order)
 
 
 class OrderShares:

@@ -34,7 +34,8 @@ class FactCollector:
         keep = is_fact | (is_event & rows_with_details(chunk) & chunk["time"].notna().to_numpy())
         if not keep.any():
             return
-        rows, n = chunk[keep], int(keep.sum())
+        wanted = [name for name in ("subject", "time", *_TIMES, *_NUMBERS, *_TEXTS) if name in chunk]
+        rows, n = chunk[wanted].iloc[np.flatnonzero(keep)], int(keep.sum())
         subject = self._subjects.numbers(rows["subject"].to_numpy())
         columns: dict[str, object] = {"code": ids[keep].astype(np.int32)}
         columns["start"] = rows["time"].to_numpy(dtype="datetime64[us]")
@@ -66,7 +67,8 @@ class FactCollector:
         for part, first in enumerate(range(0, len(names), _PATIENTS_PER_PART)):
             rows = self._spill.read(part)
             self._spill.drop(part)
-            rows = rows[is_wanted[rows["subject"].to_numpy()]]
+            mine = is_wanted[rows["subject"].to_numpy()]
+            rows = rows if mine.all() else rows[mine]
             if not len(rows):
                 continue
             code = rows["code"].to_numpy()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.events.series import SeriesSet
-from core.events.stream import seconds
+from core.events.stream import among, seconds
 from core.kinds import PATIENT_EVENTS, EventKind, Kind
 
 IntArray = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ _FAR_STOP = 5 * _YEAR
 """Orders may run on for years without another event; a drug for life is ordered again."""
 _OLDEST = 115 * _YEAR
 _NEVER = np.iinfo(np.int64).max // 4
-_FIRST_YEAR, _END_YEAR = 1700, 3000
+_FIRST, _END = np.datetime64("1700-01-01"), np.datetime64("3000-01-01")
 """No calendar, shifted ones among them, has dates outside these years."""
 
 
@@ -47,15 +47,14 @@ def doubted(
     """
     out = np.full(len(time), PLAUSIBLE, dtype=np.int8)
     timed = ~np.isnat(time)
-    own = timed & ~np.isin(kind, [each.number for each in PATIENT_EVENTS])
+    own = timed & ~among(kind, PATIENT_EVENTS)
     sentinel = timed & np.isin(time.astype("datetime64[D]"), np.array(sentinel_dates, dtype="datetime64[D]"))
-    year = time.astype("datetime64[Y]").astype(np.int64) + 1970
-    outside = timed & ((year < _FIRST_YEAR) | (year >= _END_YEAR))
+    outside = timed & ((time < _FIRST) | (time >= _END))
     sentinel |= outside
     discharge, admission, birth = (
         kind == each.number for each in (EventKind.DISCHARGE, EventKind.ADMISSION, EventKind.BIRTH)
     )
-    stop = np.isin(kind, [each.record.stop.number for each in Kind if each.record.stop])
+    stop = among(kind, [each.record.stop for each in Kind if each.record.stop])
     future = own & (time > now) if now is not None else np.zeros(len(time), dtype=bool)
     far_future = future & ~_all_of_patient(patient, own & ~discharge & ~stop, future)
     shows = own & ~sentinel & ~discharge & ~stop & ~far_future

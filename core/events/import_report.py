@@ -468,9 +468,10 @@ class StreamChecks:
         birth = by_patient["birth_time"].to_numpy().astype("datetime64[us]")[numbers]
         death = by_patient["death_time"].to_numpy().astype("datetime64[us]")[numbers]
         # A death is often a date without a time of day: only what happened on a later day is after it.
-        after = time.astype("datetime64[D]") > death.astype("datetime64[D]")
+        dead = np.flatnonzero(own & ~np.isnat(death))
+        after = time[dead].astype("datetime64[D]") > death[dead].astype("datetime64[D]")
         self.n_before_birth += int((own & (time < birth)).sum())
-        self.n_after_death += int((own & after).sum())
+        self.n_after_death += int(after.sum())
 
 
 def _inside_stays(events: pd.DataFrame, stays: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from core.events.series import numbered
+
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -64,10 +66,7 @@ def settle_orders(series: IntArray, time: IntArray, is_start: BoolArray, order: 
     places = np.concatenate([named, *copies])
     when = time[places].copy()
     # Orders with a name never share a series with others.
-    _, key = np.unique(
-        np.stack([series[places], order[places], np.where(order[places] != 0, 1, 0)]), axis=1, return_inverse=True
-    )
-    key = key.reshape(-1)
+    key = numbered(series[places], order[places])
     places, when, key = _one_stop(places, when, key, is_start, order)
     partner = stops_of(key, when, is_start[places])
     begins = is_start[places] & (partner >= 0)

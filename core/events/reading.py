@@ -17,6 +17,7 @@ from core.events.mapping import SiteMapping, normalise
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
 from core.events.plausibility import Finding
 from core.events.spelling import identifier, stands_for_nothing, tidy
+from core.events.stream import among
 from core.kinds import EventKind
 
 NO_CODE = "row without a code"
@@ -27,6 +28,8 @@ TOO_OLD_BIRTH = "birth more than 115 years before everything else about its pati
 
 _KNOWN_WITHIN = np.timedelta64(366, "D")
 _MOST_WORDS = 20
+_OF_EVENTS = ("subject", "time", "known_at", "value", "text", "unit", "stay", "order")
+"""Columns of a chunk, beside the code, that events are made of."""
 ROWS_PER_PART = 400_000
 """Events of the patients that are looked at together: few enough for most arrays to stay in the processor's cache."""
 
@@ -120,8 +123,9 @@ class StreamBuilder:
             self._without_time.update(ids[timeless].tolist())
             keep &= ~timeless
         if keep.any():
-            kept = slice(None) if keep.all() else keep
-            compact = self._compact(chunk[kept], ids[kept], kinds[kept], hashes[kept])
+            kept = slice(None) if keep.all() else np.flatnonzero(keep)
+            mine = chunk[[name for name in _OF_EVENTS if name in chunk]].iloc[kept]
+            compact = self._compact(mine, ids[kept], kinds[kept], hashes[kept])
             self._arrived.put(self._n_chunks, compact.assign(row=places[kept]))
             self._n_chunks += 1
 
@@ -168,10 +172,13 @@ class StreamBuilder:
         infinite = np.isinf(value)
         self._n_not_finite += int(infinite.sum())
         time = chunk["time"].to_numpy(dtype="datetime64[us]")
-        by_day = np.isin(kinds, [kind.number for kind in self._mapping.day_level])
+        by_day = among(kinds, self._mapping.day_level)
         midnight = time.astype("datetime64[D]").astype("datetime64[us]") if by_day.any() else time
-        time = np.where(by_day, midnight + np.timedelta64(self._mapping.snapshot_hour, "h"), time)
-        known_at = np.where(by_day, midnight + np.timedelta64(1, "D"), self._known_at(chunk, time, kinds))
+        if by_day.any():
+            time = np.where(by_day, midnight + np.timedelta64(self._mapping.snapshot_hour, "h"), time)
+        known_at = self._known_at(chunk, time, kinds)
+        if by_day.any():
+            known_at = np.where(by_day, midnight + np.timedelta64(1, "D"), known_at)
         nothing = np.zeros(len(chunk), dtype=np.int32)
         return pd.DataFrame(
             {

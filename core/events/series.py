@@ -39,6 +39,8 @@ def stable_argsort(key: npt.NDArray[np.integer]) -> IntArray:
 
     NumPy's default sort is several times as fast as its stable one; equal keys are put right afterwards.
     """
+    if (key[1:] >= key[:-1]).all():
+        return np.arange(len(key))
     order = np.argsort(key)
     found = key[order]
     tied = np.append(False, found[1:] == found[:-1])
@@ -53,6 +55,15 @@ def distinct(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """Return the different values, sorted; the hash table of `numpy.unique` takes many times as long here."""
     ordered = np.sort(values)
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])
+
+
+def numbered(*columns: npt.NDArray[np.integer]) -> IntArray:
+    """Return a number for each row, equal where all columns of shape (n,) are, from 0 in the order of the columns."""
+    order = lexical_order(*columns)
+    new = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in columns])
+    out = np.zeros(len(order), dtype=np.int64)
+    out[order[1:]] = np.cumsum(new)
+    return out
 
 
 def lexical_order(*columns: npt.NDArray[np.generic]) -> IntArray:

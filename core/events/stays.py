@@ -87,18 +87,26 @@ def _by_name(
 
 def _by_order(admissions: pd.DataFrame, discharges: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Pair the i-th with the i-th for patients for whom that is right; return the rest of both as well."""
-    a = admissions.assign(i=admissions.groupby("patient_id", observed=True).cumcount())
-    d = discharges.assign(i=discharges.groupby("patient_id", observed=True).cumcount())
-    both = a.merge(d, on=["patient_id", "i"], how="outer", suffixes=("_a", "_d"))
-    wrong = both["time_a"].isna() | both["time_d"].isna() | (both["time_d"] < both["time_a"])
-    irregular = both.loc[wrong, "patient_id"].unique()
-    regular = both[~both["patient_id"].isin(irregular)]
-    table = regular.rename(columns={"time_a": "admitted_at", "time_d": "discharged_at"}).drop(columns="i")
-    return (
-        table.astype({"patient_id": "str"}),
-        admissions[admissions["patient_id"].isin(irregular)],
-        discharges[discharges["patient_id"].isin(irregular)],
-    )
+    ids = admissions["patient_id"].cat.categories
+    begins, ends = (rows["patient_id"].cat.codes.to_numpy() for rows in (admissions, discharges))
+    is_odd = np.bincount(begins, minlength=len(ids)) != np.bincount(ends, minlength=len(ids))
+    first, last = (np.argsort(who, kind="stable") for who in (begins, ends))
+    first, last = first[~is_odd[begins[first]]], last[~is_odd[ends[last]]]
+    admitted, discharged = admissions["time"].to_numpy()[first], discharges["time"].to_numpy()[last]
+    who = begins[first]
+    is_odd[who[~(discharged >= admitted)]] = True
+    keep = ~is_odd[who]
+    columns = {"admitted_at": admitted[keep], "discharged_at": discharged[keep]}
+    table = pd.DataFrame({"patient_id": pd.Series(ids.take(who[keep]), dtype="str"), **columns})
+    return table, admissions[is_odd[begins]], discharges[is_odd[ends]]
+
+
+def _times_by_patient(rows: pd.DataFrame) -> dict[str, npt.NDArray[np.datetime64]]:
+    codes = rows["patient_id"].cat.codes.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    found, first = np.unique(codes[order], return_index=True)
+    ids = rows["patient_id"].cat.categories.take(found).tolist()
+    return dict(zip(map(str, ids), np.split(rows["time"].to_numpy()[order], first[1:]), strict=False))
 
 
 def _by_walking(
@@ -109,13 +117,12 @@ def _by_walking(
     n_admissions = n_discharges = n_reversed = 0
     if admissions.empty and discharges.empty:
         return _stays_of(rows), 0, 0, 0
-    by_patient = {str(name): part["time"].to_numpy() for name, part in discharges.groupby("patient_id", observed=True)}
-    starts = {str(name): part["time"].to_numpy() for name, part in admissions.groupby("patient_id", observed=True)}
+    by_patient, starts = _times_by_patient(discharges), _times_by_patient(admissions)
     own = events.loc[
         ~of_kind(events, (*PATIENT_EVENTS, *LABEL_EVENTS)) & events["patient_id"].isin([*starts]).to_numpy(),
         ["patient_id", "time"],
     ]
-    times = {str(name): part["time"].to_numpy() for name, part in own.groupby("patient_id", observed=True)}
+    times = _times_by_patient(own)
     for patient in sorted({*by_patient, *starts}):
         mine, ends = list(starts.get(patient, [])), list(by_patient.get(patient, []))
         open_admissions: list[np.datetime64] = []

@@ -32,6 +32,13 @@ def of_kind(events: pd.DataFrame, kinds: Iterable[EventKind]) -> npt.NDArray[np.
     return np.asarray(is_wanted[events["kind"].cat.codes.to_numpy()], dtype=bool)
 
 
+def among(kinds: npt.NDArray[np.integer], wanted: Iterable[EventKind]) -> npt.NDArray[np.bool_]:
+    """Mark the places in `EventKind` of some kinds, of shape (n_events,); -1 is none of them."""
+    is_wanted = np.zeros(len(EventKind) + 1, dtype=bool)
+    is_wanted[[kind.number for kind in wanted]] = True
+    return np.asarray(is_wanted[kinds], dtype=bool)
+
+
 def seconds(times: pd.Series | pd.DatetimeIndex | npt.NDArray[np.datetime64]) -> IntArray:
     """Whole seconds since 1970 (floor) as integers; comparisons with a snapshot at a whole second stay exact.
 
