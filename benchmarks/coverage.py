@@ -4,13 +4,15 @@ Candidates are those of a run with known relevance; each study chooses cases fro
 the AUC, the share of relevant decisions, the true-alert rate at the top twentieth, the difference of two scorers and
 the AUC in one half of the patients, among all candidates. Beside the report's interval of the AUC stand others: half a
 pseudo-case of each class spread over each stratum, leaving out one patient at a time, a percentile bootstrap over
-patients, and DeLong's interval for clustered data without weights. A study without a relevant case has no AUC, and does
-not count there: more studies are drawn, up to four times as many, until as many as are asked for have an AUC.
+patients, and DeLong's interval for clustered data without weights. A study without a relevant case has no AUC, and one
+with fewer than ten judged cases inside the budget no rate: more studies are drawn, up to ten times as many, until as
+many as are asked for have each figure.
 
     python -m benchmarks.coverage [--studies 400] [--cases 30 60 120 222] [--relevant 0.01 0.05 0.2] [--seed 1]
 
-With --rows FILE, finished rows are stored there and not measured again; --figures measures only some of the figures;
---markdown prints the table of docs/results.md, whose columns are then never put together by hand.
+With --rows FILE, what was measured is stored there and not measured again; --figures measures only some of the figures,
+and those of earlier runs stand beside them; --markdown prints the table of docs/results.md, so that nobody puts it
+together by hand.
 """
 
 import argparse
@@ -36,9 +38,11 @@ from tests.support.simulated_study import SimulatedCandidates, simulate_candidat
 LEVEL = 0.95
 N_PATIENTS, N_PER_PATIENT = 600, 100
 N_RESAMPLED = 200
-MOST_STUDIES = 4
-"""Times as many studies as are asked for are drawn at most, until so many have an AUC."""
+MOST_STUDIES = 10
+"""Times as many studies as are asked for are drawn at most, until so many have each figure."""
 BOUNDS = (0.93, 0.985)
+FEW = 100
+"""Studies with a figure below which nothing is said of it."""
 OURS = ("AUC", "share", "rate", "difference", "subgroup")
 OTHERS = ("start", "jackknife", "bootstrap", "DeLong")
 Floats = NDArray[np.float64]
@@ -223,12 +227,15 @@ def _clustered_delong(cases: Judged) -> tuple[float, float]:
     return max(0.0, value - reach), min(1.0, value + reach)
 
 
-MARKDOWN = f"| {' | '.join(['design', 'cases', 'relevant', 'AUCs', *OURS, *OTHERS])} |"
+MARKDOWN = f"| {' | '.join(['design', 'cases', 'relevant', *OURS, *OTHERS])} |"
 
 
 @dataclass(frozen=True)
 class Row:
-    """Coverage and mean width of each figure of one design, and the studies that had it."""
+    """Coverage and mean width of each figure of one design, and the studies that had it.
+
+    `figures` are those measured, also where no study had one.
+    """
 
     title: str
     n_cases: int
@@ -236,8 +243,7 @@ class Row:
     n_studies: int
     seed: int
     found: dict[str, tuple[float, float, int]]
-    figures: Sequence[str] = (*OURS, *OTHERS)
-    """What was measured; a figure that no study had is not among those found."""
+    figures: Sequence[str]
 
     def line(self) -> str:
         """Return the row of the printed table."""
@@ -245,25 +251,31 @@ class Row:
             f"{100 * self.found[n][0]:5.1f} ({self.found[n][1]:.2f})" if n in self.found else "-"
             for n in (*OURS, *OTHERS)
         ]
-        n_aucs = max((self.found[n][2] for n in ("AUC", "difference") if n in self.found), default=0)
-        start = f"{self.title:45} {self.n_cases:5} {100 * self.relevant:7.1f}% {n_aucs:4} "
+        start = f"{self.title:45} {self.n_cases:5} {100 * self.relevant:7.1f}% "
         return start + " ".join(f"{cell:>12}" for cell in cells)
 
     def markdown(self) -> str:
-        """Return the row of a Markdown table with the columns of `MARKDOWN`."""
-        known = {n: self.found.get(n, (0.0, 0.0, 0)) for n in (*OURS, *OTHERS)}
-        cells = [f"{100 * held:.0f} ({width:.2f})" if n >= 100 else "–" for held, width, n in known.values()]
-        n_aucs = max(known[n][2] for n in ("AUC", "difference"))
-        start = [self.title, f"{self.n_cases}", f"{100 * self.relevant:g} %", f"{n_aucs}"]
+        """Return the row of a Markdown table with the columns of `MARKDOWN`; a star if fewer studies had a figure."""
+        cells = []
+        for held, width, n in (self.found.get(name, (0.0, 0.0, 0)) for name in (*OURS, *OTHERS)):
+            cells.append(f"{100 * held:.0f} ({width:.2f}){'*' * (n < self.n_studies)}" if n >= FEW else "–")
+        start = [self.title, f"{self.n_cases}", f"{100 * self.relevant:g} %"]
         return f"| {' | '.join([*start, *cells])} |"
 
     def misses(self) -> list[str]:
-        """Return the figures of the report that cover too seldom or too often, of those in at least 100 studies."""
+        """Return the figures of the report that cover too seldom or too often, with the studies that had them."""
         return [
-            f"{self.title}, {self.n_cases} cases, {100 * self.relevant:g} %: {name} {100 * self.found[name][0]:.1f} %"
-            for name in OURS
-            if name in self.found and self.found[name][2] >= 100 and not BOUNDS[0] <= self.found[name][0] <= BOUNDS[1]
+            f"{self.title}, {self.n_cases} cases, {100 * self.relevant:g} %: {name} {100 * held:.2f} % of {n}"
+            f"{surely_outside(held, n)}"
+            for name, (held, _, n) in self.found.items()
+            if name in OURS and n >= FEW and not BOUNDS[0] <= held <= BOUNDS[1]
         ]
+
+
+def surely_outside(held: float, n: int) -> str:
+    """Say whether the share held of n studies lies outside the bounds by more than two standard errors at the bound."""
+    bound = BOUNDS[0] if held < BOUNDS[0] else BOUNDS[1]
+    return ", more than two standard errors" if abs(held - bound) > 2.0 * (bound * (1.0 - bound) / n) ** 0.5 else ""
 
 
 def measure(
@@ -277,11 +289,9 @@ def measure(
     """Return coverage, mean width and number of studies of each figure."""
     truth, rng = truth_of(everyone), np.random.default_rng(seed)
     seen: dict[str, list[tuple[bool, float]]] = defaultdict(list)
-    aucs = set(wanted) - {"share", "rate"}
     for number in range(MOST_STUDIES * n_studies):
-        if number == n_studies:
-            wanted = sorted(aucs)
-        if number >= n_studies and (not aucs or max(len(seen[name]) for name in aucs) >= n_studies):
+        wanted = [name for name in wanted if len(seen[name]) < n_studies]
+        if not wanted:
             break
         cases = draw_study(everyone, replace(design, seed=number), setting, rng)
         for name, low, high, true in intervals(cases, truth, rng, wanted):
@@ -305,17 +315,18 @@ def main(arguments: list[str] | None = None) -> int:
         "coverage in % (mean width); AUC, share, rate, difference, subgroup: as in the report; then the AUC by others"
     )
     names = " ".join(f"{name:>12}" for name in (*OURS, *OTHERS))
-    print(MARKDOWN if options.markdown else f"{'preset':45} cases relevant  AUCs {names}")
+    print(MARKDOWN if options.markdown else f"{'preset':45} cases relevant {names}")
     missed: list[str] = []
     for title, design, setting, relevant in _designs(options.relevant, options.cases):
-        row = _stored(options.rows).get((title, design.n_cases, relevant, options.studies, options.seed))
-        if row is None or not set(options.figures) <= set(row.figures):
+        about = title, design.n_cases, relevant, options.studies, options.seed
+        row = _stored(options.rows).get(about, Row(*about, found={}, figures=()))
+        if missing := [name for name in options.figures if name not in row.figures]:
             everyone = candidates_of(setting, relevant, options.seed)
-            found = measure(everyone, design, setting, options.studies, options.seed, options.figures)
-            row = Row(title, design.n_cases, relevant, options.studies, options.seed, found, options.figures)
+            found = measure(everyone, design, setting, options.studies, options.seed, missing)
             if options.rows is not None:
                 with options.rows.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(row)) + "\n")
+                    file.write(json.dumps(asdict(Row(*about, found, missing))) + "\n")
+            row = Row(*about, row.found | found, [*row.figures, *missing])
         print(row.markdown() if options.markdown else row.line(), flush=True)
         missed += row.misses()
     print(f"outside 93 to 98.5 %: {len(missed)}", *missed, sep="\n  ")
@@ -334,10 +345,14 @@ def _designs(relevant: Sequence[float], cases: Sequence[int]) -> Iterator[tuple[
 
 
 def _stored(path: Path | None) -> dict[tuple[str, int, float, int, int], Row]:
-    if path is None or not path.exists():
-        return {}
-    rows = [Row(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {(row.title, row.n_cases, row.relevant, row.n_studies, row.seed): row for row in rows}
+    """Return the stored rows; lines with other figures of the same row are put together."""
+    rows: dict[tuple[str, int, float, int, int], Row] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else ():
+        row = Row(**json.loads(line))
+        about = row.title, row.n_cases, row.relevant, row.n_studies, row.seed
+        former = rows.get(about, Row(*about, found={}, figures=()))
+        rows[about] = Row(*about, former.found | row.found, [*former.figures, *row.figures])
+    return rows
 
 
 if __name__ == "__main__":

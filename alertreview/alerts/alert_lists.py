@@ -13,9 +13,8 @@ from alertreview.alerts.triage import MOST_AT_ONCE
 from alertreview.rights import Action, Service, requires
 from alertreview.settings import Clock
 from alertreview.studies.models import CaseForReport, states_of_cases
-from alertreview.studies.results import case_rows, majority_labels
+from alertreview.studies.results import case_rows, majority_labels, share_on_candidates
 from core.errors import NotFoundError, RefusedError
-from core.statistics.alert_rate import weighted_share
 from core.statistics.estimate import Estimate
 from core.vocabulary import AlertId, CaseState, Decision, PersonId, RunId, StudyStatus
 from db.database import Database
@@ -28,7 +27,7 @@ class ExpectedRate:
     """Expected true-alert rate inside an alert budget."""
 
     rate: Estimate  # share of relevant alerts, weighted to all alerts inside the budget
-    n_cases: int  # judged cases inside the budget
+    n_cases: int  # decided cases inside the budget
     study: str  # title of the study
 
 
@@ -53,12 +52,9 @@ def expected_rate(uow: UnitOfWork, run: ScoringRun, study: Study, filters: Workl
     Of the filters, decision, budget and scorer count; others would leave too few judged cases to say anything.
     """
     thresholds = _thresholds(uow, run, filters)
-    cases = [case for case in case_rows(uow, study.slug) if _inside(case, run, filters, thresholds)]
-    rate = weighted_share(
-        majority_labels(uow, study.slug, cases),
-        np.array([case.patient_id for case in cases]),
-        np.array([1.0 / case.inclusion_probability for case in cases]),
-    )
+    cases = case_rows(uow, study.slug)
+    inside = np.array([_inside(case, run, filters, thresholds) for case in cases], dtype=bool)
+    rate = share_on_candidates(cases, majority_labels(uow, study.slug, cases), inside)
     return ExpectedRate(rate, rate.n, study.title)
 
 

@@ -48,10 +48,10 @@ def _cards(report: StudyReport) -> Cards:
     cards = [("AUC, design-weighted", *_card(scorer.auc_weighted), f"{scorer.label}, {_n(scorer.n, 'decided case')}")]
     if point is not None:
         name = f"True-alert rate at {point.alerts_per_patient_day:g}"
-        cards.append((name, *_card(point.rate, percent=True), f"{_n(point.n_cases, 'judged case')} inside the budget"))
+        cards.append((name, *_card(point.rate, percent=True), f"{_n(point.n_cases, 'decided case')} inside the budget"))
     kappa = report.agreement.positive.fleiss
     cards.append(("Agreement, Fleiss κ", *_card(kappa), f"{_n(report.n_readers, 'reader')}, {_n(kappa.n, 'case')}"))
-    cards.append(("Highest AUC one can show", *_card(report.ceiling.weighted), "given how far readers disagree"))
+    cards.append(("Highest AUC one can show", *_card(report.ceiling.weighted), "by how far readers agree"))
     return Cards(
         tuple((name, value, f"{interval}; {rest}" if interval else rest) for name, value, interval, rest in cards)
     )
@@ -105,17 +105,24 @@ def _flow(report: StudyReport) -> list[Block]:
 def _auc(report: StudyReport) -> list[Block]:
     primary = report.primary
     rows = tuple(
-        (s.label, s.auc_naive.text(), s.auc_weighted.text(), s.auc_task_mean.text(), str(s.n), str(s.n_positive))
+        (
+            s.label,
+            s.auc_naive.full_text(),
+            s.auc_weighted.full_text(),
+            s.auc_task_mean.text(),
+            str(s.n),
+            str(s.n_positive),
+        )
         for s in primary.scorers
     )
-    header = ("Method", "AUC, naive (DeLong)", "AUC, weighted", "Mean over tasks", "n", "Relevant")
+    header = ("Method", "AUC, naive (DeLong)", "AUC, weighted", "Mean over tasks, no interval", "n", "Relevant")
     labels = {s.scorer: s.label for s in primary.scorers}
     pairs = tuple(
         (
             f"{labels[c.scorer_a]} − {labels[c.scorer_b]}",
-            c.difference_naive.text(3),
+            c.difference_naive.full_text(3),
             p_text(c.p_value),
-            c.difference_weighted.text(3),
+            c.difference_weighted.full_text(3),
             p_text(c.p_value_weighted),
             p_text(c.p_holm),
             str(c.n),
@@ -140,8 +147,8 @@ def _share_sentence(result: ResultSet) -> str:
     are = "is" if result.n_positive == 1 else "are"
     return (
         f"Of {_n(result.n_used, 'decided case')} {result.n_positive} {are} relevant: "
-        f"{result.prevalence_naive.text(percent=True)} of the chosen, and weighted to all candidates "
-        f"{result.prevalence_weighted.text(percent=True)}."
+        f"{result.prevalence_naive.full_text(percent=True)} of the chosen, and weighted to all candidates "
+        f"{result.prevalence_weighted.full_text(percent=True)}."
     )
 
 
@@ -156,7 +163,7 @@ def _rates(report: StudyReport) -> list[Block]:
         ),
     ]
     rows = tuple(row for curve in curves for row in _rate_rows(curve))
-    header = ("Alerts", "Per patient-day", "True-alert rate", "Judged cases", "Alerts of the run", "Reading, min/day")
+    header = ("Alerts", "Per patient-day", "True-alert rate", "Decided cases", "Alerts of the run", "Reading, min/day")
     blocks.append(Table("True-alert rate, weighted to all alerts.", header, rows, frozenset({1, 3, 4, 5})))
     return blocks
 
@@ -169,7 +176,7 @@ def _rate_rows(curve: AlertRateCurve) -> list[tuple[str, ...]]:
         (
             name,
             f"{p.alerts_per_patient_day:g}",
-            p.rate.text(percent=True),
+            p.rate.full_text(percent=True),
             str(p.n_cases),
             f"{p.n_alerts:,.0f}",
             "–" if p.minutes_per_patient_day is None else f"{p.minutes_per_patient_day:.2f}",
@@ -189,10 +196,17 @@ def _agreement(report: StudyReport) -> list[Block]:
     rows = tuple(_agreement_row(name, figures) for name, figures in named)
     if found.weighted is not None:
         weighted = found.weighted
-        row = (weighted.raw.text(percent=True), weighted.fleiss.text(), "–", weighted.ac1.text(), str(weighted.raw.n))
+        row = (
+            weighted.raw.full_text(percent=True),
+            weighted.fleiss.full_text(),
+            "–",
+            weighted.ac1.full_text(),
+            str(weighted.raw.n),
+        )
         rows = (rows[0], ("Relevant or not, weighted to all candidates", *row), *rows[1:])
     pair_rows = tuple(
-        (f"{p.reader_a} – {p.reader_b}", p.raw.text(percent=True), p.cohen.text(), str(p.n_cases)) for p in found.pairs
+        (f"{p.reader_a} – {p.reader_b}", p.raw.full_text(percent=True), p.cohen.full_text(), str(p.n_cases))
+        for p in found.pairs
     )
     blocks: list[Block] = [
         Heading("How far readers agree"),
@@ -205,8 +219,8 @@ def _agreement(report: StudyReport) -> list[Block]:
 
 
 def _agreement_row(name: str, figures: AgreementFigures) -> tuple[str, ...]:
-    coefficients = (figures.fleiss.text(), figures.alpha.text(), figures.ac1.text())
-    return (name, figures.raw.text(percent=True), *coefficients, str(figures.n_cases))
+    coefficients = (figures.fleiss.full_text(), figures.alpha.full_text(), figures.ac1.full_text())
+    return (name, figures.raw.full_text(percent=True), *coefficients, str(figures.n_cases))
 
 
 def _readers(report: StudyReport) -> list[Block]:
@@ -216,9 +230,9 @@ def _readers(report: StudyReport) -> list[Block]:
             r.reader,
             str(r.n_votes),
             str(r.n_cannot_judge),
-            r.share_positive.text(percent=True),
-            r.auc_against[primary].text(),
-            r.auc_without[primary].text(),
+            r.share_positive.full_text(percent=True),
+            r.auc_against[primary].full_text(),
+            r.auc_without[primary].full_text(),
         )
         for r in report.readers
     )
@@ -258,8 +272,8 @@ def _other_labels(report: StudyReport) -> list[Block]:
         (
             result.title,
             f"{result.n_positive} of {result.n_used}",
-            result.scorers[0].auc_naive.text(),
-            result.scorers[0].auc_weighted.text(),
+            result.scorers[0].auc_naive.full_text(),
+            result.scorers[0].auc_weighted.full_text(),
             _left_out(result.left_out),
         )
         for result in report.results
@@ -269,7 +283,7 @@ def _other_labels(report: StudyReport) -> list[Block]:
 
 
 def _left_out(left_out: Mapping[str, int]) -> str:
-    return "; ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
+    return "; ".join(f"{why}: {n}" for why, n in left_out.items()) or "none"
 
 
 def _subgroups(report: StudyReport) -> list[Block]:
@@ -279,8 +293,8 @@ def _subgroups(report: StudyReport) -> list[Block]:
             KIND_WORDS.get(g.group, g.group),
             str(g.n),
             str(g.n_positive),
-            g.auc_naive.text(),
-            g.auc_weighted.text(),
+            g.auc_naive.full_text(),
+            g.auc_weighted.full_text(),
         )
         for g in report.primary.scorers[0].subgroups
     )
@@ -299,10 +313,15 @@ def _reliability(report: StudyReport) -> list[Block]:
     settled = "settled" if found.converged else "did not settle"
     share = "" if found.prevalence is None else f" It estimates {100 * found.prevalence:.0f}% relevant cases."
     words = (
-        f"Dawid and Skene's model {settled} after {found.n_iterations} steps on {found.n_cases} cases; "
+        f"Dawid and Skene's model {settled} after {found.n_iterations} steps on {_n(found.n_cases, 'case')}; "
         f"{found.n_changed} labels differ from the majority.{share}"
     )
-    table = Table("Readers in the model.", ("Reader", "Sensitivity", "Specificity"), rows, frozenset({1, 2}))
+    table = Table(
+        "Readers in the model; it gives no intervals.",
+        ("Reader", "Sensitivity", "Specificity"),
+        rows,
+        frozenset({1, 2}),
+    )
     return [Heading("Readers weighted by reliability", 3), Paragraph(words), table]
 
 

@@ -1,6 +1,7 @@
 """The figures of a study's report and of a run's sensitivity, each described once for page, HTML and PDF."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from alertreview.reports.plot import (
@@ -256,10 +257,13 @@ def flow(found: FlowDiagram, *, hidden: str = "") -> Plot:
         ("cases with a judgment", found.n_judged),
         ("cases with all judgments", found.n_complete),
     ]
-    shown = [(words, f"{n:,}") for words, n in steps if n is not None]
-    shown.append(("cases decided by majority", hidden or f"{found.n_decided:,}"))
+    steps.append(("cases decided by majority", found.n_decided))
+    one = re.compile("(instance|candidate|case)s")
+    shown = [(one.sub(r"\1", words) if n == 1 else words, f"{n:,}") for words, n in steps if n is not None]
+    if hidden:
+        shown[-1] = steps[-1][0], hidden
     left_out = {} if hidden else found.left_out
-    reasons = [f"left out: {n} {why}" for why, n in sorted(left_out.items())]
+    reasons = [f"left out, {why}: {n}" for why, n in sorted(left_out.items())]
     height = FLOW_ROW * len(shown) - (FLOW_ROW - FLOW_BOX) + FLOW_LINE * len(reasons)
     marks: list[Mark] = []
     for place, (words, n) in enumerate(shown):

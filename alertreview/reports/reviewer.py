@@ -1,5 +1,7 @@
 """What a reviewer asks of a report: fourfold table, net benefit, calibration, group differences, other readers."""
 
+from dataclasses import replace
+
 from alertreview.reports.blocks import Block, Figure, Heading, Paragraph, Table
 from alertreview.reports.figures import calibration
 from core.kinds import Kind
@@ -40,14 +42,14 @@ def _operating(point: OperatingPoint) -> list[Block]:
         ("Positive predictive value", "shown candidates that are relevant", point.positive_value),
         ("Negative predictive value", "candidates not shown that are not relevant", point.negative_value),
     )
-    rows = tuple((name, what, figure.text(percent=True)) for name, what, figure in shares)
+    rows = tuple((name, what, figure.full_text(percent=True)) for name, what, figure in shares)
     benefit = tuple(
         (f"{100 * one.chance:g}%", _per_hundred(one.within_budget), _per_hundred(one.all_shown))
         for one in point.net_benefit
     )
     return [
         Heading("At the budget"),
-        Table(f"Judged cases at {at}.", ("", "Relevant", "Not relevant"), fourfold, frozenset({1, 2})),
+        Table(f"Decided cases at {at}.", ("", "Relevant", "Not relevant"), fourfold, frozenset({1, 2})),
         Table(f"Weighted to all candidates, at {at}.", ("Figure", "Share of", "Value"), rows),
         Table(
             "Net benefit: relevant alerts less the others, weighted by what an alert is worth, per 100 candidates.",
@@ -60,15 +62,15 @@ def _operating(point: OperatingPoint) -> list[Block]:
 def _per_hundred(figure: Estimate) -> str:
     if figure.value is None:
         return figure.reason
-    ends = "" if figure.low is None or figure.high is None else f" ({100 * figure.low:.2f} to {100 * figure.high:.2f})"
-    return f"{100 * figure.value:.2f}{ends}"
+    ends = [None if end is None else 100.0 * end for end in (figure.low, figure.high)]
+    return replace(figure, value=100.0 * figure.value, low=ends[0], high=ends[1]).full_text()
 
 
 def _calibration(report: StudyReport) -> list[Block]:
     bins = report.primary.calibration
     if not bins:
         return []
-    rows = tuple((b.stratum, str(b.n), f"{b.mean_score:.2f}", b.relevant_share.text(percent=True)) for b in bins)
+    rows = tuple((b.stratum, str(b.n), f"{b.mean_score:.2f}", b.relevant_share.full_text(percent=True)) for b in bins)
     plot = calibration(report.primary)
     header = ("Stratum", "n", "Mean scaled score", "Relevant")
     words = (
@@ -85,7 +87,7 @@ def _calibration(report: StudyReport) -> list[Block]:
 
 def _differences(report: StudyReport) -> list[Block]:
     rows = tuple(
-        (d.grouping, KIND_WORDS.get(d.group, d.group), d.difference.text(3), p_text(d.p_value), p_text(d.p_holm))
+        (d.grouping, KIND_WORDS.get(d.group, d.group), d.difference.full_text(3), p_text(d.p_value), p_text(d.p_holm))
         for d in report.primary.subgroup_differences
     )
     if not rows:
@@ -108,8 +110,8 @@ def _multi_reader(report: StudyReport) -> list[Block]:
     rows = tuple(
         (
             labels.get(key, key),
-            mean.text(3),
-            found.differences[key].text(3) if key in found.differences else "–",
+            mean.full_text(3),
+            found.differences[key].full_text(3) if key in found.differences else "–",
             p_text(found.p_values.get(key)),
         )
         for key, mean in found.means.items()
@@ -129,12 +131,12 @@ def _repeats(report: StudyReport) -> list[Block]:
     rows = (("All readers", found.same_answer), *found.by_reader.items())
     words = (
         f"{found.n_pairs} cases came back to a reader, hidden. Cohen κ of “relevant or not”, first against second: "
-        f"{found.kappa.text()}."
+        f"{found.kappa.full_text()}."
     )
     table = Table(
         "Same answer to a hidden repeat.",
         ("Reader", "Same answer", "n"),
-        tuple((name, figure.text(percent=True), str(figure.n)) for name, figure in rows),
+        tuple((name, figure.full_text(percent=True), str(figure.n)) for name, figure in rows),
         frozenset({2}),
     )
     return [Heading("Readers and themselves", 3), Paragraph(words), table]

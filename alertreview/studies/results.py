@@ -18,6 +18,7 @@ from alertreview.studies.models import (
 )
 from core.errors import RefusedError
 from core.statistics import design_weighted_auc
+from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.consensus import majority_label
 from core.statistics.estimate import Estimate
 from core.vocabulary import CaseId, CaseState, PersonId, SlotState, StudyStatus
@@ -60,6 +61,23 @@ def auc_on_candidates(
         strata=[names.index(case.stratum) for case in cases],
         stratum_sizes=[sizes[name] for name in names],
     )
+
+
+def share_on_candidates(
+    cases: Sequence[CaseForReport], labels: npt.NDArray[np.float64], inside: npt.NDArray[np.bool_]
+) -> Estimate:
+    """Return the share of relevant candidates where some of a study's cases lie, with the interval of reports."""
+    names = sorted({case.stratum for case in cases})
+    sizes = {case.stratum: float(case.stratum_size) for case in cases}
+    figures = CandidateFigures(
+        labels,
+        np.array([1.0 / case.inclusion_probability for case in cases]),
+        np.unique([case.patient_id for case in cases], return_inverse=True)[1].astype(np.int64),
+        np.array([names.index(case.stratum) for case in cases], dtype=np.int64),
+        np.array([sizes[name] for name in names]),
+        level=0.95,
+    )
+    return figures.share(inside)
 
 
 def case_rows(uow: UnitOfWork, slug: str) -> tuple[CaseForReport, ...]:

@@ -8,7 +8,7 @@ agreement.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,10 @@ from core.statistics.estimate import Estimate, check_level, normal_quantile, not
 Floats = NDArray[np.float64]
 
 ONE_CATEGORY = "one category only"
+ONE_PATIENT = "interval not computable: all cases come from one patient"
+ALL_ALIKE = "interval not computable: all cases agree equally"
+NO_SPREAD = 1e-12
+"""A smaller standard error is none: it comes from rounding, and an interval without width would claim to be exact."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class _Counts:
     def why_nothing(self, n_readers: int) -> str:
         """Return why no agreement can be computed; empty if it can."""
         if n_readers < 2:
-            return "one reader only" if n_readers == 1 else "no readers"
+            return "one reader only" if n_readers == 1 else "no votes"
         return "" if self.n else "no case has two votes"
 
 
@@ -80,7 +84,7 @@ def raw_agreement(votes: ArrayLike, *, patient: ArrayLike | None = None, level: 
     """Return the share of pairs of votes on the same case that are equal, averaged over cases.
 
     Votes, of shape (n_cases, n_readers), are answer codes; NaN where there is no vote. The interval comes from the
-    spread between units, cases or patients where given, with Student's t; Wilson's when all units agree equally.
+    spread between units, cases or patients where given, with Student's t; Wilson's when all cases agree equally.
 
     Examples
     --------
@@ -170,16 +174,14 @@ def _with_spread(
     """Return the interval from the spread of per-case contributions, summed over the cases of a patient."""
     n_units = int(counts.cluster.max()) + 1
     if n_units < 2:
-        reason = "interval not computable: all cases come from one patient"
-        return Estimate(value, None, None, level, counts.n, counts.left_out, reason, method)
+        return Estimate(value, None, None, level, counts.n, counts.left_out, ONE_PATIENT, method)
     deviations = np.bincount(counts.cluster, per_case - per_case.mean(), n_units)
     error = float(np.sqrt(n_units / (n_units - 1.0) * np.sum(deviations**2))) / counts.n
     reach = t_quantile(level, n_units - 1) * error
     low, high = max(0.0 if share else -1.0, value - reach), min(1.0, value + reach)
-    if error == 0.0:
+    if error < NO_SPREAD:
         if not share:
-            reason = "interval not computable: all cases agree equally"
-            return Estimate(value, None, None, level, counts.n, counts.left_out, reason, method)
+            return Estimate(value, None, None, level, counts.n, counts.left_out, ALL_ALIKE, method)
         low, high = wilson_interval(value, n_units, normal_quantile(level))
     return Estimate(value, low, high, level, counts.n, counts.left_out, "", method)
 
@@ -209,10 +211,12 @@ def krippendorff_alpha(votes: ArrayLike, *, patient: ArrayLike | None = None, le
     unit_table = np.zeros((n_units, counts.table.shape[1]))
     np.add.at(unit_table, counts.cluster, counts.table)
     without = _alpha(equal.sum() - unit_equal, counts.table.sum(axis=0) - unit_table)
-    if n_units < 2 or not np.isfinite(without).all():
+    reason = ONE_PATIENT if n_units < 2 else ""
+    if not reason and not np.isfinite(without).all():
         reason = "interval not computable: without one of the units there is one category only"
-        return Estimate(value, None, None, level, counts.n, counts.left_out, reason, method)
-    error = float(np.sqrt((n_units - 1) / n_units * np.sum((without - without.mean()) ** 2)))
+    error = 0.0 if reason else float(np.sqrt((n_units - 1) / n_units * np.sum((without - without.mean()) ** 2)))
+    if error < NO_SPREAD:
+        return Estimate(value, None, None, level, counts.n, counts.left_out, reason or ALL_ALIKE, method)
     reach = t_quantile(level, n_units - 1) * error
     return Estimate(
         value, max(-1.0, value - reach), min(1.0, value + reach), level, counts.n, counts.left_out, "", method
@@ -268,8 +272,9 @@ def weighted_agreement(
     """Return raw agreement, Fleiss' kappa and Gwet's AC1 as they would be on all candidates.
 
     Weights are inverse inclusion probabilities. The coefficients have weighted means of cases in the place of means;
-    intervals leave out one patient at a time, with Student's t. Votes, of shape (n_cases, n_readers), are answer codes
-    out of `n_categories`, NaN where there is no vote; cases with fewer than two votes or without a weight are left out.
+    intervals leave out one patient at a time, with Student's t, or are Wilson's for raw agreement when all cases agree
+    equally. Votes, of shape (n_cases, n_readers), are answer codes out of `n_categories`, NaN where there is no vote;
+    cases with fewer than two votes or without a weight are left out.
     """
     check_level(level)
     matrix, weights = np.asarray(votes, dtype=np.float64), np.asarray(weight, dtype=np.float64)
@@ -300,8 +305,13 @@ def weighted_agreement(
     with np.errstate(divide="ignore", invalid="ignore"):
         found = [observed, *((observed - chance) / (1.0 - chance) for chance in (kappa_chance, ac1_chance))]
     one_category = categories.size < 2
+    raw = _jackknifed(found[0], methods[0], n, left_out, level, (0.0, 1.0))
+    if raw.reason == ALL_ALIKE:
+        effective = min(float(w.sum() ** 2 / np.sum(w**2)), float(len(by_patient)))
+        low, high = wilson_interval(float(observed[0]), effective, normal_quantile(level))
+        raw = replace(raw, low=low, high=high, reason="")
     return (
-        _jackknifed(found[0], methods[0], n, left_out, level, (0.0, 1.0)),
+        raw,
         _jackknifed(found[1], methods[1], n, left_out, level, (-1.0, 1.0), one_category=one_category),
         _jackknifed(found[2], methods[2], n, left_out, level, (-1.0, 1.0), one_category=one_category),
     )
@@ -322,13 +332,14 @@ def _jackknifed(
         return not_computable(ONE_CATEGORY, n=n, left_out=left_out, level=level, method=method)
     value, without = float(values[0]), values[1:]
     if without.size < 2:
-        reason = "interval not computable: all cases come from one patient"
-        return Estimate(value, None, None, level, n, left_out, reason, method)
+        return Estimate(value, None, None, level, n, left_out, ONE_PATIENT, method)
     if not np.isfinite(without).all():
         reason = "interval not computable: without one of the patients there is one category only"
         return Estimate(value, None, None, level, n, left_out, reason, method)
     size = without.size
     error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))
+    if error < NO_SPREAD:
+        return Estimate(value, None, None, level, n, left_out, ALL_ALIKE, method)
     reach = t_quantile(level, size - 1) * error
     low, high = max(bounds[0], value - reach), min(bounds[1], value + reach)
     return Estimate(value, low, high, level, n, left_out, "", method)

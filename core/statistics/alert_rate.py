@@ -54,7 +54,8 @@ def _share(cases: UsableCases, level: float, what: str) -> Estimate:
     if cases.n == 0:
         return not_computable("no labelled case", left_out=cases.left_out, level=level, method=what)
     weight, y = cases.weight, cases.y.astype(np.float64)
-    value = float(weight @ y / weight.sum())
+    # Sums that round alike, so that a share of all is 1 exactly.
+    value = float((weight * y).sum() / weight.sum())
     n_units = int(cases.patient.max()) + 1
     all_weight, hit = np.bincount(cases.patient, weight, n_units), np.bincount(cases.patient, weight * y, n_units)
     if 0.0 < value < 1.0 and n_units > 1:
@@ -110,7 +111,7 @@ def true_alert_rate(
         )
         rate = _share(picked, level, "weighted share of relevant cases among alerts inside the budget")
         if picked.n == 0:
-            rate = not_computable("no judged case is inside this budget", level=level, method=rate.method)
+            rate = not_computable("no decided case is inside this budget", level=level, method=rate.method)
         minutes = None if minutes_per_case is None else minutes_per_case * budget.alerts_per_patient_day
         points.append(BudgetPoint(budget.alerts_per_patient_day, threshold, picked.n, n_alerts, rate, minutes))
     return tuple(points)

@@ -1,6 +1,7 @@
 """Figures that the labels of a panel would give on all candidates of a run; one set of draws for each labelling."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -95,11 +96,15 @@ class CandidateFigures:
         cases = self._usable(rows)
         if cases.n == 0:
             return self._missing("no labelled case", cases, method)
-        value = float(cases.weight @ cases.y / cases.weight.sum())
+        # Sums that round alike, so that a share of all is 1 exactly.
+        value = float((cases.weight * cases.y).sum() / cases.weight.sum())
         return self._with_interval(value, share_positive, rows, cases, method)
 
     def operating_point(self, score: Floats, threshold: float) -> dict[str, Estimate]:
-        """Return sensitivity, specificity and both predictive values of showing all candidates from a score on."""
+        """Return sensitivity, specificity and negative predictive value of showing all candidates from a score on.
+
+        The positive predictive value is the share of positive candidates among those shown, see `share`.
+        """
         rows = np.isfinite(score)
         cases = self._usable(np.ones_like(rows), score)
         used = score[self._labelled[rows[self._labelled]]] >= threshold
@@ -107,23 +112,26 @@ class CandidateFigures:
         parts: dict[str, tuple[Mask, Mask, str]] = {
             "sensitivity": (y & shown, y, "no case is relevant"),
             "specificity": (~y & ~shown, ~y, "every case is relevant"),
-            "positive_value": (y & shown, shown, "no judged case is shown"),
-            "negative_value": (~y & ~shown, ~shown, "every judged case is shown"),
+            "negative_value": (~y & ~shown, ~shown, "every decided case is shown"),
         }
         statistics: dict[str, Statistic] = {
             "sensitivity": lambda p, n: p[:, used].sum(axis=1) / p.sum(axis=1),
             "specificity": lambda p, n: n[:, ~used].sum(axis=1) / n.sum(axis=1),
-            "positive_value": lambda p, n: _ratio(p[:, used], n[:, used]),
             "negative_value": lambda p, n: _ratio(n[:, ~used], p[:, ~used]),
         }
         found = {}
         for name, (hit, of, why) in parts.items():
             method = f"weighted {name.replace('_', ' ')}; {INTERVAL} (logit, t)"
-            if not of.any():
+            if why := "no labelled case" if not cases.n else why if not of.any() else "":
                 found[name] = self._missing(why, cases, method)
                 continue
             value = float(weight[hit].sum() / weight[of].sum())
             found[name] = self._with_interval(value, statistics[name], rows, cases, method, (score,))
+            if name != "negative_value" and shown.all():
+                why = "interval not computable: every decided case is shown"
+                found[name] = replace(found[name], low=None, high=None, reason=why)
+            elif name != "negative_value" and not shown.any():
+                found[name] = self._missing("no decided case is shown", cases, method)
         return found
 
     def net_benefit(self, score: Floats, threshold: float, chance: float) -> Estimate:
@@ -139,7 +147,9 @@ class CandidateFigures:
             return self._missing("no labelled case", cases, method)
         used = score[self._labelled[rows[self._labelled]]] >= threshold
         shown = cases.weight * (cases.scores[0] >= threshold)
-        value = float(shown @ np.where(cases.y, 1.0, -odds) / cases.weight.sum())
+        if not shown.any():
+            return self._missing("no decided case is shown", cases, method)
+        value = float((shown * np.where(cases.y, 1.0, -odds)).sum() / cases.weight.sum())
 
         def statistic(positive: Floats, negative: Floats) -> Floats:
             every = positive.sum(axis=1) + negative.sum(axis=1)

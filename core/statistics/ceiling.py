@@ -139,10 +139,12 @@ def agreement_ceiling(
         below, above = (low + (1.0 - low) * end for end in ends)
         return replace(one, low=min(below, float(values[0])), high=max(above, float(values[0])))
 
-    clipped = not 0.0 < draws.weighted_truth[0] < 1.0
+    why = "" if 0.0 < draws.weighted_truth[0] < 1.0 else CONTRADICTED
+    if not weights.any():
+        why = "no case has an inclusion probability"
     return Ceiling(
         estimate(naive, 0.5, method),
-        _no_ceiling(CONTRADICTED, template, n_readers).weighted if clipped else estimate(weighted, 0.5, method),
+        _no_ceiling(why, template, n_readers).weighted if why else estimate(weighted, 0.5, method),
         float(wrong[0]),
         n_readers,
         estimate(found, 0.0, "positive votes on truly positive cases"),

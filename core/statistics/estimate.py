@@ -47,18 +47,33 @@ class Estimate:
         '99.7% (99.5–99.8%)'
         >>> Estimate(-0.02, -0.05, 0.01).text()
         '-0.02 (-0.05 to 0.01)'
+        >>> Estimate(-0.0004, -0.05, 0.01).text()
+        '0.00 (-0.05 to 0.01)'
         >>> not_computable("one reader only").text()
         'not computable: one reader only'
         """
         if self.value is None:
             return self.reason
-        value = percent_text(self.value) if percent else f"{self.value:.{digits}f}"
+        value = percent_text(self.value) if percent else f"{self.value:z.{digits}f}"
         if self.low is None or self.high is None:
             return value
         scale, mark = (100.0, "%") if percent else (1.0, "")
         places = percent_places(self.value) if percent else digits
         dash = "–" if self.low >= 0.0 else " to "
-        return f"{value} ({scale * self.low:.{places}f}{dash}{scale * self.high:.{places}f}{mark})"
+        return f"{value} ({scale * self.low:z.{places}f}{dash}{scale * self.high:z.{places}f}{mark})"
+
+    def full_text(self, digits: int = 2, *, percent: bool = False) -> str:
+        """Write the figure for a table: where the interval is missing, with the reason.
+
+        Examples
+        --------
+        >>> Estimate(0.78, reason="interval not computable: all cases come from one patient").full_text()
+        '0.78 (no interval: all cases come from one patient)'
+        """
+        words = self.text(digits, percent=percent)
+        if self.value is None or self.has_interval or not self.reason:
+            return words
+        return f"{words} (no interval: {self.reason.removeprefix('interval not computable: ')})"
 
 
 def percent_places(share: float) -> int:
@@ -155,7 +170,7 @@ class BudgetPoint:
 
     alerts_per_patient_day: float
     threshold: float  # scaled score of the last alert inside the budget
-    n_cases: int  # judged cases at or above the threshold
+    n_cases: int  # decided cases at or above the threshold
     n_alerts: float
     """Alerts of the run at or above the threshold (estimated from the weights when the run does not say)."""
     rate: Estimate  # share of alerts judged relevant, weighted to all alerts of the run
@@ -178,6 +193,7 @@ class Ceiling:
 
 
 Floats = NDArray[np.float64]
+EQUAL_SCORES = "all scores equal"
 SEPARATED = "interval not computable: the scores separate the two classes completely"
 
 
@@ -209,7 +225,7 @@ class UsableCases:
 
     def why_no_order(self) -> str:
         """Return why a scorer says nothing of these cases; empty if each says something."""
-        return "all scores equal" if self.n and any(np.ptp(score) == 0.0 for score in self.scores) else ""
+        return EQUAL_SCORES if self.n and any(np.ptp(score) == 0.0 for score in self.scores) else ""
 
 
 def usable_cases(

@@ -33,10 +33,12 @@ class CandidateFigures:
 
     def share(self, inside: Mask | None = None) -> Estimate:
         """Return the share of positive candidates, of all or of a subgroup."""
+        if why := self._why_not(inside):
+            return not_computable(why, level=self._level)
         return self._figures.share(inside)
 
     def operating_point(self, key: str, threshold: float) -> dict[str, Estimate]:
-        """Return sensitivity, specificity and predictive values of showing candidates from a scaled score on."""
+        """Return sensitivity, specificity and negative predictive value of showing candidates from a score on."""
         return self._figures.operating_point(self._study.scores[key], threshold)
 
     def net_benefit(self, key: str, threshold: float, chance: float) -> Estimate:

@@ -133,7 +133,8 @@ def _labellings(
     wider = majority_labels(arrays, UNUSUAL_OR_RELEVANT)
     adjudicated = adjudicated_label(majority, adjudications)
     adjudicated_wider = adjudicated_label(wider, adjudications, UNUSUAL_OR_RELEVANT)
-    skene = without_open(_labels(reliability.label, "votes do not decide"), waiting)
+    why_not = reliability.reason.removeprefix("not computable: ") or "votes do not decide"
+    skene = without_open(_labels(reliability.label, why_not), waiting)
     made = [
         Labelling("majority-3", f"Majority of the readers; positive: {first}", majority, in_full=True),
         Labelling("adjudicated-3", f"After adjudication; positive: {first}", adjudicated, in_full=True),

@@ -27,7 +27,7 @@ from core.statistics.consensus import (
     positive_votes,
     votes_of,
 )
-from core.statistics.estimate import BudgetPoint, Estimate, RocCurve, not_computable, usable_cases
+from core.statistics.estimate import EQUAL_SCORES, BudgetPoint, Estimate, RocCurve, not_computable, usable_cases
 from core.statistics.multi_reader import holm, obuchowski_rockette
 from core.statistics.weighted_auc import WeightedPairs
 from core.studies.candidate_figures import CandidateFigures
@@ -120,6 +120,7 @@ def _operating_point(
         n_shown_other=int((shown & ~relevant).sum()),
         n_missed_relevant=int((usable & ~shown & relevant).sum()),
         n_cleared=int((usable & ~shown & ~relevant).sum()),
+        positive_value=point.rate,
         **candidates.operating_point(key, point.threshold),
         net_benefit=tuple(
             NetBenefit(
@@ -174,13 +175,17 @@ def multi_reader_report(study: StudyArrays) -> MultiReaderReport:
     level, keys = study.source.level, [key for key in study.scores if key not in study.gone]
     votes = positive_votes(study.answers)
     scored = np.isfinite(np.array([study.scores[key] for key in keys])).all(axis=0) if keys else np.zeros(study.n, bool)
+    constant = [key for key in keys if scored.any() and np.ptp(study.scores[key][scored]) == 0.0]
+    keys = [key for key in keys if key not in constant]
     usable = [
         column
         for column in range(votes.shape[1])
         if min((votes[scored, column] == 1.0).sum(), (votes[scored, column] == 0.0).sum()) >= 2
     ]
-    if len(usable) < 2:
+    if len(usable) < 2 or not keys:
         why = "fewer than two readers gave two votes for and two against relevance"
+        if constant and not keys:
+            why = EQUAL_SCORES
         return MultiReaderReport(len(usable), reason=f"not computable: {why}")
     rows = np.flatnonzero(scored)
     values, without = np.empty((len(keys), len(usable))), np.empty((rows.size, len(keys), len(usable)))
@@ -194,10 +199,13 @@ def multi_reader_report(study: StudyArrays) -> MultiReaderReport:
             without[:, test, place] = pairs.value
             without[voted, test, place] = pairs.value_without
     found = obuchowski_rockette(values, without, level=level, n=rows.size)
-    others = {keys[j]: test for (i, j), test in found.differences.items() if i == 0}
+    primary = next(iter(study.scores))
+    others = {keys[j]: test for (i, j), test in found.differences.items() if keys[i] == primary}
+    flat = not_computable(EQUAL_SCORES, level=level, n=rows.size, method=found.means[0].method)
+    means = dict(zip(keys, found.means, strict=True))
     return MultiReaderReport(
         len(usable),
-        means=dict(zip(keys, found.means, strict=True)),
+        means={key: means.get(key, flat) for key in study.scores if key in means or key in constant},
         differences={key: test.difference for key, test in others.items()},
         p_values={key: test.p_value for key, test in others.items() if test.p_value is not None},
     )
@@ -294,6 +302,8 @@ def _alert_rate(
         return AlertRateCurve(name, (), share, "not computable: the number of patient-days is unknown")
     if not np.isfinite(primary).any():
         return AlertRateCurve(name, (), share, "not computable: no case of this kind has a score")
+    if np.isnan(weight).all():
+        return AlertRateCurve(name, (), share, share.reason)
     minutes = float(np.median(study.seconds)) / 60.0 if study.seconds.size else None
     points = true_alert_rate(
         labels,

@@ -22,6 +22,8 @@ WIDEST = 0.5
 """A figure with a wider interval is no headline."""
 FEW_JUDGED = 10
 """A figure needs this many judged cases to be a headline."""
+MOST_ABOVE = 0.1
+"""A budget that ends inside equal scores may hold this share more alerts than it has room for, and be a headline."""
 
 
 def headline(study: StudyArrays, primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling) -> tuple[str, ...]:
@@ -46,7 +48,7 @@ def _ranking(study: StudyArrays, primary: ResultSet) -> str:
 
 
 def _why_withheld(study: StudyArrays, primary: ResultSet, figure: Estimate) -> str:
-    interval = f" ({figure.text()})" if figure.has_interval else ""
+    interval = f" of {figure.text()}" if figure.has_interval else ""
     if figure.n < FEW_JUDGED:
         return f"the AUC{interval} rests on {_cases(figure.n)}, fewer than {FEW_JUDGED}"
     if blind := blind_strata(study, primary):
@@ -105,15 +107,38 @@ def _alert_rate(study: StudyArrays, primary: ResultSet) -> str:
         reason = _curve_reason(primary.alert_rates) if point is None else rate.reason
         return f"The share of relevant alerts at a given budget is {reason}."
     at = f"a budget of {point.alerts_per_patient_day:g} alerts per patient-day"
-    withheld = f"The share of relevant alerts at {at} cannot be said in one figure: "
-    if point.n_cases < FEW_JUDGED:
-        return f"{withheld}{_cases(point.n_cases)} inside it, fewer than {FEW_JUDGED}."
+    days = study.source.n_patient_days or study.source.n_instances or 0
+    if why := _why_too_many(point, days) or why_no_rate(rate, point.n_cases):
+        return f"The share of relevant alerts at {at} cannot be said in one figure: {why}."
+    ends = rate.text(percent=True).partition(" ")[2]
+    return f"At {at} **about {_in_ten(rate.value)} alerts are relevant** {ends}."
+
+
+def _why_too_many(point: BudgetPoint, n_patient_days: float) -> str:
+    """Return why a budget cannot be told from a larger one; empty if it can."""
+    fit = point.alerts_per_patient_day * n_patient_days
+    if point.n_alerts <= (1.0 + MOST_ABOVE) * fit + 1.0:
+        return ""
+    return f"{point.n_alerts:,.0f} alerts reach the score of its last one, and {fit:,.0f} fit"
+
+
+def why_no_rate(rate: Estimate, n_cases: int) -> str:
+    """Return why a true-alert rate is not quoted by itself; empty if it may be.
+
+    Parameters
+    ----------
+    rate : Estimate
+        With a value.
+    n_cases : int
+        Decided cases inside the budget.
+    """
+    if n_cases < FEW_JUDGED:
+        return f"{_cases(n_cases)} inside it, fewer than {FEW_JUDGED}"
     if rate.low is None or rate.high is None:
-        return f"{withheld}{rate.reason}."
+        return rate.reason
     if rate.high - rate.low > WIDEST:
-        return f"{withheld}its interval runs from {100 * rate.low:.0f} to {100 * rate.high:.0f}%."
-    ends = f"{100 * rate.low:.0f}–{100 * rate.high:.0f}%"
-    return f"At {at} **about {_in_ten(rate.value)} alerts are relevant** ({ends})."
+        return f"its interval runs from {100 * rate.low:.0f} to {100 * rate.high:.0f}%"
+    return ""
 
 
 def _curve_reason(curves: tuple[AlertRateCurve, ...]) -> str:
@@ -132,6 +157,11 @@ def _agreement(primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling)
         raw = agreement.positive.raw
         beside = f" (raw agreement {raw.text(percent=True)})" if raw.computable else ""
         return f"How far readers agree beyond chance is {kappa.reason}{beside}."
+    if kappa.n < FEW_JUDGED:
+        have = "1 case has" if kappa.n == 1 else f"{kappa.n} cases have"
+        return f"How far readers agree cannot be said in one figure: {have} two votes, fewer than {FEW_JUDGED}."
+    if agreement.positive.raw.value == 1.0:
+        return f"Readers gave the same answer to each of {kappa.n} cases, so that disagreement sets no limit to an AUC."
     words = strength(kappa.value)
     if limit.value is None:
         return f"Readers agree {words} (Fleiss κ {kappa.value:.2f}); the highest AUC one can show is {limit.reason}."
@@ -178,7 +208,12 @@ def warnings(
 def _about_strata(study: StudyArrays, primary: ResultSet) -> list[str]:
     if primary.scorers[0].auc_weighted.value is None:
         return []
-    return [f"{words[0].upper()}{words[1:]}: the AUC may be far lower." for words in blind_strata(study, primary)]
+    # Only relevant candidates below all others are certain to lower the AUC.
+    lowest = f"'{study.source.strata[0][0]}'" if study.source.strata else ""
+    return [
+        f"{words[0].upper()}{words[1:]}: the AUC may be far {'lower' if lowest in words else 'off'}."
+        for words in blind_strata(study, primary)
+    ]
 
 
 def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:

@@ -213,7 +213,7 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
         texts.estimate_tile(
             "Agreement, Fleiss κ", report.agreement.positive.fleiss, f"raw {report.agreement.positive.raw.text()}"
         ),
-        texts.estimate_tile("Highest AUC one can show", report.ceiling.weighted, "given how far readers disagree"),
+        texts.estimate_tile("Highest AUC one can show", report.ceiling.weighted, "by how far readers agree"),
     )
 
 
@@ -224,7 +224,7 @@ def _curves(report: StudyReport, result: ResultSet) -> None:
     with right, cards.card("True-alert rate by alert budget", "band = 95% interval", height="stretch"):
         names = [curve.name for curve in result.alert_rates]
         if not names:
-            st.markdown(cards.muted("No judged case lies inside any budget."))
+            st.markdown(cards.muted("No decided case lies inside any budget."))
             return
         name = names[0]
         if len(names) > 1:
@@ -300,7 +300,9 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
         if not report.hidden:
             used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."
             if result.left_out != report.flow.left_out:  # the figure lists those of the flow
-                left_out = ", ".join(f"{n:,} {texts.shorten(why)}" for why, n in result.left_out.items() if n) or "none"
+                left_out = (
+                    ", ".join(f"{texts.shorten(why)}: {n:,}" for why, n in result.left_out.items() if n) or "none"
+                )
                 used += f" Left out: {left_out}."
             st.markdown(f":small[{cards.muted(texts.plain(used, 300))}]")
     with right, cards.card("Strata of the selection", height="stretch"):

@@ -289,7 +289,7 @@ def operating_point(study, y, of, rates):
         "n_cleared": fields[False, False],
         "sensitivity": part(lambda yes, i: yes and score[i] >= cut, lambda yes, i: yes),
         "specificity": part(lambda yes, i: not yes and score[i] < cut, lambda yes, i: not yes),
-        "positive_value": part(lambda yes, i: yes and score[i] >= cut, lambda yes, i: score[i] >= cut),
+        "positive_value": of.share(score >= cut),
         "negative_value": part(lambda yes, i: not yes and score[i] < cut, lambda yes, i: score[i] < cut),
         "net_benefit": [
             {

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from alertreview.alerts.models import FilterChoices, WorklistFilters, WorklistPage
+from core.studies.texts import why_no_rate
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.components.worklist.filters import draw_budget
@@ -40,9 +41,11 @@ def _rate(filters: WorklistFilters) -> str:
     if found is None:
         return cards.muted("The expected true-alert rate appears here once a study of this run is judged.")
     rate = found.rate
-    study = f"from the {texts.plural(found.n_cases, 'judged case')} inside it of _{texts.plain(found.study, 60)}_"
+    study = f"from the {texts.plural(found.n_cases, 'decided case')} inside it of _{texts.plain(found.study, 60)}_"
     if rate.value is None:
         return f"Expected true-alert rate: {texts.plain(rate.reason, 120)} {cards.muted(study)}."
+    if why := why_no_rate(rate, found.n_cases):
+        return f"Expected true-alert rate: cannot be said in one figure, {texts.plain(why, 120)} {cards.muted(study)}."
     interval = ""
     if rate.low is not None and rate.high is not None:
         interval = f"95% interval {texts.interval_percent(rate.low, rate.high)}, "

@@ -125,6 +125,21 @@ class TestPdf:
         assert b"/StructTreeRoot" in first
 
 
+WITHOUT_INTERVAL = {
+    "Chance to be chosen",
+    "Per patient-day",
+    "Reading, min/day",
+    "p",
+    "p, Holm",
+    "Mean over tasks, no interval",
+    "Mean scaled score",
+    "Sensitivity",
+    "Specificity",
+    "An alert is worth reading from a chance of",
+}
+"""Columns of numbers that are no estimates, or say that they have no interval."""
+
+
 class TestThin:
     def test_a_report_without_figures_still_makes_a_document_with_reasons(self, thin):
         words = " ".join(Tags(html_document(thin)).words)
@@ -151,6 +166,10 @@ class TestThin:
         cards = [rest for block in blocks if isinstance(block, Cards) for *_, rest in block.items]
         words = [block.text for block in blocks if isinstance(block, Paragraph)] + cards
         words += [words for block in blocks if isinstance(block, Bullets) for words in block.items]
+        for table in (block for block in blocks if isinstance(block, Table)):
+            for name, cell in (pair for row in table.rows for pair in zip(table.header, row, strict=True)):
+                # A figure by itself would claim to be exact.
+                assert name in WITHOUT_INTERVAL or not re.fullmatch(r"[<>-]?\d+(\.\d+%?|%)", cell), (name, cell)
         for sentence in words:
             assert not re.search(r"\b(finds|clears|are relevant:|is relevant:) not computable", sentence)
             assert not re.search(r"not computable: [^.;]* on all candidates", sentence)

@@ -180,8 +180,8 @@ class TestNotComputable:
     @pytest.mark.parametrize(
         ("votes", "why"),
         [
-            (np.full((3, 3), np.nan), "no readers"),
-            (np.empty((0, 3)), "no readers"),
+            (np.full((3, 3), np.nan), "no votes"),
+            (np.empty((0, 3)), "no votes"),
             ([[1, np.nan], [2, np.nan]], "one reader only"),
             ([[1, np.nan], [np.nan, 2]], "no case has two votes"),
         ],

@@ -77,12 +77,12 @@ def test_all_relevant_has_an_interval_below_one():
 def test_no_judged_case_inside_the_budget_says_so():
     found = true_alert_rate([1.0, 0.0], [0.2, 0.1], ["a", "b"], None, 10, [Budget(0.1, 0.9, 1)])[0]
     assert found.rate.value is None
-    assert "no judged case is inside this budget" in found.rate.reason
+    assert "no decided case is inside this budget" in found.rate.reason
 
 
 def test_no_label_at_all_says_so():
     found = true_alert_rate([np.nan], [0.2], ["a"], [1.0], 10, [0.1])[0]
-    assert "no judged case" in found.rate.reason
+    assert "no decided case" in found.rate.reason
     assert "no labelled case" in weighted_share([np.nan], ["a"]).reason
 
 

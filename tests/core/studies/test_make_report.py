@@ -20,6 +20,7 @@ from core.studies.make_report import HIDDEN_IN_PANEL, blinded_report, hidden_cou
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
 from core.studies.selection import SelectionDesign
+from core.studies.texts import headline_point
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
 from tests.support.simulated_study import simulate_study
 
@@ -54,19 +55,33 @@ def report(study) -> StudyReport:
 
 
 def changed(study, **changes) -> StudyReport:
-    return study_report(dataclasses.replace(study, **changes))
+    """Return the report of a changed study, of which every figure claims no more than it knows."""
+    found = study_report(dataclasses.replace(study, **changes))
+    for path, estimate in all_estimates(found.to_dict()):
+        value, low, high, reason = (estimate[name] for name in ("value", "low", "high", "reason"))
+        if value is None:
+            assert reason.startswith("not computable: "), path
+            continue
+        assert abs(value) == 1.0 or abs(abs(value) - 1.0) > 1e-9, (path, value)
+        if low is None or high is None:
+            assert reason.startswith("interval not computable: ") or path.endswith("auc_task_mean"), (path, estimate)
+        else:
+            assert high - low > 1e-9, (path, low, high)
+    point, rate = found.primary.operating_point, headline_point(found.primary, found.headline_budget)
+    assert (point and point.positive_value) == (rate and rate.rate)
+    return found
 
 
-def all_estimates(value):
-    """Every estimate in a plain report."""
+def all_estimates(value, path=""):
+    """Yield path and every estimate of a plain report."""
     if isinstance(value, dict):
         if {"value", "low", "high", "reason"} <= value.keys():
-            yield value
-        for inner in value.values():
-            yield from all_estimates(inner)
+            yield path, value
+        for name, inner in value.items():
+            yield from all_estimates(inner, f"{path}.{name}")
     if isinstance(value, list):
         for inner in value:
-            yield from all_estimates(inner)
+            yield from all_estimates(inner, path)
 
 
 class TestFigures:
@@ -193,7 +208,7 @@ class TestInvariance:
     def test_no_nan_is_anywhere_and_what_is_missing_has_a_reason(self, report):
         text = json.dumps(report.to_dict(), allow_nan=False)
         assert "NaN" not in text
-        for estimate in all_estimates(report.to_dict()):
+        for _, estimate in all_estimates(report.to_dict()):
             assert estimate["value"] is not None or estimate["reason"].startswith("not computable: ")
 
 
@@ -218,7 +233,7 @@ class TestThinInput:
         assert found.n_votes == 1
         assert found.headline == (
             "How well SoftHAD ranks relevant cases is not computable: no case has both a label and a score.",
-            "The share of relevant alerts at a given budget is not computable: no judged case is inside this budget.",
+            "The share of relevant alerts at a given budget is not computable: no decided case is inside this budget.",
             "How far readers agree beyond chance is not computable: one reader only.",
         )
         assert found.ceiling.weighted.reason == "not computable: no case has two votes"
@@ -289,6 +304,8 @@ class TestThinInput:
         assert found.n_cannot_judge == len(study.votes)
         assert any(f"Every judgment is '{NO_VOTE_WORDS}'" in w for w in found.warnings)
         assert {c.state for c in found.primary.cases} == {CaseState.UNDETERMINED}
+        assert found.headline[2] == "How far readers agree beyond chance is not computable: no votes."
+        assert found.result("dawid-skene-3").left_out == {"no votes": 222}
 
     def test_ties(self, study):
         found = changed(study, scores=study.scores.assign(softhad=study.scores["softhad"].round(1)))
@@ -296,10 +313,13 @@ class TestThinInput:
         assert any("such ties count half" in w for w in found.warnings)
 
     def test_all_scores_equal(self, study):
-        first, second = changed(study, scores=study.scores.assign(softhad=0.5)).primary.scorers
+        found = changed(study, scores=study.scores.assign(softhad=0.5))
+        first, second = found.primary.scorers
         assert first.auc_naive.reason == first.auc_weighted.reason == "not computable: all scores equal"
         assert {group.auc_naive.value for group in first.subgroups} == {first.auc_task_mean.value} == {None}
         assert second.auc_naive.has_interval
+        assert found.multi_reader.means["softhad"].reason == "not computable: all scores equal"
+        assert found.multi_reader.differences == {}
 
     def test_missing_scores_of_a_scorer(self, study):
         scores = study.scores.copy()
@@ -334,6 +354,14 @@ class TestThinInput:
         assert "no case has an inclusion probability" in found.primary.scorers[0].auc_weighted.reason
         assert "among these cases" in found.headline[0]
         assert any("222 of 222 cases have no inclusion probability" in w for w in found.warnings)
+        why, weighted = "not computable: no case has an inclusion probability", re.compile(r"[._]weighted(\.|$)")
+        assert f"the highest AUC one can show is {why}." in found.headline[2]
+        assert found.headline[1].endswith(f"{why}.")
+        assert found.primary.prevalence_weighted.reason == why
+        assert {estimate["reason"] for path, estimate in all_estimates(found.to_dict()) if weighted.search(path)} == {
+            why,
+            "not computable: no case has two votes and a weight",
+        }
 
     def test_no_cases_at_all(self, study):
         found = changed(
@@ -386,7 +414,7 @@ class TestHeadline:
         n_decided = len(quiet)
         most = 100 * (1 - 0.05 ** (1 / n_decided))
         words = f"one of {n_decided} decided cases of stratum '{name}' was relevant, up to {most:.0f}% of its {n:,} "
-        assert f"cannot be said in one figure: n{words}candidates could be, and the AUC (" in found.headline[0]
+        assert f"cannot be said in one figure: n{words}candidates could be, and the AUC of " in found.headline[0]
         assert any(w.startswith(f"N{words}") for w in found.warnings)
         assert "**" not in found.headline[0]
 
@@ -404,6 +432,7 @@ class TestHeadline:
         assert "**" not in found.headline[0]
         if figure.n < 10:
             assert f"rests on {figure.n} decided cases, fewer than 10" in found.headline[0]
+            assert "agree cannot be said in one figure: 9 cases have two votes, fewer than 10." in found.headline[2]
         else:
             assert figure.high - figure.low > 0.5
 
@@ -416,6 +445,7 @@ class TestHeadline:
     def test_equal_scores_give_no_figure_at_all(self, study):
         found = changed(study, scores=study.scores.assign(softhad=0.5))
         assert found.headline[0].endswith("is not computable: all scores equal.")
+        assert found.headline[1].endswith("in one figure: 1,200 alerts reach the score of its last one, and 75 fit.")
 
     def test_an_auc_above_the_ceiling_is_said_beside_both(self, study):
         label = study.votes.groupby("case_id")["answer"].apply(lambda answers: float((answers == 3).sum() >= 2))
@@ -465,7 +495,7 @@ class TestWhileBlinded:
         hidden = blinded_report(report)
         plain = hidden.to_dict()
         assert hidden.hidden
-        assert all(e["value"] is None for e in all_estimates(plain))
+        assert all(e["value"] is None for _, e in all_estimates(plain))
         assert hidden.readers == hidden.primary.scorers == hidden.primary.cases == ()
         assert hidden.n_cannot_judge == hidden.primary.n_positive == hidden.flow.n_decided == 0
         assert not hidden.strata
@@ -503,4 +533,4 @@ class TestOpenPanel:
         assert hidden.is_open_panel
         assert hidden.headline == ("Results are hidden from the readers of an open panel until it is locked.",)
         assert hidden_count(hidden) == "hidden until it is locked"
-        assert {found["reason"] for found in all_estimates(hidden.to_dict())} == {HIDDEN_IN_PANEL}
+        assert {found["reason"] for _, found in all_estimates(hidden.to_dict())} == {HIDDEN_IN_PANEL}
