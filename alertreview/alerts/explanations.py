@@ -11,6 +11,7 @@ from alertreview.alerts.models import CaseView, Comparison, Neighbour, Timeline
 from alertreview.alerts.patient import SnapshotViews
 from alertreview.alerts.reasons import ReasonWords, reasons_in_words
 from alertreview.records.snapshots import Snapshot, elapsed_features, open_import
+from alertreview.scoring.resume import GROUP_WEIGHTS
 from alertreview.scoring.splits import FoldOfRow, rows_of_fold
 from alertreview.settings import Settings
 from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
@@ -224,7 +225,8 @@ class _SharedGraph:
         standardizer = SparseStandardizer(clip=past.run.parameters["clip"])
         points = standardizer.fit(raw, is_flag, elapsed_features(snapshot)).transform(raw)
         groups = FeatureRoles.of(dictionary, [], []).groups
-        cosine = WeightedCosine.fit(points, groups, FEATURE_GROUP_WEIGHTS)
+        learned = past.run.parameters.get(GROUP_WEIGHTS)
+        cosine = WeightedCosine.fit(points, groups, learned[fold] if learned else FEATURE_GROUP_WEIGHTS)
         return cls(standardizer, cosine, rows, points, cosine.lengths(points))
 
     def nearest(self, snapshot: Snapshot, record: ListedAlert) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:

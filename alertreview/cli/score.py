@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alertreview.settings import Progress
     from db.database import Database
 
-LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
+LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "learn_weights", "cluster")
 """Options that say how to learn: with one of them given, a run learns its own past."""
 
 
@@ -55,6 +55,12 @@ LEARNING_OPTIONS = ("scorers", "split", "nodes", "graphs", "seed", "cluster")
     "--nodes", type=click.IntRange(10, COUNT.max), default=200, show_default=True, help="Nodes of a backbone graph."
 )
 @click.option("--graphs", type=COUNT, default=3, show_default=True, help="Graphs whose scores are averaged.")
+@click.option(
+    "--learn-weights",
+    is_flag=True,
+    help="Learn from the past what each group of features weighs in the shared graph, for records unlike those that "
+    "the usual weights come from.",
+)
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of everything drawn at random.")
 @click.option(
     "--again", is_flag=True, help="Score and publish although the last run has the same records, options and version."
@@ -77,6 +83,7 @@ def score(
     from_run: str | None,
     nodes: int,
     graphs: int,
+    learn_weights: bool,
     seed: int,
     again: bool,
     accept: tuple[str, ...],
@@ -115,6 +122,7 @@ def score(
         n_graphs=graphs,
         seed=seed,
         n_jobs=jobs,
+        learn_weights=learn_weights,
     )
     with open_database(settings, upgrade=True) as site_database, progress_bar("Scoring") as progress:
         require_trusted(site_database, accept, reason)
@@ -140,7 +148,7 @@ def _check_from_run(from_run: str | None, since: str | None, given: list[str]) -
     if since is None:
         raise click.UsageError("--from-run scores new instances: say with --since from which day on.")
     if given:
-        options = ", ".join("--" + name.removesuffix("s") if name == "scorers" else f"--{name}" for name in given)
+        options = ", ".join("--scorer" if name == "scorers" else f"--{name.replace('_', '-')}" for name in given)
         raise click.UsageError(
             f"--from-run uses what that run learned, so {options} cannot be chosen. Leave one of them out."
         )

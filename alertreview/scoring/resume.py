@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from core.errors import SourceError
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import Evidence
 from core.scoring.scorers import SHARED
+
+GROUP_WEIGHTS: Final = "group_weights"
+"""Parameter of a run: learned weights of the groups of features, one mapping for each fold."""
 
 
 class ArraysInFile(Mapping[str, NDArray[Any]]):
@@ -123,7 +126,9 @@ class ScoringRequest:
     n_graphs: int = 3
     seed: int = 1
     n_jobs: int | None = None
+    learn_weights: bool = False
+    """Whether the shared graph learns what each group of features weighs."""
 
     def parameters(self) -> ScoringParameters:
         """Return the parameters of the scorers."""
-        return ScoringParameters(n_nodes=self.n_nodes, n_graphs=self.n_graphs)
+        return ScoringParameters(n_nodes=self.n_nodes, n_graphs=self.n_graphs, learn_group_weights=self.learn_weights)

@@ -16,7 +16,7 @@ from alertreview.files import write_checksums
 from alertreview.records.catalogue import current_catalogue, other_parameters, run_parameters, site_day
 from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import ScoredImport, WrittenRun, assemble_tasks, last_import, write_run
-from alertreview.scoring.resume import ScoringCheckpoint, ScoringRequest
+from alertreview.scoring.resume import GROUP_WEIGHTS, ScoringCheckpoint, ScoringRequest
 from alertreview.scoring.splits import LEFT_OUT, FoldOfRow, choose_split, fold_of_row, rows_of_fold
 from alertreview.scoring.stored_past import RUNS_KEPT, discard_old, store_model
 from alertreview.settings import Progress, Settings
@@ -173,9 +173,14 @@ def published_already(
             run.base_run_id is None
             and (run.split, run.seed, run.scorer) == (split, request.seed, request.scorers[0])
             and set(run.all_scorers) == set(scorers)
-            and run.parameters == asdict(request.parameters()) | {"since": request.since} | asked
+            and _asked_of(run) == asdict(request.parameters()) | {"since": request.since} | asked
         )
     return PublishedRun(run.id) if is_same else None
+
+
+def _asked_of(run: ScoringRun) -> dict[str, Any]:
+    """Return the parameters of a run that were asked for, without what it learned."""
+    return {name: value for name, value in run.parameters.items() if name != GROUP_WEIGHTS}
 
 
 def refuse_published(
@@ -219,7 +224,7 @@ def score_site(
         discard_abandoned(database)
         scored = _score_folds(site, folds, split, request, parameters, cache, progress, workers)
         model_folder = _store_model(settings, site, folds, split, cache.name, scored)
-        run = _new_run(site, request, split, parameters, folds, model_folder)
+        run = _new_run(site, request, split, asdict(parameters) | _learned(scored), folds, model_folder)
         checksum = write_checksums(settings.models / model_folder) if model_folder else ""
         results = _results(site, folds, request, scored)
         written = write_run(database, site, run, folds, results, checksum=checksum)
@@ -323,11 +328,17 @@ def _in_fold(progress: Progress | None, fold: int, n_folds: int) -> Progress | N
     return lambda done, total: progress(fold * total + done, n_folds * total)
 
 
+def _learned(scored: list[ScoredTasks]) -> dict[str, Any]:
+    """Return what a run keeps beside its parameters: weights of groups of features that its folds learned, if any."""
+    weights = [one.shared.group_weights if one.shared is not None else {} for one in scored]
+    return {GROUP_WEIGHTS: weights} if any(weights) else {}
+
+
 def _new_run(
     site: ScoredImport,
     request: ScoringRequest,
     split: Split,
-    parameters: ScoringParameters,
+    parameters: dict[str, Any],
     folds: FoldOfRow,
     model_folder: str,
 ) -> ScoringRun:
@@ -337,7 +348,7 @@ def _new_run(
         snapshot_id=site.stored.id,
         scorer=request.scorers[0],
         scorers={name: {} for name in request.scorers if name != request.scorers[0]},
-        parameters=asdict(parameters) | {"since": request.since} | site.asked,
+        parameters=parameters | {"since": request.since} | site.asked,
         seed=request.seed,
         code_version=__version__,
         split=split,

@@ -154,7 +154,8 @@ def score_tasks(
         shared = None
         if tasks and needs_shared_graph(chosen):
             raw = sparse.csr_array(X)[np.concatenate((past_rows, recent_rows))]
-            shared = _add_shared(evidence, prepared, raw, roles, tasks, chosen, parameters, seed, n_jobs)
+            people = group_codes(patients, X.shape[0])[np.concatenate((past_rows, recent_rows))]
+            shared = _add_shared(evidence, prepared, raw, roles, tasks, chosen, parameters, seed, n_jobs, people)
         calibrations = calibrate_tasks(prepared, tasks, evidence, chosen, n_jobs)
     not_scored = dict(sorted(not_scored.items()))
     return ScoredTasks(tasks, not_scored, chosen, parameters, seed, calibrations, evidence, prepared, shared)
@@ -170,10 +171,11 @@ def _add_shared(
     parameters: ScoringParameters,
     seed: int,
     n_jobs: int | None,
+    patients: IntArray,
 ) -> SharedModel:
     """Add the evidence of all tasks together to that of each, and return what was learned."""
     others = _other_members(evidence, prepared, tasks, n_jobs)
-    together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs, others)
+    together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs, others, patients)
     found = {"shared_log_odds": together.log_odds}
     if LOOKING_BACK.key in scorers and prepared.day is not None:
         chosen = list(tasks)

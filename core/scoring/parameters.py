@@ -49,6 +49,9 @@ class ScoringParameters:
         Features of largest psi that logistic regression as a member of "shared" sees.
     sign_ridge : float
         Ridge of the effects of single signs: about this many decisions of one patient each tell as much as the prior.
+    learn_group_weights : bool
+        Whether the weights of the groups of features in the shared graph are learned from each past; otherwise they are
+        `core.cohort.feature_roles.FEATURE_GROUP_WEIGHTS`.
     """
 
     n_neighbors: int = 75
@@ -72,6 +75,7 @@ class ScoringParameters:
     n_history_pairs: int = 500_000
     sign_ridge: float = 2.0
     n_member_features: int = 80
+    learn_group_weights: bool = False
 
     def __post_init__(self) -> None:
         for name in (

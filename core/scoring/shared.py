@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
+from core.graph.group_weights import learn_group_weights
 from core.graph.shared_graph import CosineMap, SharedSolution, soft_labels_of, solve_shared_graph, support_of
 from core.numerics.boosted_trees import BoostedTrees
 from core.scoring.calibration import calibrate, fit_line
@@ -44,6 +45,7 @@ N_PARTS: Final = 3
 """Parts of the past patients; steps 3 and 4 expect each from what was learned of the others."""
 _DRAW: Final = 1 << 20
 """Beside the seed in the state of the generator, beyond the numbers of tasks."""
+_WEIGHTS_DRAW: Final = 1 << 22
 _TASKS_AT_ONCE: Final = 16
 LogOdds = NDArray[np.float32]
 
@@ -91,6 +93,12 @@ class SharedModel:
 
     tasks: IntArray  # shape (n_tasks,): columns of the run's tasks that it knows
     arrays: Mapping[str, NDArray[Any]]  # fit for an .npz file
+
+    @property
+    def group_weights(self) -> dict[str, float]:
+        """Learned weights of the groups of features in the graph; empty where none were learned."""
+        learned = self.arrays.get("group_weights", np.empty(0))
+        return dict(zip(FEATURE_GROUP_WEIGHTS, learned.tolist(), strict=False))
 
     def stored(self) -> dict[str, NDArray[Any]]:
         """Return everything as arrays for a file that holds others as well."""
@@ -178,12 +186,14 @@ def shared_evidence(
     seed: int,
     n_jobs: int | None = None,
     others: OtherMembers | None = None,
+    patients: IntArray | None = None,
 ) -> tuple[Expected, SharedModel]:
     """Learn the past of all tasks together and expect every instance's decisions without its own patient.
 
     Return what is expected of past and recent instances, and the model for later ones. The tasks have enough decisions
     of both kinds. Without roles, for which `prepared` has the day's kinds and order groups, all features weigh the
-    same, and steps 3 and 4 are left out. The other members of the scorer are in the order of the tasks.
+    same, and steps 3 and 4 are left out. The other members of the scorer are in the order of the tasks. Weights of
+    groups of features are learned by leaving out patients, or the groups of `prepared`.
     """
     n_past, groups = prepared.n_past, prepared.groups
     random = np.random.default_rng([seed, _DRAW])
@@ -191,6 +201,15 @@ def shared_evidence(
     columns = sparse.csr_array(prepared.columns)
     kinds_of_features = np.full(columns.shape[1], "all") if roles is None else roles.groups
     weights: Mapping[str, float] = {"all": 1.0} if roles is None else FEATURE_GROUP_WEIGHTS
+    learned: dict[str, NDArray[Any]] = {}
+    if roles is not None and parameters.learn_group_weights:
+        people = (groups if patients is None else patients)[:n_past]
+        draw = np.random.default_rng([seed, _WEIGHTS_DRAW])
+        ridge = parameters.shared_ridge
+        weights = learn_group_weights(
+            columns[:n_past], roles.groups, positive, people, weights, ridge=ridge, random=draw
+        )
+        learned["group_weights"] = np.array([weights[group] for group in FEATURE_GROUP_WEIGHTS])
     cosine = CosineMap.fit(columns[:n_past], kinds_of_features, weights, parameters.n_landmarks, random)
     coordinates = cosine.transform(columns, n_jobs)
     del columns
@@ -208,6 +227,7 @@ def shared_evidence(
     arrays = {
         **cosine.arrays("map"),
         **second.arrays(),
+        **learned,
         "first_root": first.root,
         "penalty_and_ridge": np.array([first.penalty, parameters.shared_ridge]),
         **_arrays_of("first", first, first_line),

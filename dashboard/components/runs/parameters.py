@@ -24,6 +24,8 @@ WORDS = {
     "n_history_pairs": "Pairs that own history is learned from, at most",
     "n_member_features": "Features of logistic regression within shared",
     "sign_ridge": "Ridge of the effects of single signs",
+    "learn_group_weights": "Weights of groups of features are learned",
+    "group_weights": "Learned weights of groups of features, by fold",
     "since": "Instances from this day on are recent",
     "task_catalogue": "Version of the task catalogue",
 }
@@ -42,6 +44,8 @@ def parameters_in_words(stored: Mapping[str, object]) -> dict[str, str]:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return "; ".join(", ".join(f"{name} {weight:.3g}" for name, weight in fold.items()) for fold in value)
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -15,6 +15,7 @@ from alertreview.alerts.patient import SnapshotViews
 from alertreview.application import Application, open_application
 from alertreview.records.snapshots import Snapshot, elapsed_features
 from alertreview.scoring.publish import last_import
+from alertreview.scoring.resume import GROUP_WEIGHTS
 from alertreview.scoring.splits import rows_of_fold
 from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, FeatureRoles
 from core.errors import RefusedError
@@ -138,7 +139,10 @@ def test_the_next_case_is_read_ahead_once_and_held_by_nobody(own_home: Path, mon
             site.review.read_ahead("demo", stranger, here.case_id)
 
 
-def test_similar_days_of_the_shared_scorer_are_those_of_its_own_graph(application: Application) -> None:
+@pytest.mark.parametrize("learned", [{}, {"stay": 0.6, "now": 0.1}], ids=["usual", "learned"])
+def test_similar_days_of_the_shared_scorer_are_those_of_its_own_graph(
+    application: Application, learned: dict[str, float]
+) -> None:
     first = application.worklist.page(WorklistFilters(), limit=1).rows[0]
     with application.database.read() as uow:
         record = uow.alerts.get(first.alert_id)
@@ -147,6 +151,9 @@ def test_similar_days_of_the_shared_scorer_are_those_of_its_own_graph(applicatio
         past = Past(stored_run, result, uow.runs.cached_folds(stored_run))
         content_hash = uow.snapshots.get(stored_run.snapshot_id).content_hash
     record = replace(record, scorer=SHARED.key)
+    weights = FEATURE_GROUP_WEIGHTS | learned
+    if learned:
+        past = replace(past, run=replace(stored_run, parameters={**stored_run.parameters, GROUP_WEIGHTS: [weights]}))
     snapshot = last_import(application.settings, application.database).snapshot
     rows, recent = rows_of_fold(past.folds, 0)
     order = np.concatenate((rows, recent))
@@ -162,7 +169,7 @@ def test_similar_days_of_the_shared_scorer_are_those_of_its_own_graph(applicatio
     )
     columns = sparse.csr_array(prepared.columns)
     groups = FeatureRoles.of(snapshot.feature_dictionary, [], []).groups
-    cosine = CosineMap.fit(columns[: len(rows)], groups, FEATURE_GROUP_WEIGHTS, len(rows), np.random.default_rng(0))
+    cosine = CosineMap.fit(columns[: len(rows)], groups, weights, len(rows), np.random.default_rng(0))
     coordinates = cosine.transform(columns).astype(float)
     similarity = coordinates[: len(rows)] @ coordinates[np.flatnonzero(order == record.row_index)[0]]
     patients = snapshot.instances["patient_id"].to_numpy()

@@ -320,6 +320,7 @@ def test_the_command_takes_the_stored_past_unless_told_how_to_learn(
     [
         (["--from-run", "latest"], "say with --since from which day on"),
         (["--from-run", "1", "--since", "2026-01-31", "--scorer", "pair"], "so --scorer cannot be chosen"),
+        (["--from-run", "1", "--since", "2026-01-31", "--learn-weights"], "so --learn-weights cannot be chosen"),
         (["--from-run", "latest", "--since", "1990-01-31"], "No run keeps a past that ends before 1990-01-31"),
     ],
 )

@@ -1,5 +1,6 @@
 """A scoring run is published whole, can be interrupted and continued, and never runs beside another."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from alertreview.scoring import score_site as module
 from alertreview.scoring.resume import ScoringRequest, StoredEvidence
 from alertreview.scoring.score_site import score_site
 from alertreview.settings import Settings, load_settings
+from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS
 from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.graph import group_weights
 from core.vocabulary import Decision, RunStatus
 from db.database import Database
 from db.models import TaskResult
@@ -40,9 +43,11 @@ def vectors(database: Database, run_id: int) -> dict[int, np.ndarray]:
 
 
 def test_a_run_holds_the_vectors_of_every_task_and_the_top_of_both_lists(
-    settings: Settings, own_database: Database
+    settings: Settings, own_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outcome = score_site(settings, own_database, REQUEST)
+    monkeypatch.setattr(group_weights, "N_ROWS", 150)
+    learning = replace(REQUEST, learn_weights=True)
+    outcome = score_site(settings, own_database, learning)
     with own_database.read() as uow:
         run = uow.runs.get(outcome.run_id)
         summaries = uow.runs.task_results(run.id)
@@ -51,6 +56,10 @@ def test_a_run_holds_the_vectors_of_every_task_and_the_top_of_both_lists(
             one: uow.alerts.page(run.id, decision=one, limit=10_000, include_cut_windows=True).rows for one in Decision
         }
     assert run.status is RunStatus.PUBLISHED
+    (weights,) = run.parameters["group_weights"]
+    assert sum(weights.values()) == pytest.approx(sum(FEATURE_GROUP_WEIGHTS.values()))
+    assert module.published_already(settings, own_database, learning) is not None
+    assert module.published_already(settings, own_database, REQUEST) is None
     assert run.n_recent == int((folds >= 0).sum())
     assert outcome.n_tasks_scored == sum(summary.reason == "" for summary in summaries)
     scaled = vectors(own_database, run.id)

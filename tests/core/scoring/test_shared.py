@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from core.cohort.feature_roles import OWN_ITEM, FeatureRoles, shares_name
+from core.cohort.feature_roles import FEATURE_GROUP_WEIGHTS, OWN_ITEM, FeatureRoles, shares_name
 from core.scoring.all_tasks import score_tasks
 from core.scoring.calibration import fit_line
 from core.scoring.own_history import NEVER, OwnHistory, residual_targets
@@ -93,6 +93,22 @@ def test_recent_decisions_enter_nowhere(cohort):
     turned[recent] = ~turned[recent]
     first, second = (log_odds(run(cohort, past=past, recent=recent, Y=Y)) for Y in (cohort[1], turned))
     np.testing.assert_array_equal(first, second)
+
+
+def test_weights_of_groups_are_learned_from_the_past_alone_and_stored(cohort):
+    past, recent = split(cohort)
+    turned = cohort[1].copy()
+    turned[recent] = ~turned[recent]
+    learning = replace(SMALL, learn_group_weights=True)
+    first, second = (run(cohort, past=past, recent=recent, Y=Y, parameters=learning) for Y in (cohort[1], turned))
+    weights = first.shared.group_weights
+    assert weights == second.shared.group_weights
+    assert set(weights) == set(FEATURE_GROUP_WEIGHTS)
+    assert weights["now"] / weights["since"] > FEATURE_GROUP_WEIGHTS["now"] / FEATURE_GROUP_WEIGHTS["since"]
+    assert SharedModel.of_stored(first.shared.stored()).group_weights == weights
+    fixed = run(cohort, past=past, recent=recent)
+    assert fixed.shared.group_weights == {}
+    assert not np.array_equal(log_odds(first), log_odds(fixed))
 
 
 def test_the_past_of_an_instance_s_own_patient_hardly_matters_to_it(cohort):

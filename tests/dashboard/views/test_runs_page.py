@@ -6,6 +6,7 @@ from dataclasses import fields
 import pytest
 
 from alertreview.records import catalogue
+from alertreview.scoring.resume import GROUP_WEIGHTS
 from core.scoring.parameters import ScoringParameters
 from dashboard.components.runs.parameters import WORDS, parameters_in_words
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
@@ -15,14 +16,16 @@ RAW = re.compile(r"[a-z]_[a-z]|\bn_|[A-Z]{3,}_|[{}]|\bentries\b")
 
 
 def test_every_parameter_of_a_run_has_a_label() -> None:
-    stored = {one.name for one in fields(ScoringParameters)} | {"since", catalogue._PARAMETER}
+    stored = {one.name for one in fields(ScoringParameters)} | {"since", GROUP_WEIGHTS, catalogue._PARAMETER}
     assert stored == set(WORDS)
     assert len(set(WORDS.values())) == len(WORDS)
 
 
 def test_values_are_written_as_numbers_and_what_is_not_set_is_left_out() -> None:
-    shown = parameters_in_words({"n_history_pairs": 500_000, "clip": 2.5, "length_scale": "local", "since": None})
-    assert list(shown.values()) == ["500,000", "2.5", "local"]
+    weights = [{"now": 0.25, "stay": 0.0151234}, {"now": 0.3, "stay": 0.1}]
+    stored = {"n_history_pairs": 500_000, "clip": 2.5, "length_scale": "local", "since": None, GROUP_WEIGHTS: weights}
+    shown = parameters_in_words(stored)
+    assert list(shown.values()) == ["500,000", "2.5", "local", "now 0.25, stay 0.0151; now 0.3, stay 0.1"]
 
 
 @pytest.mark.parametrize("run", ["1", "2"])
