@@ -28,19 +28,10 @@ BEFORE_LATER_SEALS, LATER_SEALED = "0011", "0012"
 
 
 class Database:
-    """A site's database.
+    """A site's database: ``sqlite:///FILE`` or ``postgresql+psycopg://NAME@HOST/DATABASE``.
 
-    Nothing is opened before the first use, and no transaction outlives its ``with`` block.
-
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///FILE`` or ``postgresql+psycopg://NAME@HOST/DATABASE``.
-
-    Raises
-    ------
-    SettingsError
-        If the URL cannot be read or names a database that cannot hold a site.
+    Nothing is opened before the first use, and no transaction outlives its ``with`` block. Raise SettingsError if the
+    URL cannot be read or names a database that cannot hold a site.
 
     Examples
     --------

@@ -288,12 +288,6 @@ class _TableFile:
     """A parquet file of rows that come in parts and are written in groups of one size.
 
     Only texts have dictionaries, each group its own: the different times and numbers are too many to look up.
-
-    Parameters
-    ----------
-    path : Path
-    schema : Schema
-    rows_per_group : int
     """
 
     def __init__(self, path: Path, schema: pa.Schema, rows_per_group: int) -> None:

@@ -83,19 +83,10 @@ class CaseLabels:
 
 
 def majority_label(answers: ArrayLike, positive: Collection[Answer] = RELEVANT_ONLY) -> CaseLabels:
-    """Return each case's label by the majority of its votes on "positive or not".
+    """Return each case's label by the majority of its votes on "positive or not", from answers (n_cases, n_readers).
 
     A side wins with at least two votes and more than the other side. Everything else is undetermined, the same on every
     run: no vote, one vote, one against one, two against two.
-
-    Parameters
-    ----------
-    answers : array-like of shape (n_cases, n_readers)
-    positive : collection of Answer
-
-    Returns
-    -------
-    CaseLabels
 
     Examples
     --------

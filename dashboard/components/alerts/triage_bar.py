@@ -45,24 +45,11 @@ def draw_bar(
     keys: bool = True,
     narrow: bool = False,
 ) -> None:
-    """Draw the buttons of triage, or the second question once one was pressed.
+    """Draw the buttons of triage, or the second question once one was pressed; nothing for somebody who may not triage.
 
-    Parameters
-    ----------
-    targets
-        What the buttons act on: exactly the alerts that are on the screen, at the versions that are on it.
-    state
-        Where they stand; what is closed is offered to be opened again.
-    me
-        Who acts; for somebody who may not triage nothing is drawn.
-    name
-        Of the bar, for keys of widgets.
-    then
-        Called after an act was kept, to move on.
-    keys
-        Whether single keys press the buttons; on one page only one bar may have them.
-    narrow
-        The bar stands in a narrow card, where four buttons in a row would leave one alone in a second row.
+    They act on exactly the alerts that are on the screen, at the versions that are on it; what is closed is offered to
+    be opened again. `then` is called after an act was kept, to move on. Single keys press the buttons of one bar of a
+    page only. In a narrow card four buttons in a row would leave one alone in a second row.
     """
     if not me.may_triage:
         return

@@ -33,16 +33,8 @@ class _Said:
 def draw_panels(alert_id: AlertId, me: Acting, *, keys: bool, go_to: Callable[[AlertId], None]) -> None:
     """Draw a card for each open panel in which the one who looks may judge the alert's decision; else nothing.
 
-    Parameters
-    ----------
-    alert_id
-        The alert on the page, whose score the page has marked as seen.
-    me
-        Who looks.
-    keys
-        Whether single keys press the buttons of the first card.
-    go_to
-        Opens another alert on this page.
+    The page has marked the alert's score as seen. Single keys press the buttons of the first card; `go_to` opens
+    another alert on this page.
     """
     if me.person_id is None:
         return
