@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
+from alertreview.scoring.models import Histogram
 from dashboard.charts.base import Json, axis
 from dashboard.charts.palette import Palette
 
@@ -10,6 +12,19 @@ from dashboard.charts.palette import Palette
 def heights(counts: Sequence[int]) -> list[float]:
     """Return the heights at which counts are drawn: their square roots."""
     return [round(math.sqrt(count), 4) for count in counts]
+
+
+def count_bars(data: Histogram, title: str, colour: str | list[str]) -> Json:
+    """Return the bars of a histogram, in one colour or in one for each."""
+    return {
+        "type": "bar",
+        "x": [round((a + b) / 2, 5) for a, b in pairwise(data.edges)],
+        "y": heights(data.counts),
+        "customdata": list(data.counts),
+        "width": [round((b - a) * 0.9, 5) for a, b in pairwise(data.edges)],
+        "marker": {"color": colour, "line": {"width": 0}},
+        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{customdata:,}} instances<extra></extra>",
+    }
 
 
 def count_axis(colours: Palette, peak: int, *, room: float) -> Json:

@@ -3,7 +3,7 @@
 from alertreview.scoring.models import Histogram
 from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, layout, line, note
-from dashboard.charts.counts import count_axis, heights
+from dashboard.charts.counts import count_axis, count_bars, heights
 from dashboard.charts.palette import Palette
 from dashboard.texts import shorten
 
@@ -28,8 +28,10 @@ def histogram(
     low, high = (edges[0], edges[-1]) if len(edges) > 1 else (0.0, 1.0)
     low, high = min(low, score), max(high, score)
     peak = max(counts, default=0)
+    # Strong grey at or above the budget, so that the listed part can be told apart.
+    grey = [colours.bars_strong if budget is not None and edge >= budget else colours.bars for edge in edges[:-1]]
     figure: Json = {
-        "data": [_bars(data, colours, budget, title)],
+        "data": [count_bars(data, title, grey)],
         "layout": layout(
             colours,
             height,
@@ -53,22 +55,6 @@ def histogram(
         else f"No scores of {shorten(task_name)} are stored; this alert scores {score:.2f}."
     )
     return Chart(figure, alt)
-
-
-def _bars(data: Histogram, colours: Palette, budget: float | None, title: str) -> Json:
-    """Return the bars: strong grey at or above the budget, so that the listed part can be told apart."""
-    centres = [(a + b) / 2 for a, b in zip(data.edges, data.edges[1:], strict=False)]
-    widths = [(b - a) * 0.9 for a, b in zip(data.edges, data.edges[1:], strict=False)]
-    strong = [budget is not None and edge >= budget for edge in data.edges[:-1]]
-    return {
-        "type": "bar",
-        "x": [round(x, 5) for x in centres],
-        "y": heights(data.counts),
-        "customdata": list(data.counts),
-        "width": [round(w, 5) for w in widths],
-        "marker": {"color": [colours.bars_strong if s else colours.bars for s in strong], "line": {"width": 0}},
-        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{customdata:,}} instances<extra></extra>",
-    }
 
 
 def _arrow(score: float, data: Histogram, low: float, high: float, decision: Decision, colours: Palette) -> Json:

@@ -6,7 +6,7 @@ from alertreview.alerts.task_views import AlertMarks
 from alertreview.scoring.models import Histogram
 from core.vocabulary import Decision
 from dashboard.charts.base import Chart, Json, axis, layout, line, note, safe
-from dashboard.charts.counts import count_axis, heights
+from dashboard.charts.counts import count_axis, count_bars, heights
 from dashboard.charts.lines import NAME_HEIGHT, marked_line, names_above
 from dashboard.charts.palette import Palette
 from dashboard.texts import DECISION_TEXTS, plural, shorten
@@ -32,7 +32,10 @@ def task_histogram(
     peak = max(counts, default=0)
     shown = {one: score for one, score in (thresholds or {}).items() if edges[0] <= score <= edges[-1]}
     figure: Json = {
-        "data": [_bars(data, colours, title), *(_marked(data, marks, one, peak, colours) for one in Decision)],
+        "data": [
+            count_bars(data, title, colours.bars),
+            *(_marked(data, marks, one, peak, colours) for one in Decision),
+        ],
         "layout": layout(
             colours,
             height,
@@ -47,18 +50,6 @@ def task_histogram(
         ),
     }
     return Chart(figure, _histogram_words(data, marks, shown, title, task_name))
-
-
-def _bars(data: Histogram, colours: Palette, title: str) -> Json:
-    return {
-        "type": "bar",
-        "x": [round((a + b) / 2, 5) for a, b in zip(data.edges, data.edges[1:], strict=False)],
-        "y": heights(data.counts),
-        "customdata": list(data.counts),
-        "width": [round((b - a) * 0.9, 5) for a, b in zip(data.edges, data.edges[1:], strict=False)],
-        "marker": {"color": colours.bars, "line": {"width": 0}},
-        "hovertemplate": f"{title} about %{{x:.2f}}<br>%{{customdata:,}} instances<extra></extra>",
-    }
 
 
 def _marked(data: Histogram, marks: AlertMarks, decision: Decision, peak: int, colours: Palette) -> Json:
