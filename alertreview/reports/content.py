@@ -247,7 +247,7 @@ def _readers(report: StudyReport) -> list[Block]:
 
 def _ceiling(report: StudyReport) -> str:
     ceiling = report.ceiling
-    words = f"Highest AUC a perfect detector would show on all candidates: **{ceiling.weighted.text()}**"
+    words = f"Highest AUC a perfect detector would show on all candidates: **{ceiling.weighted.full_text()}**"
     if ceiling.naive.text() != ceiling.weighted.text():
         words += f"; on these cases: {ceiling.naive.text()}"
     if ceiling.sensitivity.value is None or ceiling.specificity.value is None:

@@ -233,10 +233,13 @@ def _alpha(equal: Floats, totals: Floats) -> Floats:
     return alpha
 
 
-def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Estimate:
+def cohen_kappa(
+    first: ArrayLike, second: ArrayLike, *, patient: ArrayLike | None = None, level: float = 0.95
+) -> Estimate:
     """Return Cohen's kappa of two readers on the cases both voted on, answer codes with NaN where there is no vote.
 
-    Value and large-sample interval by statsmodels (Fleiss, Cohen and Everitt 1969).
+    Value and large-sample interval by statsmodels (Fleiss, Cohen and Everitt 1969); none where all cases come from one
+    patient.
     """
     method = "Cohen kappa; large-sample interval"
     quantile = normal_quantile(level)
@@ -262,6 +265,8 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> 
         return Estimate(
             value, None, None, level, n, left_out, "interval not computable: no spread between cases", method
         )
+    if patient is not None and np.unique(np.asarray(patient)[both]).size < 2:
+        return Estimate(value, None, None, level, n, left_out, ONE_PATIENT, method)
     reach = quantile * error
     return Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), level, n, left_out, "", method)
 

@@ -376,7 +376,7 @@ def _repeats(study: StudyArrays) -> RepeatReport | None:
     return RepeatReport(
         n_pairs=len(pairs),
         same_answer=weighted_share(same, patient, level=level),
-        kappa=cohen_kappa(*relevant, level=level),
+        kappa=cohen_kappa(*relevant, patient=patient, level=level),
         by_reader={
             str(code): weighted_share(same[reader == code], patient[reader == code], level=level)
             for code in sorted(set(reader))
@@ -416,7 +416,7 @@ def _pairs(study: StudyArrays, votes: FloatArray) -> tuple[PairAgreement, ...]:
         if not both.any():
             continue
         raw = raw_agreement(votes[:, [a, b]], patient=study.patient, level=study.source.level)
-        cohen = cohen_kappa(votes[:, a], votes[:, b], level=study.source.level)
+        cohen = cohen_kappa(votes[:, a], votes[:, b], patient=study.patient, level=study.source.level)
         pairs.append(PairAgreement(study.readers[a], study.readers[b], int(both.sum()), raw, cohen))
     return tuple(pairs)
 

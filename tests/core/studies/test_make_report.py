@@ -246,6 +246,7 @@ class TestThinInput:
         weighted = found.primary.scorers[0].auc_weighted
         assert (weighted.low, weighted.high, weighted.reason) == (None, None, alone)
         assert found.ceiling.weighted.reason == alone
+        assert {pair.cohen.reason for pair in found.agreement.pairs} == {alone}
         assert all(sentence.endswith(f"cannot be said in one figure: {alone}.") for sentence in found.headline[:2])
 
     @pytest.mark.parametrize(("sign", "value"), [(1.0, 1.0), (-1.0, 0.0)])
