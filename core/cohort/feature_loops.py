@@ -17,17 +17,24 @@ _HOUR = 3600.0
 _DAY = 86400.0
 _BLOCK = 128
 """NumPy adds up to so many numbers in eight sums, and halves what is longer."""
+_MOVES_OF_EACH = 16
+"""Sorting moves rows one by one, until it has moved each so often."""
 
 
 @compiled_exactly
 def _sort(rows: Any, n: Any, when: Any) -> None:
-    """Sort the first n rows by their times, equal times as they are; they are few, or nearly in order."""
+    """Sort the first n rows by their times, equal times as they are; fastest where they are nearly in order."""
+    n_moves = 0
     for i in range(1, n):
+        if n_moves > _MOVES_OF_EACH * n:
+            rows[:n] = rows[:n][np.argsort(when[rows[:n]], kind="mergesort")]
+            return
         row, j = rows[i], i
         while j > 0 and when[rows[j - 1]] > when[row]:
             rows[j] = rows[j - 1]
             j -= 1
         rows[j] = row
+        n_moves += i - j
 
 
 @compiled_exactly

@@ -1,6 +1,7 @@
 """Compiled figures of a series against NumPy, to the last bit, and matrices against their entries one by one."""
 
 import itertools
+from time import process_time
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.cohort.feature_layout import Entries, Layout
-from core.cohort.feature_loops import mean_and_slope, series_rows
+from core.cohort.feature_loops import _sort, mean_and_slope, series_rows
 
 
 def with_numpy(value, time, first, end):
@@ -77,6 +78,29 @@ def test_every_event_with_a_role_is_in_the_series_of_its_patient_and_item(events
         if role[row]:
             expected.setdefault((patient[row], item[row]), []).append(row)
     assert found == list(expected.values())
+
+
+@pytest.mark.parametrize("n_times", [3, 50, 10**6])
+@pytest.mark.parametrize("n", [0, 1, 30, 300])
+def test_rows_are_sorted_by_time_and_equal_times_stay_as_they_are(n, n_times):
+    rng = np.random.default_rng(n)
+    when, rows = rng.integers(0, n_times, 400), rng.permutation(400)
+    for begin in (when, np.sort(when), np.sort(when)[::-1].copy()):
+        found = rows.copy()
+        _sort(found, n, begin)
+        expected = rows[:n][np.argsort(begin[rows[:n]], kind="stable")]
+        np.testing.assert_array_equal(found, np.concatenate([expected, rows[n:]]))
+
+
+def test_a_long_series_against_the_order_of_time_is_sorted_in_no_time():
+    # Moved row by row, as many would take over a minute of the processor.
+    n = 500_000
+    rows = np.arange(n)
+    _sort(rows[:1].copy(), 1, rows)
+    begun = process_time()
+    _sort(rows, n, np.arange(n)[::-1].copy())
+    assert process_time() - begun < 20
+    np.testing.assert_array_equal(rows, np.arange(n)[::-1])
 
 
 def test_a_matrix_holds_what_was_stored_in_the_order_of_its_columns():
