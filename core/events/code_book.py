@@ -12,7 +12,7 @@ from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
 from core.events.mapping import SiteMapping, normalise
-from core.events.spelling import identifier, look_of, name_key, tidy
+from core.events.spelling import code_spelling, identifier, look_of, name_key
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind, Kind
 
 UNKNOWN = "code that no rule of the mapping recognises"
@@ -81,7 +81,7 @@ class Recognised:
 
 def recognise(code: str, mapping: SiteMapping) -> Recognised:
     """Ask the mapping what a code means; its first rule whose pattern matches the whole code decides."""
-    code = tidy(code)
+    code = code_spelling(code)
     for number, (pattern, rule) in enumerate(mapping.compiled_rules):
         match = pattern.fullmatch(code)
         if match is None:
@@ -235,7 +235,7 @@ class CodeBook:
         for i in sorted(order, key=rank):
             found = self.found[i]
             if found.item and _family(found):
-                text = normalise(self._descriptions.get(self._codes[i], ""))
+                text = name_key(normalise(self._descriptions.get(self._codes[i], "")))
                 item = chosen.setdefault((_family(found), name_key(found.item), text), found.item)
                 if item != found.item:
                     self.found[i] = replace(found, item=item)

@@ -16,7 +16,7 @@ from core.events.import_report import Dropped, ReadCounts
 from core.events.mapping import SiteMapping, normalise
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
 from core.events.plausibility import Finding
-from core.events.spelling import identifier, stands_for_nothing, tidy
+from core.events.spelling import code_spelling, identifier, stands_for_nothing, tidy
 from core.events.stream import among
 from core.kinds import EventKind
 
@@ -132,7 +132,7 @@ class StreamBuilder:
     def _tidied(self, column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
         """Return codes in their one spelling and the place of each row's, and count the rows that had another."""
         texts, places = different_texts(column)
-        new = [tidy(text) for text in texts]
+        new = [code_spelling(text) for text in texts]
         changed = np.array([a != b for a, b in zip(new, texts, strict=True)], dtype=bool)
         if not changed.any():
             return texts, places

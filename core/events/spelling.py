@@ -40,6 +40,20 @@ def tidy(text: str) -> str:
     return " ".join(_visible(text).split())
 
 
+_AROUND_PARTS = re.compile(" ?// ?")
+
+
+def code_spelling(code: str) -> str:
+    """Return a code in its one spelling: tidy, without blanks around its parts.
+
+    Examples
+    --------
+    >>> code_spelling("LAB// 50912 //mg/dL")
+    'LAB//50912//mg/dL'
+    """
+    return _AROUND_PARTS.sub("//", tidy(code))
+
+
 def _visible(text: str) -> str:
     """Return a text without format and control characters; those that are blanks stay."""
     return "".join(each for each in text if each.isspace() or unicodedata.category(each) not in ("Cf", "Cc"))

@@ -99,7 +99,7 @@ _CSV = {
     "stop": "MEDICATION//STOP//{item}",
     "dose": "MEDICATION//{item}//Administered",
 }
-_ITEM = {"Potassium": "50971", "Creatinine": "50912"}
+ITEM_NUMBERS = {"Potassium": "50971", "Creatinine": "50912"}
 _MEDS = {
     **_CSV,
     "birth": "MEDS_BIRTH",
@@ -136,7 +136,7 @@ def _write_meds(acts: list[Act], folder: Path) -> Path:
         {
             "subject_id": pa.array([act.patient for act in acts], pa.int64()),
             "time": times.cast(pa.timestamp("us")),
-            "code": [_MEDS[act.what].format(item=_ITEM.get(act.item, act.item), unit=act.unit) for act in acts],
+            "code": [_MEDS[act.what].format(item=ITEM_NUMBERS.get(act.item, act.item), unit=act.unit) for act in acts],
             "numeric_value": pa.array([float(act.value) if act.value else None for act in acts], pa.float32()),
         }
     )

@@ -91,20 +91,26 @@ class Zones:
     """Counts the times of a source with a zone, without one, and in another zone than the site's."""
 
     def __init__(self) -> None:
-        self._n_with = self._n_without = self._n_foreign = 0
+        self.n_with = self._n_without = self._n_foreign = 0
 
     def add(self, counts: npt.NDArray[np.int64], texts: Sequence[str], parsed: "_Parsed") -> None:
         """Count texts, each as often as it occurs; a date alone and UTC say nothing."""
-        self._n_with += int(counts[parsed.has_zone].sum())
+        self.n_with += int(counts[parsed.has_zone].sum())
         naive = np.array([":" in text for text in texts], dtype=bool) & ~parsed.has_zone
         self._n_without += int(counts[naive].sum())
         self._n_foreign += int(counts[parsed.is_foreign].sum())
 
+    def count(self, *, has_zone: bool, is_foreign: bool) -> None:
+        """Count one time."""
+        self.n_with += has_zone
+        self._n_without += not has_zone
+        self._n_foreign += is_foreign
+
     def findings(self) -> list[Finding]:
         """Return what was counted, for the checks of the import."""
-        n = self._n_with + self._n_without
+        n = self.n_with + self._n_without
         return [
-            Finding("mixed_zones", self._n_without if self._n_with else 0, n),
+            Finding("mixed_zones", self._n_without if self.n_with else 0, n),
             Finding("foreign_zones", self._n_foreign, n),
         ]
 

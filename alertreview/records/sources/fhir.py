@@ -34,6 +34,7 @@ import numpy as np
 import pandas as pd
 
 from alertreview.records.sources.base import Format, Source, unread
+from alertreview.records.sources.cells import Zones
 from alertreview.records.sources.fhir_elements import (
     Concept,
     WrongElementError,
@@ -56,12 +57,15 @@ from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_fil
 from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
+from core.events.spelling import code_spelling
 
 _ROWS_PER_CHUNK = 100_000
 _TEXTS = ("code", "text", "unit", "order", "dose", "route")
 _LINES_TO_LOOK_AT = 20_000
-_N_TIMES_TO_LOOK_AT = 1_000
 _MANY = 0.05
+_NO_OFFSET = ("", "Z", "+00:00", "-00:00")
+_DAY = len("2026-02-28")
+_CLOCK = slice(_DAY + 1, _DAY + 6)
 _SYNTHEA = "https://github.com/synthetichealth/synthea"
 _LOOKED_UP = ("Patient", "Location", "Medication", "Encounter")
 """Resources that others refer to, read before them and in this order."""
@@ -112,7 +116,7 @@ def read(source: Path, mapping: SiteMapping) -> Source:
         descriptions=reader.names,
         simulated=reader.simulated,
         remarks=reader.remarks,
-        findings=unread(unread_files(source, is_ndjson)),
+        findings=reader.findings,
     )
 
 
@@ -135,6 +139,7 @@ class _Reader:
     def __init__(self, source: Path, mapping: SiteMapping) -> None:
         self.names: dict[str, str] = {}
         self.remarks: list[str] = []
+        self.findings = unread(unread_files(source, is_ndjson))
         self.simulated = False
         self._mapping = mapping
         self._zone = ZoneInfo(mapping.timezone)
@@ -143,7 +148,7 @@ class _Reader:
         self._locations: dict[str, str] = {}
         self._medications: dict[str, Concept] = {}
         self._encounters: dict[str, _Encounter] = {}
-        self._n_offsets = self._n_foreign = 0
+        self._zones = Zones()
         self._stays: dict[tuple[str, str, datetime | None], int] = {}
         self._foreign: Counter[str] = Counter()
         self._waiting: list[tuple[str, Row]] = []
@@ -208,6 +213,7 @@ class _Reader:
                     made = list(convert(resource))
                 yield from made
         yield from self._with_specimens()
+        self.findings.extend(self._zones.findings())
         self._remark_on_zone()
 
     # What others refer to
@@ -503,31 +509,30 @@ class _Reader:
             found = moment(said, self._zone, self._naive)
         except WrongElementError as error:
             raise WrongElementError(f"{key} {error}") from None
-        if found is not None and self._n_offsets < _N_TIMES_TO_LOOK_AT:
-            self._look_at_offset(said, found)
+        if found is not None and len(said) > _DAY:
+            self._count_zone(said, found)
         return found
 
-    def _look_at_offset(self, said: str, found: datetime) -> None:
+    def _count_zone(self, said: str, found: datetime) -> None:
         offset = offset_of(said)
-        if offset and offset != "Z":
-            self._n_offsets += 1
-            away = found.replace(tzinfo=self._zone).strftime("%z")
-            if offset.replace(":", "") != away:
-                self._foreign[offset] += 1
+        is_foreign = offset not in _NO_OFFSET and said[_CLOCK] != found.strftime("%H:%M")
+        self._zones.count(has_zone=offset != "", is_foreign=is_foreign)
+        if is_foreign:
+            self._foreign[offset] += 1
 
     def _remark_on_zone(self) -> None:
         n = self._foreign.total()
-        if n > _MANY * self._n_offsets:
+        if n > _MANY * self._zones.n_with:
             often = self._foreign.most_common(1)[0][0]
             self.remarks.append(
-                f"{n / self._n_offsets:.0%} of the times looked at have an offset that {self._mapping.timezone} "
+                f"{n / self._zones.n_with:.0%} of the times have an offset that {self._mapping.timezone} "
                 f"did not have then (most often {often}). Set timezone in the mapping to the hospital's: it places the "
                 "snapshot hour."
             )
 
     def _named(self, code: str, found: Concept) -> str:
         if found.name and not self.names.get(code):
-            self.names[code] = found.name
+            self.names[code_spelling(code)] = found.name
         return code
 
     def _with_specimens(self) -> Iterator[Row]:

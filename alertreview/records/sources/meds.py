@@ -18,7 +18,7 @@ from alertreview.records.sources.text_tables import is_ignored, require_no_bomb,
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
 from core.events.plausibility import Finding
-from core.events.spelling import tidy
+from core.events.spelling import code_spelling
 
 _NEEDED = ("subject_id", "time", "code")
 _ADVICE = "Give the folder of a MEDS data set (data/*.parquet, metadata/codes.parquet)."
@@ -285,7 +285,7 @@ def _descriptions(path: Path, remarks: list[str]) -> dict[str, str]:
     if table is None:
         return {}
     table = table.dropna()
-    return dict(zip(map(tidy, table["code"].astype("str")), table["description"].astype("str"), strict=True))
+    return dict(zip(map(code_spelling, table["code"].astype("str")), table["description"].astype("str"), strict=True))
 
 
 def _splits(path: Path) -> dict[str, str]:

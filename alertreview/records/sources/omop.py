@@ -107,6 +107,7 @@ class _Reader:
         self._names = names
         self._tables = tables
         self._mapping = mapping
+        self._zones = cells.Zones()
         self._care_sites = _names_by_id(
             tables, "care_site", "care_site_id", ["care_site_name", "care_site_source_value"]
         )
@@ -134,16 +135,17 @@ class _Reader:
                 continue
             for first_row, batch in islice(self._tables.batches(table, wanted), n_batches):
                 where = self._tables.where(table)
-                for chunk in convert(_Rows(batch, where, first_row, self._mapping)):
+                for chunk in convert(_Rows(batch, where, first_row, self._mapping, self._zones)):
                     chunk.attrs = {"file": where, "first_row": first_row}
                     yield chunk
+        self._tables.findings.extend(self._zones.findings())
 
     def _ids(self, table: str, column: str) -> set[int]:
         if column not in self._tables.columns(table):
             return set()
         out: set[int] = set()
         for first_row, batch in self._tables.batches(table, [column]):
-            rows = _Rows(batch, self._tables.where(table), first_row, self._mapping)
+            rows = _Rows(batch, self._tables.where(table), first_row, self._mapping, self._zones)
             out.update(np.unique(rows.ids(column)).tolist())
         return out
 
@@ -248,12 +250,15 @@ class _Reader:
 class _Rows:
     """Rows of one batch, column by column."""
 
-    def __init__(self, batch: pa.RecordBatch, where: str, first_row: int, mapping: SiteMapping) -> None:
+    def __init__(
+        self, batch: pa.RecordBatch, where: str, first_row: int, mapping: SiteMapping, zones: cells.Zones
+    ) -> None:
         self.n = batch.num_rows
         self.first_row = first_row
         self._batch = batch
         self._where = where
         self._mapping = mapping
+        self._zones = zones
 
     def has(self, column: str) -> bool:
         return column in self._batch.schema.names
@@ -281,7 +286,9 @@ class _Rows:
         out = self.no_times()
         for column in (f"{stem}_datetime", f"{stem}_date"):
             if self.has(column):
-                read = cells.times(self._batch.column(column), self._mapping, self._where, column, self.first_row)
+                read = cells.times(
+                    self._batch.column(column), self._mapping, self._where, column, self.first_row, self._zones
+                )
                 out = out.where(out.notna(), read)
         return out
 

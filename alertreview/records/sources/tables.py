@@ -44,7 +44,7 @@ def read(source: Path, mapping: SiteMapping) -> Source:
         chunks=reader.chunks(None),
         descriptions=reader.names,
         remarks=reader.remarks,
-        findings=unread([*unread_files(source), *reader.unread]),
+        findings=reader.findings,
     )
 
 
@@ -92,7 +92,8 @@ class _Reader:
         self._tables = {file.stem: _Table(file) for file in text_files(source)}
         used = {each.table for each in mapping.tables} | {each.table for each in self._lookups()}
         used |= {mapping.origins.table} if mapping.origins else set()
-        self.unread = [table.file.name for stem, table in self._tables.items() if stem not in used]
+        unused = [table.file.name for stem, table in self._tables.items() if stem not in used]
+        self.findings, self._zones = unread([*unread_files(source), *unused]), cells.Zones()
         absent = sorted({each.table for each in mapping.tables} - self._tables.keys())
         self.remarks = [f"There is no table {', '.join(absent)}: its events are missing."] if absent else []
 
@@ -126,6 +127,7 @@ class _Reader:
             for first_row, columns in islice(table.batches(wanted), n_batches):
                 chunk = self._chunk(events, table.file.name, first_row, columns, times, names)
                 yield _first_births(chunk, born) if events.minus_years else chunk
+        self.findings.extend(self._zones.findings())
 
     def _values(self, lookup: Lookup | None) -> dict[str, str]:
         if lookup is None or lookup.table not in self._tables:
@@ -146,7 +148,7 @@ class _Reader:
         times: dict[str, str],
         names: dict[str, str],
     ) -> pd.DataFrame:
-        rows = _Rows(events, self._mapping, where, first_row, columns)
+        rows = _Rows(events, self._mapping, where, first_row, columns, self._zones)
         code = rows.template(events.code)
         subject, origin = self._patients(rows)
         chunk: dict[str, object] = {"subject": subject, "time": self._times(rows, origin, times)}
@@ -207,7 +209,7 @@ class _Reader:
         wanted = [name for name in origins.model_dump(exclude={"table", "last_text"}).values() if name]
         parts = []
         for first_row, columns in table.batches(set(wanted)):
-            rows = _Rows(None, self._mapping, table.file.name, first_row, columns)
+            rows = _Rows(None, self._mapping, table.file.name, first_row, columns, self._zones)
             year, clock = rows.text(origins.year), rows.text(origins.clock)
             start = pa.array((year + "-01-01 " + clock.where(clock != "", "00:00:00")).to_list(), pa.string())
             parts.append(
@@ -283,8 +285,9 @@ class _Rows:
         where: str,
         first_row: int,
         columns: dict[str, pa.Array],
+        zones: cells.Zones,
     ) -> None:
-        self._events, self._mapping, self._columns = events, mapping, columns
+        self._events, self._mapping, self._columns, self._zones = events, mapping, columns, zones
         self.where, self.first_row = where, first_row
         self.n = len(next(iter(columns.values())))
 
@@ -315,7 +318,7 @@ class _Rows:
         column = self.column(name)
         is_year = pc.match_substring_regex(column, r"^\s*\d{4}\s*$")
         dated = pc.if_else(is_year, pc.binary_join_element_wise(column, "01-01", "-"), column)
-        return cells.times(dated, self._mapping, self.where, name, self.first_row)
+        return cells.times(dated, self._mapping, self.where, name, self.first_row, self._zones)
 
     def minutes(self, name: str) -> npt.NDArray[np.timedelta64]:
         """Return minutes as durations; missing where a cell is empty or no number."""

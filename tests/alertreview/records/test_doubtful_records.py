@@ -1,5 +1,6 @@
 """Records that contradict themselves or say what nobody understands are counted, each kind by a check of its own."""
 
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -79,6 +80,25 @@ def test_times_with_and_without_a_zone_in_one_source_are_counted(tmp_path):
     assert found["foreign_zones"] == is_order.sum()
     assert found["mixed_zones"] == (~is_order).sum() - 1
     assert found["timeless_events"] == 1
+
+
+@pytest.mark.parametrize(
+    ("source_format", "name"),
+    [("csv", "records.csv"), ("omop", "measurement.csv"), ("fhir", "Observation.000.ndjson")],
+)
+def test_times_of_another_zone_are_converted_and_counted_in_every_format(tmp_path, source_format, name):
+    path = write(hospital(n=4), source_format, tmp_path)
+    plain, report = imported(path, source_format)
+    assert doubts(report).keys().isdisjoint({"foreign_zones", "mixed_zones"})
+    file = tmp_path / name
+    there = re.compile(r"(\d{4}-\d\d-\d\d[ T])22:(4\d)(?::00Z)?")
+    text, n = there.subn(r"\g<1>17:\2:00-05:00", file.read_text(encoding="utf-8"))
+    file.write_text(text, encoding="utf-8")
+    cohort, report = imported(path, source_format)
+    assert n > 0
+    assert doubts(report)["foreign_zones"] == n
+    assert ("mixed_zones" in doubts(report)) is (source_format != "fhir")
+    assert (cohort.features != plain.features).nnz == 0
 
 
 def test_rows_that_come_twice_are_doubted_and_blank_ones_at_the_end_are_not_there(tmp_path):

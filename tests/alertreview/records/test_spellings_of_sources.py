@@ -14,7 +14,7 @@ import pytest
 from alertreview.records.importing import build_cohort
 from core.errors import SourceError
 from core.events.plausibility import Severity
-from tests.support.lying_records import N_INSTANCES, N_PATIENTS, hospital, write
+from tests.support.lying_records import FORMATS, ITEM_NUMBERS, N_INSTANCES, N_PATIENTS, hospital, write
 
 LABS = 2
 
@@ -83,6 +83,26 @@ def test_two_spellings_of_a_name_are_one(source):
     cohort, report = imported(source)
     assert_right(cohort, report)
     assert "Créatinine" in set(cohort.tasks["name"])
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+@pytest.mark.parametrize("spell", [" {}", "{}\u00a0", '"{}"'])
+def test_blanks_and_quotes_around_a_name_are_no_part_of_it(tmp_path, source_format, spell):
+    if source_format == "meds" and '"' in spell:
+        spell = "\u200b{}"  # Items of this format are numbers.
+    plain, _ = imported(write(hospital(n=4), source_format, tmp_path / "plain"), source_format)
+    names = {"meds": {"50971", "50912", "Heparin"}}.get(source_format, {"Potassium", "Creatinine", "Heparin"})
+    acts = [
+        replace(act, item=spell.format(ITEM_NUMBERS.get(act.item, act.item) if source_format == "meds" else act.item))
+        if act.patient == 1 and act.what in ("order", "result", "start", "stop")
+        else act
+        for act in hospital(n=4)
+    ]
+    cohort, report = imported(write(acts, source_format, tmp_path / "spelled"), source_format)
+    assert names <= set(cohort.tasks["name"]) == set(plain.tasks["name"])
+    assert (cohort.decisions != plain.decisions).nnz == 0
+    assert (cohort.features != plain.features).nnz == 0
+    assert check(report, "respelled").count > 0
 
 
 @pytest.mark.parametrize("spell", ["{} mmol/L", "{}×10⁰"])
