@@ -101,9 +101,10 @@ def tasks_export(application: "Application", out: Path | None) -> None:
 @result_format
 @with_application
 def tasks_apply(application: "Application", file: Path, reason: str, output_format: str) -> None:
-    """Switch and mute tasks as FILE says; tasks that it does not name stay as they are.
+    """Switch, mute, rename and group tasks as FILE says; tasks that it does not name stay as they are.
 
-    All changes are made, or none. They hold from the next scoring on, and each is a row of the audit trail.
+    All changes are made, or none, and each is a row of the audit trail. Names and groups hold from the next import on,
+    everything else from the next scoring on.
     """
     from alertreview.records.catalogue import change_catalogue, current_catalogue, read_catalogue
     from alertreview.settings import now
@@ -112,5 +113,6 @@ def tasks_apply(application: "Application", file: Path, reason: str, output_form
     changed = change_catalogue(
         *site, read_catalogue(file, current_catalogue(*site)), reason, actor="command line", now=now()
     )
-    said = f"{len(changed)} tasks changed." + (" Score again to follow (alertreview score)." if changed else "")
+    follow = " Score again to follow (alertreview score); import again first where names or groups changed."
+    said = f"{len(changed)} tasks changed." + (follow if changed else "")
     tell_done({"changed": list(changed)}, [*(f"changed: {name}" for name in changed), said], output_format)

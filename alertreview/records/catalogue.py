@@ -1,13 +1,15 @@
 """The task catalogue of a site: tasks and panels of an import, which are asked about, and what people changed in that.
 
-A change is a row of the audit trail; the last one of a task counts, for this import and for later ones.
+A change is a row of the audit trail; the last one of a task counts, for this import and for later ones. Switches and
+mutes hold from the next scoring on; names and groups from the next import on, which makes its tasks of them.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,10 +19,12 @@ import yaml
 
 from alertreview.records.snapshots import Snapshot, open_import
 from alertreview.settings import Settings
-from core.cohort.catalogue import members_of
+from core.cohort.catalogue import PANEL, members_of, panel_key
 from core.errors import ConflictError, InvalidInputError, NotFoundError
+from core.events.mapping import SiteMapping, parse_mapping
+from core.events.spelling import tidy
 from core.events.yaml_text import DoubledKeyError, UniqueLoader
-from core.kinds import Kind
+from core.kinds import Kind, task_of
 from db.database import Database
 from db.unit_of_work import UnitOfWork
 
@@ -28,8 +32,10 @@ WHERE = "The task catalogue says what is asked about (alertreview tasks list)."
 CHANGED = "task catalogue changed"
 _PARAMETER = "task_catalogue"
 _AT_MOST = 1_000_000
-_INFORMATION = ("task", "kind", "decisions", "share", "members", "group", "why_not")
-_CHANGEABLE = ("asked", "muted_until", "muted_units")
+_INFORMATION = ("kind", "decisions", "share", "members", "why_not")
+_CHANGEABLE = ("task", "group", "asked", "muted_until", "muted_units")
+_DEFAULT = "default"
+_LONGEST = 120
 
 
 @dataclass(frozen=True)
@@ -39,16 +45,21 @@ class TaskSetting:
     asked: bool | None = None  # whether it is asked about; None for the default of the import
     muted_until: date | None = None  # last day on which no alert of the task is listed
     muted_units: tuple[str, ...] = ()  # care units in which it is muted; empty for all
+    name: str = ""  # its name; empty for that of the import
+    group: str | None = None  # its order group, "" for none; None for what the import finds
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values for the audit trail."""
-        return {**asdict(self), "muted_until": self.muted_until and self.muted_until.isoformat()}
+        """Return plain values for the audit trail; name and group only where people decided on them."""
+        values = {**asdict(self), "muted_until": self.muted_until and self.muted_until.isoformat()}
+        of_import = {"name": "", "group": None}
+        return {key: value for key, value in values.items() if key not in of_import or value != of_import[key]}
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> "TaskSetting":
         """Return the setting that `as_json` wrote."""
         until = values["muted_until"]
-        return cls(values["asked"], until and date.fromisoformat(until), tuple(values["muted_units"]))
+        units, name = tuple(values["muted_units"]), values.get("name", "")
+        return cls(values["asked"], until and date.fromisoformat(until), units, name, values.get("group"))
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,16 @@ class CatalogueEntry:
     def left_out(self) -> str:
         """Why a scoring leaves it out; empty if it does not."""
         return f"Task '{self.name}' is not asked about. {self.off} {WHERE}" if self.off else ""
+
+    @property
+    def next_name(self) -> str:
+        """Its name from the next import on."""
+        return self.setting.name or self.name
+
+    @property
+    def next_group(self) -> str:
+        """Its order group from the next import on, as far as people decided."""
+        return self.order_group if self.setting.group is None else self.setting.group
 
     def muted_units(self, today: date) -> tuple[str, ...] | None:
         """Return the units in which no alert of it is listed, empty for all; None if it is not muted."""
@@ -112,6 +133,36 @@ def apply_setting(entry: CatalogueEntry, setting: TaskSetting | None) -> Catalog
         return entry
     off = {None: entry.off, True: "", False: "It was switched off."}[setting.asked]
     return replace(entry, off=off, setting=setting)
+
+
+def edited_mapping(site: SiteMapping, settings: Mapping[str, TaskSetting], n_decisions: int) -> SiteMapping:
+    """Return a site mapping with the names and order groups that people decided on, before those of its own.
+
+    The number of decisions becomes a part of its title, so that records whose name was changed there and back are
+    another import than the first.
+    """
+    if not n_decisions:
+        return site
+    # A panel has the name of its group.
+    items = {task_of(key)[1]: setting.name for key, setting in settings.items() if setting.name}
+    names = {item: name for item, name in items.items() if not item.startswith(PANEL)}
+    grouped = {key: setting.group for key, setting in settings.items() if setting.group is not None}
+    groups = {name: [key for key in keys if key not in grouped] for name, keys in site.order_groups.items()}
+    for key, group in sorted(grouped.items()):
+        groups.setdefault(group, []).append(key)
+    edits = {
+        "title": f"{site.title} ({n_decisions} names and groups of the task catalogue)",
+        "names": {**site.names, **names},
+        "order_groups": groups,
+    }
+    return parse_mapping({**site.model_dump(), **edits}, f"mapping {site.name}")
+
+
+def stored_edit(uow: UnitOfWork) -> Callable[[SiteMapping], SiteMapping]:
+    """Return `edited_mapping` with what people decided about names and groups."""
+    decisions = [json.loads(event.details) for event in uow.audit.latest(_AT_MOST, action=CHANGED)]
+    n = sum(each["before"].get(key) != each["after"].get(key) for each in decisions for key in ("name", "group"))
+    return partial(edited_mapping, settings=stored_settings(uow), n_decisions=n)
 
 
 def stored_settings(uow: UnitOfWork) -> dict[str, TaskSetting]:
@@ -172,9 +223,10 @@ def change_catalogue(
 ) -> tuple[str, ...]:
     """Decide about tasks of the last import, all or nothing, with a row of the audit trail for each that changes.
 
-    Return the names of those that changed; `seen` is what the person saw before. Raise NotFoundError if there is no
-    such task, InvalidInputError if there is no reason, a unit does not exist, or units are muted without a last day,
-    ConflictError if a task is no longer as it was seen.
+    Return the names of those that changed, members of a renamed panel and tasks of a group that another joined among
+    them; `seen` is what the person saw before. Raise NotFoundError if there is no such task, InvalidInputError if there
+    is no reason, a unit does not exist, units are muted without a last day, or a name or group cannot be, ConflictError
+    if a task is no longer as it was seen.
     """
     entries = {entry.task_key: entry for entry in current_catalogue(settings, database)}
     units = _units(settings, database) if any(setting.muted_units for setting in changes.values()) else set()
@@ -188,6 +240,7 @@ def change_catalogue(
             raise InvalidInputError(
                 f"Task {key!r}: {unknown[0]!r} is not a care unit of the last import ({known_units})."
             )
+        _refuse_name_or_group(entries, key, setting)
     with database.write() as uow:
         known = stored_settings(uow)
         for key, setting in seen.items():
@@ -196,7 +249,8 @@ def change_catalogue(
                     f"Nothing was changed: somebody else has changed {entries[key].name} since you looked. "
                     "See how it is now, then save again."
                 )
-        changed = {key: after for key, after in changes.items() if known.get(key, TaskSetting()) != after}
+        wanted = _with_followers(changes, entries, known)
+        changed = {key: after for key, after in wanted.items() if known.get(key, TaskSetting()) != after}
         if changed and not reason.strip():
             raise InvalidInputError("Changing the task catalogue needs a reason. Give it with --reason.")
         for key, after in changed.items():
@@ -204,7 +258,58 @@ def change_catalogue(
             details = {"task_key": key, "before": before, "after": after.as_json(), "reason": reason.strip()}
             uow.audit.append(now, actor, CHANGED, f"task {key}", details)
         uow.commit()
-    return tuple(entries[key].name for key in changed)
+    return tuple(entries[key].name for key in changed if key in entries)
+
+
+def _refuse_name_or_group(entries: Mapping[str, CatalogueEntry], key: str, setting: TaskSetting) -> None:
+    """Raise InvalidInputError for a name or group that is new and cannot be."""
+    entry = entries[key]
+    before = entry.setting
+    name = setting.name if setting.name != before.name else ""
+    group = setting.group if setting.group != before.group else None
+    for said in filter(None, (name, group)):
+        if said != tidy(said) or len(said) > _LONGEST or not any(each.isalpha() for each in said):
+            raise InvalidInputError(
+                f"Task {key!r}: {said[:_LONGEST]!r} is no name: a name has a letter, at most {_LONGEST} characters, "
+                "and no blanks around it. Choose another."
+            )
+    if name and entry.kind is Kind.LABEL:
+        raise InvalidInputError(f"Task {key!r} is named by its label file. Rename the file.")
+    if name and any(
+        name.casefold() == other.next_name.casefold() for other in entries.values() if other.task_key != key
+    ):
+        raise InvalidInputError(f"Task {key!r}: another task is called {name!r} already. Choose another name.")
+    if group is not None and (entry.members or entry.kind is not Kind.LAB_ORDER):
+        raise InvalidInputError(f"Task {key!r}: only single labs are grouped; each drug is a decision of its own.")
+
+
+def _with_followers(
+    changes: Mapping[str, TaskSetting], entries: Mapping[str, CatalogueEntry], known: Mapping[str, TaskSetting]
+) -> dict[str, TaskSetting]:
+    """Return changes and what follows from them: a group is what its members say, and a panel is a group."""
+    out = dict(changes)
+
+    def put(keys: Iterable[str], group: str) -> None:
+        for each in keys:
+            if each in changes and changes[each].group != known.get(each, TaskSetting()).group:
+                continue
+            out[each] = replace(out.get(each, known.get(each, TaskSetting())), group=group)
+
+    panels = [entry for entry in entries.values() if entry.members]
+    labs = [entry for entry in entries.values() if entry.kind is Kind.LAB_ORDER and not entry.members]
+    for key, setting in changes.items():
+        entry, before = entries[key], known.get(key, TaskSetting())
+        if entry.members and setting.name != before.name:
+            name = setting.name or entry.name
+            put(entry.members, name)
+            # The key of a panel is made of its name: what was decided about it goes with it.
+            if panel_key(name) != key:
+                out[panel_key(name)] = replace(setting, name="")
+        if setting.group and setting.group != before.group:
+            named = {member for panel in panels if panel.name == setting.group for member in panel.members}
+            joined = [lab for lab in labs if lab.task_key in named or lab.order_group == setting.group]
+            put([lab.task_key for lab in joined if lab.setting.group is None], setting.group)
+    return out
 
 
 def _units(settings: Settings, database: Database) -> set[str]:
@@ -217,19 +322,19 @@ def _units(settings: Settings, database: Database) -> set[str]:
 def catalogue_text(entries: Sequence[CatalogueEntry]) -> str:
     """Write a catalogue as YAML, for `read_catalogue` to read once it was edited."""
     head = (
-        "# Task catalogue. Change asked (true, false, default), muted_until (a day) and muted_units, then:\n"
+        "# Task catalogue. Change asked (true, false, default), muted_until (a day), muted_units, task (the name,\n"
+        "# or default) and group (labs of one group are one task; '' for none, or default), then:\n"
         "#   alertreview tasks apply FILE --reason WHY\n"
-        "# What is changed holds from the next scoring on. Names and groups are changed in the site mapping\n"
-        "# (names, order_groups).\n"
+        "# Names and groups hold from the next import on, everything else from the next scoring on.\n"
     )
     content = {
         entry.task_key: {
-            "task": entry.name,
+            "task": entry.next_name,
             "kind": entry.kind.value,
             "decisions": entry.n_positive,
             "share": round(entry.rate, 4),
             "members": list(entry.members),
-            "group": entry.order_group,
+            "group": entry.next_group,
             "why_not": entry.off,
             "asked": "default" if entry.setting.asked is None else entry.setting.asked,
             "muted_until": entry.setting.muted_until,
@@ -273,10 +378,10 @@ def _setting(where: str, values: object, entry: CatalogueEntry | None, exported:
             raise InvalidInputError(
                 f"{where}: {key!r} is not a key of a catalogue; {', '.join(_CHANGEABLE)} are changed."
             )
-        if key in ("task", "group", "members", "kind") and value != exported[key]:
-            raise InvalidInputError(
-                f"{where}: {key} = {value!r} is changed in the site mapping (names, order_groups), not here."
-            )
+        if key in ("members", "kind") and value != exported[key]:
+            raise InvalidInputError(f"{where}: {key} = {value!r} cannot be changed; labs join a panel by their group.")
+        if key in ("task", "group") and not isinstance(value, str):
+            raise InvalidInputError(f"{where}: {key} = {value!r}; expected a text.")
     asked = values.get("asked", "default" if entry.setting.asked is None else entry.setting.asked)
     if asked not in (True, False, "default"):
         raise InvalidInputError(f"{where}: asked = {asked!r}; expected true, false or default.")
@@ -286,4 +391,9 @@ def _setting(where: str, values: object, entry: CatalogueEntry | None, exported:
     units = values.get("muted_units", entry.setting.muted_units)
     if not isinstance(units, list | tuple) or not all(isinstance(unit, str) for unit in units):
         raise InvalidInputError(f"{where}: muted_units = {units!r}; expected a list of care units.")
-    return TaskSetting(None if asked == "default" else bool(asked), until, tuple(units))
+    name, group = entry.setting.name, entry.setting.group
+    if values.get("task", exported["task"]) != exported["task"]:
+        name = "" if values["task"] == _DEFAULT else values["task"]
+    if values.get("group", exported["group"]) != exported["group"]:
+        group = None if values["group"] == _DEFAULT else values["group"]
+    return TaskSetting(None if asked == _DEFAULT else bool(asked), until, tuple(units), name, group)

@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from alertreview.files import preset_paths, write_checksums
-from alertreview.records.importing import end_of_today, import_snapshot, read_records, second_half
+from alertreview.records.catalogue import stored_edit
+from alertreview.records.importing import EditMapping, end_of_today, import_snapshot, read_records, second_half
 from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import Snapshot, open_import, read_snapshot
 from alertreview.settings import Progress, Settings
@@ -55,6 +56,7 @@ def extend_snapshot(
     min_positive: int | None = None,
     progress: StepProgress | None = None,
     labels: Sequence[str] = (),
+    edit: EditMapping | None = None,
 ) -> Extended:
     """Add the records of a source to those of a snapshot.
 
@@ -77,6 +79,7 @@ def extend_snapshot(
         units=_units(old.events),
         labels=labels,
         known=frozenset(old.patients["patient_id"]) if has_labels else None,
+        edit=edit,
     )
     if read.mapping.name != snapshot.manifest["mapping"]:
         raise MappingError(
@@ -140,6 +143,7 @@ class _Reading(TypedDict):
     schema: str | None
     progress: StepProgress
     labels: Sequence[str]
+    edit: EditMapping
 
 
 def import_records(
@@ -160,8 +164,10 @@ def import_records(
     trail. Labels (``PATH`` or ``NAME=PATH``) are each a task beside labs and drugs. Raise SourceError or MappingError
     if source or mapping cannot be used, NotFoundError if there is no import to add to; then nothing was kept.
     """
+    with database.read() as uow:
+        edit = stored_edit(uow)
     read_as = _Reading(
-        format=source_format, mapping=mapping, schema=schema, progress=_in_steps(progress), labels=labels
+        format=source_format, mapping=mapping, schema=schema, progress=_in_steps(progress), labels=labels, edit=edit
     )
     if add:
         extended = extend_snapshot(_last_import(settings, database), source, **read_as)

@@ -26,6 +26,8 @@ from core.events.reading import ROWS_PER_PART, StreamBuilder
 from core.events.sudden_change import with_sudden_change
 from core.kinds import EventKind
 
+EditMapping = Callable[[SiteMapping], SiteMapping]
+
 _SHARE_READ = 0.5
 """Share of the progress bar that reading takes."""
 
@@ -100,6 +102,7 @@ def import_snapshot(
     rows_per_part: int = ROWS_PER_PART,
     labels: Sequence[str] = (),
     former: ImportReport | None = None,
+    edit: EditMapping | None = None,
 ) -> Imported:
     """Read a source into a snapshot below the home folder, all or nothing, in memory that does not grow with it.
 
@@ -112,7 +115,7 @@ def import_snapshot(
     home : Path
     rows_per_part : int
         Events looked at together.
-    labels : sequence of str
+    labels, edit
         As in `read_records`.
     former : ImportReport, optional
         Of the last import, to see what changed suddenly.
@@ -138,6 +141,7 @@ def import_snapshot(
             make_spill=writer.spill,
             rows_per_part=rows_per_part,
             labels=labels,
+            edit=edit,
         )
         built, report = build_parts(
             read.stream, read.counts, read.mapping, read.about, second_half(tell), writer, writer.spill
@@ -182,6 +186,7 @@ def read_records(
     rows_per_part: int = ROWS_PER_PART,
     labels: Sequence[str] = (),
     known: Collection[str] | None = None,
+    edit: EditMapping | None = None,
 ) -> Records:
     """Read a source into an event stream; parameters as in `build_cohort`.
 
@@ -197,6 +202,8 @@ def read_records(
         Label files, as `alertreview.records.sources.label_files.find_label_files`.
     known : collection of str, optional
         Patients of the import that these records are added to, if it has labels.
+    edit : callable, optional
+        Returns the chosen mapping with what people of the site decided.
 
     Returns
     -------
@@ -207,6 +214,8 @@ def read_records(
     site = choose_mapping(source, format, mapping, schema)
     if questions or known is not None:
         site = with_label_rules(site)
+    if edit is not None:
+        site = edit(site)
     if min_positive is not None:
         site = parse_mapping({**site.model_dump(), "min_positive": min_positive}, f"mapping {site.name}")
     opened, builder = _read_rows(source, site, schema, progress, units, make_spill, rows_per_part)

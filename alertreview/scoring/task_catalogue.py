@@ -120,6 +120,44 @@ class TaskCatalogue(Service):
         setting = replace(self._setting(task_key), muted_until=until, muted_units=tuple(sorted(units)))
         return self._change(task_key, setting, reason, seen, actor)
 
+    @requires(Action.MANAGE_TASKS, all_units=True)
+    def rename(
+        self,
+        task_key: str,
+        name: str,
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
+    ) -> bool:
+        """Give a task another name from the next import on, "" for the import's own; return whether anything changed.
+
+        Renaming a panel renames its order group. `seen` is what the person saw before. Raise NotFoundError if the last
+        import has no such task, InvalidInputError if there is no reason or it cannot have the name, ConflictError if
+        the task is no longer as it was seen.
+        """
+        setting = replace(self._setting(task_key), name=" ".join(name.split()))
+        return self._change(task_key, setting, reason, seen, actor)
+
+    @requires(Action.MANAGE_TASKS, all_units=True)
+    def group(
+        self,
+        task_key: str,
+        group: str | None,
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
+    ) -> bool:
+        """Put a lab into an order group from the next import on, "" for none, None for what the import finds.
+
+        Labs of one group are one task. Return whether anything changed; `seen` is what the person saw before. Raise
+        NotFoundError if the last import has no such task, InvalidInputError if there is no reason or it cannot be
+        grouped, ConflictError if the task is no longer as it was seen.
+        """
+        setting = replace(self._setting(task_key), group=group if group is None else " ".join(group.split()))
+        return self._change(task_key, setting, reason, seen, actor)
+
     def _setting(self, task_key: str) -> TaskSetting:
         with self._database.read() as uow:
             return stored_settings(uow).get(task_key, TaskSetting())

@@ -161,6 +161,17 @@ def members_of(text: str) -> tuple[str, ...]:
     return tuple(text.split(_SEPARATOR)) if text else ()
 
 
+def panel_key(name: str) -> str:
+    """Return the key of a panel, which is made of its name.
+
+    Examples
+    --------
+    >>> panel_key("Blood gas")
+    'LAB_ORDER/panel:blood-gas'
+    """
+    return task_key(Kind.LAB_ORDER, PANEL + re.sub(r"\W+", "-", name.casefold()))
+
+
 def panels_and_asked(table: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Mark the tasks that are panels, and those that are asked about by default, each of shape (n_tasks,)."""
     filled = table.reindex(columns=["members", "off"], fill_value="").to_numpy(dtype=object)
@@ -185,7 +196,7 @@ def with_catalogue(tasks: Tasks, named_groups: Mapping[str, Sequence[str]]) -> T
         orders = [names[place] for place in commonest if not off[place]]
         name = group if group in named_groups else _panel_name([names[place] for place in commonest], orders)
         name = _unique(name, {*names, *(row["name"] for row in rows)})
-        key = task_key(Kind.LAB_ORDER, PANEL + re.sub(r"\W+", "-", name.casefold()))
+        key = panel_key(name)
         reasons = dict.fromkeys(off[place] for place in commonest if off[place])
         why = "" if orders else " ".join(["None of it is an order.", *reasons])
         columns.append(sparse.csc_matrix(tasks.decisions[:, places].max(axis=1)).astype(bool))

@@ -20,8 +20,8 @@ def page() -> None:
             st.code(command("import FOLDER"), language=None, wrap_lines=True)
         return
     st.markdown(
-        "This is the catalogue of the last import. A change takes effect with the next scoring; lists that are already "
-        "published stay as they are."
+        "This is the catalogue of the last import. Switches and mutes take effect with the next scoring, names and "
+        "groups with the next import; lists that are already published stay as they are."
     )
     task_form.said()
     shown = task_table.filtered(view)

@@ -58,6 +58,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
             "Asked about": ["no" if row.entry.off else "yes" for row in rows],
             "Why not": [texts.shorten(row.why_not, 200) for row in rows],
             "Muted": [texts.shorten(row.muted, 200) for row in rows],
+            "From the next import on": [texts.shorten(from_next_import(row.entry), 200) for row in rows],
             "Decisions": [row.entry.n_positive for row in rows],
             "Share": [100 * row.entry.rate for row in rows],
             "Members": [texts.shorten(row.members, 200) for row in rows],
@@ -68,6 +69,7 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
     said = {
         "Why not": any(entry.off for entry in view.entries),
         "Muted": any(mute_words(entry, view.today) for entry in view.entries),
+        "From the next import on": any(from_next_import(entry) for entry in view.entries),
         "Members": any(entry.members for entry in view.entries),
         "Last reason": bool(view.reasons),
     }
@@ -88,6 +90,14 @@ def _row(entry: CatalogueEntry, names: dict[str, str], view: CatalogueView) -> R
     members = ", ".join(names[member] for member in entry.members)
     kind = "panel" if entry.members else entry.kind.words.item
     return Row(entry, kind, members, entry.off, mute_words(entry, view.today))
+
+
+def from_next_import(entry: CatalogueEntry) -> str:
+    """Return what people decided about name and group that the import does not follow yet; empty if nothing."""
+    name = f"Named {entry.next_name}." if entry.next_name != entry.name else ""
+    is_moved = not entry.members and entry.next_group != entry.order_group
+    group = f"In the group {entry.next_group}." if entry.next_group else "In no group."
+    return f"{name} {group if is_moved else ''}".strip()
 
 
 def mute_words(entry: CatalogueEntry, today: date) -> str:

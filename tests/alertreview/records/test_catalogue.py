@@ -213,7 +213,13 @@ def test_what_is_exported_changes_nothing_when_it_is_applied(
         ("LAB_ORDER/Lipase: {muted_units: [Ward A]}", "needs muted_until"),
         ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: [Ward Z]}", "'Ward Z' is not a care unit"),
         ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: Ward A}", "list of care units"),
-        ("LAB_ORDER/Lipase: {task: Lipase 2}", "site mapping"),
+        ("LAB_ORDER/Lipase: {task: Sodium}", "called 'Sodium' already"),
+        ("LAB_ORDER/Lipase: {task: '42'}", "is no name"),
+        ("LAB_ORDER/Lipase: {task: ' Lipase'}", "no blanks around it"),
+        ("LAB_ORDER/Lipase: {task: [a]}", "expected a text"),
+        ("LAB_ORDER/Lipase: {kind: MEDICATION}", "cannot be changed"),
+        ("MEDICATION/heparin: {group: Anticoagulants}", "only single labs are grouped"),
+        ("LAB_ORDER/panel:basic-metabolic-panel: {group: Draws}", "only single labs are grouped"),
         ("[1, 2]", "names no task"),
         ("a: b: c", "is not YAML"),
     ],
@@ -228,6 +234,66 @@ def test_a_wrong_catalogue_is_refused_as_a_whole(
     assert words in error
     assert "Traceback" not in error
     assert asked(site) == before
+
+
+def imported_again(site: Application) -> dict[str, CatalogueEntry]:
+    source = write_ward(site.settings.home.parent / "again")
+    assert main(["import", str(source), "--format", "csv", "--home", str(site.settings.home)]) == 0
+    return by_name(site)
+
+
+def test_names_and_groups_hold_from_the_next_import_on_everywhere(
+    site: Application, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = by_name(site)
+    edits = f"LAB_ORDER/Lipase: {{task: Pancreas, group: Draw}}\nLAB_ORDER/{PANEL[0]}: {{group: Draw}}\n"
+    edits += "MEDICATION/heparin: {task: Heparin drip, muted_until: 2999-01-01, muted_units: [Ward A]}\n"
+    edits += f"{PANEL_KEY}: {{task: Chemistry}}\n"
+    assert applied(site, edits) == 0
+    assert set(by_name(site)) == set(before)
+    assert main(["tasks", "export", "--home", str(site.settings.home)]) == 0
+    exported = capsys.readouterr().out
+    assert applied(site, exported[exported.index("#") :], reason="") == 0, "what is exported changes nothing"
+    after = imported_again(site)
+    assert {"Pancreas", "Heparin drip", "Chemistry", "Draw"} <= set(after)
+    assert {"Lipase", "Heparin", "Basic metabolic panel"}.isdisjoint(after)
+    assert set(after["Draw"].members) == {"LAB_ORDER/Lipase", f"LAB_ORDER/{PANEL[0]}"}
+    assert set(after["Chemistry"].members) == {f"LAB_ORDER/{name}" for name in PANEL[1:]}
+    assert asked(site) == {"Draw", "Chemistry", "Heparin drip"}
+    assert after["Heparin drip"].setting.muted_units == ("Ward A",)
+    rows = listed(site)
+    assert {row.task_name for row in rows} <= asked(site)
+    assert {row.unit for row in rows if row.task_name == "Heparin drip"} == {"Ward B"}
+    capsys.readouterr()
+    assert main(["alerts", "--top", "1000", "--format", "csv", "--home", str(site.settings.home)]) == 0
+    exported = capsys.readouterr().out
+    assert "Draw" in exported
+    assert "Lipase" not in exported
+    snapshot = read_snapshot(site.settings.snapshots / site_folder(site))
+    column = snapshot.tasks["name"].tolist().index("Draw")
+    members = [snapshot.tasks["task_key"].tolist().index(key) for key in after["Draw"].members]
+    assert (snapshot.decisions[:, column].toarray().ravel() == snapshot.decisions[:, members].toarray().any(1)).all()
+    assert any(name.startswith("Pancreas") for name in snapshot.feature_dictionary["name"])
+
+
+def test_a_lab_joins_a_panel_and_what_was_decided_about_a_panel_goes_with_its_name(site: Application) -> None:
+    assert applied(site, f"{PANEL_KEY}: {{asked: false, task: Chemistry}}\nLAB_ORDER/Lipase: {{group: Chemistry}}") == 0
+    after = imported_again(site)
+    assert set(after["Chemistry"].members) == {"LAB_ORDER/Lipase", *(f"LAB_ORDER/{name}" for name in PANEL)}
+    assert after["Chemistry"].off == "It was switched off."
+    assert applied(site, "LAB_ORDER/Lipase: {group: ''}") == 0
+    after = imported_again(site)
+    assert set(after["Chemistry"].members) == {f"LAB_ORDER/{name}" for name in PANEL}
+    assert "Lipase" in asked(site)
+    # There and back is another import, not the first: the last one counts.
+    back = f"{after['Chemistry'].task_key}: {{task: Basic metabolic panel}}\nLAB_ORDER/Lipase: {{group: default}}"
+    assert applied(site, back) == 0
+    assert imported_again(site)["Basic metabolic panel"].off == "It was switched off."
+
+
+def site_folder(site: Application) -> str:
+    with site.database.read() as uow:
+        return uow.snapshots.latest().folder
 
 
 def test_a_change_without_a_reason_is_refused(site: Application, capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,6 +77,28 @@ class FakeCatalogue(Service):
         new = replace(self._setting(task_key), muted_until=until, muted_units=tuple(units))
         return self._change(task_key, new, reason, seen, actor)
 
+    def rename(
+        self,
+        task_key: str,
+        name: str,
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
+    ) -> bool:
+        return self._change(task_key, replace(self._setting(task_key), name=name), reason, seen, actor)
+
+    def group(
+        self,
+        task_key: str,
+        group: str | None,
+        reason: str,
+        *,
+        seen: TaskSetting | None = None,
+        actor: str = "command line",
+    ) -> bool:
+        return self._change(task_key, replace(self._setting(task_key), group=group), reason, seen, actor)
+
     def _setting(self, task_key: str) -> TaskSetting:
         return self.settings.get(task_key, TaskSetting())
 

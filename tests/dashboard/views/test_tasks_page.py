@@ -131,6 +131,25 @@ def test_the_form_mutes_a_task_in_units_until_a_day_and_ends_the_mute(open_page:
     assert "Muted" not in table(page), "a column in which nothing is said is left out"
 
 
+def test_the_form_renames_a_task_and_groups_labs(open_page: OpenPage) -> None:
+    double, key = FakeApplication(), "LAB_ORDER/Lipase"
+    page = open_page("tasks", double)
+    page.selectbox(key="tasks_which").select(key).run()
+    page.radio(key="tasks_what").set_value("Rename it").run()
+    page.text_input(key=f"tasks_name_{key}").input("Pancreas")
+    page.text_input(key=f"tasks_reason_{key}").input("our name")
+    assert "next import" in press(page).success[0].value
+    assert table(page).loc["Lipase", "From the next import on"] == "Named Pancreas."
+    page.radio(key="tasks_what").set_value("Group it").run()
+    page.selectbox(key=f"tasks_group_{key}").select("Basic metabolic panel")
+    page.text_input(key=f"tasks_reason_{key}").input("one draw")
+    press(page)
+    assert double.catalogue.settings[key] == TaskSetting(name="Pancreas", group="Basic metabolic panel")
+    assert "In the group Basic metabolic panel." in table(page).loc["Lipase", "From the next import on"]
+    page.selectbox(key="tasks_which").select("MEDICATION/heparin").run()
+    assert "Group it" not in page.radio(key="tasks_what").options
+
+
 def test_a_mute_that_has_ended_says_so(open_page: OpenPage) -> None:
     double = FakeApplication()
     double.catalogue.settings["MEDICATION/heparin"] = TaskSetting(None, TODAY - timedelta(days=1))
