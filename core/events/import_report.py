@@ -400,7 +400,7 @@ _CHECKED_KINDS = [kind for kind in EventKind if kind not in (*PATIENT_EVENTS, Ev
 
 
 _ENOUGH_TIMES = 5
-_SHARE_OF_DATES = 0.9
+SHARE_OF_DATES = 0.9
 """From this share of midnights on, a kind has dates and no times."""
 
 
@@ -452,7 +452,7 @@ class StreamChecks:
         kinds = [
             kind
             for kind, n in self._n_timed_of_kind.items()
-            if n >= _ENOUGH_TIMES and self._n_midnight[kind] >= _SHARE_OF_DATES * n
+            if n >= _ENOUGH_TIMES and self._n_midnight[kind] >= SHARE_OF_DATES * n
         ]
         shown = tuple(
             f"{kind.value} ({self._n_midnight[kind] / self._n_timed_of_kind[kind]:.0%} at midnight)" for kind in kinds

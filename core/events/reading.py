@@ -12,13 +12,13 @@ from core.events.cleaning import OrderShares, RowHashes, Settling, decision_mark
 from core.events.code_book import NOT_DONE, CodeBook, Subjects, Words, different_texts, ranked
 from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL, TOO_OLD
-from core.events.import_report import Dropped, ReadCounts
+from core.events.import_report import SHARE_OF_DATES, Dropped, ReadCounts
 from core.events.mapping import SiteMapping, normalise
 from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
 from core.events.plausibility import Finding
 from core.events.spelling import code_spelling, identifier, stands_for_nothing, tidy
 from core.events.stream import among
-from core.kinds import EventKind
+from core.kinds import LABEL_EVENTS, PATIENT_EVENTS, EventKind
 
 NO_CODE = "row without a code"
 NO_TIME = "event without a time"
@@ -26,10 +26,12 @@ SENTINEL_TIME = "event on a date that stands for none"
 FAR_TIME = "event months or years away from everything else about its patient"
 TOO_OLD_BIRTH = "birth more than 115 years before everything else about its patient"
 
+_MICROSECONDS_OF_DAY = 86_400_000_000
 _KNOWN_WITHIN = np.timedelta64(366, "D")
 _MOST_WORDS = 20
 _OF_EVENTS = ("subject", "time", "known_at", "value", "text", "unit", "stay", "order")
 """Columns of a chunk, beside the code, that events are made of."""
+_ENOUGH_OF_A_FILE = 50
 ROWS_PER_PART = 400_000
 """Events of the patients that are looked at together: few enough for most arrays to stay in the processor's cache."""
 
@@ -74,6 +76,8 @@ class StreamBuilder:
         self._not_done: Counter[int] = Counter()
         self._unknown_statuses: Counter[str] = Counter()
         self._n_known_late = self._n_known = 0
+        self._n_timed: Counter[tuple[str, EventKind]] = Counter()
+        self._n_midnight: Counter[tuple[str, EventKind]] = Counter()
 
     @property
     def subjects(self) -> Sequence[int | str]:
@@ -125,9 +129,37 @@ class StreamBuilder:
         if keep.any():
             kept = slice(None) if keep.all() else np.flatnonzero(keep)
             mine = chunk[[name for name in _OF_EVENTS if name in chunk]].iloc[kept]
+            self._count_midnights(mine["time"].to_numpy(dtype="datetime64[us]"), kinds[kept])
             compact = self._compact(mine, ids[kept], kinds[kept], hashes[kept])
             self._arrived.put(self._n_chunks, compact.assign(row=places[kept]))
             self._n_chunks += 1
+
+    def _count_midnights(self, times: npt.NDArray[np.datetime64], kinds: npt.NDArray[np.int8]) -> None:
+        at_midnight = times.view(np.int64) % _MICROSECONDS_OF_DAY == 0
+        n, n_midnight = (np.bincount(each, minlength=len(EventKind)) for each in (kinds, kinds[at_midnight]))
+        file = self._places[-1][1]
+        for kind in EventKind:
+            if n[kind.number]:
+                self._n_timed[file, kind] += int(n[kind.number])
+                self._n_midnight[file, kind] += int(n_midnight[kind.number])
+
+    def _dated_files(self) -> Finding:
+        """Count the events of files that have dates, where the other files have times of the same kind."""
+        of_kind, midnights = Counter[EventKind](), Counter[EventKind]()
+        for (_, kind), n in self._n_timed.items():
+            of_kind[kind] += n
+        for (_, kind), n in self._n_midnight.items():
+            midnights[kind] += n
+        dated = [
+            (file, kind)
+            for (file, kind), n in self._n_timed.items()
+            if file and kind not in (*PATIENT_EVENTS, *LABEL_EVENTS, *self._mapping.day_level)
+            if n >= _ENOUGH_OF_A_FILE and self._n_midnight[file, kind] >= SHARE_OF_DATES * n
+            if midnights[kind] < SHARE_OF_DATES * of_kind[kind]
+        ]
+        shares = [(self._n_midnight[each] / self._n_timed[each], *each) for each in dated]
+        shown = tuple(f"{kind.value} in {file} ({share:.0%} at midnight)" for share, file, kind in shares)
+        return Finding("midnight_times", sum(self._n_timed[each] for each in dated), 0, shown)
 
     def _tidied(self, column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
         """Return codes in their one spelling and the place of each row's, and count the rows that had another."""
@@ -318,6 +350,7 @@ class StreamBuilder:
                 self._n_rows,
                 self._unknown_words(),
             ),
+            self._dated_files(),
             Finding("future_events", settling.n_future, n_events),
             Finding(
                 "respelled",

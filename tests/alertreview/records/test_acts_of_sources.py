@@ -218,6 +218,21 @@ def test_drugs_with_dates_alone_are_named_and_may_count_for_their_day(tmp_path):
     assert tasks(cohort) != tasks(plain)
 
 
+def test_a_file_with_dates_alone_beside_one_with_times_is_named(tmp_path):
+    """Of one kind, half the events are dates: the share of all of them says nothing."""
+    lines = write(hospital(), "csv", tmp_path / "plain").read_text(encoding="utf-8").splitlines()
+    folder = tmp_path / "two"
+    folder.mkdir()
+    dated = [line.replace(line.split(",")[1], line.split(",")[1][:10]) for line in lines if "LAB//RESULT" in line]
+    (folder / "times.csv").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "dates.csv").write_text("\n".join([lines[0], *dated]), encoding="utf-8")
+    _, report = imported(folder)
+    found = check(report, "midnight_times")
+    assert found.examples == ("LAB_RESULT in dates.csv (100% at midnight)",)
+    assert (found.count, found.severity) == (len(dated), Severity.YELLOW)
+    assert check(imported(write(hospital(), "csv", tmp_path / "one"))[1], "midnight_times").count == 0
+
+
 def test_an_item_of_two_kinds_has_a_name_in_each(tmp_path):
     folder = write(hospital(), "meds", tmp_path / "meds")
     path = folder / "data" / "0.parquet"
