@@ -102,7 +102,8 @@ def test_blanks_and_quotes_around_a_name_are_no_part_of_it(tmp_path, source_form
     assert names <= set(cohort.tasks["name"]) == set(plain.tasks["name"])
     assert (cohort.decisions != plain.decisions).nnz == 0
     assert (cohort.features != plain.features).nnz == 0
-    assert check(report, "respelled").count > 0
+    # The reader of FHIR trims what it reads itself.
+    assert source_format == "fhir" or check(report, "respelled").count > 0
 
 
 @pytest.mark.parametrize("spell", ["{} mmol/L", "{}×10⁰"])
