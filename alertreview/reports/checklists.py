@@ -63,7 +63,7 @@ def _cross(report: StudyReport) -> str:
 
 def _agreement(report: StudyReport) -> str:
     found = report.agreement.positive
-    raw, kappa, ac1 = found.raw.text(percent=True), found.fleiss.text(), found.ac1.text()
+    raw, kappa, ac1 = found.raw.full_text(percent=True), found.fleiss.full_text(), found.ac1.full_text()
     return f"Relevant or not: raw {raw}, Fleiss κ {kappa}, Gwet AC1 {ac1}"
 
 
@@ -105,12 +105,17 @@ def _missing(report: StudyReport) -> str:
 
 def _accuracy(report: StudyReport) -> str:
     scorers = report.primary.scorers
-    return "; ".join(f"{s.label}: AUC {s.auc_weighted.text()} weighted, {s.auc_naive.text()} naive" for s in scorers)
+    return "; ".join(
+        f"{s.label}: AUC {s.auc_weighted.full_text()} weighted, {s.auc_naive.full_text()} naive" for s in scorers
+    )
 
 
 def _severity(report: StudyReport) -> str:
     result = report.primary
-    naive, weighted = result.prevalence_naive.text(percent=True), result.prevalence_weighted.text(percent=True)
+    naive, weighted = (
+        result.prevalence_naive.full_text(percent=True),
+        result.prevalence_weighted.full_text(percent=True),
+    )
     return f"{result.n_positive} of {result.n_used} relevant ({naive}); weighted to all candidates {weighted}"
 
 
@@ -121,8 +126,8 @@ def _subgroups(report: StudyReport) -> str:
 
 def _comparison_with_readers(report: StudyReport) -> str:
     key = report.primary_scorer
-    against = "; ".join(f"{r.reader}: AUC {r.auc_against[key].text()}" for r in report.readers)
-    raw, kappa = report.agreement.positive.raw.text(percent=True), report.agreement.positive.fleiss.text()
+    against = "; ".join(f"{r.reader}: AUC {r.auc_against[key].full_text()}" for r in report.readers)
+    raw, kappa = report.agreement.positive.raw.full_text(percent=True), report.agreement.positive.fleiss.full_text()
     return f"{against}. Among readers: raw {raw}, Fleiss κ {kappa}"
 
 

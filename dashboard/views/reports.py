@@ -8,6 +8,7 @@ import streamlit as st
 from alertreview.access.site import PersonView
 from alertreview.reports import figures
 from alertreview.reports.blocks import Figure, Heading, Paragraph, Table
+from alertreview.reports.design_words import design_in_words
 from alertreview.reports.plot import Plot
 from alertreview.reports.reviewer import reviewer_blocks
 from alertreview.reports.signing import content_hash
@@ -352,9 +353,10 @@ def _methods(report: StudyReport, result: ResultSet) -> None:
         scorer = result.scorer(report.primary_scorer)
         if scorer is not None and not report.hidden:
             st.markdown(f"**AUC, design-weighted.** {texts.plain(scorer.auc_weighted.method, 600)}")
-            naive = f"{scorer.auc_naive.text()} – {scorer.auc_naive.method}"
+            naive = f"{scorer.auc_naive.full_text()} – {scorer.auc_naive.method}"
             st.markdown(f"**AUC, naive.** {texts.plain(naive, 800)}")
-        st.markdown("\n".join(f"- {texts.plain(k, 60)}: {texts.plain(v, 200)}" for k, v in report.design.items()))
+        design = [design_in_words(name, value) for name, value in report.design.items()]
+        st.markdown("\n".join(f"- {texts.plain(name, 60)}: {texts.plain(value, 200)}" for name, value in design))
 
 
 page()

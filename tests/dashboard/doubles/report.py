@@ -149,7 +149,7 @@ def simulated_report(study: StudyView) -> StudyReport:
             )
             for name, population, positive in (("high", 900, 9), ("medium", 5000, 5), ("low", 30244, 2))
         ),
-        design={"run": "2", "scorer": "softhad 0.1", "seed": "7", "selection": "strata over the scaled score"}
+        design={"run": "2", "scorer": "softhad 0.1", "seed": "7", "selection: edges": "[0.33, 0.67]"}
         | ({READING: OPEN_PANEL} if study.is_open_panel else {}),
     )
 

@@ -218,6 +218,7 @@ def test_a_report_leads_with_its_sentences_and_every_tile_has_an_interval(open_p
     flow = next(chart.proto.spec for chart in page.get("plotly_chart") if "patient-state instances" in chart.proto.spec)
     assert flow.count("left out, ") == 1
     assert "cases used" in shown
+    assert "edges of the strata: 0.33, 0.67" in shown
     assert "left out" not in shown.lower(), "the figure says it already"
 
 
