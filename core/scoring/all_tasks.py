@@ -125,8 +125,7 @@ def score_tasks(
     parameters = parameters or ScoringParameters()
     tell = on_progress or (lambda n_done, n_all: None)
     chosen = _check_scorers(scorers)
-    needs_day = any(map(is_retrospective, chosen)) or (roles is not None and None not in (kinds, order_groups))
-    day = DayContext.needed(kinds, order_groups, Y.shape[1]) if needs_day else None
+    day = _day_of(chosen, roles, kinds, order_groups, Y.shape[1])
     groups, past_rows, recent_rows = _check_rows(X, Y, patients, past, recent, exclude_same_patient)
     flags = np.asarray(is_flag, dtype=bool)
     elapsed = None if is_elapsed is None else np.asarray(is_elapsed, dtype=bool)
@@ -159,6 +158,18 @@ def score_tasks(
         calibrations = calibrate_tasks(prepared, tasks, evidence, chosen, n_jobs)
     not_scored = dict(sorted(not_scored.items()))
     return ScoredTasks(tasks, not_scored, chosen, parameters, seed, calibrations, evidence, prepared, shared)
+
+
+def _day_of(
+    scorers: tuple[str, ...],
+    roles: FeatureRoles | None,
+    kinds: Sequence[str] | None,
+    order_groups: Sequence[str] | None,
+    n_tasks: int,
+) -> DayContext | None:
+    """Return kinds and order groups of the tasks where a scorer uses them."""
+    is_needed = any(map(is_retrospective, scorers)) or (roles is not None and None not in (kinds, order_groups))
+    return DayContext.needed(kinds, order_groups, n_tasks) if is_needed else None
 
 
 def _add_shared(
