@@ -270,7 +270,7 @@ def _refuse_name_or_group(entries: Mapping[str, CatalogueEntry], key: str, setti
     for said in filter(None, (name, group)):
         if said != tidy(said) or len(said) > _LONGEST or not any(each.isalpha() for each in said):
             raise InvalidInputError(
-                f"Task {key!r}: {said[:_LONGEST]!r} is no name: a name has a letter, at most {_LONGEST} characters, "
+                f"Task {key!r}: {said[:_LONGEST]!r} is not a name: a name has a letter, at most {_LONGEST} characters, "
                 "and no blanks around it. Choose another."
             )
     if name and entry.kind is Kind.LABEL:

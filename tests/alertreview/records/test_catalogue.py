@@ -214,7 +214,7 @@ def test_what_is_exported_changes_nothing_when_it_is_applied(
         ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: [Ward Z]}", "'Ward Z' is not a care unit"),
         ("LAB_ORDER/Lipase: {muted_until: 2999-01-01, muted_units: Ward A}", "list of care units"),
         ("LAB_ORDER/Lipase: {task: Sodium}", "called 'Sodium' already"),
-        ("LAB_ORDER/Lipase: {task: '42'}", "is no name"),
+        ("LAB_ORDER/Lipase: {task: '42'}", "is not a name"),
         ("LAB_ORDER/Lipase: {task: ' Lipase'}", "no blanks around it"),
         ("LAB_ORDER/Lipase: {task: [a]}", "expected a text"),
         ("LAB_ORDER/Lipase: {kind: MEDICATION}", "cannot be changed"),
