@@ -132,7 +132,7 @@ class Reader:
         sign_in(self.opened, self.name)
         self.scan(words=())
         go_to_by_keys(self.page, "Start reviewing")
-        self.page.keyboard.press("Enter")
+        self.opened.key("Enter")
         self.page.wait_for_selector(".st-key-review-bar", timeout=180_000)
         self.opened.settle()
         wait_for_case(self.page)

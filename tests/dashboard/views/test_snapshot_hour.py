@@ -40,6 +40,7 @@ def _build(home: Path) -> None:
     demo_import = demo.import_records
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "import_records", import_early)
+        patch.setattr(demo, "SCORERS", ("shared", "softhad"))
         # The simulation knows the truth at the hour at which the instances are.
         patch.setattr(population, "SNAPSHOT_HOUR", 6)
         patch.setattr(hospital, "SNAPSHOT_HOUR", 6)
