@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import cycle, pairwise, product
 from typing import Any, cast
 
 import pytest
@@ -46,7 +46,8 @@ def ward(site: StoredSite) -> Ward:
 
 
 def every_filter() -> Iterator[WorklistFilters]:
-    for grouping, order, triage in product(Grouping, ListOrder, TriageChoice):
+    """Every pair of a grouping and a choice, in each order in turn."""
+    for (grouping, triage), order in zip(product(Grouping, TriageChoice), cycle(ListOrder), strict=False):
         yield WorklistFilters(
             grouping=grouping,
             order=order,
