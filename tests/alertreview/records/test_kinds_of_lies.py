@@ -9,7 +9,7 @@ import pytest
 
 from alertreview.records.importing import build_cohort
 from core.events.plausibility import Severity
-from tests.support.lying_records import N_DAYS, N_INSTANCES, N_PATIENTS, Act, at_time, hospital, without, write
+from tests.support.lying_records import FORMATS, N_DAYS, N_INSTANCES, N_PATIENTS, Act, at_time, hospital, without, write
 
 
 def imported(path, source_format="csv"):
@@ -171,6 +171,15 @@ def test_lost_values_are_named_by_item(tmp_path):
     check = next(each for each in report.checks if each.name == "lost_values")
     n = sum(act.what == "result" and act.unit == "mg/dL" for act in other)
     assert (check.count, check.examples) == (n, (f"Potassium ({n} values)",))
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_a_number_that_stands_for_none_is_no_value_in_any_format(source_format, tmp_path):
+    lying = [replace(act, value="999999") if act.patient == 2 and act.what == "result" else act for act in hospital()]
+    cohort, report = written(lying, tmp_path, source_format)
+    check = next(each for each in report.checks if each.name == "lost_values")
+    assert check.count == sum(act.value == "999999" for act in lying)
+    assert cohort.events["value"].max() < 10
 
 
 @pytest.mark.parametrize(
