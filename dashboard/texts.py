@@ -10,7 +10,7 @@ from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.kinds import KindWords
 from core.statistics.estimate import Estimate, percent_places, percent_text
-from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
+from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState, counted
 
 CERTAINTY_TEXTS = {Certainty.CERTAIN: "Certain", Certainty.UNCERTAIN: "Not certain"}
 CASE_TEXTS = {
@@ -150,9 +150,8 @@ def hours(value: float) -> str:
     return f"{value:.0f} h" if value < 72 else f"{value / 24:.0f} d"
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """1 alert, 31 alerts, 1,204 alerts."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+plural = counted
+"""1 alert, 31 alerts, 1,204 alerts."""
 
 
 def sex(code: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from alertreview.reports.blocks import Block, Heading, Paragraph, Table
 from alertreview.reports.design_words import design_in_words
 from core.studies.report import StudyReport
-from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, counted
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def _design_value(report: StudyReport, *names: str) -> str:
 def _participants(report: StudyReport) -> str:
     flow = report.flow
     parts = [f"{n:,} {what}" for n, what in ((flow.n_instances, "instances"), (flow.n_candidates, "candidates")) if n]
-    return ", ".join([*parts, f"{flow.n_chosen} cases of {report.n_patients} patients chosen"])
+    return ", ".join([*parts, f"{counted(flow.n_chosen, 'case')} of {counted(report.n_patients, 'patient')} chosen"])
 
 
 def _sampling(report: StudyReport) -> str:
@@ -39,7 +39,7 @@ def _sampling(report: StudyReport) -> str:
 
 
 def _reference(report: StudyReport) -> str:
-    return f"Majority of {report.n_slots} readers per case; positive: {report.positive_texts[0]}"
+    return f"Majority of {counted(report.n_slots, 'reader')} per case; positive: {report.positive_texts[0]}"
 
 
 def _known(report: StudyReport) -> str:
@@ -74,7 +74,7 @@ def _agreement_methods(report: StudyReport) -> str:
 
 def _independence(report: StudyReport) -> str:
     repeats = report.agreement.repeats
-    again = f"; {repeats.n_pairs} cases came back hidden" if repeats is not None else ""
+    again = f"; {counted(repeats.n_pairs, 'case')} came back hidden" if repeats is not None else ""
     return (
         f"{_blinding(report)}{again}" if report.is_open_panel else f"Each reader judged alone, blinded to scores{again}"
     )
@@ -90,7 +90,7 @@ def _positive(report: StudyReport) -> str:
 
 
 def _readers(report: StudyReport) -> str:
-    return f"{report.n_readers} readers, {report.n_slots} for each case, {report.n_votes} votes"
+    return f"{counted(report.n_readers, 'reader')}, {report.n_slots} for each case, {counted(report.n_votes, 'vote')}"
 
 
 def _indeterminate(report: StudyReport) -> str:

@@ -13,13 +13,14 @@ from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
 from core.studies.texts import headline_point
-from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, counted
 
 
 def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> Document:
     """Lay out a report; a hidden one shows counts only."""
     state = "locked" if report.locked else "open, votes still come in"
-    counts = f"{_n(report.n_cases, 'case')}, {_n(report.n_patients, 'patient')}, {_n(report.n_slots, 'reader')} each"
+    numbers = ((report.n_cases, "case"), (report.n_patients, "patient"), (report.n_slots, "reader"))
+    counts = ", ".join(counted(n, noun) for n, noun in numbers) + " each"
     mark = f" · {OPEN_PANEL}" if report.is_open_panel else ""
     subtitle = f"{report.title} · {state}{mark} · {counts}"
     blocks: list[Block] = [Paragraph(f"**{OPEN_PANEL_LIMIT}**")] if report.is_open_panel else []
@@ -45,12 +46,15 @@ def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -
 def _cards(report: StudyReport) -> Cards:
     scorer = report.primary.scorers[0]
     point = headline_point(report.primary, report.headline_budget)
-    cards = [("AUC, design-weighted", *_card(scorer.auc_weighted), f"{scorer.label}, {_n(scorer.n, 'decided case')}")]
+    about = f"{scorer.label}, {counted(scorer.n, 'decided case')}"
+    cards = [("AUC, design-weighted", *_card(scorer.auc_weighted), about)]
     if point is not None:
         name = f"True-alert rate at {point.alerts_per_patient_day:g}"
-        cards.append((name, *_card(point.rate, percent=True), f"{_n(point.n_cases, 'decided case')} inside the budget"))
+        about = f"{counted(point.n_cases, 'decided case')} inside the budget"
+        cards.append((name, *_card(point.rate, percent=True), about))
     kappa = report.agreement.positive.fleiss
-    cards.append(("Agreement, Fleiss κ", *_card(kappa), f"{_n(report.n_readers, 'reader')}, {_n(kappa.n, 'case')}"))
+    about = f"{counted(report.n_readers, 'reader')}, {counted(kappa.n, 'case')}"
+    cards.append(("Agreement, Fleiss κ", *_card(kappa), about))
     cards.append(("Highest AUC one can show", *_card(report.ceiling.weighted), "by how far readers agree"))
     return Cards(
         tuple((name, value, f"{interval}; {rest}" if interval else rest) for name, value, interval, rest in cards)
@@ -64,10 +68,6 @@ def _card(figure: Estimate, *, percent: bool = False) -> tuple[str, str]:
     words = figure.text(percent=percent)
     value, _, interval = words.partition(" ")
     return value, interval.strip("()") or figure.reason
-
-
-def _n(number: int, name: str) -> str:
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _figure(plot: Plot | None, caption: str) -> list[Block]:
@@ -146,7 +146,7 @@ def _share_sentence(result: ResultSet) -> str:
         return "No case is decided."
     are = "is" if result.n_positive == 1 else "are"
     return (
-        f"Of {_n(result.n_used, 'decided case')} {result.n_positive} {are} relevant: "
+        f"Of {counted(result.n_used, 'decided case')} {result.n_positive} {are} relevant: "
         f"{result.prevalence_naive.full_text(percent=True)} of the chosen, and weighted to all candidates "
         f"{result.prevalence_weighted.full_text(percent=True)}."
     )
@@ -313,8 +313,9 @@ def _reliability(report: StudyReport) -> list[Block]:
     settled = "settled" if found.converged else "did not settle"
     share = "" if found.prevalence is None else f" It estimates {100 * found.prevalence:.0f}% relevant cases."
     words = (
-        f"Dawid and Skene's model {settled} after {found.n_iterations} steps on {_n(found.n_cases, 'case')}; "
-        f"{found.n_changed} labels differ from the majority.{share}"
+        f"Dawid and Skene's model {settled} after {counted(found.n_iterations, 'step')} on "
+        f"{counted(found.n_cases, 'case')}; {counted(found.n_changed, 'label')} "
+        f"{'differs' if found.n_changed == 1 else 'differ'} from the majority.{share}"
     )
     table = Table(
         "Readers in the model; it gives no intervals.",

@@ -7,6 +7,7 @@ from alertreview.reports.figures import calibration
 from core.kinds import Kind
 from core.statistics.estimate import Estimate
 from core.studies.report import OperatingPoint, StudyReport
+from core.vocabulary import counted
 
 KIND_WORDS = {
     **{kind.value: kind.words.items.capitalize() for kind in Kind},
@@ -130,8 +131,8 @@ def _repeats(report: StudyReport) -> list[Block]:
         return []
     rows = (("All readers", found.same_answer), *found.by_reader.items())
     words = (
-        f"{found.n_pairs} cases came back to a reader, hidden. Cohen κ of “relevant or not”, first against second: "
-        f"{found.kappa.full_text()}."
+        f"{counted(found.n_pairs, 'case')} came back to a reader, hidden. Cohen κ of “relevant or not”, first against "
+        f"second: {found.kappa.full_text()}."
     )
     table = Table(
         "Same answer to a hidden repeat.",

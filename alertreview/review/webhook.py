@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from core.errors import ProviderUnavailableError
+from core.vocabulary import counted
 
 if TYPE_CHECKING:
     from alertreview.settings import WebhookSettings
@@ -52,10 +53,9 @@ def payload(totals: Sequence[StudyTotal], site: str, now: datetime) -> dict[str,
 def _line(one: StudyTotal, link: str) -> str:
     parts = []
     if one.n_judgments:
-        readers = "1 reader" if one.n_readers == 1 else f"{one.n_readers} readers"
-        parts.append(f"{one.n_judgments} {'judgment' if one.n_judgments == 1 else 'judgments'} by {readers}")
+        parts.append(f"{counted(one.n_judgments, 'judgment')} by {counted(one.n_readers, 'reader')}")
     if one.n_to_adjudicate:
-        parts.append(f"{one.n_to_adjudicate} {'case' if one.n_to_adjudicate == 1 else 'cases'} to adjudicate")
+        parts.append(f"{counted(one.n_to_adjudicate, 'case')} to adjudicate")
     return f"Study {one.slug}: {', '.join(parts)}. {link}"
 
 

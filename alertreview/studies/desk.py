@@ -29,7 +29,7 @@ from alertreview.studies.studies import ANSWER_TEXTS, StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.statistics.design_planning import ExpectedReaders, Forecast, expected_strata, forecast, plan_designs
 from core.studies.selection import SelectionDesign
-from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus
+from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus, counted
 from db.database import Database
 from db.models import ListedCase, ScoringRun, Study
 from db.unit_of_work import UnitOfWork
@@ -74,7 +74,7 @@ def _references(uow: UnitOfWork, source: Study) -> dict[CaseId, tuple[Answer, st
         answer, n_same = Counter(votes).most_common(1)[0]
         # 1, 2 and 3 decide for "not relevant", and yet no answer of the three is the panel's.
         if 2 * n_same > len(votes):
-            found[case_id] = (Answer(answer), f"{n_same} of {len(votes)} readers answered so.")
+            found[case_id] = (Answer(answer), f"{n_same} of {counted(len(votes), 'reader')} answered so.")
     return {case_id: reference for case_id, reference in found.items() if reference[0].is_vote}
 
 

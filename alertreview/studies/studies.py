@@ -17,7 +17,7 @@ from alertreview.studies.models import (
     study_view,
 )
 from core.errors import InvalidInputError, RefusedError
-from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus
+from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus, counted
 from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, Rubric, ScoringRun, Study, StudyCase, Task
 from db.unit_of_work import UnitOfWork
 
@@ -126,7 +126,7 @@ class StudyService(Service):
                 raise RefusedError(f"Study '{slug}' has no case. Choose cases before opening it.")
             if n_readers < study.n_slots:
                 raise RefusedError(
-                    f"Study '{slug}' has {n_readers} readers and wants {study.n_slots} for each case. "
+                    f"Study '{slug}' has {counted(n_readers, 'reader')} and wants {study.n_slots} for each case. "
                     "Add readers before opening it."
                 )
             self._set_status(uow, study, StudyStatus.OPEN, actor, "study opened", "")

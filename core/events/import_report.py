@@ -15,7 +15,7 @@ from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
 from core.kinds import CHARTED, LABEL_EVENTS, PATIENT_EVENTS, EventKind, Kind, task_of
-from core.vocabulary import SNAPSHOT_HOUR
+from core.vocabulary import SNAPSHOT_HOUR, counted
 
 N_EXAMPLES = 8
 """How many codes or items a line of the report names."""
@@ -363,7 +363,7 @@ def _kind_words(kind: str) -> str:
 def _counts(count: KindCount) -> str:
     """Return the rows, items and codes of a kind in words: "1 row, 2 items, 2 codes"."""
     numbers = ((count.n_rows, "row"), (count.n_items, "item"), (count.n_codes, "code"))
-    return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in numbers)
+    return ", ".join(counted(n, noun) for n, noun in numbers)
 
 
 def _is_raised(check: Check) -> bool:

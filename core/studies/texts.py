@@ -9,7 +9,7 @@ from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computa
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
 from core.studies.report_input import StudyArrays
 from core.studies.results import nearest_point
-from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, is_open_panel
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, counted, is_open_panel
 
 UNEVEN = 0.5
 """Warn when unequal weights leave fewer than this share of the cases as an effective number."""
@@ -86,7 +86,7 @@ def blind_strata(study: StudyArrays, primary: ResultSet) -> list[str]:
 
 
 def _cases(n: int) -> str:
-    return f"{n} decided case{'' if n == 1 else 's'}"
+    return counted(n, "decided case")
 
 
 def _interval(figure: Estimate) -> str:
@@ -229,8 +229,11 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
         said.append("One reader only: no majority label, and agreement cannot be computed.")
     open_cases = int((judged < study.source.n_slots).sum())
     if open_cases and judged.any():
-        waiting = "are labelled from the votes there are" if study.source.locked else "wait and are not in the figures"
-        said.append(f"{open_cases} of {study.n} cases lack judgments; they {waiting}.")
+        one = open_cases == 1
+        are, wait = ("it is", "it waits and is") if one else ("they are", "they wait and are")
+        waiting = f"{are} labelled from the votes there are" if study.source.locked else f"{wait} not in the figures"
+        lack = "lacks" if one else "lack"
+        said.append(f"{open_cases} of {counted(study.n, 'case')} {lack} judgments; {waiting}.")
     if primary.n_used and not 0 < primary.n_positive < primary.n_used:
         all_cases = (
             f"All {primary.n_used} decided cases have the same label" if primary.n_used > 1 else "1 decided case"
@@ -245,13 +248,16 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
 
 def _about_weights(study: StudyArrays) -> list[str]:
     said = [
-        f"No case was chosen from stratum '{name}' ({n} candidates); weighted figures leave it out."
+        f"No case was chosen from stratum '{name}' ({n} candidate{'' if n == 1 else 's'}); "
+        "weighted figures leave it out."
         for name, n, chosen in study.source.strata
         if n and not chosen
     ]
     unknown = int(np.isnan(study.weight).sum())
     if unknown:
-        said.append(f"{unknown} of {study.n} cases have no inclusion probability; weighted figures leave them out.")
+        have = "has" if unknown == 1 else "have"
+        left_out = "no inclusion probability; weighted figures leave them out."
+        said.append(f"{unknown} of {counted(study.n, 'case')} {have} {left_out}")
     known = study.weight[~np.isnan(study.weight)]
     if known.size:
         effective = float(known.sum() ** 2 / np.sum(known**2))
@@ -270,11 +276,13 @@ def _about_scorers(study: StudyArrays, primary: ResultSet) -> list[str]:
     for scorer in primary.scorers:
         missing = int((~np.isfinite(study.scores[scorer.scorer])).sum())
         if missing and scorer.scorer not in study.gone:
-            said.append(f"{scorer.label} has no score for {missing} of {study.n} cases; its figures leave them out.")
+            said.append(
+                f"{scorer.label} has no score for {missing} of {counted(study.n, 'case')}; its figures leave them out."
+            )
         score = study.scores[scorer.scorer]
         ties = score.size - np.unique(score[np.isfinite(score)]).size - missing
         if ties > 0.2 * max(score.size - missing, 1) and scorer.scorer not in study.gone:
-            said.append(f"{scorer.label} gives {ties} cases the score of another one; such ties count half.")
+            said.append(f"{scorer.label} gives {counted(ties, 'case')} the score of another one; such ties count half.")
     return said
 
 

@@ -254,7 +254,7 @@ def _audit(people: tuple[AccountView, ...]) -> None:
 
     def check() -> None:
         report = application().audit_trail.verify()
-        whole = f"Whole: {report.n_events} rows, head {report.head[:16]}…"
+        whole = f"Whole: {texts.plural(report.n_events, 'row')}, head {report.head[:16]}…"
         st.session_state["admin_chain"] = report.problem or whole
 
     with st.container(horizontal=True):

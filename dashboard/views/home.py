@@ -114,7 +114,7 @@ def _queue_sentence(queue: QueueView) -> str:
     if queue.n_mine == 0:
         return "Nothing assigned yet; ask the coordinator of the study"
     left = f"{queue.n_left:,} left, {texts.minutes_left(queue.n_left)}" if queue.n_left else "all done"
-    return f"{queue.n_submitted:,} of {queue.n_mine:,} cases read, {left}"
+    return f"{queue.n_submitted:,} of {texts.plural(queue.n_mine, 'case')} read, {left}"
 
 
 def _studies_card(person: PersonView | None, studies: tuple[StudyView, ...]) -> None:

@@ -203,7 +203,7 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
         texts.estimate_tile(
             "AUC, design-weighted",
             scorer.auc_weighted if scorer else None,
-            f"resampled over {report.n_patients:,} patients",
+            f"resampled over {texts.plural(report.n_patients, 'patient')}",
         ),
         texts.estimate_tile(
             f"True-alert rate at {point.alerts_per_patient_day:g}" if point else "True-alert rate",
@@ -299,7 +299,7 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
     with left, cards.card("From instances to labels", height="stretch"):
         _figure(figures.flow(report.flow, hidden=hidden_count(report)), "flow", otherwise="")
         if not report.hidden:
-            used = f"{result.n_used:,} cases used, {result.n_positive:,} of them positive."
+            used = f"{texts.plural(result.n_used, 'case')} used, {result.n_positive:,} of them positive."
             if result.left_out != report.flow.left_out:  # the figure lists those of the flow
                 left_out = (
                     ", ".join(f"{texts.shorten(why)}: {n:,}" for why, n in result.left_out.items() if n) or "none"

@@ -153,7 +153,8 @@ def _finished(study: StudyHead, queue: QueueView, showing: Showing) -> None:
         return
     with cards.empty_state(
         "All read",
-        f"You have read {queue.n_submitted:,} of {queue.n_mine:,} cases of {texts.plain(study.title, 60)}. Thank you.",
+        f"You have read {queue.n_submitted:,} of {texts.plural(queue.n_mine, 'case')} "
+        f"of {texts.plain(study.title, 60)}. Thank you.",
         ":material/task_alt:",
     ):
         if showing.saved is not None:

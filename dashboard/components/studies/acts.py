@@ -25,7 +25,7 @@ def acts(study: StudyView) -> None:
             _add_readers(study, paper.reader_ids)
             enough = len(paper.reader_ids) >= study.n_slots and study.n_cases > 0
             if not enough:
-                sentence = f"{len(paper.reader_ids)} readers are named, each case needs {study.n_slots}."
+                sentence = f"{texts.plural(len(paper.reader_ids), 'reader')} named, each case needs {study.n_slots}."
                 st.markdown(cards.muted(sentence if study.n_cases else "This study has no case."))
             if st.button("Start the study", key="sa_start", type="primary", disabled=not enough):
                 with shown_errors():

@@ -18,7 +18,7 @@ from core.studies.report import (
     StudyReport,
     SubgroupReport,
 )
-from core.vocabulary import OPEN_PANEL, READING, CaseState, StudyStatus
+from core.vocabulary import OPEN_PANEL, READING, CaseState, StudyStatus, counted
 
 SCORERS = (
     ("softhad", "SoftHAD", 0.78),
@@ -127,7 +127,7 @@ def simulated_report(study: StudyView) -> StudyReport:
         n_slots=study.n_slots,
         n_votes=3 * n_cases,
         n_cannot_judge=2,
-        headline=(f"{decided} of {n_cases} cases are decided so far.",)
+        headline=(f"{decided} of {counted(n_cases, 'case')} decided so far.",)
         if hidden
         else (
             "SoftHAD ranks a relevant case above another one **78 times in 100** (95% interval 71–84).",

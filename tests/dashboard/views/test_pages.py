@@ -2,6 +2,7 @@
 
 import ast
 import logging
+import re
 
 import pytest
 
@@ -18,6 +19,8 @@ from tests.dashboard.doubles.records import HOSTILE
 VIEWS = ROOT / "dashboard" / "views"
 PAGES = ("home", "worklist", "alert", "task", "review", "my_judgments", "studies", "reports", "runs", "tasks", "export")
 EVERY_PAGE = pytest.mark.parametrize("name", PAGES)
+ONE_OF_MANY = re.compile(r"(?<![\d.,/–−-])1 (?!(?:is|was|has|as)\b)[a-z]+[^s\W]s\b")
+"""As in "1 alerts"."""
 ADDRESS = {"alert": {"alert": "1003"}}
 
 
@@ -29,10 +32,12 @@ def test_a_full_page_draws_and_says_that_the_data_are_simulated(open_page: OpenP
 
 
 @EVERY_PAGE
-def test_real_data_are_not_called_simulated(open_page: OpenPage, name: str) -> None:
-    page = open_page(name, FakeApplication(simulated=False), **ADDRESS.get(name, {}))
+def test_real_data_are_not_called_simulated_and_one_thing_is_counted_as_one(open_page: OpenPage, name: str) -> None:
+    double = FakeApplication(simulated=False, n_alerts=1, n_cases=1)
+    page = open_page(name, double, **({"alert": str(double.rows_made[0].alert_id)} if name == "alert" else {}))
     assert nothing_failed(page)
     assert "Simulated data" not in words(page)
+    assert ONE_OF_MANY.findall(words(page)) == []
 
 
 @EVERY_PAGE
