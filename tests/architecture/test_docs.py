@@ -35,7 +35,9 @@ def committed_files() -> list[Path]:
         check=False,
     )
     if listed.returncode:
-        return [path for path in ROOT.rglob("*") if path.is_file() and ".venv" not in path.parts]
+        # Lint, which may run now, writes and renames files in its caches.
+        passed_over = {".venv", ".mypy_cache", ".ruff_cache"}
+        return [path for path in ROOT.rglob("*") if passed_over.isdisjoint(path.parts) and path.is_file()]
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
