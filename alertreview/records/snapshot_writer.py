@@ -151,7 +151,7 @@ class SnapshotWriter:
         except OSError as error:
             raise SourceError(f"{parent}: cannot be written ({error.strerror}). Choose another home folder.") from None
         self._rows_per_group = ROWS_PER_GROUP
-        self._events: _TableFile | None = None
+        self._events: TableFile | None = None
         self._index: list[pd.DataFrame] = []
         self._n_events = self._n_facts = 0
         self._row_lengths: list[npt.NDArray[np.int64]] = []
@@ -183,7 +183,7 @@ class SnapshotWriter:
     def events(self, part: pd.DataFrame) -> None:
         """Add the next events."""
         if self._events is None:
-            self._events = _TableFile(self._folder / "events.parquet", _EVENTS_SCHEMA, self._rows_per_group)
+            self._events = TableFile(self._folder / "events.parquet", _EVENTS_SCHEMA, self._rows_per_group)
         codes = part["patient_id"].cat.codes.to_numpy()
         ids = pd.Series(part["patient_id"].cat.categories.astype("str"))
         first = np.searchsorted(codes, np.arange(len(ids) + 1))
@@ -194,7 +194,7 @@ class SnapshotWriter:
     def facts(self, parts: Iterable[pd.DataFrame]) -> FactsDigest:
         """Write all facts (`core.events.facts`), in parts of whole patients, and return their digest."""
         digest = FactsDigest()
-        file = _TableFile(self._folder / "facts.parquet", _FACTS_SCHEMA, self._rows_per_group)
+        file = TableFile(self._folder / "facts.parquet", _FACTS_SCHEMA, self._rows_per_group)
         for part in parts:
             digest += part
             file.add(part)
@@ -284,7 +284,7 @@ class SnapshotWriter:
         }
 
 
-class _TableFile:
+class TableFile:
     """A parquet file of rows that come in parts and are written in groups of one size.
 
     Only texts have dictionaries, each group its own: the different times and numbers are too many to look up.

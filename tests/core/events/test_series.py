@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.events.series import SeriesSet, distinct, lexical_order, stable_argsort
+from core.events.series import SeriesSet, distinct, lexical_order, numbered, stable_argsort
 
 events = st.lists(st.tuples(st.integers(0, 3), st.integers(-(10**10), 10**10)), max_size=30)
 
@@ -53,3 +53,10 @@ def test_the_lexical_order_is_that_of_numpy(rows):
     columns = [np.array(column) for column in zip(*rows, strict=True)] or [np.zeros(0, dtype=np.int64)]
     for n in range(1, len(columns) + 1):
         np.testing.assert_array_equal(lexical_order(*columns[:n]), np.lexsort(columns[:n][::-1]))
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=30))
+def test_rows_are_numbered_as_numpy_does(rows):
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    _, number = np.unique(columns, axis=1, return_inverse=True)
+    assert numbered(*columns).tolist() == number.reshape(-1).tolist()
