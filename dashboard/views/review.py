@@ -68,6 +68,7 @@ def page() -> None:
     # Words and answers before the figure, which takes the browser longer than all the rest.
     with st.bottom:
         _answers(study, showing, showing.case)
+    cards.words_first()
     _case(showing.case)
     if is_phone():
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -57,6 +57,12 @@ def valid_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "RawFigure", Checked)
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the pause that lets a browser show words before figures; here is no browser."""
+    monkeypatch.setattr(cards, "_PAUSE_SECONDS", 0.0)
+
+
 @pytest.fixture
 def open_page(monkeypatch: pytest.MonkeyPatch) -> OpenPage:
     """Open a page by its file name over a double, with parameters of its address."""

@@ -9,7 +9,7 @@ from streamlit.util import calc_hash
 from alertreview.review.models import DraftView
 from core.errors import ConflictError, DatabaseUnavailableError
 from core.vocabulary import Answer, Certainty
-from dashboard.components import case_view
+from dashboard.components import cards, case_view
 from dashboard.components.review import answers
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import OpenPage, address, nothing_failed, words
@@ -86,8 +86,9 @@ def test_the_figure_is_sent_last_so_that_words_and_answers_do_not_wait_for_it(
     for name in ("title", "last_values", "drugs_now", "timeline_card"):
         monkeypatch.setattr(case_view, name, lambda *_args, _name=name, **_named: drawn.append(_name))
     monkeypatch.setattr(answers, "certainty", lambda *_: drawn.append("answers"))
+    monkeypatch.setattr(cards, "words_first", lambda: drawn.append("pause"))
     open_page("review", FakeApplication())
-    assert drawn == ["title", "answers", "last_values", "drugs_now", "timeline_card"]
+    assert drawn == ["title", "answers", "pause", "last_values", "drugs_now", "timeline_card"]
 
 
 def test_the_saved_mark_comes_only_after_the_application_answered(open_page: OpenPage) -> None:
