@@ -57,7 +57,7 @@ from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_fil
 from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
 from core.events.mapping import SiteMapping
-from core.events.spelling import code_spelling
+from core.events.spelling import code_spelling, tidy
 
 _ROWS_PER_CHUNK = 100_000
 _TEXTS = ("code", "text", "unit", "order", "dose", "route")
@@ -532,7 +532,7 @@ class _Reader:
 
     def _named(self, code: str, found: Concept) -> str:
         if found.name and not self.names.get(code):
-            self.names[code_spelling(code)] = found.name
+            self.names.setdefault(code_spelling(code), tidy(found.name))
         return code
 
     def _with_specimens(self) -> Iterator[Row]:
