@@ -165,17 +165,6 @@ class SignInSource(StrEnum):
     PROXY = "proxy"  # a reverse proxy that has signed the person in
 
 
-def counted(n: int, one: str, many: str = "") -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "case"), counted(1204, "case"), counted(2, "study", "studies")
-    ('1 case', '1,204 cases', '2 studies')
-    """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
 READING = "reading"
 """Line of a study's design that says how its cases are read; a blinded study has no such line."""
 OPEN_PANEL = "open panel: readers saw the scores"

@@ -9,8 +9,9 @@ from alertreview.alerts.models import AlertRow, Comparison
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.kinds import KindWords
-from core.statistics.estimate import Estimate, percent_places, percent_text
-from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState, counted
+from core.number_texts import counted, percent_places, percent_text
+from core.statistics.estimate import Estimate
+from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
 
 CERTAINTY_TEXTS = {Certainty.CERTAIN: "Certain", Certainty.UNCERTAIN: "Not certain"}
 CASE_TEXTS = {

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from alertreview.reports.blocks import Block, Heading, Paragraph, Table
 from alertreview.reports.design_words import design_in_words
+from core.number_texts import counted
 from core.studies.report import StudyReport
-from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, counted
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from alertreview.reports.figures import agreement_of_readers, alert_rate, flow, 
 from alertreview.reports.plot import Plot
 from alertreview.reports.reviewer import KIND_WORDS, p_text, reviewer_blocks
 from alertreview.reports.signing import Signature, content_hash
+from core.number_texts import counted
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
 from core.studies.texts import headline_point
-from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, counted
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT
 
 
 def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -> Document:

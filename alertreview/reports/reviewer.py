@@ -5,9 +5,9 @@ from dataclasses import replace
 from alertreview.reports.blocks import Block, Figure, Heading, Paragraph, Table
 from alertreview.reports.figures import calibration
 from core.kinds import Kind
+from core.number_texts import counted
 from core.statistics.estimate import Estimate
 from core.studies.report import OperatingPoint, StudyReport
-from core.vocabulary import counted
 
 KIND_WORDS = {
     **{kind.value: kind.words.items.capitalize() for kind in Kind},

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from core.errors import ProviderUnavailableError
-from core.vocabulary import counted
+from core.number_texts import counted
 
 if TYPE_CHECKING:
     from alertreview.settings import WebhookSettings

@@ -27,9 +27,10 @@ from alertreview.studies.models import (
 from alertreview.studies.results import repeats
 from alertreview.studies.studies import ANSWER_TEXTS, StudyService
 from core.errors import InvalidInputError, NotFoundError, RefusedError
+from core.number_texts import counted
 from core.statistics.design_planning import ExpectedReaders, Forecast, expected_strata, forecast, plan_designs
 from core.studies.selection import SelectionDesign
-from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus, counted
+from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus
 from db.database import Database
 from db.models import ListedCase, ScoringRun, Study
 from db.unit_of_work import UnitOfWork

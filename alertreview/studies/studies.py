@@ -17,7 +17,8 @@ from alertreview.studies.models import (
     study_view,
 )
 from core.errors import InvalidInputError, RefusedError
-from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus, counted
+from core.number_texts import counted
+from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus
 from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, Rubric, ScoringRun, Study, StudyCase, Task
 from db.unit_of_work import UnitOfWork
 

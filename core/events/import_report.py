@@ -15,7 +15,8 @@ from core.events.plausibility import Check, Finding, Severity
 from core.events.series import SeriesSet
 from core.events.stream import of_kind, seconds
 from core.kinds import CHARTED, LABEL_EVENTS, PATIENT_EVENTS, EventKind, Kind, task_of
-from core.vocabulary import SNAPSHOT_HOUR, counted
+from core.number_texts import counted
+from core.vocabulary import SNAPSHOT_HOUR
 
 N_EXAMPLES = 8
 """How many codes or items a line of the report names."""

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from core.errors import InvalidInputError
+from core.number_texts import percent_places, percent_text
 
 
 @dataclass(frozen=True)
@@ -74,27 +75,6 @@ class Estimate:
         if self.value is None or self.has_interval or not self.reason:
             return words
         return f"{words} (no interval: {self.reason.removeprefix('interval not computable: ')})"
-
-
-def percent_places(share: float) -> int:
-    """Return the decimals a share needs as a percentage: one if without it the share would read as none or all."""
-    return int(f"{100.0 * share:.0f}" in {"0", "100"} and share not in {0.0, 1.0})
-
-
-def percent_text(share: float, places: int = 0) -> str:
-    """Write a share as a percentage; 0% and 100% say none and all, so that one in a thousand is not lost.
-
-    Examples
-    --------
-    >>> [percent_text(share) for share in (0.0, 0.00004, 0.004, 0.62, 0.9967, 0.99999, 1.0)]
-    ['0%', '<0.1%', '0.4%', '62%', '99.7%', '>99.9%', '100%']
-    """
-    places = max(places, percent_places(share))
-    text = f"{100.0 * share:.{places}f}"
-    if 0.0 < share < 1.0 and float(text) in {0.0, 100.0}:
-        unit = 10.0**-places
-        return f"<{unit:.{places}f}%" if share < 0.5 else f">{100.0 - unit:.{places}f}%"
-    return f"{text}%"
 
 
 def not_computable(

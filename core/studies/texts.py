@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from core.number_texts import counted, percent_text
 from core.statistics.consensus import votes_of
-from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable, percent_text
+from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
 from core.studies.report_input import StudyArrays
 from core.studies.results import nearest_point
-from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, counted, is_open_panel
+from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, is_open_panel
 
 UNEVEN = 0.5
 """Warn when unequal weights leave fewer than this share of the cases as an effective number."""

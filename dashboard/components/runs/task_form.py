@@ -66,9 +66,9 @@ def draw(entries: list[CatalogueEntry], view: CatalogueView) -> None:
         elif what == GROUP:
             _group_field(entry, view)
         st.text_input("Reason, for the audit trail (required)", key=f"tasks_reason_{key}", max_chars=200)
-        when, how = ("imports", "import FOLDER") if what in OF_IMPORT else ("scores", "score")
+        when, how = ("imports", command("import FOLDER")) if what in OF_IMPORT else ("scores", command("score"))
         st.markdown(cards.muted(f"It takes effect when somebody {when} again:"))
-        st.code(command(how), language=None, wrap_lines=True)
+        st.code(how, language=None, wrap_lines=True)
         st.form_submit_button("Save the change", type="primary", on_click=_save, args=(key, what, entry.setting))
 
 
@@ -122,7 +122,7 @@ def _save(key: str, what: str, seen: TaskSetting) -> None:
     changed, error = attempt(act)
     if changed:
         state[f"tasks_reason_{key}"] = ""
-        step, how = ("import", "import FOLDER") if what in OF_IMPORT else ("scoring", "score")
-        state[_SAID] = True, f"Saved. It takes effect with the next {step}: {command(how)}"
+        step, how = ("import", command("import FOLDER")) if what in OF_IMPORT else ("scoring", command("score"))
+        state[_SAID] = True, f"Saved. It takes effect with the next {step}: {how}"
     else:
         state[_SAID] = not error, error or "Nothing was changed: the task is already so."

@@ -6,15 +6,8 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import InvalidInputError
-from core.statistics.estimate import (
-    Estimate,
-    check_level,
-    logit_interval,
-    not_computable,
-    percent_text,
-    t_quantile,
-    wilson_interval,
-)
+from core.number_texts import percent_text
+from core.statistics.estimate import Estimate, check_level, logit_interval, not_computable, t_quantile, wilson_interval
 
 
 def test_not_computable_is_a_value_with_a_reason():

@@ -1,6 +1,7 @@
 """A report of a study with invented figures, for page tests."""
 
 from alertreview.studies.models import StudyView
+from core.number_texts import counted
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, RocCurve, not_computable
 from core.studies.report import (
     AgreementFigures,
@@ -18,7 +19,7 @@ from core.studies.report import (
     StudyReport,
     SubgroupReport,
 )
-from core.vocabulary import OPEN_PANEL, READING, CaseState, StudyStatus, counted
+from core.vocabulary import OPEN_PANEL, READING, CaseState, StudyStatus
 
 SCORERS = (
     ("softhad", "SoftHAD", 0.78),

@@ -1,0 +1,33 @@
+"""Numbers as people read them: a count with its noun, a share as a percentage."""
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "case"), counted(1204, "case"), counted(2, "study", "studies")
+    ('1 case', '1,204 cases', '2 studies')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def percent_places(share: float) -> int:
+    """Return the decimals a share needs as a percentage: one if without it the share would read as none or all."""
+    return int(f"{100.0 * share:.0f}" in {"0", "100"} and share not in {0.0, 1.0})
+
+
+def percent_text(share: float, places: int = 0) -> str:
+    """Write a share as a percentage; 0% and 100% say none and all, so that one in a thousand is not lost.
+
+    Examples
+    --------
+    >>> [percent_text(share) for share in (0.0, 0.00004, 0.004, 0.62, 0.9967, 0.99999, 1.0)]
+    ['0%', '<0.1%', '0.4%', '62%', '99.7%', '>99.9%', '100%']
+    """
+    places = max(places, percent_places(share))
+    text = f"{100.0 * share:.{places}f}"
+    if 0.0 < share < 1.0 and float(text) in {0.0, 100.0}:
+        unit = 10.0**-places
+        return f"<{unit:.{places}f}%" if share < 0.5 else f">{100.0 - unit:.{places}f}%"
+    return f"{text}%"
