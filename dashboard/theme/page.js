@@ -2,11 +2,13 @@
 (() => {
   // Streamlit draws a low bar for each part whose code is still loading: what stands below would jump when it comes.
   // Half a minute at most: code that never comes must not leave the page blank.
-  // The column is as wide as the page and lines up with the logo, also before the first words arrive.
+  // The column is as wide as the page and lines up with the logo, and a narrow header stands in rows, before the first words
+  // arrive: the style of the frame comes with them, and takes effect a moment later.
   document.head.append(Object.assign(document.createElement("style"), { textContent: `
     :is([data-testid=stElementContainer],[data-testid=stLayoutWrapper]):has([data-testid=stSkeleton])~*{animation:await-code 30s step-end both}
     @keyframes await-code{from{visibility:hidden}to{visibility:visible}}
-    .stMainBlockContainer.stMainBlockContainer{max-width:none;padding-inline:1.25rem}` }));
+    .stMainBlockContainer.stMainBlockContainer{max-width:none;padding-inline:1.25rem}
+    @media(max-width:800px){.st-key-header{gap:.5rem!important}.st-key-header>:first-child{flex:1 0 100%!important}}` }));
   const KEPT = ["Comment", "Reason", "Reason for the change"];
   const PAUSE = 1500;
   let timer = 0;
