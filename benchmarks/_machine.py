@@ -30,7 +30,7 @@ class Surroundings:
     Parameters
     ----------
     own_cores : float
-        Processor seconds of this process, its ended children and the database server, per second.
+        Processor seconds of this process, its descendants and the database server, per second.
     other_cores : float or None
         The same of everything else; None where the system does not tell.
     load : float
@@ -73,7 +73,7 @@ class Watch:
         return Surroundings(own / seconds, None if others is None else max(0.0, others), os.getloadavg()[0])
 
     def _own(self) -> float:
-        return sum(os.times()[:4]) + (_tree(self._server) if self._server else 0.0)
+        return _tree(os.getpid()) + (_tree(self._server) if self._server else 0.0)
 
 
 def _postmaster(url: str) -> int | None:
@@ -90,19 +90,21 @@ def _postmaster(url: str) -> int | None:
         engine.dispose()
 
 
-def _tree(parent: int) -> float:
-    """Processor seconds of a process, its ended children and those alive."""
-    ticks = 0
+def _tree(root: int) -> float:
+    """Processor seconds of a process and its descendants, those that ended and those alive, such as a browser's."""
+    parents, ticks = dict[int, int](), dict[int, int]()
     for stat in PROC.glob("[0-9]*/stat"):
         try:
             fields = _fields(stat)
         except OSError:  # it ended meanwhile
             continue
-        if stat.parent.name == str(parent):
-            ticks += sum(int(value) for value in fields[11:15])
-        elif int(fields[1]) == parent:
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+        parents[int(stat.parent.name)] = int(fields[1])
+        ticks[int(stat.parent.name)] = sum(int(value) for value in fields[11:15])
+    tree, found = set[int](), {root}
+    while found:
+        tree |= found
+        found = {process for process, parent in parents.items() if parent in found}
+    return sum(ticks.get(process, 0) for process in tree) / os.sysconf("SC_CLK_TCK")
 
 
 def _fields(stat: Path) -> list[str]:
