@@ -273,7 +273,16 @@ def prepare_site(folder, Y, patients):
     with database.read() as uow:
         rows, numbers = uow.snapshots.tasks(row.id), uow.snapshots.instance_ids(row.id)
     table = pd.DataFrame({"unit": "ward", "window_hours": np.full(len(patients), 24.0)})
-    snapshot = SimpleNamespace(decisions=sparse.csc_matrix(Y), instances=table)
+    listed = pd.DataFrame(
+        {
+            "task_key": [task.task_key for task in tasks],
+            "name": [task.name for task in tasks],
+            "kind": Kind.LAB_ORDER,
+            "order_group": "",
+            "n_positive": np.asarray((Y > 0).sum(axis=0)).ravel(),
+        }
+    )
+    snapshot = SimpleNamespace(decisions=sparse.csc_matrix(Y), instances=table, tasks=listed)
     return database, ScoredImport(row, snapshot, rows, numbers, task_catalogue(snapshot, {}), site_day("UTC"))
 
 
