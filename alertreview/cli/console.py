@@ -17,7 +17,14 @@ from tqdm import tqdm
 
 import alertreview
 from alertreview.cli.tables import is_set
-from alertreview.settings import DATABASE_VARIABLE, FIRST_PAGE_VARIABLE, HOME_VARIABLE, Progress, Settings
+from alertreview.settings import (
+    DATABASE_VARIABLE,
+    FIRST_PAGE_VARIABLE,
+    HOME_VARIABLE,
+    Progress,
+    Settings,
+    load_settings,
+)
 
 EXIT_INTERRUPTED = 130
 """Exit code of a shell for Ctrl+C."""
@@ -98,11 +105,13 @@ def serve_dashboard(settings: Settings, *, port: int, open_browser: bool | None,
     environment = {
         **os.environ,
         HOME_VARIABLE: str(settings.home),
-        DATABASE_VARIABLE: settings.database_url,
         # Not an argument: a path with a one-time code must not be seen in the list of processes.
         FIRST_PAGE_VARIABLE: path,
         "PYTHONPATH": os.pathsep.join(filter(None, [parent, os.environ.get("PYTHONPATH")])),
     }
+    # Pages show commands with this variable where it is set, and a shell without it refuses them.
+    if load_settings(settings.home).database_url != settings.database_url:
+        environment[DATABASE_VARIABLE] = settings.database_url
     if open_browser is None:
         open_browser = sys.platform in {"darwin", "win32"} or bool(
             os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -447,6 +448,21 @@ def test_the_dashboard_is_started_as_a_program_of_its_own(demo_home: Path, monke
     assert str(started["path"]).split(":")[0] == str(Path(cli_module.__file__).parents[2])
     assert run("dashboard", "--home", demo_home, "--browser") == 0
     assert "--browser" in started["arguments"]  # type: ignore[operator]
+
+
+def test_pages_name_the_database_in_commands_only_where_the_home_does_not_lead_to_it(
+    demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[dict[str, str]] = []
+    monkeypatch.setattr("os.execve", lambda _program, _arguments, environment: started.append(environment))
+    monkeypatch.delenv("ALERTREVIEW_DATABASE", raising=False)
+    own = f"sqlite:///{demo_home / 'alertreview.db'}"
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    shutil.copy(demo_home / "alertreview.db", tmp_path / "other.db")
+    assert run("dashboard", "--home", demo_home, "--no-browser") == 0
+    assert run("dashboard", "--home", demo_home, "--database", own, "--no-browser") == 0
+    assert run("dashboard", "--home", demo_home, "--database", other, "--no-browser") == 0
+    assert [environment.get("ALERTREVIEW_DATABASE") for environment in started] == [None, None, other]
 
 
 def test_a_site_without_a_task_is_told_why_there_is_nothing_to_score(
