@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from alertreview.access.passwords import code_hash, new_code
-from alertreview.access.sessions import IDLE, holds, is_demonstration
+from alertreview.access.sessions import IDLE, OWNER_LOGIN, holds, is_demonstration, is_owner_without_password
 from alertreview.access.sign_in import fold
 from alertreview.access.throttle import throttle_of
 from alertreview.rights import Action, Service, operator_only, requires, role_words
@@ -19,7 +19,6 @@ from db.unit_of_work import UnitOfWork
 CODE_LASTS = timedelta(hours=24)
 LONGEST_NAME = 120
 COMMAND_LINE = "command line"
-OWNER_LOGIN = "owner"
 FAILURES = ("sign-in failed", "account locked", "sign-ins refused")
 
 
@@ -162,7 +161,7 @@ class AccountService(Service):
         """
         with self._database.read() as uow:
             accounts = uow.accounts.all()
-            if is_demonstration(uow) or not all(map(_is_owner_without_password, accounts)):
+            if is_demonstration(uow) or not all(map(is_owner_without_password, accounts)):
                 return ""
         if accounts:
             return self.reset(accounts[0].person_id)
@@ -304,10 +303,6 @@ class AccountService(Service):
         if person.active != active:
             done = "person activated" if active else "person deactivated"
             uow.audit.append(now, actor, done, thing, {"reason": reason})
-
-
-def _is_owner_without_password(account: Account) -> bool:
-    return (account.source, account.login, account.password_hash) == (SignInSource.LOCAL, OWNER_LOGIN, None)
 
 
 def _checked_name(name: str) -> str:

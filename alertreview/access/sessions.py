@@ -11,7 +11,7 @@ from alertreview.settings import Clock
 from core.errors import DatabaseUnavailableError, RefusedError, SignedOutError
 from core.vocabulary import AlertId, CaseId, PersonId, Role, SessionId, SignInSource
 from db.database import Database
-from db.models import HeldApiToken, Person, SignedInSession, SignInSession
+from db.models import Account, HeldApiToken, Person, SignedInSession, SignInSession
 from db.unit_of_work import UnitOfWork
 
 IDLE = timedelta(minutes=15)
@@ -25,6 +25,7 @@ NOTED_EVERY = timedelta(seconds=30)
 CLOCK_SLACK = timedelta(minutes=5)
 """A session last seen further in the future than this was seen by a wrong clock: it ends."""
 BROWSER_LENGTH = 120
+OWNER_LOGIN = "owner"
 DEMONSTRATION = Actor(person_id=PersonId(0), name="Demonstration", role=Role.VIEWER, is_demo=True)
 
 logger = logging.getLogger("alertreview.access.sign_in")
@@ -66,9 +67,9 @@ class SessionService:
             return is_demonstration(uow)
 
     def has_accounts(self) -> bool:
-        """Return whether anybody can sign in at all."""
+        """Return whether anybody could use a form for login and password: a new owner has a link instead."""
         with self._database.read() as uow:
-            return uow.accounts.exist()
+            return not all(map(is_owner_without_password, uow.accounts.all()))
 
     def log_out(self, token: str | None) -> None:
         """End the session of a token, if there is one."""
@@ -196,6 +197,11 @@ def holds(row: SignInSession, now: datetime) -> bool:
     if row.ended_at is not None or row.last_seen_at > now + CLOCK_SLACK:
         return False
     return now < row.expires_at and now - row.last_seen_at < IDLE
+
+
+def is_owner_without_password(account: Account) -> bool:
+    """Return whether an account is the owner's who only ever signed in by the link of the terminal."""
+    return (account.source, account.login, account.password_hash) == (SignInSource.LOCAL, OWNER_LOGIN, None)
 
 
 def is_demonstration(uow: UnitOfWork) -> bool:

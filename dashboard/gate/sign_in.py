@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from alertreview.access.accounts import OWNER_LOGIN
+from alertreview.access.sessions import OWNER_LOGIN
 from alertreview.access.throttle import TOO_MANY, Throttle
 from alertreview.configuration import WebSettings
 from core.errors import AlertReviewError, RefusedError, SignedOutError

@@ -16,6 +16,7 @@ from alertreview.review.models import QueueView
 from alertreview.rights import Action
 from alertreview.scoring.models import RunView
 from alertreview.studies.models import StudyView
+from core.vocabulary import Split
 from dashboard import texts
 from dashboard.charts.bars import alerts_by_unit
 from dashboard.components import cards, first_steps, links
@@ -156,12 +157,19 @@ def _line(widths: list[int]) -> Iterator[Iterator[DeltaGenerator]]:
 
 def _run_card(run: RunView) -> None:
     with cards.card("What was scored"):
-        left_out = f", {texts.plural(run.n_tasks_left_out, 'task')} left out" if run.n_tasks_left_out else ""
+        n_tasks = run.n_tasks_scored + run.n_tasks_left_out
         st.markdown(
-            f"- {run.n_recent:,} recent instances against {run.n_past:,} past ones\n"
-            f"- {texts.plural(run.n_tasks_scored, 'task')} scored{left_out}\n"
+            f"- {_instances_sentence(run)}\n"
+            f"- {run.n_tasks_scored:,} of {texts.plural(n_tasks, 'task')} scored\n"
             f"- {texts.plural(run.n_alerts, 'alert')} listed, scaled score {texts.score(run.floor)} or more"
         )
+
+
+def _instances_sentence(run: RunView) -> str:
+    """Say what was compared with what: in folds, each instance is recent once and past for the other patients."""
+    if run.split == Split.FOLDS:
+        return f"{texts.plural(run.n_recent, 'instance')}, each compared with those of other patients"
+    return f"{texts.plural(run.n_recent, 'recent instance')}, compared with {run.n_past:,} past ones"
 
 
 def _units_card(filters: WorklistFilters, words: str) -> None:
@@ -169,9 +177,13 @@ def _units_card(filters: WorklistFilters, words: str) -> None:
     named = [(unit or "No unit", omissions, commissions) for unit, omissions, commissions in rows]
     total = sum(omissions + commissions for _, omissions, commissions in named)
     budget = filters.alerts_per_patient_day
+    first, others = named[:MOST_UNITS], named[MOST_UNITS:]
+    if others:
+        _, omissions, commissions = zip(*others, strict=True)
+        first.append((texts.plural(len(others), "other unit"), sum(omissions), sum(commissions)))
     with cards.card(f"Alerts {words}".rstrip(), f"{total:,}, by unit, at a budget of {budget:g} per patient-day"):
         if named:
-            cards.figure(alerts_by_unit(named[:MOST_UNITS], colours()), "alerts-by-unit", colours())
+            cards.figure(alerts_by_unit(first, colours()), "alerts-by-unit", colours())
         else:
             st.markdown(cards.muted("No alert lies within the budget."))
 

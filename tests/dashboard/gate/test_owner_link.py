@@ -73,6 +73,17 @@ def test_there_is_no_link_once_somebody_signs_in_in_another_way(empty: SignInDes
     assert empty.accounts.owner_code("ada") == "", "the owner has a password"
 
 
+def test_no_form_is_shown_where_nobody_has_a_password(empty: SignInDesk) -> None:
+    for _ in range(2):
+        shown = visitor(empty).get("/login").text
+        assert "prints a link" in shown
+        assert 'type="password"' not in shown
+        code = empty.accounts.owner_code("ada")
+        visitor(empty).get(f"/login/link?code={code}")
+    empty.sign_in.with_code("owner", empty.accounts.owner_code("ada"), PASSWORD)
+    assert 'type="password"' in visitor(empty).get("/login").text
+
+
 def test_an_outside_login_called_owner_is_not_the_owner(empty: SignInDesk) -> None:
     empty.accounts.create("Eve", Role.VIEWER, login="owner", source=SignInSource.OIDC)
     assert empty.accounts.owner_code("ada") == ""

@@ -3,13 +3,16 @@
 import ast
 import logging
 import re
+from dataclasses import replace
 
 import pytest
 
 from alertreview.rights import Actor
 from alertreview.scoring.task_catalogue import OpenCheck
 from core.errors import DatabaseUnavailableError, NotFoundError
-from core.vocabulary import Role
+from core.vocabulary import Role, Split
+from dashboard.charts import bars
+from dashboard.charts.bars import alerts_by_unit as draw_units
 from dashboard.context import NEUTRAL_SENTENCE
 from tests.dashboard.conftest import ROOT, OpenPage, address, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
@@ -160,6 +163,34 @@ def test_home_lists_the_highest_ranked_alerts_as_links(open_page: OpenPage) -> N
     assert f"{first.patient_id}, {first.age_years:.0f} y" in shown, "whose alert it is"
     assert f"**{first.scaled_score:.2f}" in shown.replace("***", "**")
     assert shown.index(first.patient_id) < shown.index(second.patient_id)
+
+
+def test_home_counts_every_alert_and_task(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    double, drawn = FakeApplication(), []
+    rows = [(f"Ward {n}", n, 20 - n) for n in range(12)]
+    monkeypatch.setattr(type(double.alert_lists), "units", lambda self, filters: tuple(rows))
+    monkeypatch.setattr(
+        bars, "alerts_by_unit", lambda rows, colours: (drawn.append(rows), draw_units(rows, colours))[1]
+    )
+    shown = words(open_page("home", double))
+    assert "240, by unit" in shown
+    assert drawn[-1][-1] == ("4 other units", 8 + 9 + 10 + 11, 12 + 11 + 10 + 9)
+    assert sum(a + b for _, a, b in drawn[-1]) == 240
+    run = double.worklist.run()
+    assert f"{run.n_tasks_scored} of {run.n_tasks_scored + run.n_tasks_left_out} tasks scored" in shown
+
+
+@pytest.mark.parametrize("split", Split)
+def test_home_says_what_instances_were_compared_with(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, split: Split
+) -> None:
+    double = FakeApplication()
+    run = replace(double.worklist.run(), split=split.value)
+    monkeypatch.setattr(type(double.worklist), "run", lambda self, run_id=None: run)
+    shown = words(open_page("home", double))
+    in_folds = "612 instances, each compared with those of other patients" in shown
+    assert in_folds is (split is Split.FOLDS), "in folds there is no past of its own"
+    assert ("612 recent instances, compared with 2,400 past ones" in shown) is not in_folds
 
 
 def test_an_alert_explains_itself(open_page: OpenPage) -> None:
