@@ -17,6 +17,8 @@ from sqlalchemy.engine import URL, Connection, Engine
 
 from core.errors import ForeignDatabaseError, RefusedError, StoreError
 from db.connection.engine import APPLICATION_ID, poll, sqlite_file
+from db.migrations.append_only import guard_all
+from db.models import Record
 
 _MARK_TABLE = "cohort_snapshot"
 _REVISION_TABLE = "alembic_version"
@@ -73,6 +75,11 @@ def refuse_foreign(state: SchemaState, name: str) -> None:
             f"The database {name} belongs to another program: it has tables, and not this program's mark. "
             "Name another file or database with --database; this one was left as it is."
         )
+    if state.revision is not None and state.revision < revisions()[0]:
+        raise ForeignDatabaseError(
+            f"The database {name} has schema {state.revision}, which is older than release 0.1.0. "
+            "Run 'alertreview init' of that release first; this version goes on from there."
+        )
     if state.revision is not None and state.revision not in revisions():
         raise ForeignDatabaseError(
             f"The database {name} has schema {state.revision}, which this version of alertreview does not know. "
@@ -98,7 +105,10 @@ def check(connection: Connection, name: str) -> None:
 
 
 def upgrade(engine: Engine, url: URL, name: str, revision: str = "head") -> None:
-    """Upgrade a database to this version's schema, or an older one, in one transaction."""
+    """Bring a database to this version's schema, or to an older one, in one transaction.
+
+    An empty one gets the tables of the models; the steps begin at release 0.1.0.
+    """
     with engine.connect() as connection:
         with foreign_keys_at_rest(connection), connection.begin():
             _run_steps(connection, name, head() if revision == "head" else revision)
@@ -136,7 +146,13 @@ def _run_steps(connection: Connection, name: str, revision: str) -> None:
     refuse_foreign(state, name)
     if state.revision is not None and state.revision >= revision:
         return
-    command.upgrade(alembic_config(connection), revision)
+    if state.revision is None:
+        Record.metadata.create_all(connection, checkfirst=False)
+        guard_all(connection)
+        command.stamp(alembic_config(connection), head())
+        command.downgrade(alembic_config(connection), revision)
+    else:
+        command.upgrade(alembic_config(connection), revision)
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
     refuse_dangling(connection, name)

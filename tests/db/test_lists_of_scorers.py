@@ -1,15 +1,10 @@
 """A run holds lists of its own for each of its scorers; an older database keeps what it had under its first scorer."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from alembic import command
-from sqlalchemy import text
 
 from core.vocabulary import Decision
-from db import schema
-from db.database import Database
 from tests.support.stored_site import StoredSite, new_run
 
 
@@ -65,21 +60,3 @@ def test_the_run_tells_floors_and_lengths_of_every_scorer_s_lists(two_scorers: t
     assert run.n_alerts() == {Decision.OMISSION: 3, Decision.COMMISSION: 0}
     assert run.n_alerts("day-adjusted") == {Decision.OMISSION: 4, Decision.COMMISSION: 0}
     assert (run.base_run_id, run.model_folder) == (None, "")
-
-
-def test_alerts_of_an_older_database_belong_to_the_first_scorer_of_their_run(database_file: Path) -> None:
-    with Database(f"sqlite:///{database_file}") as database:
-        site = StoredSite(database)
-        run_id = site.publish([site.alert(row, 0, row + 1, Decision.OMISSION) for row in range(3)])
-        with database.engine.connect() as connection:
-            # As in an upgrade: rebuilding a table on SQLite would trip over foreign keys.
-            schema._driver_execute(connection, "PRAGMA foreign_keys = OFF")
-            with connection.begin():
-                command.downgrade(schema.alembic_config(connection), "0004")
-                assert "scorer" not in {row[1] for row in connection.execute(text("PRAGMA table_info(alert)"))}
-            schema._driver_execute(connection, "PRAGMA foreign_keys = ON")
-        database.upgrade()
-        with database.read() as uow:
-            found = uow.alerts.page(run_id, include_cut_windows=True).rows
-            assert uow.runs.get(run_id).base_run_id is None
-    assert [(record.scorer, record.rank) for record in found] == [("softhad", 1), ("softhad", 2), ("softhad", 3)]

@@ -1,11 +1,13 @@
-"""The schema: one step from nothing to now, recognised, and never forced upon a database of another program."""
+"""The schema: made from the models, upgraded from the first release, recognised, never forced upon others."""
 
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
 from alembic import command
 from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint, inspect
+from sqlalchemy.engine.interfaces import ReflectedIndex
 
 from core.errors import DatabaseUnavailableError, ForeignDatabaseError, SettingsError, StoreError
 from db import schema
@@ -20,13 +22,78 @@ def opened(file: Path) -> Database:
     return Database(f"sqlite:///{file}")
 
 
-def test_models_and_steps_say_the_same(database: Database) -> None:
-    with database.engine.connect() as connection, connection.begin():
+BOTH = pytest.mark.parametrize("database_of_release_0_1_0", ["sqlite", "postgresql"], indirect=True)
+
+
+def described(database: Database) -> dict[str, object]:
+    """Everything of a schema but the order of its columns and their defaults, which steps need for rows that stand."""
+    found: dict[str, object] = {}
+    with database.engine.connect() as connection:
+        inspector = inspect(connection)
+        for table in inspector.get_table_names():
+            found[table] = {
+                "columns": {(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(table)},
+                "primary key": inspector.get_pk_constraint(table)["constrained_columns"],
+                "foreign keys": sorted(str(sorted(key.items())) for key in inspector.get_foreign_keys(table)),
+                "unique": sorted(str(sorted(key.items())) for key in inspector.get_unique_constraints(table)),
+                "checks": sorted((c["name"], uncast(c["sqltext"])) for c in inspector.get_check_constraints(table)),
+                "indexes": sorted(described_index(index) for index in inspector.get_indexes(table)),
+            }
+        if database.has_one_writer:
+            triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
+        else:
+            triggers = (
+                "SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 2"
+            )
+        found["triggers"] = [(name, words(text)) for name, text in connection.exec_driver_sql(triggers)]
+    return found
+
+
+def uncast(condition: str) -> str:
+    """Leave out the casts that PostgreSQL adds, more of them to what it has printed before."""
+    return re.sub(r"::[a-z ]+(\[\])?|[()]", "", condition).replace("NOT IN 0", "<> 0")
+
+
+def described_index(index: ReflectedIndex) -> str:
+    options = {name: str(option) for name, option in index.get("dialect_options", {}).items()}
+    return f"{index['name']} {index['column_names']} {bool(index['unique'])} {options}"
+
+
+def words(statement: str) -> list[str]:
+    """Words of a statement, sorted: conditions of a trigger are in the order of the columns."""
+    return sorted(re.findall(r"[^\s()]+", statement))
+
+
+@BOTH
+def test_an_upgraded_site_of_the_first_release_and_a_new_one_have_the_same_schema(
+    database_of_release_0_1_0: Database, request: pytest.FixtureRequest
+) -> None:
+    old = database_of_release_0_1_0
+    kind = "sqlite" if old.has_one_writer else "postgresql"
+    new: Database = request.getfixturevalue(f"{kind}_database")
+    released = described(old)
+    with pytest.raises(StoreError, match=rf"has schema 0007.*needs {schema.head()}.*alertreview init"):
+        old.check()
+    old.upgrade()
+    old.check()
+    assert described(old) == described(new) != released
+    with old.engine.connect() as connection, connection.begin():
         command.check(schema.alembic_config(connection))
-        state = schema.look(connection)
-        tables = set(inspect(connection).get_table_names())
-    assert state == schema.SchemaState(is_empty=False, is_ours=True, revision=schema.head())
-    assert tables == {*Record.metadata.tables, "alembic_version"}
+        assert set(inspect(connection).get_table_names()) == {*Record.metadata.tables, "alembic_version"}
+    assert new.downgrade("0007") == []
+    assert described(new) == released
+
+
+def test_a_new_site_is_marked_and_at_the_last_step(database: Database) -> None:
+    assert database.state() == schema.SchemaState(is_empty=False, is_ours=True, revision=schema.head())
+
+
+def test_a_database_from_before_the_first_release_is_told_the_way(database: Database) -> None:
+    with database.engine.connect() as connection, connection.begin():
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
+    for act in (database.upgrade, database.check):
+        with pytest.raises(ForeignDatabaseError, match=r"schema 0006, which is older than release 0\.1\.0.*init"):
+            act()
 
 
 def test_an_upgrade_of_a_current_database_changes_nothing(database_file: Path) -> None:
@@ -36,14 +103,6 @@ def test_an_upgrade_of_a_current_database_changes_nothing(database_file: Path) -
         database.upgrade()
         database.check()
     assert database_file.read_bytes() == before
-
-
-def test_the_steps_lead_down_to_nothing_and_up_again(database: Database) -> None:
-    with database.engine.connect() as connection, connection.begin():
-        command.downgrade(schema.alembic_config(connection), "base")
-        assert set(inspect(connection).get_table_names()) == {"alembic_version"}
-    database.upgrade()
-    database.check()
 
 
 def test_every_step_is_named_by_its_revision_and_lies_inside_the_package() -> None:

@@ -1,16 +1,11 @@
 """Signatures under reports: appended, superseded once, guarded by the database; and the step that brought them."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 
 from core.errors import StoreError
-from db import schema
-from db.connection.engine import APPLICATION_ID
-from db.database import Database
 from db.models import ReportSignature
 from tests.support.stored_site import EPOCH, StoredSite
 
@@ -99,22 +94,3 @@ def test_an_incomplete_signature_is_no_row(site: StoredSite, reader: int, change
     with pytest.raises((sa.exc.IntegrityError, StoreError)):
         append(site, signature(1, reader, **change))
     assert stored(site) == []
-
-
-def step(database: Database, way: str, revision: str) -> None:
-    with database.engine.connect() as connection, connection.begin():
-        getattr(command, way)(schema.alembic_config(connection), revision)
-        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def test_a_site_of_an_earlier_schema_is_refused_until_it_is_upgraded_and_then_holds_signatures(tmp_path: Path) -> None:
-    with Database(f"sqlite:///{tmp_path / 'old.db'}") as database:
-        step(database, "upgrade", "0001")
-        with pytest.raises(StoreError, match=rf"has schema 0001.*needs {schema.head()}.*alertreview init"):
-            database.check()
-        database.upgrade()
-        database.check()
-        site = StoredSite(database)
-        readers = site.study(3, 3)
-        append(site, signature(1, readers[0]))
-        assert len(stored(site)) == 1

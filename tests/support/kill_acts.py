@@ -29,7 +29,7 @@ from alertreview.settings import Settings
 from core.vocabulary import RunStatus
 from db import schema
 from db.connection.engine import parse_url
-from db.database import Database
+from db.database import BEFORE_LATER_SEALS, Database
 from tests.support.faults import kill_at_random
 from tests.support.isolated import run_apart
 from tests.support.kill_sites import Place
@@ -41,6 +41,8 @@ from tests.support.served import dashboard
 from tests.support.stored_site import child
 
 READERS = (VISITOR, *SIMULATED_READERS)
+BETWEEN_TRANSACTIONS = {"0007", BEFORE_LATER_SEALS, schema.head()}
+"""Where a killed upgrade may stand: seals are made in a transaction of their own, before the schema that says so."""
 Act = Callable[[Place, random.Random], int]
 """Takes a place and a source of chance; gives the number of acknowledged acts that were looked for."""
 
@@ -138,14 +140,14 @@ def publishing(place: Place, chance: random.Random) -> int:
 
 
 def migrating(place: Place, chance: random.Random, n_databases: int = 3) -> int:
-    """Each database is at the old schema or at the new one, with all its rows, and the upgrade can be repeated."""
-    urls = [place.site("0001") for _ in range(n_databases)]
+    """Each database is at a whole schema, at the new one if that was acknowledged, and can be upgraded again."""
+    urls = [place.site("0007") for _ in range(n_databases)]
     killed = kill_at_random(child("migrate", *urls), chance, within_seconds=0.7)
     for number, url in enumerate(urls):
         place.settle(url)
         with Database(url) as database:
             revision = database.state().revision
-            assert revision in {"0001", schema.head()}, f"database {number} stands between two schemas"
+            assert revision in BETWEEN_TRANSACTIONS, f"database {number} stands between two schemas"
             assert revision == schema.head() or str(number) not in killed.lines, "an acknowledged upgrade is gone"
             database.upgrade()
         with reopened(place, url) as database, database.read() as uow:
@@ -219,19 +221,19 @@ def backing_up(place: Place, chance: random.Random, keep: int = 2) -> int:
 
 
 def upgrading(place: Place, chance: random.Random) -> int:
-    """The site is at the old schema, or at the new one beside a whole copy of the old; the next start goes on."""
-    url = place.site("0001")
+    """The site is at the old schema, or at a later one beside a whole copy of the old; the next start goes on."""
+    url = place.site("0007")
     settings = Settings(place.folder / "home", url)
     killed = kill_at_random(child("upgrade-site", settings.home, url), chance, within_seconds=1)
     place.settle(url)
-    copies = [path.parent for path in settings.backups.glob(f"[!.]*-{BEFORE_UPGRADE}-0001/{MANIFEST}")]
+    copies = [path.parent for path in settings.backups.glob(f"[!.]*-{BEFORE_UPGRADE}-0007/{MANIFEST}")]
     for folder in copies:
         check_backup(folder, read_manifest(folder))
     with Database(url) as database:
         revision = database.state().revision
-        assert revision in {"0001", schema.head()}, "the database stands between two schemas"
-        assert copies or revision == "0001", "upgraded without a copy"
-        assert revision != "0001" or "done" not in killed.lines, "an acknowledged upgrade is gone"
+        assert revision in BETWEEN_TRANSACTIONS, "the database stands between two schemas"
+        assert copies or revision == "0007", "upgraded without a copy"
+        assert revision == schema.head() or "done" not in killed.lines, "an acknowledged upgrade is gone"
         upgrade_site(settings, database, datetime.now(UTC))
     with reopened(place, url) as database, database.read() as uow:
         assert len(uow.cases.blinded(uow.studies.by_slug("demo").id)) == 40

@@ -4,6 +4,7 @@ Tests run on SQLite, and once more on PostgreSQL (`tests.support.postgresql`). T
 `sqlite_database` are about SQLite alone.
 """
 
+import contextlib
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -58,6 +59,25 @@ def postgresql_database() -> Iterator[Database]:
     """A database of the test's own on the PostgreSQL server."""
     with own_database() as url, Database(url) as opened:
         yield opened
+
+
+@pytest.fixture
+def database_of_release_0_1_0(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database as release 0.1.0 made it, without rows: its own statements, written down when the steps before went.
+
+    Parametrized with "sqlite" or "postgresql".
+    """
+    script = (Path(__file__).parent / "release_0_1_0" / f"{request.param}.sql").read_text(encoding="utf-8")
+    if request.param == "sqlite":
+        with contextlib.closing(sqlite3.connect(tmp_path / "released.db")) as connection:
+            connection.executescript(script)
+        with Database(f"sqlite:///{tmp_path / 'released.db'}") as opened:
+            yield opened
+    else:
+        with own_database(empty=True) as url, Database(url) as opened:
+            with opened.engine.connect() as connection, connection.begin():
+                connection.exec_driver_sql(script.replace("%", "%%"))
+            yield opened
 
 
 def _do_not_wait_for_the_disk(connection: sqlite3.Connection, _record: object) -> None:

@@ -5,32 +5,20 @@ Revision: 0009, after 0008
 
 from alembic import op
 
-from db.migrations.append_only import refuse_replacing
+from db.migrations.append_only import GUARDED, refuse_replacing
 
 revision = "0009"
 down_revision = "0008"
 branch_labels = None
 depends_on = None
 
-TABLES = (
-    "adjudication",
-    "audit_event",
-    "judgment",
-    "person",
-    "report_signature",
-    "rubric",
-    "triage",
-    "triage_act",
-    "triage_note",
-)
-
 
 def upgrade() -> None:
-    for table in TABLES:
-        refuse_replacing(table)
+    for table in GUARDED:
+        refuse_replacing(op.get_bind(), table)
 
 
 def downgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
-        for table in TABLES:
+        for table in GUARDED:
             op.execute(f"DROP TRIGGER {table}_refuses_replace")
