@@ -77,7 +77,9 @@ def _independence(report: StudyReport) -> str:
     repeats = report.agreement.repeats
     again = f"; {counted(repeats.n_pairs, 'case')} came back hidden" if repeats is not None else ""
     return (
-        f"{_blinding(report)}{again}" if report.is_open_panel else f"Each reader judged alone, blinded to scores{again}"
+        f"{_blinding(report)}{again}"
+        if report.is_open_panel
+        else f"Readers saw neither scores nor other answers before they judged (setting of the study){again}"
     )
 
 
@@ -95,7 +97,7 @@ def _readers(report: StudyReport) -> str:
 
 
 def _indeterminate(report: StudyReport) -> str:
-    left_out = "; ".join(f"{n} {why}" for why, n in report.primary.left_out.items()) or "none"
+    left_out = "; ".join(f"{why}: {n}" for why, n in report.primary.left_out.items()) or "none"
     return f"Undetermined cases are left out and listed ({left_out}); '{NO_VOTE_WORDS}' {report.n_cannot_judge} times"
 
 

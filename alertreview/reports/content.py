@@ -9,7 +9,7 @@ from alertreview.reports.figures import agreement_of_readers, alert_rate, flow, 
 from alertreview.reports.plot import Plot
 from alertreview.reports.reviewer import KIND_WORDS, p_text, reviewer_blocks
 from alertreview.reports.signing import Signature, content_hash
-from core.number_texts import counted
+from core.number_texts import counted, percent_text
 from core.statistics.estimate import Estimate
 from core.studies.make_report import hidden_count
 from core.studies.report import AgreementFigures, AlertRateCurve, ResultSet, StudyReport
@@ -133,7 +133,7 @@ def _auc(report: StudyReport) -> list[Block]:
     blocks: list[Block] = [
         Heading("How well cases are ranked"),
         Paragraph(f"{primary.title}. {_share_sentence(primary)}"),
-        *_figure(roc(primary, report.primary_scorer), "ROC curves; the band around the first is a pointwise interval."),
+        *_figure(roc(primary, report.primary_scorer), "ROC curves; a band around the first is a pointwise interval."),
         Table("Naive and weighted, side by side.", header, rows, frozenset({4, 5})),
     ]
     if pairs:
@@ -160,7 +160,7 @@ def _rates(report: StudyReport) -> list[Block]:
     blocks: list[Block] = [
         Heading("How many alerts are relevant"),
         *_figure(
-            alert_rate(curves[0], report.headline_budget), "True-alert rate by alert budget; the band is an interval."
+            alert_rate(curves[0], report.headline_budget), "True-alert rate by alert budget; a band is an interval."
         ),
     ]
     rows = tuple(row for curve in curves for row in _rate_rows(curve))
@@ -255,8 +255,8 @@ def _ceiling(report: StudyReport) -> str:
         return f"{words}."
     return (
         f"{words}. In the model of two classes and readers who are alike, a reader finds "
-        f"{ceiling.sensitivity.text(percent=True)} of the relevant cases and clears "
-        f"{ceiling.specificity.text(percent=True)} of the others."
+        f"{ceiling.sensitivity.full_text(percent=True)} of the relevant cases and clears "
+        f"{ceiling.specificity.full_text(percent=True)} of the others."
     )
 
 
@@ -312,7 +312,7 @@ def _reliability(report: StudyReport) -> list[Block]:
         for reader in found.sensitivity
     )
     settled = "settled" if found.converged else "did not settle"
-    share = "" if found.prevalence is None else f" It estimates {100 * found.prevalence:.0f}% relevant cases."
+    share = "" if found.prevalence is None else f" It estimates {percent_text(found.prevalence)} relevant cases."
     words = (
         f"Dawid and Skene's model {settled} after {counted(found.n_iterations, 'step')} on "
         f"{counted(found.n_cases, 'case')}; {counted(found.n_changed, 'label')} "

@@ -66,13 +66,18 @@ def roc(result: ResultSet, primary: str, *, most: int = len(STROKES)) -> Plot | 
     key = [Key(shorten(label, 32), shorten(auc.text(), 40), stroke) for (_, label, auc, _), stroke in shown]
     return Plot(
         tuple(marks),
-        f"ROC curves{which}, 95% interval as a band around the first. {names}; chance 0.50{part}.",
+        f"ROC curves{which}{_band(first.level, first.band_at, ' around the first')}. {names}; chance 0.50{part}.",
         Axis(0, 1, f"False-alert fraction (1 − specificity){which}{part}", TENTHS, grid=True),
         Axis(0, 1, "Relevant cases found (sensitivity)", TENTHS, grid=True),
         height=310,
         square=True,
         key=(*key, Key("Chance", "0.50", DOTTED)),
     )
+
+
+def _band(level: float, band: Sequence[object], where: str = "") -> str:
+    """Return what a band is; empty where none is drawn."""
+    return f", {100 * level:g}% interval as a band{where}" if band else ""
 
 
 def _part(n_shown: int, n_curves: int, which: str = "first ") -> str:
@@ -130,7 +135,7 @@ def alert_rate(curve: AlertRateCurve, chosen: float) -> Plot | None:
     ticks = [(x, f"{point.alerts_per_patient_day:g}") for (x, _), point in zip(places, points, strict=True)]
     return Plot(
         tuple(marks),
-        f"True-alert rate by alerts per patient-day, 95% interval as a band: {'; '.join(said)}.",
+        f"True-alert rate by alerts per patient-day{_band(points[0].rate.level, band)}: {'; '.join(said)}.",
         Axis(
             start - pad,
             end + pad,
@@ -168,7 +173,8 @@ def calibration(result: ResultSet) -> Plot | None:
                 hover=tuple(said),
             ),
         ),
-        f"Share of relevant candidates by mean scaled score, bars are 95% intervals: {'; '.join(said)}.",
+        f"Share of relevant candidates by mean scaled score, bars are {100 * bins[0][1].level:g}% intervals: "
+        f"{'; '.join(said)}.",
         Axis(0, 1, "Mean scaled score of the stratum", TENTHS, grid=True),
         Axis(0, 1.04, "Relevant candidates", PERCENTS, grid=True),
         height=250,
@@ -225,7 +231,8 @@ def _intervals(
         values.append(Words((value, y), found.text(), Tone.TEXT if ours else Tone.MUTED, bold=ours))
     return Plot(
         tuple(marks),
-        f"{what} with 95% intervals: {'; '.join(f'{shorten(name, 40)} {found.text()}' for name, found, _ in shown)}.",
+        f"{what} with {100 * shown[0][1].level:g}% intervals: "
+        f"{'; '.join(f'{shorten(name, 40)} {found.text()}' for name, found, _ in shown)}.",
         Axis(low - pad, high + pad, ticks=_tenths(low, high)),
         Axis(-0.6, top, ticks=tuple(names), line=False),
         height=30 * len(shown),

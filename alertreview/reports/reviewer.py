@@ -6,6 +6,7 @@ from alertreview.reports.blocks import Block, Figure, Heading, Paragraph, Table
 from alertreview.reports.figures import calibration
 from core.kinds import Kind
 from core.number_texts import counted
+from core.scoring.scorers import SHARED
 from core.statistics.estimate import Estimate
 from core.studies.report import OperatingPoint, StudyReport
 
@@ -75,8 +76,11 @@ def _calibration(report: StudyReport) -> list[Block]:
     plot = calibration(report.primary)
     header = ("Stratum", "n", "Mean scaled score", "Relevant")
     words = (
-        "The default method's scaled score estimates the chance that a decision is unusual; others only order. Points "
-        "below the diagonal say that fewer decisions are relevant than unusual."
+        "The scaled score estimates the chance that a decision is unusual; points below the diagonal say that fewer "
+        "decisions are relevant than unusual."
+        if report.primary_scorer == SHARED.key
+        else "The scaled score of this method orders decisions and is not a probability: what counts is whether the "
+        "points rise."
     )
     return [
         Heading("Score against relevance"),
@@ -117,9 +121,11 @@ def _multi_reader(report: StudyReport) -> list[Block]:
         )
         for key, mean in found.means.items()
     )
+    of_all = f" of {report.n_readers}" if found.n_readers < report.n_readers else ""
+    left_out = ", those with two votes for and two against relevance" if of_all else ""
     words = (
-        f"{found.n_readers} readers, each giving the labels alone, on the chosen cases without weights. The intervals "
-        "allow for other readers and other cases (Obuchowski and Rockette)."
+        f"{found.n_readers}{of_all} readers{left_out}, each giving the labels alone, on the chosen cases without "
+        "weights. The intervals allow for other readers and other cases (Obuchowski and Rockette)."
     )
     header = ("Method", "Mean AUC over readers", "Primary less this method", "p")
     return [heading, Paragraph(words), Table("Readers and cases at random.", header, rows, frozenset({3}))]

@@ -4,9 +4,11 @@ Cases are chosen by strata of the score. A low stratum holds most candidates and
 interval that only looks at how judged cases vary sees no variance where it saw no positive. Here every stratum also
 carries a few pseudo-cases of both classes: what the unjudged candidates could hide.
 
-Each draw gives every patient a weight from Gamma(1, 1); puts one pseudo-case of each class, of weight Gamma(c, 1), at a
-judged case of each stratum chosen at random; and scales the weights of the stratum to the number of its candidates.
-Where the cases of a stratum had unequal chances to be chosen, each also counts as its weight over their mean. A figure
+Each draw gives every patient a weight v from Gamma(1, 1), and a case of a stratum of which the share f is judged
+1 + sqrt(1 - f) (v - 1); puts one pseudo-case of each class, of weight (1 - f) Gamma(c, 1), at a judged case of each
+stratum chosen at random; and scales the weights of the stratum to the number of its candidates. Where all candidates of
+all strata are judged, figures of the run are exact: f is then 0, and the interval is that of other runs like it. Where
+the cases of a stratum had unequal chances to be chosen, each also counts as its weight over their mean. A figure
 computed from these weights is one draw of the figure that the panel's labels would give on all candidates. All figures
 of a labelling share the draws.
 """
@@ -72,12 +74,14 @@ class CandidateDraws:
         self.n_patients = int(self._patient.max()) + 1 if self._patient.size else 0
         rng = np.random.default_rng(seed)
         self._relative = _over_mean_of_stratum(weight, stratum, size.size)
-        self._by_patient = rng.standard_gamma(1.0, (n_draws, self.n_patients))[:, self._patient] * self._relative
+        by_patient = rng.standard_gamma(1.0, (n_draws, self.n_patients))[:, self._patient]
         shape = (2, n_draws, size.size)
+        unjudged = _share_unjudged(np.bincount(stratum, minlength=size.size), size)
+        self._by_patient = (1.0 + np.sqrt(unjudged)[stratum] * (by_patient - 1.0)) * self._relative
         self._places = rng.random(shape)
         # A sum of gamma weights is a gamma weight: a larger number of pseudo-cases adds to the draws of a smaller one.
         steps = [rng.standard_gamma(more, shape) for more in np.diff((0.0, *_NUMBERS))]
-        self._pseudo = dict(zip(_NUMBERS, np.cumsum(steps, axis=0), strict=True))
+        self._pseudo = dict(zip(_NUMBERS, np.cumsum(steps, axis=0) * unjudged, strict=True))
         self._every = _sums_by_stratum(self._by_patient, stratum, size.size)
         self._newest: tuple[bytes, dict[float, tuple[Floats, Floats]]] = (b"", {})
 
@@ -189,6 +193,14 @@ class CandidateDraws:
                 classes.append(weights)
             found.append((classes[0], classes[1]))
         return found
+
+
+def _share_unjudged(n_judged: NDArray[np.int64], size: Floats) -> Floats:
+    """Return the share of each stratum that is not judged; 1 everywhere if all candidates of all strata are."""
+    if (n_judged >= size).all():
+        return np.ones_like(size)
+    share: Floats = 1.0 - np.minimum(n_judged / np.maximum(size, 1e-300), 1.0)
+    return share
 
 
 def _over_mean_of_stratum(weight: Floats, stratum: NDArray[np.int64], n_strata: int) -> Floats:

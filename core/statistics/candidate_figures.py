@@ -27,6 +27,8 @@ Mask = NDArray[np.bool_]
 INTERVAL = (
     "interval by a stratified Bayesian bootstrap over patients with {} pseudo-cases of each class in every stratum"
 )
+EXACT = 1e-9
+"""A narrower interval has no width: all candidates that the figure is about are judged; draws differ by rounding."""
 ONE_PATIENT = "interval not computable: all cases come from one patient"
 ONE_PATIENT_OF_GROUP = "interval not computable: all cases of the group, or all others, come from one patient"
 
@@ -184,7 +186,8 @@ class CandidateFigures:
 
     def _tested(self, found: Estimate, degrees: int) -> PairedTest:
         """Add the p value to a difference."""
-        if found.value is None or found.low is None or found.high is None or found.low == found.high:
+        # Without width every candidate is judged, and nothing is left to test.
+        if found.value is None or found.low is None or found.high is None or found.high - found.low < EXACT:
             return PairedTest(found, None, None)
         # The distance to the limit that faces 0, so that p is below 1 - level exactly where the interval leaves out 0.
         reach = found.value - found.low if found.value > 0.0 else found.high - found.value
@@ -227,6 +230,8 @@ class CandidateFigures:
         low, high = self._draws.interval(
             statistic, self._level, rows, order_by=ordered, is_share=is_share, pseudo_cases=pseudo_cases
         )
+        if high - low < EXACT:
+            low = high = value
         return Estimate(value, min(low, value), max(high, value), self._level, cases.n, cases.left_out, "", method)
 
 

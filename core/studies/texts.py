@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from core.number_texts import counted, percent_text
-from core.statistics.consensus import votes_of
+from core.statistics.ceiling import NO_BETTER_THAN_CHANCE
+from core.statistics.consensus import positive_votes, votes_of
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
 from core.studies.report_input import StudyArrays
@@ -23,6 +24,8 @@ WIDEST = 0.5
 """A figure with a wider interval is no headline."""
 FEW_JUDGED = 10
 """A figure needs this many judged cases to be a headline."""
+CLEARLY = 3.0
+"""Standard errors from which on votes are said not to be missing at random."""
 MOST_ABOVE = 0.1
 """A budget that ends inside equal scores may hold this share more alerts than it has room for, and be a headline."""
 
@@ -72,17 +75,16 @@ def blind_strata(study: StudyArrays, primary: ResultSet) -> list[str]:
     for name, n, _ in sorted(study.source.strata, key=lambda stratum: -stratum[1]):
         inside = labels[names == name]
         n_decided, n_positive = int((~np.isnan(inside)).sum()), int(np.nansum(inside))
-        if n <= HEAVY * n_candidates or n_positive:
+        if n <= HEAVY * n_candidates or n_positive or n_decided >= n:
             continue
         if not n_decided:
             said.append(f"no case of stratum '{name}' with {n:,} candidates is decided")
             continue
         # The largest share that leaves n cases without a positive one with probability 1 - level.
         most = 1.0 - (1.0 - study.source.level) ** (1.0 / n_decided)
-        said.append(
-            f"none of {_cases(n_decided)} of stratum '{name}' was relevant, up to {100 * most:.0f}% of its {n:,} "
-            "candidates could be"
-        )
+        where = f"of stratum '{name}' was"
+        none = f"none of {_cases(n_decided)} {where}" if n_decided > 1 else f"the only decided case {where} not"
+        said.append(f"{none} relevant, up to {100 * most:.0f}% of its {n:,} candidates could be")
     return said
 
 
@@ -147,7 +149,7 @@ def _curve_reason(curves: tuple[AlertRateCurve, ...]) -> str:
 
 
 def _in_ten(share: float) -> str:
-    if 0.05 <= share < 0.95:
+    if 0.1 <= share < 0.95:
         return f"{10 * share:.0f} in 10"
     return f"{percent_text(share).rstrip('%')} in 100"
 
@@ -162,8 +164,12 @@ def _agreement(primary: ResultSet, agreement: AgreementReport, ceiling: Ceiling)
         have = "1 case has" if kappa.n == 1 else f"{kappa.n} cases have"
         return f"How far readers agree cannot be said in one figure: {have} two votes, fewer than {FEW_JUDGED}."
     if agreement.positive.raw.value == 1.0:
-        return f"Readers gave the same answer to each of {kappa.n} cases, so that disagreement sets no limit to an AUC."
+        return f"Readers agree whether each of {kappa.n} cases is relevant, so disagreement sets no limit to an AUC."
     words = strength(kappa.value)
+    if limit.value is None and kappa.value > 0.0 and NO_BETTER_THAN_CHANCE in limit.reason:
+        # Kappa also takes from cases with one vote how common an answer is.
+        both = f"Fleiss κ is {kappa.value:.2f}, but the {kappa.n} cases with two votes show no agreement beyond chance"
+        return f"How far readers agree cannot be said in one figure: {both}."
     if limit.value is None:
         return f"Readers agree {words} (Fleiss κ {kappa.value:.2f}); the highest AUC one can show is {limit.reason}."
     best = primary.scorers[0].auc_weighted.value
@@ -178,7 +184,7 @@ def strength(kappa: float) -> str:
     ----------
     Landis and Koch (1977), Biometrics 33, 159-174.
     """
-    steps = ((0.0, "worse than by chance"), (0.2, "only slightly"), (0.4, "only fairly"), (0.6, "moderately"))
+    steps = ((0.0, "no better than by chance"), (0.2, "only slightly"), (0.4, "only fairly"), (0.6, "moderately"))
     more = ((0.8, "substantially"), (np.inf, "almost perfectly"))
     return next(word for limit, word in (*steps, *more) if kappa <= limit)
 
@@ -231,10 +237,15 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
     open_cases = int((judged < study.source.n_slots).sum())
     if open_cases and judged.any():
         one = open_cases == 1
-        are, wait = ("it is", "it waits and is") if one else ("they are", "they wait and are")
-        waiting = f"{are} labelled from the votes there are" if study.source.locked else f"{wait} not in the figures"
-        lack = "lacks" if one else "lack"
+        lack, wait = ("lacks", "it waits and is") if one else ("lack", "they wait and are")
+        labelled = np.array([case.used for case in primary.cases])[judged < study.source.n_slots].sum()
+        waiting = (
+            f"{labelled} of them decided by the votes there are"
+            if study.source.locked
+            else f"{wait} not in the figures"
+        )
         said.append(f"{open_cases} of {counted(study.n, 'case')} {lack} judgments; {waiting}.")
+    said += [*_about_readers(study), *_about_missing(study)]
     if primary.n_used and not 0 < primary.n_positive < primary.n_used:
         all_cases = (
             f"All {primary.n_used} decided cases have the same label" if primary.n_used > 1 else "1 decided case"
@@ -245,6 +256,36 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
         side = "relevant" if fewer == primary.n_positive else "not relevant"
         said.append(f"Only {_cases(fewer)} {'is' if fewer == 1 else 'are'} {side}; intervals are wide.")
     return said
+
+
+def _about_readers(study: StudyArrays) -> list[str]:
+    """Name readers who always give one answer where the others give several."""
+    given = ~np.isnan(study.answers)
+    if not given.any() or np.ptp(study.answers[given]) == 0.0:
+        return []
+    return [
+        f"{reader} gave the same answer to each of {n} cases, which tells no case from another."
+        for reader, answers, own in zip(study.readers, study.answers.T, given.T, strict=True)
+        if (n := int(own.sum())) >= FEW_JUDGED and np.ptp(answers[own]) == 0.0
+    ]
+
+
+def _about_missing(study: StudyArrays) -> list[str]:
+    """Say if cases that lack votes differ from the others in how often their votes are positive."""
+    votes = positive_votes(study.answers)
+    n_votes = (~np.isnan(votes)).sum(axis=1)
+    lacks, full = (n_votes > 0) & (n_votes < study.source.n_slots), n_votes >= study.source.n_slots
+    if min(lacks.sum(), full.sum()) < FEW_JUDGED:
+        return []
+    shares = [np.nanmean(votes[rows], axis=1) for rows in (lacks, full)]
+    apart = float(shares[0].mean() - shares[1].mean())
+    error = float(np.sqrt(sum(share.var(ddof=1) / share.size for share in shares)))
+    if abs(apart) <= CLEARLY * error:
+        return []
+    more = "more" if apart > 0.0 else "less"
+    here, there = (percent_text(float(share.mean())) for share in shares)
+    pattern = f"where a case lacks one, the others say relevant {more} often ({here}) than elsewhere ({there})"
+    return [f"Votes are not missing at random: {pattern}. Undecided cases are left out, so shares may be off."]
 
 
 def _about_weights(study: StudyArrays) -> list[str]:
@@ -280,9 +321,10 @@ def _about_scorers(study: StudyArrays, primary: ResultSet) -> list[str]:
             said.append(
                 f"{scorer.label} has no score for {missing} of {counted(study.n, 'case')}; its figures leave them out."
             )
-        score = study.scores[scorer.scorer]
-        ties = score.size - np.unique(score[np.isfinite(score)]).size - missing
-        if ties > 0.2 * max(score.size - missing, 1) and scorer.scorer not in study.gone:
+        scores = study.scores[scorer.scorer][np.isfinite(study.scores[scorer.scorer])]
+        alike = np.unique(scores, return_counts=True)[1]
+        ties = int(alike[alike > 1].sum())
+        if ties > 0.2 * max(scores.size, 1):
             said.append(f"{scorer.label} gives {counted(ties, 'case')} the score of another one; such ties count half.")
     return said
 
@@ -301,8 +343,8 @@ def _about_limits(primary: ResultSet, agreement: AgreementReport, ceiling: Ceili
     kappa, raw = agreement.positive.fleiss, agreement.positive.raw
     if kappa.value is not None and raw.value is not None and raw.value > 0.85 and kappa.value < 0.4:
         said.append(
-            f"Readers gave the same answer in {100 * raw.value:.0f}% of pairs although kappa is {kappa.value:.2f}: "
-            "nearly all cases got one answer, and then kappa says little. Read Gwet's AC1 beside it."
+            f"Pairs of votes agree on relevant or not in {100 * raw.value:.0f}% although kappa is {kappa.value:.2f}: "
+            "nearly all votes are alike, and then kappa says little. Read Gwet's AC1 beside it."
         )
     best, limit = primary.scorers[0].auc_weighted.value, ceiling.weighted.value
     if best is not None and limit is not None and best > limit:

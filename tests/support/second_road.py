@@ -178,10 +178,14 @@ class Labelled:
         patient = codes_of(study.patient[self.rows])
         n_patients, n_strata = (int(patient.max()) + 1 if patient.size else 0), study.size.size
         rng = np.random.default_rng(0)
-        self.own = rng.standard_gamma(1.0, (N_DRAWS, n_patients))[:, patient]
+        drawn = rng.standard_gamma(1.0, (N_DRAWS, n_patients))[:, patient]
+        judged = [min(1.0, sum(study.stratum[self.rows] == h) / study.size[h]) for h in range(n_strata)]
+        unjudged = np.array([1.0 if min(judged, default=1.0) == 1.0 else 1.0 - share for share in judged])
+        self.own = 1.0 + (drawn - 1.0) * unjudged[study.stratum[self.rows]] ** 0.5
         self.where = rng.random((2, N_DRAWS, n_strata))
         steps = [rng.standard_gamma(more, (2, N_DRAWS, n_strata)) for more in np.diff((0.0, 0.1, 0.25, 0.5))]
-        self.pseudo = {0.1: steps[0], 0.25: steps[0] + steps[1], 0.5: steps[0] + steps[1] + steps[2]}
+        sums = {0.1: steps[0], 0.25: steps[0] + steps[1], 0.5: steps[0] + steps[1] + steps[2]}
+        self.pseudo = {number: draws * unjudged for number, draws in sums.items()}
 
     def weights(self, inside, order_by, number, pseudo=None, where=None):
         """Return the cases inside, and the weight of each as a positive and as a negative one, in each draw."""

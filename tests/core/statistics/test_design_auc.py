@@ -220,6 +220,21 @@ def test_a_higher_level_gives_an_interval_around_that_of_a_lower_one():
         assert outer.low < inner.low <= inner.value <= inner.high < outer.high
 
 
+def test_an_interval_shrinks_with_the_share_of_candidates_that_is_judged():
+    """With the fraction f of every stratum judged, the reach is that of few judged times the root of 1 - f."""
+    rng = np.random.default_rng(5)
+    y = (rng.random(400) < 0.3).astype(float)
+    score, strata = y + rng.normal(0.0, 1.5, 400), np.arange(400) % 2
+    widths = {}
+    for share in (0.001, 0.5, 0.9, 0.99):
+        chance, sizes = np.full(400, share), np.full(2, 200 / share)
+        given = {"inclusion_probability": chance, "strata": strata, "stratum_sizes": sizes}
+        found = design_weighted_auc(y, score, patients=np.arange(400), **given)
+        widths[share] = found.high - found.low
+    for share, width in widths.items():
+        assert width == pytest.approx(widths[0.001] * np.sqrt(1.0 - share), rel=0.1)
+
+
 def test_a_census_of_many_patients_has_about_the_interval_of_unweighted_cases():
     rng = np.random.default_rng(6)
     y = (rng.random(300) < 0.3).astype(float)

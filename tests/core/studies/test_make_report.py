@@ -20,7 +20,7 @@ from core.studies.make_report import HIDDEN_IN_PANEL, blinded_report, hidden_cou
 from core.studies.report import StudyReport
 from core.studies.report_input import StudyInput, prepare
 from core.studies.selection import SelectionDesign
-from core.studies.texts import headline_point
+from core.studies.texts import _in_ten, headline_point, strength
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
 from tests.support.simulated_study import simulate_study
 
@@ -394,6 +394,47 @@ class TestThinInput:
         assert any("Read Gwet's AC1 beside it" in w for w in changed(study, votes=votes).warnings)
 
 
+class TestPatterns:
+    """Votes and scores with a pattern that no figure corrects for: the report names it."""
+
+    @pytest.fixture
+    def study(self, unknown_people) -> StudyInput:
+        return unknown_people
+
+    def test_no_pattern_is_named_where_there_is_none(self, study):
+        rng = np.random.default_rng(1)
+        found = changed(study, votes=study.votes[rng.random(len(study.votes)) > 0.1])
+        assert not any("missing at random" in w or "same answer" in w for w in found.warnings)
+
+    @pytest.mark.parametrize(("silent_on_relevant", "more"), [(True, "less"), (False, "more")])
+    def test_votes_that_are_missing_with_the_answer(self, study, silent_on_relevant, more):
+        """Who stands alone against two others keeps silent."""
+        says = study.votes["answer"] == 3
+        alike = says.groupby(study.votes["case_id"]).transform("sum") - says
+        alone = (says & (alike == 0)) if silent_on_relevant else (~says & (alike == 2))
+        found = changed(study, votes=study.votes[~alone])
+        words = [w for w in found.warnings if w.startswith("Votes are not missing at random")]
+        assert len(words) == 1
+        assert f"relevant {more} often" in words[0]
+
+    @pytest.mark.parametrize("answer", [1, 3])
+    def test_a_reader_who_always_gives_one_answer(self, study, answer):
+        always = study.votes["answer"].mask(study.votes["reader"] == "reader-2", answer)
+        found = changed(study, votes=study.votes.assign(answer=always))
+        assert "reader-2 gave the same answer to each of 222 cases, which tells no case from another." in found.warnings
+        assert found.multi_reader.n_readers == 2
+
+    def test_each_case_with_a_tied_score_is_counted(self, study):
+        ranks = study.scores["softhad"].rank(method="first")
+        found = changed(study, scores=study.scores.assign(softhad=np.ceil(ranks / 2) / 222))
+        assert "SoftHAD gives 222 cases the score of another one; such ties count half." in found.warnings
+
+    def test_cases_that_lack_judgments_are_not_called_labelled_where_votes_do_not_decide(self, study):
+        found = changed(study, votes=study.votes[study.votes["reader"] == "reader-1"])
+        assert found.primary.n_used == 0
+        assert "222 of 222 cases lack judgments; 0 of them decided by the votes there are." in found.warnings
+
+
 class TestHeadline:
     @pytest.fixture
     def study(self, unknown_people) -> StudyInput:
@@ -442,6 +483,59 @@ class TestHeadline:
         n = found.primary.alert_rates[0].points[0].n_cases
         assert 1 < n < 10
         assert f"cannot be said in one figure: {n} decided cases inside it, fewer than 10" in found.headline[1]
+
+    @pytest.mark.parametrize(
+        ("n", "n_relevant", "words"),
+        [(20, 1, "5 in 100"), (25, 2, "8 in 100"), (20, 2, "1 in 10"), (20, 19, "95 in 100")],
+    )
+    def test_the_words_for_a_share_round_it_and_never_say_none(self, n, n_relevant, words):
+        assert _in_ten(n_relevant / n) == words
+
+    def test_a_stratum_of_which_all_is_judged_hides_nothing(self, study):
+        """Its relevant candidates are counted, so that nothing has to be feared of the others: there are none."""
+        name, _, chosen = max(study.strata, key=lambda stratum: stratum[1])
+        quiet = study.cases["case_id"][study.cases["stratum"] == name]
+        votes = study.votes.assign(answer=study.votes["answer"].mask(study.votes["case_id"].isin(quiet), 1))
+        known = study.cases["inclusion_probability"].mask(study.cases["stratum"] == name, 1.0)
+        strata = [(one, chosen if one == name else size, k) for one, size, k in study.strata]
+        cases = study.cases.assign(inclusion_probability=known)
+        found = study_report(dataclasses.replace(study, votes=votes, strata=strata, cases=cases))
+        share = next(one.relevant_share for one in found.primary.calibration if one.stratum == name)
+        assert (share.n, share.value, share.low, share.high) == (chosen, 0.0, 0.0, 0.0)
+        assert "**" in found.headline[0]
+        assert not any("could be" in words for words in (*found.headline, *found.warnings))
+
+    def test_the_only_decided_case_of_a_stratum_is_one(self, study):
+        name = max(study.strata, key=lambda stratum: stratum[1])[0]
+        inside = study.cases["stratum"] == name
+        case = study.cases["case_id"][inside].iloc[0]
+        votes = study.votes[
+            ~study.votes["case_id"].isin(study.cases["case_id"][inside]) | (study.votes["case_id"] == case)
+        ]
+        votes = votes.assign(answer=votes["answer"].mask(votes["case_id"] == case, 1))
+        words = f"the only decided case of stratum '{name}' was not relevant, up to 95% of its "
+        assert words in changed(study, votes=votes).headline[0]
+
+    def test_agreement_on_relevant_or_not_is_not_called_the_same_answer(self, study):
+        unlike = study.votes["answer"].mask(study.votes["answer"] == 3, 2)
+        first = study.votes["case_id"] == study.cases["case_id"].iloc[0]
+        found = changed(study, votes=study.votes.assign(answer=unlike.mask(first, 3)))
+        assert found.agreement.positive.raw.value == 1.0 > found.agreement.answers.raw.value
+        assert found.headline[2].startswith("Readers agree whether each of ")
+
+    def test_kappa_and_ceiling_never_contradict_each_other_in_one_sentence(self, study):
+        """Single votes say how common an answer is: they can lift kappa where pairs of votes show no agreement."""
+        gone = (study.votes["answer"] == 3) & (study.votes["reader"] != "reader-1")
+        found = changed(study, votes=study.votes[~gone])
+        assert found.agreement.positive.fleiss.value > 0.2
+        assert "no better than chance" in found.ceiling.weighted.reason
+        assert "show no agreement beyond chance" in found.headline[2]
+
+    @pytest.mark.parametrize(
+        ("kappa", "words"), [(-0.02, "no better than by chance"), (0.0, "no better than by chance")]
+    )
+    def test_a_kappa_about_zero_is_not_called_worse_than_chance(self, kappa, words):
+        assert strength(kappa) == words
 
     def test_equal_scores_give_no_figure_at_all(self, study):
         found = changed(study, scores=study.scores.assign(softhad=0.5))
