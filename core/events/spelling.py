@@ -41,17 +41,26 @@ def tidy(text: str) -> str:
 
 
 _AROUND_PARTS = re.compile(" ?// ?")
+_QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u2018"
 
 
 def code_spelling(code: str) -> str:
-    """Return a code in its one spelling: tidy, without blanks around its parts.
+    """Return a code in its one spelling: tidy, without blanks or a pair of quotes around its parts.
 
     Examples
     --------
-    >>> code_spelling("LAB// 50912 //mg/dL")
+    >>> code_spelling('LAB// "50912" //mg/dL')
     'LAB//50912//mg/dL'
     """
-    return _AROUND_PARTS.sub("//", tidy(code))
+    code = _AROUND_PARTS.sub("//", tidy(code))
+    return "//".join(map(_unquoted, code.split("//"))) if any(each in code for each in _QUOTES) else code
+
+
+def _unquoted(part: str) -> str:
+    """Return a part of a code without its pair of quotes; one that holds more quotes is left alone."""
+    inside = part[1:-1].strip()
+    is_quoted = inside != "" and part[0] in _QUOTES and part[-1] in _QUOTES
+    return inside if is_quoted and not any(each in inside for each in _QUOTES) else part
 
 
 def _visible(text: str) -> str:
@@ -104,7 +113,6 @@ def is_rounded(text: str) -> bool:
 
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u2018"
 
 
 def name_key(name: str) -> str:

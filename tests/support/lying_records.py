@@ -211,7 +211,7 @@ def _fhir(acts: list[Act], number: int) -> Iterator[Resource]:
             f"{name}-{period['start']}", name, period=period, location=[{"location": {"display": "Ward A"}}]
         )
     for act in mine:
-        code, quantity = coded(act.item), {"value": act.value and float(act.value), "unit": act.unit}
+        code, quantity = coded(act.item), {"value": float(act.value) if act.value else None, "unit": act.unit}
         if act.what == "result":
             yield lab(act.time, of=name, code=code, valueQuantity=quantity)
         elif act.what == "order":

@@ -44,6 +44,7 @@ from alertreview.records.sources.fhir_elements import (
     first,
     is_true,
     moment,
+    name_in,
     number,
     offset_of,
     part,
@@ -219,8 +220,8 @@ class _Reader:
     # What others refer to
 
     def _take_patient(self, resource: JsonObject) -> None:
-        identifier = text(resource, "id")
-        by_system = {text(each, "system"): text(each, "value") for each in parts(resource, "identifier")}
+        identifier = name_in(resource)
+        by_system = {text(each, "system"): name_in(each, "value") for each in parts(resource, "identifier")}
         wanted = self._mapping.patient_identifier
         subject = by_system.get(wanted, "") if wanted else identifier
         if not subject:
@@ -235,16 +236,16 @@ class _Reader:
 
     def _take_location(self, resource: JsonObject) -> None:
         name = text(resource, "name")
-        self._locations[f"Location/{text(resource, 'id')}"] = name
+        self._locations[f"Location/{name_in(resource)}"] = name
         for each in parts(resource, "identifier"):
-            self._locations[f"Location?{text(each, 'system')}|{text(each, 'value')}"] = name
+            self._locations[f"Location?{text(each, 'system')}|{name_in(each, 'value')}"] = name
 
     def _take_medication(self, resource: JsonObject) -> None:
-        self._medications[f"Medication/{text(resource, 'id')}"] = self._medication_of(resource)
+        self._medications[f"Medication/{name_in(resource)}"] = self._medication_of(resource)
 
     def _medication_of(self, resource: JsonObject) -> Concept:
         """Return a Medication's code: a name among its identifiers, its own code, its ingredients, any identifier."""
-        identifiers = {text(each, "system"): text(each, "value") for each in parts(resource, "identifier")}
+        identifiers = {text(each, "system"): name_in(each, "value") for each in parts(resource, "identifier")}
         named = next((each for system, each in identifiers.items() if system.endswith("medication-name")), "")
         if named:
             return Concept("NAME", " ".join(named.replace("//", "/").split()), named)
@@ -268,14 +269,14 @@ class _Reader:
     def _take_encounter(self, resource: JsonObject) -> None:
         period = part(resource, "period")
         kind = coding(resource, "class")
-        self._encounters[f"Encounter/{text(resource, 'id')}"] = _Encounter(
+        self._encounters[f"Encounter/{name_in(resource)}"] = _Encounter(
             kind.code if kind else "", self._time(period, "start"), self._time(period, "end")
         )
 
     # Resources as rows
 
     def _patient(self, resource: JsonObject) -> Iterator[Row]:
-        subject = self._patients[f"Patient/{text(resource, 'id')}"]
+        subject = self._patients[f"Patient/{name_in(resource)}"]
         yield Row(subject, None, f"SEX//{text(resource, 'gender') or 'unknown'}")
         born = text(resource, "birthDate")
         if born:
@@ -302,7 +303,7 @@ class _Reader:
             yield Row(subject, start, f"{code}//ZERO_LENGTH")
         else:
             # An encounter that an export holds twice is one stay; one without an id is itself alone.
-            name = text(resource, "id") or f"\0{len(self._stays)}"
+            name = name_in(resource) or f"\0{len(self._stays)}"
             stay = self._stays.setdefault((subject, name, start), len(self._stays) + 1)
             yield Row(subject, start, f"{code}//ADMISSION", stay=stay)
             if end is not None:
@@ -477,7 +478,7 @@ class _Reader:
         if not target:
             raise WrongElementError("medicationCodeableConcept and medicationReference are both missing or empty")
         for each in parts(resource, "contained"):
-            if target == f"#{text(each, 'id')}":
+            if target == f"#{name_in(each)}":
                 return self._medication_of(each)
         if target.startswith("/"):
             target = f"Medication{target}"
@@ -540,9 +541,9 @@ class _Reader:
         wanted = {specimen for specimen, _ in self._waiting}
         times: dict[str, datetime | None] = {}
         for resource, where in self._of_type("Specimen") if wanted else ():
-            name = f"Specimen/{resource.get('id')}"
-            if name in wanted:
-                with _refusing(where):
+            with _refusing(where):
+                name = f"Specimen/{name_in(resource)}"
+                if name in wanted:
                     collected = part(resource, "collection")
                     times[name] = self._time(collected, "collectedDateTime") or self._time(
                         part(collected, "collectedPeriod"), "start"
@@ -563,7 +564,7 @@ def _refusing(where: str) -> Iterator[None]:
 
 def _order(resource: JsonObject) -> str:
     """Return the identity of a drug order, which its beginning and its end share; "" without an id."""
-    identifier = text(resource, "id")
+    identifier = name_in(resource)
     return f"{resource['resourceType']}/{identifier}" if identifier else ""
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from alertreview.records.sources.ndjson import JsonObject
+from core.events.spelling import tidy
 
 SYSTEMS = {
     "http://loinc.org": "LOINC",
@@ -24,8 +25,11 @@ SYSTEMS = {
 
 _PREFERRED = ("LOINC", "RxNorm", "SNOMED", "ATC")
 _TIME = re.compile(
-    r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?)?)?", re.ASCII
+    r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?",
+    re.ASCII | re.IGNORECASE,
 )
+"""The dateTime of FHIR R4; a blank for its T, small letters and an offset without a colon are read as well."""
+_AROUND_PARTS = re.compile(r" ?([/|]) ?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LAST_SECOND = 59
 
@@ -84,6 +88,11 @@ def text(element: JsonObject, key: str) -> str:
     return found.strip()
 
 
+def name_in(element: JsonObject, key: str = "id") -> str:
+    """Return a text that others refer to, in its one spelling."""
+    return tidy(text(element, key))
+
+
 def number(element: JsonObject, key: str) -> float:
     """Return a number; NaN if it is missing."""
     found = element.get(key)
@@ -116,12 +125,12 @@ def reference(element: JsonObject, key: str) -> str:
     Absolute addresses, versions (``/_history/2``) and ``urn:uuid:`` are taken off.
     """
     found = part(element, key)
-    target = text(found, "reference")
+    target = _AROUND_PARTS.sub(r"\1", tidy(text(found, "reference")))
     if "?identifier=" in target:
         kind, _, identifier = target.partition("?identifier=")
         return f"{kind}?{identifier}"
     if not target and found.get("identifier") is not None:
-        return f"?{text(part(found, 'identifier'), 'system')}|{text(part(found, 'identifier'), 'value')}"
+        return f"?{text(part(found, 'identifier'), 'system')}|{name_in(part(found, 'identifier'), 'value')}"
     if target.startswith(("#", "urn:")):
         return target if target.startswith("#") else f"/{target.rpartition(':')[2]}"
     return "/".join(target.partition("/_history/")[0].split("/")[-2:])
@@ -210,7 +219,7 @@ def moment(said: str, zone: ZoneInfo, naive_zone: ZoneInfo) -> datetime | None:
         plain_time = found.replace(tzinfo=None)
         if hour is None or (not offset and naive_zone == zone):
             return plain_time
-        if offset and offset != "Z":
+        if offset and offset not in "Zz":
             found = datetime.fromisoformat(f"{plain_time.isoformat()}{offset}")
         elif not offset:
             found = found.replace(tzinfo=naive_zone)
@@ -222,4 +231,4 @@ def moment(said: str, zone: ZoneInfo, naive_zone: ZoneInfo) -> datetime | None:
 def offset_of(said: str) -> str:
     """Return the offset that a dateTime carries, "" if none."""
     match = _TIME.fullmatch(said)
-    return (match.group(7) or "") if match else ""
+    return (match.group(7) or "").upper() if match else ""

@@ -68,7 +68,7 @@ def objects(file: TextFile) -> Iterator[tuple[int, JsonObject]]:
 def _parsed(line: bytes, name: str, number: int) -> JsonObject:
     where = f"{name}: line {number:,}"
     try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        text = line.decode("utf-8-sig")
         content = json.loads(text, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise SourceError(f"{where}, byte {error.start + 1:,}: is not UTF-8. {_ADVICE}") from None
