@@ -11,11 +11,15 @@ code                                    row
 ``DRUG//32838//START//40166274``        drug exposure: type, concept or source value (``//STOP//``: its end)
 ``CONDITION//32890//4112343``           condition: status concept (0: none), concept or source value
 ``PROCEDURE//4203722``                  procedure: concept or source value
+``ALLERGY//4220372``                    observation that is named after an allergy: the substance where the observation
+                                        names none itself, else as above
+``MICROBIOLOGY//3023368``               measurement that is named after a culture, beside its ``MEASUREMENT``
 ``GENDER//8507``, ``MEDS_BIRTH``        person
 ``MEDS_DEATH``                          death
 ======================================  ==========================================================================
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -41,17 +45,33 @@ _COLUMNS = {
     "visit_end_datetime visit_end_date care_site_id",
     "visit_detail": "person_id visit_detail_start_datetime visit_detail_start_date care_site_id",
     "measurement": "person_id measurement_concept_id measurement_source_value measurement_datetime measurement_date "
-    "value_as_number value_source_value unit_source_value unit_concept_id range_low range_high",
+    "value_as_number value_as_concept_id value_source_value unit_source_value unit_concept_id range_low range_high",
     "drug_exposure": "person_id drug_exposure_id drug_concept_id drug_source_value drug_type_concept_id "
     "drug_exposure_start_datetime drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date "
     "quantity dose_unit_source_value route_source_value stop_reason",
     "condition_occurrence": "person_id condition_concept_id condition_source_value condition_status_concept_id "
     "condition_start_datetime condition_start_date condition_end_datetime condition_end_date",
     "procedure_occurrence": "person_id procedure_concept_id procedure_source_value procedure_datetime procedure_date",
+    "observation": "person_id observation_concept_id observation_source_value observation_datetime observation_date "
+    "value_as_string value_as_concept_id value_source_value",
     "death": "person_id death_datetime death_date",
 }
 _ADVICE = "An OMOP CDM 5.3 or 5.4 has it; export the data again."
 _NO_CONCEPT = 0
+_PLACE_OF_CONCEPT = {"MEASUREMENT": 1, "DRUG": 3, "CONDITION": 2, "PROCEDURE": 1, "ALLERGY": 1, "MICROBIOLOGY": 1}
+"""Where in a code the concept stands whose name the code is shown under."""
+_CULTURE = re.compile(r"\bcultures?\b|\b(?:micro)?organisms?\b|\bgram stain|susceptib|\w identified\b", re.IGNORECASE)
+_ALLERGY = re.compile(
+    r"\ballerg(?:y|ies|ic to)\b|\b(?:adverse reaction|hypersensitivity|intolerance) to\b", re.IGNORECASE
+)
+_NO_ALLERGY = re.compile(r"\bfamily|\btests?\b|\bscreen|\bclinic\b|\beducation|\breferral", re.IGNORECASE)
+_ANY = "(?:drug|food|substance|medication)s?"
+_ANY_ALLERGY = re.compile(
+    rf"(?:history of )?(?:{_ANY} )?allerg(?:y|ies)(?: to {_ANY})?|"
+    rf"(?:propensity to )?(?:adverse reaction|hypersensitivity|intolerance)s? to {_ANY}",
+    re.IGNORECASE,
+)
+"""Allergies whose substance stands in the value."""
 _N_BATCHES_TO_LOOK_AT = 3
 
 
@@ -126,6 +146,7 @@ class _Reader:
             "drug_exposure": self._drugs,
             "condition_occurrence": self._conditions,
             "procedure_occurrence": self._procedures,
+            "observation": self._allergies,
             "death": self._deaths,
         }
         for table, convert in readers.items():
@@ -185,15 +206,20 @@ class _Reader:
     def _measurements(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
         unit = rows.text("unit_source_value")
         unit = unit.where(unit != "", _looked_up(rows.ids("unit_concept_id"), self._units))
-        key = self._key(rows, "measurement_concept_id", "measurement_source_value")
-        chunk = _chunk(rows.subject(), rows.time("measurement"), "MEASUREMENT//" + key + "//" + unit)
+        key, title = self._key(rows, "measurement_concept_id"), self._title(rows, "measurement_concept_id")
+        subject, time = rows.subject(), rows.time("measurement")
+        chunk = _chunk(subject, time, "MEASUREMENT//" + key + "//" + unit)
         value, said = rows.number("value_as_number")
         text = rows.text("value_source_value")
+        cultures = _said(title, _CULTURE.search)
+        if cultures.any():
+            found = text.where(text != "", self._title(rows, "value_as_concept_id"))
+            yield _chunk(subject, time, "MICROBIOLOGY//" + key).assign(text=found.astype("category"))[cultures]
         limits = {name: rows.number(name)[0] for name in ("range_low", "range_high") if rows.has(name)}
         yield chunk.assign(value=value, text=(text.where(text != "", said)).astype("category"), **limits)
 
     def _drugs(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
-        subject, key = rows.subject(), self._key(rows, "drug_concept_id", "drug_source_value")
+        subject, key = rows.subject(), self._key(rows, "drug_concept_id")
         kind = (
             rows.ids("drug_type_concept_id") if rows.has("drug_type_concept_id") else np.zeros(rows.n, dtype=np.int64)
         )
@@ -224,7 +250,7 @@ class _Reader:
         return row_identity({"subject": subject, "start": starts["time"], "code": code, "end": end})
 
     def _conditions(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
-        key = self._key(rows, "condition_concept_id", "condition_source_value")
+        key = self._key(rows, "condition_concept_id")
         status = rows.ids("condition_status_concept_id")
         codes = "CONDITION//" + pd.Series(np.maximum(status, 0).astype(str)) + "//" + key
         yield _chunk(rows.subject(), rows.time("condition_start"), codes).assign(
@@ -232,12 +258,32 @@ class _Reader:
         )
 
     def _procedures(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
-        key = self._key(rows, "procedure_concept_id", "procedure_source_value")
+        key = self._key(rows, "procedure_concept_id")
         yield _chunk(rows.subject(), rows.time("procedure"), "PROCEDURE//" + key)
 
-    def _key(self, rows: "_Rows", concept: str, source_value: str) -> pd.Series:
+    def _allergies(self, rows: "_Rows") -> Iterator[pd.DataFrame]:
+        key, title = self._key(rows, "observation_concept_id"), self._title(rows, "observation_concept_id")
+        keep = _said(title, _ALLERGY.search) & ~_said(title, _NO_ALLERGY.search)
+        if keep.any():
+            text = rows.text("value_as_string")
+            text = text.where(text != "", self._title(rows, "value_as_concept_id"))
+            text = text.where(text != "", rows.text("value_source_value"))
+            of_value = _said(title, _ANY_ALLERGY.fullmatch) & (text != "").to_numpy()
+            code = "ALLERGY//" + key.where(~of_value, text)
+            chunk = _chunk(rows.subject(), rows.time("observation"), code)
+            yield chunk.assign(text=text.where(~of_value, "").astype("category"))[keep]
+
+    def _title(self, rows: "_Rows", concept: str) -> pd.Series:
+        """Return the name of the concept, or the source value where it has none."""
+        text = rows.text(concept.replace("_concept_id", "_source_value"))
+        if self._names is None:
+            return text
+        named = _looked_up(rows.ids(concept), self._names.of_concept)
+        return named.where(named != "", text)
+
+    def _key(self, rows: "_Rows", concept: str) -> pd.Series:
         """Return the concept, or the source value where the concept is 0 or missing."""
-        ids, text = rows.ids(concept), rows.text(source_value)
+        ids, text = rows.ids(concept), rows.text(concept.replace("_concept_id", "_source_value"))
         no_concept = (ids == _NO_CONCEPT) | (ids == cells.NO_ID)
         if self._names is not None:
             self._names.see(ids[~no_concept], text[~no_concept])
@@ -315,6 +361,13 @@ class _Rows:
         return value, pd.Series(text, dtype="str")
 
 
+def _said(texts: pd.Series, what: Callable[[str], object]) -> npt.NDArray[np.bool_]:
+    """Mark the texts of which a pattern finds what it looks for."""
+    place, unique = pd.factorize(texts)
+    found: npt.NDArray[np.bool_] = np.array([bool(what(each)) for each in unique], dtype=bool)[place]
+    return found
+
+
 def _looked_up(ids: npt.NDArray[np.int64], names: dict[int, str]) -> pd.Series:
     """Return the names of identifiers, "" where there is none."""
     unique, place = np.unique(ids, return_inverse=True)
@@ -358,14 +411,15 @@ class ConceptNames(dict[str, str]):
 
     def __init__(self, tables: Tables) -> None:
         super().__init__()
-        self._names = _names_by_id(tables, "concept", "concept_id", ["concept_name"])
-        self._mapped = _mapped_from(tables, self._names)
+        names = _names_by_id(tables, "concept", "concept_id", ["concept_name"])
+        self.of_concept = {**_mapped_from(tables, names), **names}
+        """Names of concepts by identifier."""
         self._seen: dict[int, Counter[str]] = {}
 
     def see(self, concept: npt.NDArray[np.int64], source_value: pd.Series) -> None:
         """Record source values of concepts that have no name."""
         unique, place = np.unique(concept, return_inverse=True)
-        nameless = [each not in self._names and each not in self._mapped for each in unique.tolist()]
+        nameless = [each not in self.of_concept for each in unique.tolist()]
         rows = np.array(nameless, dtype=bool)[place]
         pairs = pd.DataFrame({"concept": concept[rows], "text": source_value[rows]}).value_counts()
         for (number, text), n in pairs.items():
@@ -374,12 +428,12 @@ class ConceptNames(dict[str, str]):
     def get(self, code: str, default: str = "") -> str:  # type: ignore[override]
         """Return the name of the concept in a code, or the default."""
         parts = code.split("//")
-        place = {"MEASUREMENT": 1, "DRUG": 3, "CONDITION": 2, "PROCEDURE": 1}.get(parts[0])
+        place = _PLACE_OF_CONCEPT.get(parts[0])
         if place is None or len(parts) <= place or not parts[place].lstrip("-").isdigit():
             return default
         number = int(parts[place])
         seen = self._seen.get(number)
-        return self._names.get(number) or self._mapped.get(number) or (seen.most_common(1)[0][0] if seen else default)
+        return self.of_concept.get(number) or (seen.most_common(1)[0][0] if seen else default)
 
 
 def _mapped_from(tables: Tables, names: dict[int, str]) -> dict[int, str]:

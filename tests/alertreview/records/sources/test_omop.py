@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from alertreview.files import preset_paths
-from alertreview.records.importing import build_cohort
+from alertreview.records.importing import build_cohort, import_snapshot
+from alertreview.records.snapshots import read_snapshot
 from alertreview.records.sources import omop
 from core.errors import SourceError
 from core.events.mapping import load_mapping
@@ -286,6 +287,54 @@ def test_every_cell_is_read_whatever_the_batches(tmp_path, monkeypatch):
     whole = built(folder)[0].content_hash
     monkeypatch.setattr("alertreview.records.sources.text_tables.BLOCK_BYTES", 300)
     assert built(folder)[0].content_hash == whole
+
+
+OBSERVATIONS = pd.DataFrame(
+    [
+        # Concept, source value, value as a text and as a concept.
+        (1, "ALG-PEN", "severe rash", 0),
+        (2, "ALG", "Latex", 0),
+        (2, "ALG", None, 5),
+        (0, "Allergy to peanuts", None, 0),
+        (3, "FH", "mother", 0),
+        (0, "Tobacco smoking status", "never", 0),
+    ],
+    columns=["observation_concept_id", "observation_source_value", "value_as_string", "value_as_concept_id"],
+).assign(person_id=BIG, observation_date="2026-01-02")
+CULTURES = pd.DataFrame(
+    [(6, "BC", 7, ""), (0, "Urine culture", 0, "no growth"), (3023103, "K", 0, "4.1")],
+    columns=["measurement_concept_id", "measurement_source_value", "value_as_concept_id", "value_source_value"],
+).assign(person_id=BIG, measurement_datetime="2026-01-02 09:00:00")
+CONCEPTS = {
+    1: "Allergy to penicillin",
+    2: "Allergy to drug",
+    3: "Family history of allergy to drug",
+    5: "Aspirin",
+    6: "Bacteria identified in Blood by Culture",
+    7: "Escherichia coli",
+    3023103: "Potassium",
+}
+
+
+def test_allergies_and_cultures_are_facts_and_a_culture_stays_a_lab(tmp_path):
+    concept = pd.DataFrame({"concept_id": list(CONCEPTS), "concept_name": list(CONCEPTS.values()), "concept_code": "x"})
+    plain, _ = built(as_folder(tmp_path / "plain", tables(measurement=CULTURES, concept=concept)))
+    source = as_folder(tmp_path / "cdm", tables(measurement=CULTURES, concept=concept, observation=OBSERVATIONS))
+    cohort, _ = built(source)
+    assert (cohort.features != plain.features).nnz == 0
+    assert "Urine culture" in set(cohort.tasks["name"])
+    facts = read_snapshot(import_snapshot(source, tmp_path / "home", format="omop").folder).facts_of(str(BIG))
+    of_kind = {kind: set(zip(mine["name"], mine["text"], strict=True)) for kind, mine in facts.groupby("kind")}
+    assert of_kind["ALLERGY"] == {
+        ("Allergy to penicillin", "severe rash"),
+        ("Latex", ""),
+        ("Aspirin", ""),
+        ("Allergy to peanuts", ""),
+    }
+    assert of_kind["MICROBIOLOGY"] == {
+        ("Bacteria identified in Blood by Culture", "Escherichia coli"),
+        ("Urine culture", "no growth"),
+    }
 
 
 def test_included_and_excluded_visits_follow_the_mapping(tmp_path):
