@@ -64,24 +64,36 @@ def page() -> None:
             _triage(detail, me)
         case_view.background(detail.patient)
     cards.words_first()
-    name = f"alert-{alert_id}"
-    left, right = st.columns(case_view.COLUMN_RATIO)
-    with left:
+    _cards(detail, me)
+    following = detail.next_alert_id
+    if following is not None:
+        read_ahead(following, lambda app: app.worklist.read_ahead(following))
+
+
+def _cards(detail: AlertDetail, me: Acting) -> None:
+    """Draw what is known of the patient and why the decision is unusual, in two columns that end level."""
+    row = detail.row
+    name = f"alert-{row.alert_id}"
+    if is_phone():
+        # What there was to know, then why: similar days and notes can wait.
+        top, right, left = st.container(), st.container(), st.container()
+    else:
+        left, right = st.columns(case_view.COLUMN_RATIO)
+        top = left
+    with top:
         case_view.timeline_card(detail.patient.timeline, row.kind, name)
         if detail.record_after:
             with cards.card("What the record shows afterwards", "up to 72 h after the snapshot", key="record-after"):
                 st.markdown("  \n".join(texts.plain(sentence, 300) for sentence in detail.record_after))
+    with left:
         neighbours(detail)
-        story_card(alert_id, me)
+        _histograms(detail, detail.lowest_scaled_score)
+        story_card(row.alert_id, me)
     with right:
         reasons(detail)
         _scores(detail)
         case_view.last_values(detail.patient, name)
         case_view.drugs_now(detail.patient, name)
-        _histograms(detail, detail.lowest_scaled_score)
-    following = detail.next_alert_id
-    if following is not None:
-        read_ahead(following, lambda app: app.worklist.read_ahead(following))
 
 
 def _no_alert(title: str, sentence: str) -> None:
@@ -232,14 +244,14 @@ def _histograms(detail: AlertDetail, budget: float | None) -> None:
     with cards.card(
         f"All {texts.plain(row.task_name, 40)} instances",
         f"{total:,}, counted by score (square-root scale)",
-        height="stretch",
     ):
         shown = [(detail.scaled_histogram, row.scaled_score, "Scaled score", budget)]
         if detail.score_histogram != detail.scaled_histogram:
             shown.append((detail.score_histogram, row.score, "Raw score", None))
-        for data, value, name, limit in shown:
+        for place, (data, value, name, limit) in zip(st.columns(len(shown)), shown, strict=True):
             chart = histogram(data, value, row.decision, colours(), title=name, task_name=row.task_name, budget=limit)
-            cards.figure(chart, f"histogram-{name.split()[0].lower()}", colours())
+            with place:
+                cards.figure(chart, f"histogram-{name.split()[0].lower()}", colours())
         task_link(row, detail.run.run_id)
 
 

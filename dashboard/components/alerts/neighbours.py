@@ -6,7 +6,7 @@ import streamlit as st
 from alertreview.alerts.models import AlertDetail
 from dashboard import texts
 from dashboard.components import cards, case_view
-from dashboard.context import acting_id, application, shown_errors
+from dashboard.context import acting_id, application, is_phone, shown_errors
 
 
 @st.fragment
@@ -14,9 +14,7 @@ def neighbours(detail: AlertDetail) -> None:
     """Draw the card; choosing a row opens that instance's time line below the list."""
     with (
         shown_errors(),
-        cards.card(
-            "Similar days of other patients", texts.plain(_line(detail)), height="stretch", key="neighbours-card"
-        ),
+        cards.card("Similar days of other patients", texts.plain(_line(detail)), key="neighbours-card"),
     ):
         if not detail.neighbours:
             st.markdown(cards.muted("No similar day of another patient is stored for this alert."))
@@ -43,13 +41,14 @@ def _grid(detail: AlertDetail) -> int | None:
         {
             "Patient": texts.shorten(neighbour.patient_id, 24),
             "Day": texts.day(neighbour.snapshot_at),
-            "Similarity": neighbour.similarity,
             "After": outcome(detail.row.words.done, neighbour.decided, neighbour.hours_to_decision),
+            "Similarity": neighbour.similarity,
         }
         for neighbour in detail.neighbours
     ]
+    frame = pd.DataFrame(rows)
     event = st.dataframe(
-        pd.DataFrame(rows),
+        frame.drop(columns="Similarity") if is_phone() else frame,
         hide_index=True,
         height="content",
         # Of this alert alone: a kept grid would keep its selected position and mean another patient by it.

@@ -14,7 +14,7 @@ def reasons(detail: AlertDetail) -> None:
     row = detail.row
     done = row.words.done
     title = "Why it was expected" if row.decision is Decision.OMISSION else "Why it was not expected"
-    with cards.card(title, f"share of past days {done}", height="stretch", key="reasons"):
+    with cards.card(title, f"share of past days {done}", key="reasons"):
         if not detail.reasons.lines:
             usual = texts.percent(detail.task_positive_share)
             st.markdown(

@@ -18,7 +18,7 @@ _PROBLEM = "note_problem"
 def story_card(alert_id: AlertId, me: Acting) -> None:
     """Draw notes and history of an alert, and the field for another note."""
     story = application().triage.story(alert_id, me.person_id)
-    with cards.card("Notes and history", "visible to everyone who can open this alert", height="stretch", key="story"):
+    with cards.card("Notes and history", "visible to everyone who can open this alert", key="story"):
         for note in story.notes:
             who = texts.joined(texts.plain(note.person, 40), texts.short_time(note.written_at))
             st.markdown(f"{texts.plain(note.text, 4_000)}  \n:small[{cards.muted(who)}]")

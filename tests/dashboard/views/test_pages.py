@@ -6,11 +6,13 @@ import re
 from dataclasses import replace
 
 import pytest
+from streamlit.testing.v1.element_tree import Markdown
 
 from alertreview.rights import Actor
 from alertreview.scoring.task_catalogue import OpenCheck
 from core.errors import DatabaseUnavailableError, NotFoundError
 from core.vocabulary import Role, Split
+from dashboard import context
 from dashboard.charts import bars
 from dashboard.charts.bars import alerts_by_unit as draw_units
 from dashboard.context import NEUTRAL_SENTENCE
@@ -191,6 +193,19 @@ def test_home_says_what_instances_were_compared_with(
     in_folds = "612 instances, each compared with those of other patients" in shown
     assert in_folds is (split is Split.FOLDS), "in folds there is no past of its own"
     assert ("612 recent instances, compared with 2,400 past ones" in shown) is not in_folds
+
+
+def test_on_a_phone_the_reasons_of_an_alert_come_before_similar_days_and_notes(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = []
+    for phone in (False, True):
+        monkeypatch.setattr(context, "is_phone", lambda phone=phone: phone)
+        page = open_page("alert", FakeApplication(), alert="1000")
+        shown = "\n".join(piece.value for piece in page.main if isinstance(piece, Markdown))
+        orders.append([shown.index(title) for title in ("Why it was", "Similar days", "Notes and history")])
+    assert orders[0] != sorted(orders[0])
+    assert orders[1] == sorted(orders[1])
 
 
 def test_an_alert_explains_itself(open_page: OpenPage) -> None:
