@@ -110,7 +110,8 @@ def as_codes(identifiers: ArrayLike, n: int, *, name: str) -> IntArray:
     if array.dtype.kind in "iu" and n and (reach := int(array.max()) - (least := int(array.min()))) < 4 * n:
         there = np.zeros(reach + 1, dtype=bool)  # ten times as fast as sorting
         there[array - least] = True
-        return (np.cumsum(there) - 1)[array - least]
+        codes: IntArray = (np.cumsum(there) - 1)[array - least]
+        return codes
     try:
         return np.unique(array, return_inverse=True)[1].astype(np.int64)
     except TypeError:

@@ -9,7 +9,7 @@ from alertreview.alerts.models import AlertRow, Comparison
 from alertreview.alerts.triage_models import TriageChoice, TriageStatus
 from alertreview.studies.models import StudyView
 from core.kinds import KindWords
-from core.number_texts import counted, percent_places, percent_text
+from core.number_texts import counted, percent_text
 from core.statistics.estimate import Estimate
 from core.vocabulary import Answer, CaseState, Certainty, Decision, StudyStatus, TriageState
 
@@ -241,10 +241,7 @@ def estimate_tile(
     """Name, value and second line of a figure: its interval, or the reason why it is missing."""
     if estimate is None or estimate.value is None:
         return label, "–", plain(estimate.reason if estimate else "not computable", 120)
-    value = percent(estimate.value) if percentage else f"{estimate.value:.2f}"
-    if not estimate.has_interval:
+    value, _, interval = estimate.text(percent=percentage).partition(" ")
+    if not interval:
         return label, value, plain(joined(estimate.reason, about), 120)
-    low, high = estimate.low or 0.0, estimate.high or 0.0
-    shares = interval_percent(low, high, percent_places(estimate.value))
-    interval = shares if percentage else f"{low:.2f}–{high:.2f}"
-    return label, value, f"{interval}, {plain(about, 80)}"
+    return label, value, f"{interval.strip('()')}, {plain(about, 80)}"

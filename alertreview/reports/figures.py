@@ -235,7 +235,7 @@ def _intervals(
         f"{'; '.join(f'{shorten(name, 40)} {found.text()}' for name, found, _ in shown)}.",
         Axis(low - pad, high + pad, ticks=_tenths(low, high)),
         Axis(-0.6, top, ticks=tuple(names), line=False),
-        height=30 * len(shown),
+        height=max(30 * len(shown), 50),
         values=tuple(values),
     )
 

@@ -288,8 +288,11 @@ def _line(points: Sequence[Point], stroke: Stroke) -> str:
 
 
 def _dots(points: Sequence[Point], tone: Tone | None, size: float) -> str:
-    """Return one path for all dots; without a tone they have the colour of the paper."""
-    path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
+    """Return one path for all dots; without a tone they have the colour of the paper.
+
+    A stretch of no length draws a dot in browsers, but the typesetter leaves out a path that has no extent.
+    """
+    path = "".join(f"M{x:.1f} {y:.1f}h.01" for x, y in points)
     style = f'stroke="{LIGHT[tone] if tone else "#FFF"}" stroke-width="{size:g}" stroke-linecap="round"'
     return f'<path d="{path}" {style} fill="none"/>'
 

@@ -24,6 +24,7 @@ WIDEST = 0.5
 """A figure with a wider interval is no headline."""
 FEW_JUDGED = 10
 """A figure needs this many judged cases to be a headline."""
+NO_INTERVAL = "interval not computable: "
 CLEARLY = 3.0
 """Standard errors from which on votes are said not to be missing at random."""
 MOST_ABOVE = 0.1
@@ -58,7 +59,7 @@ def _why_withheld(study: StudyArrays, primary: ResultSet, figure: Estimate) -> s
     if blind := blind_strata(study, primary):
         return f"{blind[0]}, and the AUC{interval} rests on that"
     if figure.low is None or figure.high is None:
-        return figure.reason
+        return figure.reason.removeprefix(NO_INTERVAL)
     if figure.high - figure.low > WIDEST:
         return (
             f"its {100 * figure.level:.0f}% interval runs from {100 * figure.low:.0f} to {100 * figure.high:.0f} in 100"
@@ -138,7 +139,7 @@ def why_no_rate(rate: Estimate, n_cases: int) -> str:
     if n_cases < FEW_JUDGED:
         return f"{_cases(n_cases)} inside it, fewer than {FEW_JUDGED}"
     if rate.low is None or rate.high is None:
-        return rate.reason
+        return rate.reason.removeprefix(NO_INTERVAL)
     if rate.high - rate.low > WIDEST:
         return f"its interval runs from {100 * rate.low:.0f} to {100 * rate.high:.0f}%"
     return ""
@@ -290,8 +291,7 @@ def _about_missing(study: StudyArrays) -> list[str]:
 
 def _about_weights(study: StudyArrays) -> list[str]:
     said = [
-        f"No case was chosen from stratum '{name}' ({n} candidate{'' if n == 1 else 's'}); "
-        "weighted figures leave it out."
+        f"No case was chosen from stratum '{name}' ({counted(n, 'candidate')}); weighted figures leave it out."
         for name, n, chosen in study.source.strata
         if n and not chosen
     ]

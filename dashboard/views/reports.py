@@ -14,6 +14,7 @@ from alertreview.reports.reviewer import reviewer_blocks
 from alertreview.reports.signing import content_hash
 from alertreview.rights import Action
 from core.kinds import Kind
+from core.statistics.estimate import not_computable
 from core.studies.make_report import hidden_count
 from core.studies.report import AlertRateCurve, ResultSet, StudyReport
 from core.studies.texts import headline_point
@@ -203,11 +204,11 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
         texts.estimate_tile(
             "AUC, design-weighted",
             scorer.auc_weighted if scorer else None,
-            f"resampled over {texts.plural(report.n_patients, 'patient')}",
+            f"resampled over {texts.plural(report.n_patients, 'patient')}" if report.n_patients > 1 else "",
         ),
         texts.estimate_tile(
             f"True-alert rate at {point.alerts_per_patient_day:g}" if point else "True-alert rate",
-            point.rate if point else None,
+            point.rate if point else not_computable(_rate_reason(result)),
             "by alerts per patient-day",
             percentage=True,
         ),
@@ -220,7 +221,9 @@ def _figure_tiles(report: StudyReport, result: ResultSet) -> tuple[tuple[str, st
 
 def _curves(report: StudyReport, result: ResultSet) -> None:
     left, right = st.columns([5, 7])
-    with left, cards.card("ROC", "band = 95% interval, patients resampled", height="stretch"):
+    scorer = result.scorer(report.primary_scorer)
+    band = "band = 95% interval, patients resampled" if scorer and scorer.roc_weighted.band_at else ""
+    with left, cards.card("ROC", band, height="stretch"):
         _figure(figures.roc(result, report.primary_scorer, most=2), "roc", otherwise=_roc_reason(report, result))
     with right, cards.card("True-alert rate by alert budget", "band = 95% interval", height="stretch"):
         names = [curve.name for curve in result.alert_rates]
@@ -243,26 +246,33 @@ def _curves(report: StudyReport, result: ResultSet) -> None:
             )
         curve = _curve(result, name)
         if curve:
-            _figure(figures.alert_rate(curve, report.headline_budget), "alert-rate", otherwise=curve.reason)
+            why = curve.reason or "No decided case lies inside any budget."
+            _figure(figures.alert_rate(curve, report.headline_budget), "alert-rate", otherwise=why)
+
+
+def _rate_reason(result: ResultSet) -> str:
+    reasons = (curve.reason.removeprefix("not computable: ") for curve in result.alert_rates)
+    return next(reasons, "") or "no curve was drawn"
 
 
 def _roc_reason(report: StudyReport, result: ResultSet) -> str:
     scorer = result.scorer(report.primary_scorer)
-    return (scorer.roc_weighted.reason or scorer.auc_weighted.reason) if scorer else "No scorer was reported."
+    return (scorer.auc_weighted.reason or scorer.roc_weighted.reason) if scorer else "No scorer was reported."
 
 
 def _comparisons(report: StudyReport, result: ResultSet) -> None:
     left, right = st.columns([5, 7])
     primary = report.primary_scorer
     with left, cards.card("Methods", "AUC on the same cases", height="stretch"):
-        _figure(figures.auc_of_methods(result, primary), "methods", otherwise="No AUC could be computed.")
+        _figure(figures.auc_of_methods(result, primary), "methods", otherwise=_roc_reason(report, result))
     with right, cards.card("Agreement of readers", "Fleiss κ of all, Cohen κ of pairs", height="stretch"):
         plot = figures.agreement_of_readers(report.agreement)
         _figure(plot, "agreement", otherwise=report.agreement.positive.fleiss.reason)
     if report.readers:
         with cards.card("Readers against the scores", "AUC when one reader alone gives the labels"):
             plot = figures.auc_by_reader(report.readers, primary)
-            _figure(plot, "readers", otherwise="No reader judged cases of both kinds.")
+            reasons = dict.fromkeys(reader.auc_against[primary].reason for reader in report.readers)
+            _figure(plot, "readers", otherwise="; ".join(reasons))
 
 
 def _reviewer(report: StudyReport) -> None:

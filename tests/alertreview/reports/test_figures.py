@@ -1,15 +1,18 @@
 """Figures as they are described, and their SVG."""
 
+import re
+import zlib
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
+import typst
 
 from alertreview.reports import figures
-from alertreview.reports.plot import Anchor, Axis, Curve, Plot, Stroke, Words, draw_svg
+from alertreview.reports.plot import Anchor, Axis, Curve, Dots, Plot, Stroke, Words, draw_svg
 from core.statistics.estimate import Estimate, not_computable
 from core.studies.make_report import study_report
-from core.studies.report import FlowDiagram, StudyReport
+from core.studies.report import AgreementFigures, AgreementReport, FlowDiagram, PairAgreement, StudyReport
 from core.studies.selection import SelectionDesign
 from tests.support.simulated_study import simulate_study
 
@@ -153,3 +156,48 @@ def test_a_value_is_drawn_where_its_axis_says() -> None:
     assert (round(x1 - x0), round(y0 - y1)) == (200, 100)
     text = next(text for text in picture.iter(f"{SVG}text") if text.text == "here")
     assert (round(float(text.attrib["x"]) - x0), round(y1 - float(text.attrib["y"]))) == (3, 4)
+
+
+def test_a_single_dot_is_there_in_a_pdf() -> None:
+    """The typesetter leaves out a path without extent, which browsers draw as a dot."""
+    plot = figures.agreement_of_readers(
+        AgreementReport(answers=_kappa(0.3), positive=_kappa(0.3), pairs=(PairAgreement("a", "b", 9, KAPPA, KAPPA),))
+    )
+    assert plot is not None
+    dots = [mark for mark in plot.marks if isinstance(mark, Dots)]
+    assert len(dots) == 2
+    svg = {"svg": draw_svg(plot)}
+    pdf = typst.compile(b'#image(bytes(sys.inputs.svg), format: "svg")', format="pdf", sys_inputs=svg)
+    packed = re.findall(rb"Flate.*?stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL)
+    streams = [zlib.decompress(stream) for stream in packed]
+    widths = [float(width) for stream in streams for width in re.findall(rb"([\d.]+) w\b", stream)]
+    assert widths.count(dots[0].size) == 2
+
+
+KAPPA = Estimate(0.3, reason="interval not computable: all cases come from one patient")
+
+
+def _kappa(value: float) -> AgreementFigures:
+    found = replace(KAPPA, value=value)
+    return AgreementFigures("all cases", 9, 27, raw=found, fleiss=found, alpha=found, ac1=found)
+
+
+def test_a_band_is_named_only_where_one_is_drawn(report: StudyReport) -> None:
+    curve = report.primary.alert_rates[0]
+    bare = replace(curve, points=tuple(replace(p, rate=replace(p.rate, low=None, high=None)) for p in curve.points))
+    for with_band, shown in ((True, curve), (False, bare)):
+        plot = figures.alert_rate(shown, 0.25)
+        assert plot is not None
+        assert ("as a band" in plot.alt) == with_band
+    none = {"band_at": (), "band_low": (), "band_high": ()}
+    scorers = tuple(replace(s, roc_weighted=replace(s.roc_weighted, **none)) for s in report.primary.scorers)
+    plot = figures.roc(replace(report.primary, scorers=scorers), report.primary_scorer)
+    assert plot is not None
+    assert "as a band" not in plot.alt
+
+
+def test_intervals_are_named_by_their_level(report: StudyReport) -> None:
+    scorers = tuple(replace(s, auc_weighted=replace(s.auc_weighted, level=0.9)) for s in report.primary.scorers)
+    plot = figures.auc_of_methods(replace(report.primary, scorers=scorers), report.primary_scorer)
+    assert plot is not None
+    assert "90% intervals" in plot.alt

@@ -1,17 +1,22 @@
 """The Reports page over the double: who is blinded, who signed, and how many cases a next study needs."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from alertreview.reports.signing import content_hash
 from core.errors import RefusedError
 from core.statistics.design_planning import ALLOCATIONS
 from core.statistics.planning import required_cases, required_cases_to_compare
+from core.studies.make_report import study_report
 from core.studies.next_study import plan_next
 from core.studies.report import StudyReport
 from dashboard.components.studies.planner import LOWEST, rival
 from tests.dashboard.conftest import OpenPage, nothing_failed, words
 from tests.dashboard.doubles.application import FakeApplication
 from tests.dashboard.doubles.exports import FakeReports
+from tests.support.simulated_study import simulate_study
 
 LOCKED = {"study": "ward-2025"}
 
@@ -152,3 +157,48 @@ def test_the_planner_of_a_hidden_report_takes_nothing_from_it(open_page: OpenPag
     page = open_page("reports", FakeApplication(), study="demo")
     assert page.number_input(key="pl_demo_hidden_auc").value == 0.75
     assert page.number_input(key="pl_demo_hidden_relevant").value == 25.0
+
+
+@pytest.mark.parametrize(
+    ("change", "shown", "hidden"),
+    [
+        (
+            {"scores": 0.5},
+            ("not computable: all scores equal",),
+            ("No reader judged", "No AUC could", "see the AUC"),
+        ),
+        (
+            {"votes": 0},
+            ("No decided case lies inside any budget.", "no case has both a label and a score"),
+            ("see the",),
+        ),
+        (
+            {"inclusion_probability": np.nan},
+            ("no case has an inclusion probability",),
+            ("No AUC", "patients resampled"),
+        ),
+        ({"patient_id": "1"}, ("0.79", "all cases come from one patient"), ("resampled",)),
+    ],
+)
+def test_a_card_without_a_figure_has_the_reason_and_claims_no_band(
+    open_page: OpenPage,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, object],
+    shown: tuple[str, ...],
+    hidden: tuple[str, ...],
+) -> None:
+    study = simulate_study(seed=3, n_patients=40, n_per_patient=30)
+    cases = study.cases.assign(unit="", sex="", age_band="")
+    cases = cases.assign(**{name: value for name, value in change.items() if name in cases})
+    study = replace(study, cases=cases, votes=study.votes.iloc[: change.get("votes")])
+    if "scores" in change:
+        study = replace(study, scores=study.scores.assign(softhad=change["scores"]))
+        study = replace(study, scores=study.scores[["case_id", "softhad"]], scorer_labels={"softhad": "SoftHAD"})
+    report = replace(study_report(study), slug="demo")
+    monkeypatch.setattr(FakeReports, "report", lambda *_: report)
+    page = open_page("reports", FakeApplication(), study="demo")
+    assert nothing_failed(page)
+    for part in shown:
+        assert part in words(page)
+    for part in hidden:
+        assert part not in words(page)
