@@ -199,7 +199,7 @@ def _shown(run: RunView, now: datetime) -> tuple[WorklistFilters, str]:
 
 def _highest_card(found: WorklistPage, address: dict[str, str], words: str) -> None:
     digits = texts.score_digits(line.first.scaled_score for line in found.lines)
-    with cards.card("Highest ranked", texts.joined(words, "open, omissions and commissions alternating")):
+    with cards.card("Highest ranked", texts.joined(words, "open, by rank among omissions and among commissions")):
         for line in found.lines:
             row = line.first
             with _line([2, 6, 6]) as cells:
