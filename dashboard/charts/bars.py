@@ -27,28 +27,10 @@ def alerts_by_unit(rows: Sequence[tuple[str, int, int]], colours: Palette) -> Ch
             bargap=0.42,
             xaxis=bare_axis(range=[0, longest * 1.02]),
             yaxis=_axis_of_names(colours),
+            # From the right edge, which is always there: on a phone the names of the units take half of the width.
             annotations=[
-                note(
-                    "■ Omission",
-                    0,
-                    1,
-                    colours.omission_text,
-                    xref="paper",
-                    yref="paper",
-                    xanchor="left",
-                    yanchor="bottom",
-                ),
-                note(
-                    "▨ Commission",
-                    0,
-                    1,
-                    colours.commission_text,
-                    xref="paper",
-                    yref="paper",
-                    xanchor="left",
-                    yanchor="bottom",
-                    xshift=92,
-                ),
+                _key("■ Omission", colours.omission_text, -96),
+                _key("▨ Commission", colours.commission_text, 0),
             ],
         ),
     }
@@ -61,6 +43,10 @@ def alerts_by_unit(rows: Sequence[tuple[str, int, int]], colours: Palette) -> Ch
     }
     parts = [f"{shorten(unit, 40)}: {plural(a, 'omission')}, {plural(b, 'commission')}" for unit, a, b in rows]
     return Chart(figure, "Alerts by unit. " + "; ".join(parts) + ".")
+
+
+def _key(words: str, colour: str, shift: int) -> Json:
+    return note(words, 1, 1, colour, xref="paper", yref="paper", xanchor="right", yanchor="bottom", xshift=shift)
 
 
 def _stack(units: list[str], values: list[int], name: str, colour: str, inside: str, longest: int) -> Json:

@@ -298,6 +298,7 @@ def test_commission_bars_are_hatched_and_both_are_named(detail: AlertDetail) -> 
     assert commissions["marker"]["pattern"]["shape"] == "/"
     assert "pattern" not in omissions["marker"]
     assert [a["text"] for a in annotations(chart)] == ["■ Omission", "▨ Commission"]
+    assert {(a["x"], a["xanchor"]) for a in annotations(chart)} == {(1, "right")}, "a phone has no room right of them"
     assert "Medical ICU: 8 omissions, 1 commission" in chart.alt
 
 
