@@ -9,6 +9,7 @@ import pandas as pd
 from alertreview.records.importing import build_cohort
 from core.cohort.cohort import Cohort
 from core.events.import_report import ImportReport
+from tests.support.records import counted
 
 ADMINISTERED = (32818, 38000180, 38000179)
 """Types of drug exposure that are doses, not orders."""
@@ -44,7 +45,7 @@ def states_of_source(folder: Path, cohort: Cohort) -> set[Pair]:
 
 def counts(cohort: Cohort, report: ImportReport) -> str:
     """Return what was found, in a line."""
-    labs, orders = report.rows_of("LAB_RESULT"), report.rows_of("MEDICATION_ORDER")
+    labs, orders = counted(report, "LAB_RESULT"), counted(report, "MEDICATION_ORDER")
     tasks = ", ".join(f"{n} {kind}" for kind, n in report.n_tasks.items())
     return (
         f"{len(cohort.stays):,} stays, {len(cohort.instances):,} instances, {labs.n_rows:,} rows of {labs.n_items:,} "

@@ -153,10 +153,6 @@ class ImportReport:
         """Rows that a rule of the mapping recognised as an event."""
         return sum(kind.n_rows for kind in self.read.kinds)
 
-    def rows_of(self, kind: str) -> KindCount:
-        """Return the counts of one kind of event; zeros when there was none."""
-        return next((count for count in self.read.kinds if count.kind == kind), KindCount(kind, 0, 0, 0, 0))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, texts and lists, ready for JSON."""
         return {**asdict(self), "n_recognised": self.n_recognised}

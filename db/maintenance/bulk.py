@@ -104,7 +104,7 @@ def store_alerts(database: Database, run_id: RunId, alerts: Iterable[Alert]) -> 
         alerts,
         ALERTS_AT_ONCE,
         lambda chunk: prepare_alerts(database.engine.dialect, run_id, chunk),
-        lambda uow, prepared: uow.runs.add_prepared_alerts(run_id, prepared),
+        lambda uow, prepared: uow.runs.add_alerts(run_id, prepared),
     )
 
 
@@ -115,7 +115,7 @@ def store_task_results(database: Database, run_id: RunId, results: Iterable[Task
         results,
         RESULTS_AT_ONCE,
         lambda chunk: prepare_task_results(run_id, chunk),
-        lambda uow, prepared: uow.runs.add_prepared_task_results(run_id, prepared),
+        lambda uow, prepared: uow.runs.add_task_results(run_id, prepared),
     )
 
 

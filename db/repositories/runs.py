@@ -76,21 +76,13 @@ class Runs(Repository):
         new = stored_values(run) | {"fold_of_row": fold_of_row}
         return RunId(self._run(insert(ScoringRun).values(new).returning(ScoringRun.id)).scalar_one())
 
-    def add_task_results(self, run_id: RunId, results: Iterable[TaskResult]) -> None:
-        """Add what tasks scored to a running run; see `db.maintenance.bulk` for many."""
-        self.add_prepared_task_results(run_id, prepare_task_results(run_id, results))
-
-    def add_prepared_task_results(self, run_id: RunId, prepared: list[dict[str, Any]]) -> None:
+    def add_task_results(self, run_id: RunId, prepared: list[dict[str, Any]]) -> None:
         """Add task results that `prepare_task_results` has made ready before the lock was taken."""
         self._require_running(run_id)
         if prepared:
             self._connection.execute(insert(TaskResult), prepared)
 
-    def add_alerts(self, run_id: RunId, alerts: Iterable[Alert]) -> None:
-        """Add alerts to a running run; see `db.maintenance.bulk` for many."""
-        self.add_prepared_alerts(run_id, prepare_alerts(self._connection.dialect, run_id, alerts))
-
-    def add_prepared_alerts(self, run_id: RunId, prepared: Bound) -> None:
+    def add_alerts(self, run_id: RunId, prepared: Bound) -> None:
         """Add alerts that `prepare_alerts` has made ready before the lock was taken."""
         self._require_running(run_id)
         insert_bound(self._connection, Alert.__table__, prepared)

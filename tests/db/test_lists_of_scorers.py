@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.vocabulary import Decision
-from tests.support.stored_site import StoredSite, new_run
+from tests.support.stored_site import StoredSite, add_alerts, new_run
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def two_scorers(site: StoredSite) -> tuple[StoredSite, int]:
     second = [site.alert(3 - row, 0, row + 1, Decision.OMISSION, 0.8 - row / 10, "day-adjusted") for row in range(4)]
     with site.database.write() as uow:
         run_id = uow.runs.start(replace(run, scorers={"day-adjusted": {}}), folds)
-        uow.runs.add_alerts(run_id, [*first, *second])
+        add_alerts(uow, run_id, [*first, *second])
         uow.runs.publish(
             run_id,
             published_at=site.clock(),

@@ -10,7 +10,15 @@ from core.errors import NotFoundError, RefusedError, StoreError
 from core.vocabulary import Decision, RunStatus
 from db.maintenance import bulk
 from db.models import TaskResult
-from tests.support.stored_site import StoredSite, child, killed_after, new_run, swept_after_kill
+from tests.support.stored_site import (
+    StoredSite,
+    add_alerts,
+    add_task_results,
+    child,
+    killed_after,
+    new_run,
+    swept_after_kill,
+)
 
 
 def result(task_id: int, *, scorer: str = "softhad", reason: str = "", shift: float = 0.0) -> TaskResult:
@@ -46,7 +54,7 @@ def start(site: StoredSite) -> int:
 def test_a_running_run_is_seen_by_nobody(site: StoredSite) -> None:
     run_id = start(site)
     with site.database.write() as uow:
-        uow.runs.add_alerts(run_id, [site.alert(0, 0, 1, Decision.OMISSION)])
+        add_alerts(uow, run_id, [site.alert(0, 0, 1, Decision.OMISSION)])
         uow.commit()
     with site.database.read() as uow:
         assert uow.runs.published() == []
@@ -59,10 +67,10 @@ def test_a_running_run_is_seen_by_nobody(site: StoredSite) -> None:
 def test_a_published_run_comes_back_with_its_counts(site: StoredSite) -> None:
     run_id = start(site)
     with site.database.write() as uow:
-        uow.runs.add_task_results(run_id, [result(site.tasks[0].id), result(site.tasks[1].id, reason="too few")])
-        uow.runs.add_task_results(run_id, [result(site.tasks[1].id, scorer="logistic")])
-        uow.runs.add_alerts(run_id, [site.alert(i, 0, i + 1, Decision.OMISSION) for i in range(3)])
-        uow.runs.add_alerts(run_id, [site.alert(4, 1, 1, Decision.COMMISSION)])
+        add_task_results(uow, run_id, [result(site.tasks[0].id), result(site.tasks[1].id, reason="too few")])
+        add_task_results(uow, run_id, [result(site.tasks[1].id, scorer="logistic")])
+        add_alerts(uow, run_id, [site.alert(i, 0, i + 1, Decision.OMISSION) for i in range(3)])
+        add_alerts(uow, run_id, [site.alert(4, 1, 1, Decision.COMMISSION)])
         run = uow.runs.publish(run_id, published_at=site.clock(), floors={Decision.OMISSION: 0.25})
         uow.commit()
     assert (run.n_omissions, run.n_commissions, run.n_tasks_scored, run.n_tasks_left_out) == (3, 1, 1, 1)
@@ -83,7 +91,7 @@ def test_vectors_come_back_and_summaries_leave_them_in_the_database(site: Stored
     task_ids = [task.id for task in site.tasks[:2]]
     stored = [result(task_id, scorer=scorer, shift=task_id) for task_id in task_ids for scorer in ("pair", "softhad")]
     with site.database.write() as uow:
-        uow.runs.add_task_results(run_id, stored)
+        add_task_results(uow, run_id, stored)
         uow.commit()
     with site.database.read() as uow:
         assert [(row.task_id, row.scorer) for row in uow.runs.task_results(run_id)] == [
@@ -106,7 +114,7 @@ def test_vectors_come_back_and_summaries_leave_them_in_the_database(site: Stored
 def test_a_task_without_scores_streams_no_vector(site: StoredSite) -> None:
     run_id = start(site)
     with site.database.write() as uow:
-        uow.runs.add_task_results(run_id, [result(site.tasks[0].id, reason="3 positive past instances")])
+        add_task_results(uow, run_id, [result(site.tasks[0].id, reason="3 positive past instances")])
         uow.commit()
     with site.database.read() as uow:
         assert list(uow.runs.vectors(run_id, "score")) == []
@@ -117,8 +125,8 @@ def test_a_published_run_takes_no_more_results(site: StoredSite) -> None:
     run_id = site.publish([])
     with site.database.write() as uow:
         for act in (
-            lambda: uow.runs.add_alerts(run_id, []),
-            lambda: uow.runs.add_task_results(run_id, []),
+            lambda: add_alerts(uow, run_id, []),
+            lambda: add_task_results(uow, run_id, []),
         ):
             with pytest.raises(RefusedError, match="takes no more results: it is published"):
                 act()

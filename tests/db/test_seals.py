@@ -27,7 +27,7 @@ from db.models import (
 )
 from db.queries import seals
 from tests.support.corruptions import without_guards as without_guards_of
-from tests.support.stored_site import EPOCH, StoredSite, new_run
+from tests.support.stored_site import EPOCH, StoredSite, add_alerts, add_task_results, new_run
 
 PARTS = [*seals._SINGLE.values(), *(part for group in seals._GROUPS.values() for part in group)]
 N_SEALED_COLUMNS = 204
@@ -40,12 +40,9 @@ def fill(database: Database) -> None:
     reader, *_ = site.study(2, 3)
     with database.write() as uow:
         run_id = uow.runs.start(*new_run(site.snapshot.id, len(site.instances)))
-        vector = [0.5, 0.25]
-        uow.runs.add_task_results(
-            run_id,
-            [TaskResult(task_id=site.tasks[0].id, scorer="softhad", n_past=2, n_past_positive=1, score=vector)],  # type: ignore[arg-type]
-        )
-        uow.runs.add_alerts(run_id, [site.alert(2, 0, 1, Decision.OMISSION)])
+        task = {"task_id": site.tasks[0].id, "scorer": "softhad", "n_past": 2, "n_past_positive": 1}
+        add_task_results(uow, run_id, [TaskResult(**task, score=[0.5, 0.25])])  # type: ignore[arg-type]
+        add_alerts(uow, run_id, [site.alert(2, 0, 1, Decision.OMISSION)])
         uow.runs.publish(run_id, published_at=EPOCH, floors={})
         uow.cases.add_references([ReferenceAnswer(case_id=CaseId(1), answer=Answer.USUAL, comment="")])
         assert uow.slots.hold(StudyId(1), CaseId(1), PersonId(reader), now=EPOCH, until=EPOCH)

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.events.import_report import ReadCounts
+from core.events.import_report import ImportReport, KindCount, ReadCounts
 from core.events.mapping import SiteMapping
 from core.events.reading import StreamBuilder
 from core.events.stays import make_instances, make_patients, stay_ends
@@ -89,3 +89,8 @@ def instances_of(
     return make_instances(
         stays, patients, hour, end, stay_ends(events, stays, patients, end, shifted=shifted), shifted=shifted
     )
+
+
+def counted(report: ImportReport, kind: str) -> KindCount:
+    """Counts of one kind of event in an import; zeros when there was none."""
+    return next((count for count in report.read.kinds if count.kind == kind), KindCount(kind, 0, 0, 0, 0))

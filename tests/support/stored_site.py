@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,9 @@ from alertreview.studies.studies import StudyService
 from core.kinds import Kind
 from core.vocabulary import Decision, Role, Split
 from db.database import Database
-from db.models import Alert, CohortSnapshot, Instance, ScoringRun, Task
+from db.models import Alert, CohortSnapshot, Instance, ScoringRun, Task, TaskResult
+from db.repositories.runs import prepare_alerts, prepare_task_results
+from db.unit_of_work import UnitOfWork
 
 EPOCH = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
@@ -34,6 +37,16 @@ class Clock:
 
     def pass_hours(self, hours: float) -> None:
         self.now += timedelta(hours=hours)
+
+
+def add_alerts(uow: UnitOfWork, run_id: int, alerts: Iterable[Alert]) -> None:
+    """Add alerts to a running run."""
+    uow.runs.add_alerts(run_id, prepare_alerts(uow._connection.dialect, run_id, alerts))
+
+
+def add_task_results(uow: UnitOfWork, run_id: int, results: Iterable[TaskResult]) -> None:
+    """Add what tasks scored to a running run."""
+    uow.runs.add_task_results(run_id, prepare_task_results(run_id, results))
 
 
 class Patients:
@@ -184,7 +197,7 @@ class StoredSite:
         """Store a run with these alerts and publish it; gives its number."""
         with self.database.write() as uow:
             run_id = uow.runs.start(*new_run(self.snapshot.id, len(self.instances)))
-            uow.runs.add_alerts(run_id, alerts)
+            add_alerts(uow, run_id, alerts)
             uow.runs.publish(run_id, published_at=self.clock(), floors=dict.fromkeys(Decision, 0.3))
             uow.commit()
         return run_id

@@ -8,6 +8,7 @@ import pytest
 from alertreview.records.importing import build_cohort, choose_mapping
 from core.errors import MappingError, SourceError
 from core.simulation.hospital import simulate_cohort, write_meds
+from tests.support.records import counted
 from tests.support.records import write_meds as write_rows
 
 ROWS = [
@@ -34,7 +35,7 @@ def test_the_open_meds_records_give_the_known_counts(demo):
     cohort, report = demo
     assert report.mapping == "mimic-iv-meds"
     assert (len(cohort.stays), len(cohort.instances), report.stays.n_without_instance) == (275, 1939, 5)
-    labs, orders = report.rows_of("LAB_RESULT"), report.rows_of("MEDICATION_ORDER")
+    labs, orders = counted(report, "LAB_RESULT"), counted(report, "MEDICATION_ORDER")
     assert (labs.n_rows, labs.n_items, labs.n_codes) == (107_549, 498, 559)
     assert (orders.n_rows, orders.n_spellings, orders.n_items) == (14_180, 579, 550)
     # 82,516 rows repeat another byte by byte, three more but for a doubled blank in the name of one potassium order.
@@ -112,7 +113,7 @@ def test_person_ids_of_the_open_omop_records_are_exact(omop, real_data):
 def test_drugs_of_the_open_omop_records_have_names_where_the_concepts_tell(omop):
     cohort, report = omop
     drugs = cohort.tasks[cohort.tasks["kind"] == "MEDICATION"]
-    assert report.rows_of("LAB_RESULT").n_rows == 107_549
+    assert counted(report, "LAB_RESULT").n_rows == 107_549
     assert drugs["name"].str.contains("[a-z]").sum() > 20
     concepts = drugs["task_key"].str.removeprefix("MEDICATION/")
     assert (drugs["name"] != concepts).all()

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from alertreview.records.importing import build_cohort
-from tests.support.records import write_meds
+from tests.support.records import counted, write_meds
 
 SPELLINGS = {
     "mimic-iv-meds": [
@@ -62,4 +62,4 @@ def test_ends_in_a_column_close_visits_and_drugs(tmp_path):
     assert report.mapping == "meds-etl-omop"
     assert (report.stays.n_stays, report.stays.n_open, len(cohort.instances)) == (1, 0, 3)
     assert set(cohort.events.loc[cohort.events["kind"] == "LAB_RESULT", "unit"]) == {"mmol/L"}
-    assert report.rows_of("MEDICATION_STOP").n_rows == 1
+    assert counted(report, "MEDICATION_STOP").n_rows == 1

@@ -22,8 +22,7 @@ from alertreview.reproduce.paper import (
 )
 from alertreview.reproduce.synthetic import draw_run, top_of_each
 from alertreview.reproduce.tables import TRUTH, best_of, by_method, duels, measure
-from alertreview.reproduce.uci import one_run, split_responses
-from alertreview.reproduce.uci_files import Responses
+from alertreview.reproduce.uci import Responses, one_run, split_responses
 from core.baselines import Logistic, QuadraticDiscriminant
 from core.errors import SourceError
 from core.scoring.variants import CalibratedSoftHAD

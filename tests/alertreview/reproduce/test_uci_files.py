@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alertreview.reproduce import uci_files
-from alertreview.reproduce.uci_files import UCI_FILES, UciFile, checked, fingerprint, parse, read_uci
+from alertreview.reproduce import uci
+from alertreview.reproduce.uci import UCI_FILES, UciFile, checked, fingerprint, parse, read_uci
 from core.errors import InvalidInputError, SourceError
 
 WINE, HOUSING, MPG = UCI_FILES
@@ -24,7 +24,7 @@ TEXTS = {
 @pytest.fixture
 def small_files(monkeypatch: pytest.MonkeyPatch) -> tuple[UciFile, ...]:
     files = tuple(replace(file, sha256=fingerprint(TEXTS[file.name])) for file in UCI_FILES)
-    monkeypatch.setattr(uci_files, "UCI_FILES", files)
+    monkeypatch.setattr(uci, "UCI_FILES", files)
     return files
 
 

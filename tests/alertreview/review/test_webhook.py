@@ -15,7 +15,7 @@ import pytest
 from alertreview.application import Application, open_application
 from alertreview.cli.main import main
 from alertreview.configuration import WebhookSettings, read_configuration
-from alertreview.review import webhook
+from alertreview.review import digest
 from alertreview.review.digest import POSTED, Digests, Outcome
 from core.errors import ProviderUnavailableError, SettingsError
 from core.vocabulary import Role
@@ -126,7 +126,7 @@ def test_what_was_not_taken_is_not_noted_and_comes_with_the_next_start(
         start = time.monotonic()
         with pytest.MonkeyPatch.context() as patch:
             if server.drips:  # for minutes
-                patch.setattr(webhook, "PATIENCE_SECONDS", 0.4)
+                patch.setattr(digest, "PATIENCE_SECONDS", 0.4)
             with pytest.raises(ProviderUnavailableError, match=words) as refused:
                 send(site, hook)
         assert time.monotonic() - start < 60
@@ -174,8 +174,8 @@ def test_a_setting_that_is_missing_is_named(tmp_path: Path, wrong: str, said: st
 
 
 def test_totals_count_a_case_to_adjudicate_once() -> None:
-    totals = [webhook.StudyTotal("a b", 0, 0, 1), webhook.StudyTotal("c", 1, 1, 3)]
-    said = webhook.payload(totals, SITE, MORNING)
+    totals = [digest.StudyTotal("a b", 0, 0, 1), digest.StudyTotal("c", 1, 1, 3)]
+    said = digest.payload(totals, SITE, MORNING)
     assert said["text"].splitlines()[1:] == [
         "Study a b: 1 case to adjudicate. https://review.hospital.example/alertreview/adjudication?study=a%20b",
         (

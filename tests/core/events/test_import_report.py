@@ -16,6 +16,7 @@ from core.events.import_report import (
     UnitConflict,
 )
 from core.events.plausibility import Finding, Severity, judged
+from tests.support.records import counted
 
 REPORT = ImportReport(
     source="ward <b>",
@@ -103,8 +104,8 @@ def test_no_label_is_a_raw_key():
 
 
 def test_a_kind_that_never_came_has_zeros():
-    assert REPORT.rows_of("LAB_RESULT").n_items == 10
-    assert REPORT.rows_of("ADMINISTRATION").n_rows == 0
+    assert counted(REPORT, "LAB_RESULT").n_items == 10
+    assert counted(REPORT, "ADMINISTRATION").n_rows == 0
 
 
 def test_long_lists_are_cut_with_a_sign():

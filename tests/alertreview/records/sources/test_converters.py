@@ -13,6 +13,7 @@ from alertreview.records.mapping_help import check_mapping, suggest_mapping
 from alertreview.records.snapshots import read_snapshot
 from core.events.code_book import UNKNOWN, recognise
 from core.events.mapping import parse_mapping
+from tests.support.records import counted
 
 RECORDED = Path(__file__).parent / "converted"
 PRESETS = {
@@ -60,7 +61,7 @@ def test_the_preset_is_found_and_gives_the_cohort_of_the_omop_tables(tmp_path, n
     columns = ["patient_id", "stay_id", "snapshot_at", "window_hours"]
     pd.testing.assert_frame_equal(cohort.instances[columns], expected.instances[columns])
     for kind in ("ADMISSION", "DISCHARGE", "LAB_RESULT", "MEDICATION_ORDER", "MEDICATION_STOP", "BIRTH", "DEATH"):
-        assert report.rows_of(kind).n_rows == omop_report.rows_of(kind).n_rows, kind
+        assert counted(report, kind).n_rows == counted(omop_report, kind).n_rows, kind
     facts = [{count.kind: count.n_rows for count in each.read.facts} for each in (report, omop_report)]
     assert facts[0] == facts[1] == {"DIAGNOSIS": 9, "PROCEDURE": 9}
     positives = [np.sort(each.decisions.sum(axis=0).A1) for each in (cohort, expected)]

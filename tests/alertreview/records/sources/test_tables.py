@@ -16,6 +16,7 @@ from alertreview.records.sources.formats import detect_format
 from alertreview.records.sources.tables import read
 from core.errors import MappingError, SourceError
 from core.events.mapping import load_mapping, parse_mapping
+from tests.support.records import counted
 
 MIMIC_IV = {
     "hosp/patients": "subject_id,gender,anchor_age,anchor_year,dod\n7,F,60,2150,2150-03-04\n",
@@ -118,7 +119,7 @@ def test_mimic_iv_has_result_times_reference_ranges_administrations_and_cultures
     facts = facts_of(snapshot)
     assert (facts["LAB_RESULT", "Potassium"].range_low, facts["LAB_RESULT", "Potassium"].range_high) == (3.5, 5.1)
     assert facts["MICROBIOLOGY", "BLOOD CULTURE: Blood Culture"].text == "STAPH AUREUS OXACILLIN S"
-    assert report.rows_of("ADMINISTRATION").n_rows == 1
+    assert counted(report, "ADMINISTRATION").n_rows == 1
     unread = next(check for check in report.checks if check.name == "unread_files")
     assert "poe" in " ".join(unread.examples)
 
