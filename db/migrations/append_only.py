@@ -1,6 +1,5 @@
 """Triggers by which the database itself refuses to change or delete rows that must stay."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,7 +17,6 @@ GUARDED = {
     "triage_note": ("UPDATE", "DELETE"),
 }
 """What is refused to rows of each guarded table. None of them is replaced either."""
-
 _POSTGRESQL_FUNCTION = """
 CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -26,14 +24,6 @@ BEGIN
 END
 $$
 """
-
-
-def guard(connection: Connection, table: str) -> None:
-    """Create the triggers of a guarded table; repeat it in a step that has rebuilt the table in a batch."""
-    _refuse(connection, table, GUARDED[table])
-    refuse_replacing(connection, table)
-    if table == "report_signature":
-        _allow_once(connection, table, "superseded_at")
 
 
 def guard_all(connection: Connection) -> None:
@@ -44,40 +34,30 @@ def guard_all(connection: Connection) -> None:
         guard(connection, table)
 
 
-def _refuse(connection: Connection, table: str, acts: Sequence[str]) -> None:
-    if connection.dialect.name == "postgresql":
-        for act in (*acts, *(["TRUNCATE"] if "DELETE" in acts else [])):
-            each = "STATEMENT" if act == "TRUNCATE" else "ROW"
-            connection.exec_driver_sql(
-                f"CREATE TRIGGER {_name(table, act)} BEFORE {act} ON {table} "
-                f"FOR EACH {each} EXECUTE FUNCTION refuse_change()"
-            )
-        return
-    for act in acts:
-        connection.exec_driver_sql(
-            f"CREATE TRIGGER {_name(table, act)} BEFORE {act} ON {table} "
-            f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
-        )
+def guard(connection: Connection, table: str) -> None:
+    """Create the triggers of a guarded table, also in a step that has changed it: SQLite rebuilds it without them."""
+    for act in GUARDED[table]:
+        _refuse(connection, table, act)
+    if connection.dialect.name == "postgresql" and "DELETE" in GUARDED[table]:
+        _refuse(connection, table, "TRUNCATE")
+    refuse_replacing(connection, table)
+    if table == "report_signature":
+        _refuse(connection, table, "UPDATE", _but_filling_once(connection, table, "superseded_at"))
 
 
-def _allow_once(connection: Connection, table: str, column: str) -> None:
-    """Refuse every update but one: an empty (NULL) column gets its value, all others, of which none is NULL, stay."""
+def _but_filling_once(connection: Connection, table: str, column: str) -> str:
+    """Return what an update breaks unless it fills an empty (NULL) column, and leaves all others, none NULL, alone."""
     others = [found["name"] for found in sa.inspect(connection).get_columns(table) if found["name"] != column]
     same = " AND ".join(f"NEW.{name} = OLD.{name}" for name in others)
-    wrong = f"OLD.{column} IS NOT NULL OR NEW.{column} IS NULL OR NOT ({same})"
-    begin = f"CREATE TRIGGER {_name(table, 'UPDATE')} BEFORE UPDATE ON {table}"
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.text(f"{begin} FOR EACH ROW WHEN ({wrong}) EXECUTE FUNCTION refuse_change()"))
-    else:
-        connection.execute(sa.text(f"{begin} WHEN {wrong} BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"))
+    return f"OLD.{column} IS NOT NULL OR NEW.{column} IS NULL OR NOT ({same})"
 
 
 def refuse_replacing(connection: Connection, table: str) -> None:
     """Create a trigger that refuses to replace a row.
 
     SQLite's ``INSERT OR REPLACE`` deletes the rows that are in the way and fires no trigger for that, unless the
-    connection asks for it. On PostgreSQL ``ON CONFLICT DO UPDATE`` is an update, which `refuse` refuses. A row with one
-    of the table's keys must not be put in again; an empty value equals no other.
+    connection asks for it. On PostgreSQL ``ON CONFLICT DO UPDATE`` is an update, which is refused as such. A row with
+    one of the table's keys must not be put in again; an empty value equals no other.
     """
     if connection.dialect.name == "postgresql":
         return
@@ -87,11 +67,23 @@ def refuse_replacing(connection: Connection, table: str) -> None:
     keys += [index["column_names"] for index in inspector.get_indexes(table) if index["unique"]]
     same = " OR ".join(f"({' AND '.join(f'{name} = NEW.{name}' for name in key)})" for key in keys)
     is_there = f"EXISTS (SELECT 1 FROM {table} WHERE {same})"  # noqa: S608 - names of our own schema
-    connection.exec_driver_sql(
-        f"CREATE TRIGGER {_name(table, 'REPLACE')} BEFORE INSERT ON {table} WHEN {is_there} "
-        f"BEGIN SELECT RAISE(ABORT, '{table} has this row'); END"
-    )
+    _refuse(connection, table, "REPLACE", is_there)
 
 
-def _name(table: str, act: str) -> str:
-    return f"{table}_refuses_{act.lower()}"
+def _refuse(connection: Connection, table: str, act: str, when: str = "") -> None:
+    """Create a trigger, over a former one of its name, that refuses an act to rows of which a condition holds."""
+    name, condition = f"{table}_refuses_{act.lower()}", f"WHEN ({when})" if when else ""
+    if connection.dialect.name == "postgresql":
+        each = "STATEMENT" if act == "TRUNCATE" else "ROW"
+        statement = (
+            f"CREATE OR REPLACE TRIGGER {name} BEFORE {act} ON {table} "
+            f"FOR EACH {each} {condition} EXECUTE FUNCTION refuse_change()"
+        )
+    else:
+        event, said = ("INSERT", "has this row") if act == "REPLACE" else (act, "is append-only")
+        connection.execute(sa.text(f"DROP TRIGGER IF EXISTS {name}"))
+        statement = (
+            f"CREATE TRIGGER {name} BEFORE {event} ON {table} {condition} "
+            f"BEGIN SELECT RAISE(ABORT, '{table} {said}'); END"
+        )
+    connection.execute(sa.text(statement))
