@@ -219,10 +219,11 @@ def _prepare_sqlite(connection: QueuedConnection, turns: Turns) -> None:
     """Set up a new connection; the journal mode is touched only in a file that is ours."""
     connection.queue = turns
     connection.isolation_level = None
+    # Each may look into the file, which another process locks for a moment while it makes the tables.
     poll(connection.execute, "PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-    if connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID:
+    poll(connection.execute, "PRAGMA synchronous = FULL")
+    poll(connection.execute, f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    if poll(lambda: connection.execute("PRAGMA application_id").fetchone())[0] == APPLICATION_ID:
         poll(connection.execute, "PRAGMA journal_mode = WAL").fetchone()
 
 

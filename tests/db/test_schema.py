@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -258,3 +259,13 @@ def test_two_processes_may_upgrade_at_the_same_time(tmp_path: Path) -> None:
     assert [process.returncode for process in children] == [0, 0]
     with opened(tmp_path / "site.db") as database:
         database.check()
+
+
+def test_opening_waits_while_another_process_makes_the_tables(database_file: Path) -> None:
+    other = sqlite3.connect(database_file, isolation_level=None, check_same_thread=False)
+    other.execute("PRAGMA journal_mode = DELETE")
+    other.execute("BEGIN EXCLUSIVE")
+    threading.Timer(0.2, other.commit).start()
+    with opened(database_file) as database:
+        assert database.state().revision == schema.head()
+    other.close()
