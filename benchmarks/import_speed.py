@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, os.environ.get(_TREE, str(ROOT)))
 
 _PATIENTS = 2_000
+_PATIENTS_OF_A_DAY = 40
+"""New patients whose records are added to a whole import."""
 _CATALOGUE = {"n_labs": 430, "n_drugs": 319}
 
 
@@ -51,6 +53,11 @@ def generate(folder: Path, n_events: int, n_shards: int = 200) -> int:
         shifted = pc.add(table.column(place), pa.scalar(copy * _PATIENTS, pa.int64()))
         writer.write_table(table.set_column(place, table.schema.field(place), shifted))
     writer.close()
+    (folder.with_name("day") / "data").mkdir(parents=True)
+    day = table.filter(pc.less(table.column(place), _PATIENTS_OF_A_DAY))
+    shifted = pc.add(day.column(place), pa.scalar(n_copies * _PATIENTS, pa.int64()))
+    day = day.set_column(place, day.schema.field(place), shifted)
+    pq.write_table(day, folder.with_name("day") / "data" / "0.parquet")
     return n_copies * table.num_rows
 
 
@@ -77,10 +84,10 @@ def whole_import(folder: Path) -> str:
         from alertreview.importing import import_snapshot  # type: ignore[no-redef,import-not-found]
 
     home = folder.with_name("home")
+    shutil.rmtree(home, ignore_errors=True)
     snapshot = import_snapshot(folder, home, mapping="simulated").folder
     found = json.loads((snapshot / "manifest.json").read_text(encoding="utf-8"))
     sizes = {path.name: path.stat().st_size / 1e9 for path in snapshot.iterdir()}
-    shutil.rmtree(home)
     features = sum(size for name, size in sizes.items() if name.startswith("features"))
     return (
         f"{found['n_instances']:,} instances, {found['n_features']:,} features, {found['n_tasks']:,} tasks; on disk: "
@@ -89,12 +96,23 @@ def whole_import(folder: Path) -> str:
     )
 
 
+def addition(folder: Path) -> str:
+    """Add the records of some new patients to the whole import."""
+    from alertreview.records.import_site import extend_snapshot
+    from alertreview.records.snapshots import read_snapshot
+
+    home = folder.with_name("home")
+    snapshot = read_snapshot(next((home / "snapshots").iterdir()))
+    extended = extend_snapshot(snapshot, folder.with_name("day"), home, mapping="simulated")
+    return f"{extended.n_added:,} events more; content {extended.folder.name}"
+
+
 _GENERATE = "generate"
 _BEFORE = "import before"
 _PANDAS = "plain pandas"
 _MOST_FOR_PANDAS = 20_000_000
 """Events that plain pandas is asked to hold: more do not fit in the memory of a laptop."""
-STEPS = {_PANDAS: plain_pandas, "whole import": whole_import, _BEFORE: whole_import}
+STEPS = {_PANDAS: plain_pandas, "whole import": whole_import, "addition": addition, _BEFORE: whole_import}
 
 
 def measure(step: str, folder: Path, tree: Path) -> None:

@@ -14,20 +14,19 @@ import pandas as pd
 from alertreview.files import preset_paths, write_checksums
 from alertreview.records.catalogue import stored_edit
 from alertreview.records.importing import EditMapping, end_of_today, import_snapshot, read_records, second_half
-from alertreview.records.snapshot_writer import write_snapshot
+from alertreview.records.snapshot_writer import SnapshotWriter
 from alertreview.records.snapshots import Snapshot, open_import, read_snapshot
 from alertreview.settings import Progress, Settings
 from core.cohort.build import Progress as StepProgress
-from core.cohort.build import build
-from core.cohort.cohort import About, Cohort
+from core.cohort.build import build_parts
+from core.cohort.cohort import About
 from core.errors import InvalidInputError, MappingError, NotFoundError, SourceError
-from core.events.append import merge_events
-from core.events.facts import digest_of, sorted_facts
+from core.events.append import Known, Merging
+from core.events.facts import empty_facts, sorted_facts
 from core.events.import_report import ImportReport
-from core.events.parts import WholeStream, gathered
-from core.events.spelling import unit_spelling
-from core.events.stream import of_kind
-from core.kinds import LABEL_EVENTS, EventKind, Kind
+from core.events.parts import gathered
+from core.events.reading import ROWS_PER_PART
+from core.kinds import Kind
 from db.audit import CHECKSUM
 from db.database import Database
 from db.models import CohortSnapshot, Instance, Task
@@ -35,67 +34,83 @@ from db.models import CohortSnapshot, Instance, Task
 
 @dataclass(frozen=True)
 class Extended:
-    """A snapshot with new records on it; nothing is written yet."""
+    """A snapshot with new records on it."""
 
-    cohort: Cohort
+    folder: Path
     report: ImportReport  # its counts of reading are those of the new records
-    trail: pd.DataFrame  # results that were corrected, with both values; earlier corrections first
-    facts: pd.DataFrame  # context facts, earlier ones among them
-    # Events that were not known before. 0, with no new fact: nothing has changed, and the cohort has the content hash
-    # of the snapshot.
+    # Events that were not known before. 0, with no new fact: nothing has changed, and the folder is the snapshot's.
     n_added: int
 
 
 def extend_snapshot(
     snapshot: Snapshot,
     source: Path | str,
+    home: Path,
     *,
     format: str = "meds",  # noqa: A002
     mapping: str | Path | None = None,
     schema: str | None = None,
     min_positive: int | None = None,
     progress: StepProgress | None = None,
+    rows_per_part: int = ROWS_PER_PART,
     labels: Sequence[str] = (),
     edit: EditMapping | None = None,
 ) -> Extended:
-    """Add the records of a source to those of a snapshot.
+    """Write a snapshot below the home with the records of a source added to those of another.
 
-    Parameters as in `alertreview.records.importing.read_records`. Events that are known already change nothing. A
-    result of the same patient, time and item with another value is a correction: the new value counts, and both are
-    kept in the trail. Where the snapshot has labels, days that have none stay out. Raise SourceError or MappingError if
-    source or mapping cannot be used, or the mapping is not the snapshot's.
+    Memory holds the new records and a part of the former ones; parameters as in
+    `alertreview.records.importing.read_records`. Events that are known already change nothing. A result of the same
+    patient, time and item with another value is a correction: the new value counts, and both are kept in the trail,
+    after earlier corrections. Where the snapshot has labels, days that have none stay out. Raise SourceError or
+    MappingError if source or mapping cannot be used, or the mapping is not the snapshot's.
     """
     tell: StepProgress = progress or (lambda what, share: None)
     chosen = mapping if mapping is not None else _preset_of(snapshot)
-    old = snapshot.cohort
-    has_labels = bool(labels) or bool(of_kind(old.events, LABEL_EVENTS).any())
-    read = read_records(
-        source,
-        format=format,
-        mapping=chosen,
-        schema=schema,
-        min_positive=min_positive,
-        progress=tell,
-        units=_units(old.events),
-        labels=labels,
-        known=frozenset(old.patients["patient_id"]) if has_labels else None,
-        edit=edit,
-    )
-    if read.mapping.name != snapshot.manifest["mapping"]:
-        raise MappingError(
-            f"The snapshot was imported with the mapping {snapshot.manifest['mapping']!r}, not with "
-            f"{read.mapping.name!r}. Use the same one, or import everything anew."
+    known = Known.of(snapshot.event_groups(["kind", "item", "name", "text", "unit"]))
+    patients = snapshot.patients
+    with SnapshotWriter(home) as writer:
+        read = read_records(
+            source,
+            format=format,
+            mapping=chosen,
+            schema=schema,
+            min_positive=min_positive,
+            progress=tell,
+            units=known.main_units,
+            make_spill=writer.spill,
+            rows_per_part=rows_per_part,
+            labels=labels,
+            known=frozenset(patients["patient_id"]) if labels or known.has_labels else None,
+            edit=edit,
         )
-    merged = merge_events(old.events, old.stays, gathered(read.stream), read.mapping)
-    known = old.patients.dropna(subset="source_split").set_index("patient_id")["source_split"].to_dict()
-    about = About(read.about.source, {**known, **read.about.splits}, old.simulated or read.about.simulated)
-    stream = WholeStream(merged.events, end_of_today(read.mapping))
-    cohort, report = build(stream, read.counts, read.mapping, about, second_half(tell))
-    trail = pd.concat([snapshot.trail, merged.trail], ignore_index=True)
-    facts = pd.concat([snapshot.facts, *read.facts(cohort.patients["patient_id"])], ignore_index=True)
-    facts = sorted_facts(facts.astype(snapshot.facts.dtypes.to_dict()))
-    cohort = replace(cohort, content_hash=digest_of([facts]).onto(cohort.content_hash))
-    return Extended(cohort, report, trail, facts, merged.n_added)
+        if read.mapping.name != snapshot.manifest["mapping"]:
+            raise MappingError(
+                f"The snapshot was imported with the mapping {snapshot.manifest['mapping']!r}, not with "
+                f"{read.mapping.name!r}. Use the same one, or import everything anew."
+            )
+        new, now = gathered(read.stream), end_of_today(read.mapping)
+        merging = Merging(known, new, read.mapping, writer.spill("merged"), now)
+        for part in merging.dealt(snapshot.n_events_of, rows_per_part):
+            stays = snapshot.stays[snapshot.stays["patient_id"].isin(part)]
+            merging.add(part, snapshot.events_of(*part), stays)
+        stream, trail = merging.finish()
+        splits = patients.dropna(subset="source_split").set_index("patient_id")["source_split"].to_dict()
+        about = About(read.about.source, {**splits, **read.about.splits}, snapshot.simulated or read.about.simulated)
+        built, report = build_parts(stream, read.counts, read.mapping, about, second_half(tell), writer, writer.spill)
+        digest = writer.facts(_facts(snapshot, pd.concat([empty_facts(), *read.facts(built.patients["patient_id"])])))
+        built = replace(built, content_hash=digest.onto(built.content_hash))
+        trail = pd.concat([snapshot.trail, trail], ignore_index=True)
+        return Extended(writer.finish(built, report, trail=trail), report, merging.n_added)
+
+
+def _facts(snapshot: Snapshot, new: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Return the facts of a snapshot with new ones, in parts of whole patients."""
+    new = new.astype(empty_facts().dtypes.to_dict())
+    for known in snapshot.fact_groups():
+        is_theirs = new["patient_id"].isin(known["patient_id"])
+        yield sorted_facts(pd.concat([known, new[is_theirs]], ignore_index=True))
+        new = new[~is_theirs]
+    yield sorted_facts(new)
 
 
 def _preset_of(snapshot: Snapshot) -> str:
@@ -106,13 +121,6 @@ def _preset_of(snapshot: Snapshot) -> str:
             f"The last import used the mapping {name!r} from a file of your own. Name that file again with --mapping."
         )
     return name
-
-
-def _units(events: pd.DataFrame) -> dict[str, str]:
-    """Units that items already have: the next day's records must not change them."""
-    rows = events[of_kind(events, [EventKind.LAB_RESULT, EventKind.OBSERVATION]) & (events["unit"] != "").to_numpy()]
-    first = rows[["item", "unit"]].drop_duplicates("item").astype("str")
-    return {item: unit_spelling(unit) for item, unit in zip(first["item"], first["unit"], strict=True)}
 
 
 _PROGRESS_STEPS = 1000
@@ -170,8 +178,8 @@ def import_records(
         format=source_format, mapping=mapping, schema=schema, progress=_in_steps(progress), labels=labels, edit=edit
     )
     if add:
-        extended = extend_snapshot(_last_import(settings, database), source, **read_as)
-        folder, report = _write_extended(extended, settings), extended.report
+        extended = extend_snapshot(_last_import(settings, database), source, settings.home, **read_as)
+        folder, report = extended.folder, extended.report
     else:
         imported = import_snapshot(source, settings.home, former=_last_report(database), **read_as)
         folder, report = imported.folder, imported.report
@@ -186,10 +194,6 @@ def _in_steps(progress: Progress | None) -> StepProgress:
             progress(round(share * _PROGRESS_STEPS), _PROGRESS_STEPS)
 
     return tell
-
-
-def _write_extended(extended: Extended, settings: Settings) -> Path:
-    return write_snapshot(extended.cohort, extended.report, settings.home, trail=extended.trail, facts=extended.facts)
 
 
 def _register(

@@ -106,30 +106,6 @@ _FACTS_SCHEMA = pa.Schema.from_pandas(empty_facts(), preserve_index=False)
 _AT_ONCE = 4_000_000
 
 
-def write_snapshot(
-    cohort: Cohort,
-    report: ImportReport,
-    home: Path,
-    *,
-    trail: pd.DataFrame | None = None,
-    facts: pd.DataFrame | None = None,
-) -> Path:
-    """Write a cohort below the home folder, whole or not at all; return its folder, left as it is if it was there.
-
-    It is ``home/snapshots/<first 16 digits of the content hash>``; the cohort's content hash includes the facts. Raise
-    SourceError when it cannot be written.
-    """
-    target = _target(home, cohort.content_hash)
-    if (target / "manifest.json").exists():
-        return target
-    with SnapshotWriter(home) as writer:
-        writer.events(cohort.events)
-        writer.facts([] if facts is None else [facts])
-        writer.features(cohort.features)
-        writer.keep_columns(np.arange(cohort.features.shape[1]))
-        return writer.finish(cohort, report, trail=trail)
-
-
 def _target(home: Path, content_hash: str) -> Path:
     return Path(home) / "snapshots" / content_hash[:16]
 
@@ -341,7 +317,8 @@ def _arrow_column(column: pd.Series, kind: pa.DataType) -> pa.Array:
     if kind != _CODES:
         return pa.array(column).cast(kind)
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        return pa.array(column).cast(pa.string()).dictionary_encode()
+        encoded = pa.array(column).cast(pa.string()).dictionary_encode()
+        return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     texts = pa.array(column.cat.categories.to_numpy(dtype=object), pa.string())
     codes = column.cat.codes.to_numpy()
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), texts)

@@ -1,6 +1,6 @@
 """Snapshots: a cohort as a folder of parquet and array files (see `snapshot_writer`), read piece by piece."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -190,18 +190,31 @@ class Snapshot:
         with self._reading_events:
             return self._events.read()
 
-    def events_of(self, patient_id: str) -> pd.DataFrame:
-        """Read one patient's events, sorted by time, and no more than the row groups around them.
+    @property
+    def n_events_of(self) -> dict[str, int]:
+        """Number of events of each patient, in the order of the file."""
+        return {patient: n for patient, (_, n) in self._event_index.items()}
 
-        The table is empty if there is no such patient.
+    def events_of(self, *patient_ids: str) -> pd.DataFrame:
+        """Read the events of a patient, or of patients that follow each other, sorted by patient and time.
+
+        No more than the row groups around them are read. The table is empty if there is no such patient.
         """
-        first, n = self._event_index.get(patient_id, (0, 0))
+        places = [self._event_index[each] for each in patient_ids if each in self._event_index]
+        first, n = (places[0][0], sum(n for _, n in places)) if places else (0, 0)
         size = int(self.manifest.get("rows_per_group", _ROWS_PER_GROUP_1))
         low, high = first // size, max(first + n - 1, first) // size
         groups = list(range(low, high + 1)) if n else []
         with self._reading_events:
             table = self._events.read_row_groups(groups)
         return _as_stream(table.slice(first - low * size, n))
+
+    def event_groups(self, columns: list[str]) -> Iterator[pd.DataFrame]:
+        """Read some columns of all events, a row group at a time."""
+        for group in range(self._events.num_row_groups):
+            with self._reading_events:
+                table = self._events.read_row_group(group, columns)
+            yield _as_stream(table)
 
     def facts_of(self, patient_id: str) -> pd.DataFrame:
         """Read one patient's context facts (`core.events.facts.FACT_COLUMNS`), sorted by ``start``.
@@ -229,6 +242,19 @@ class Snapshot:
         if not self.manifest.get("n_facts"):
             return empty_facts()
         return pq.read_table(self._files.path("facts.parquet"), filters=filters).to_pandas()
+
+    def fact_groups(self) -> Iterator[pd.DataFrame]:
+        """Read all facts, some whole patients at a time."""
+        if not self.manifest.get("n_facts"):
+            return
+        rest = empty_facts()
+        for batch in pq.ParquetFile(self._files.path("facts.parquet")).iter_batches():
+            rows = pd.concat([rest, batch.to_pandas().astype(rest.dtypes.to_dict())], ignore_index=True)
+            is_last = rows["patient_id"] == rows["patient_id"].iloc[-1]
+            rest = rows[is_last]
+            if not is_last.all():
+                yield rows[~is_last]
+        yield rest
 
     @cached_property
     def _event_index(self) -> dict[str, tuple[int, int]]:

@@ -1,14 +1,19 @@
-"""Append newly arrived events to those already known, and record what was corrected."""
+"""Append newly arrived events to those already known, and record what was corrected; some patients at a time."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from core.events.cleaning import OrderShares, decision_marks
 from core.events.mapping import SiteMapping
-from core.events.reading import is_decision
+from core.events.parts import Spill, StoredStream, Vocabulary
+from core.events.spelling import unit_spelling
 from core.events.stream import EVENT_COLUMNS, finish_events, of_kind
-from core.kinds import EventKind
+from core.kinds import LABEL_EVENTS, VALUE_EVENTS, EventKind
 
 TRAIL_COLUMNS = ("patient_id", "time", "kind", "item", "old_value", "old_text", "new_value", "new_text")
 
@@ -17,23 +22,122 @@ _TEXTS = ("patient_id", "kind", "item", "name", "text", "unit")
 
 
 @dataclass(frozen=True)
-class Merged:
-    """What came of old and new events."""
+class Known:
+    """What is known of all events together before others are added."""
 
-    events: pd.DataFrame  # an event stream with the column ``stay``
-    trail: pd.DataFrame  # `TRAIL_COLUMNS`: one row for each result whose value was replaced
-    n_added: int  # new events that were not known before
+    names: dict[str, str]  # of items
+    main_units: dict[str, str]  # of items with values
+    units: set[str]
+    texts: set[str]
+    has_labels: bool
+
+    @classmethod
+    def of(cls, parts: Iterable[pd.DataFrame]) -> "Known":
+        """Walk over events, in order, with kind, item, name, text and unit as categories that occur."""
+        names: dict[str, str] = {}
+        main_units: dict[str, str] = {}
+        units, texts, has_labels = {""}, {""}, False
+        for part in parts:
+            tells = part[of_kind(part, VALUE_EVENTS) & (part["unit"] != "").to_numpy()]
+            for found, column, rows in ((names, "name", part), (main_units, "unit", tells)):
+                first = rows[["item", column]].drop_duplicates("item").astype("str")
+                found |= dict(zip(first["item"], first[column], strict=True)) | found
+            units.update(part["unit"].cat.categories)
+            texts.update(part["text"].cat.categories)
+            has_labels |= bool(of_kind(part, LABEL_EVENTS).any())
+        return cls(names, {item: unit_spelling(unit) for item, unit in main_units.items()}, units, texts, has_labels)
 
 
-def merge_events(old: pd.DataFrame, old_stays: pd.DataFrame, new: pd.DataFrame, mapping: SiteMapping) -> Merged:
-    """Add new events, with the column ``stay``; what is known already changes nothing.
+class Merging:
+    """Adds new events to known ones, some patients at a time; the result is an event stream.
 
-    A corrected result replaces its value. Closed stays stay as they were paired.
+    The new events are an event stream in memory. What is known already changes nothing; a corrected result replaces its
+    value; closed stays stay as they were paired. `trail` has `TRAIL_COLUMNS`, one row for each result whose value was
+    replaced, and `n_added` counts new events that were not known before.
     """
-    before = _plain(old).assign(stay=_stay_names(old, old_stays), is_new=False)
-    after = _plain(new).assign(stay=-1, is_new=True)
-    names = before.drop_duplicates("item").set_index("item")["name"]
-    after["name"] = after["item"].map(names).fillna(after["name"])
+
+    def __init__(
+        self, known: Known, new: pd.DataFrame, mapping: SiteMapping, spill: Spill, now: pd.Timestamp | None = None
+    ) -> None:
+        self._mapping, self._spill, self._now, self._new = mapping, spill, now, new
+        first = new[["item", "name"]].drop_duplicates("item").astype("str")
+        self._names = {**dict(zip(first["item"], first["name"], strict=True)), **known.names}
+        texts = {
+            "item": sorted(self._names),
+            "name": sorted(set(self._names.values())),
+            "text": sorted(known.texts.union(new["text"].cat.categories)),
+            "unit": sorted(known.units.union(new["unit"].cat.categories)),
+        }
+        self._place = {name: {text: i for i, text in enumerate(each)} for name, each in texts.items()}
+        of_item = np.array([self._place["name"][self._names[item]] for item in texts["item"]], dtype=np.int32)
+        self._vocabulary = Vocabulary(texts["item"], texts["unit"], texts["text"], texts["name"], of_item, [])
+        self._shares = OrderShares(len(of_item))
+        self._trails: list[pd.DataFrame] = []
+        self._kinds: set[EventKind] = set()
+        self._times: list[tuple[int, int, Any, Any]] = []
+        self.n_added = 0
+
+    def dealt(self, n_known: Mapping[str, int], rows_per_part: int) -> Iterator[list[str]]:
+        """Return the patients, known ones with the number of their events, in parts for `add`."""
+        counts = self._new["patient_id"].value_counts()
+        n_new = {str(patient): int(n) for patient, n in counts.items()}
+        part: list[str] = []
+        n = 0
+        for patient in sorted({*n_known, *n_new}):
+            part.append(patient)
+            n += n_known.get(patient, 0) + n_new.get(patient, 0)
+            if n >= rows_per_part:
+                yield part
+                part, n = [], 0
+        if part:
+            yield part
+
+    def add(self, patients: list[str], events: pd.DataFrame, stays: pd.DataFrame) -> None:
+        """Merge the events of some patients; `events` and `stays` are all that is known of them."""
+        new = self._new[self._new["patient_id"].isin(patients).to_numpy()]
+        merged, trail, n_added = _merged(events, stays, new, self._names)
+        self.n_added += n_added
+        self._trails.append(trail)
+        kind = merged["kind"].cat.codes.to_numpy()
+        self._kinds |= {each for each in EventKind if (kind == each.number).any()}
+        columns = {
+            name: np.array([self._place[name][text] for text in merged[name].cat.categories], dtype=np.int32)[
+                merged[name].cat.codes.to_numpy()
+            ]
+            for name in ("item", "text", "unit")
+        }
+        patient = merged["patient_id"].cat.codes.to_numpy(dtype=np.int32)
+        self._shares.add(kind, columns["item"], patient)
+        times = merged.loc[~of_kind(merged, LABEL_EVENTS), "time"]
+        past = times[times <= self._now] if self._now is not None else times
+        self._times.append((len(past), len(times), past.max(), times.max()))
+        plain = {name: merged[name].to_numpy() for name in ("time", "known_at", "value", "stay")}
+        self._vocabulary.patients.append([str(each) for each in merged["patient_id"].cat.categories])
+        self._spill.put(len(self._times) - 1, pd.DataFrame({"patient": patient, "kind": kind, **columns, **plain}))
+
+    def finish(self) -> tuple[StoredStream, pd.DataFrame]:
+        """Return the stream and the trail, after all patients were added."""
+        n_events = 0
+        for part in range(len(self._times)):
+            rows = self._spill.read(part)
+            marks = decision_marks(rows["kind"].to_numpy(), rows["item"].to_numpy(), self._mapping, self._shares)
+            n_events += len(rows)
+            self._spill.drop(part)
+            self._spill.put(part, rows.assign(is_decision=marks))
+        n_past, n_times = (sum(each[i] for each in self._times) for i in range(2))
+        # Where most events lie after the import, the calendar is not the wall's: today is no bound then.
+        end = pd.Series([each[2 if 2 * n_past >= n_times else 3] for each in self._times]).max()
+        stream = StoredStream(self._spill, self._vocabulary, frozenset(self._kinds), n_events, end)
+        return stream, pd.concat(self._trails, ignore_index=True)
+
+
+def _merged(
+    old: pd.DataFrame, old_stays: pd.DataFrame, new: pd.DataFrame, names: Mapping[str, str]
+) -> tuple[pd.DataFrame, pd.DataFrame, int]:
+    """Return the events of some patients in order, with the column ``stay``; what was corrected; how many are new."""
+    before = _plain(old).assign(stay=_stay_names(old, old_stays))
+    after = _plain(new).assign(stay=-1)
+    after["name"] = after["item"].map(names)
     known = pd.MultiIndex.from_frame(before[[*_PLACE, "value", "text"]].fillna({"value": np.inf}))
     arrived = pd.MultiIndex.from_frame(after[[*_PLACE, "value", "text"]].fillna({"value": np.inf}))
     after = after[~arrived.isin(known)]
@@ -41,15 +145,14 @@ def merge_events(old: pd.DataFrame, old_stays: pd.DataFrame, new: pd.DataFrame, 
     both = pd.concat([before[~replaced], after], ignore_index=True)
     both = both.astype(dict.fromkeys(_TEXTS, "category"))
     both["kind"] = both["kind"].cat.set_categories([kind.value for kind in EventKind])
-    both["is_decision"] = is_decision(both, mapping)
-    return Merged(finish_events(both, keep=("stay",)), trail, len(after))
+    return finish_events(both, keep=("stay",)), trail, len(after)
 
 
 def _plain(events: pd.DataFrame) -> pd.DataFrame:
     return events[list(EVENT_COLUMNS)].astype(dict.fromkeys(_TEXTS, "str")).reset_index(drop=True)
 
 
-def _stay_names(events: pd.DataFrame, stays: pd.DataFrame) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def _stay_names(events: pd.DataFrame, stays: pd.DataFrame) -> npt.NDArray[np.int64]:
     """Return each admission's or discharge's closed stay, -1 else: open stays may still be closed."""
     out = np.full(len(events), -1, dtype=np.int64)
     closed = stays[stays["discharged_at"].notna()]
@@ -66,9 +169,7 @@ def _stay_names(events: pd.DataFrame, stays: pd.DataFrame) -> "np.ndarray[tuple[
     return out
 
 
-def _corrections(
-    before: pd.DataFrame, after: pd.DataFrame
-) -> tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+def _corrections(before: pd.DataFrame, after: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
     """Find results of the same patient, time and item whose value or text has changed."""
     values = [EventKind.LAB_RESULT.value, EventKind.OBSERVATION.value]
     old, new = before[before["kind"].isin(values)], after[after["kind"].isin(values)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from core.events.cleaning import OrderShares, RowHashes, Settling, decision_marks
+from core.events.cleaning import RowHashes, Settling
 from core.events.code_book import NOT_DONE, CodeBook, Subjects, Words, different_texts, ranked
 from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL, TOO_OLD
@@ -396,17 +396,6 @@ class StreamBuilder:
             if counts:
                 out.append(self._book.dropped_codes(reason, counts))
         return tuple(sorted(out, key=lambda drop: (-drop.n_rows, drop.reason)))
-
-
-def is_decision(frame: pd.DataFrame, mapping: SiteMapping) -> npt.NDArray[np.bool_]:
-    """Mark the events that say "the task was done"; see lab_tasks_from and medication_tasks_from of the mapping.
-
-    The frame has all events, with ``kind`` and ``item`` as categories.
-    """
-    kind, item = frame["kind"].cat.codes.to_numpy(), frame["item"].cat.codes.to_numpy()
-    shares = OrderShares(len(frame["item"].cat.categories))
-    shares.add(kind, item, frame["patient_id"].cat.codes.to_numpy())
-    return decision_marks(kind, item, mapping, shares)
 
 
 def _in_one_spelling(chunk: pd.DataFrame) -> pd.DataFrame:

@@ -6,11 +6,11 @@ import pytest
 from alertreview.files import preset_paths
 from alertreview.records.import_site import extend_snapshot
 from alertreview.records.importing import build_cohort, import_snapshot
-from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import read_snapshot
 from core.errors import MappingError
 from core.simulation.hospital import simulate_cohort, write_meds
 from tests.support.frames import assert_same_frame
+from tests.support.snapshots import write_snapshot
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +39,31 @@ def early(days, tmp_path):
     return read_snapshot(write_snapshot(cohort, report, tmp_path, facts=facts))
 
 
-def test_another_day_on_a_snapshot_equals_importing_everything_at_once(days, early):
+@pytest.mark.parametrize("rows_per_part", [500, 400_000])
+def test_another_day_on_a_snapshot_equals_importing_everything_at_once(days, early, tmp_path, rows_per_part):
     whole, _ = build_cohort(days["whole"], min_positive=5)
-    extended = extend_snapshot(early, days["late"], min_positive=5)
+    extended = extend_snapshot(early, days["late"], tmp_path, min_positive=5, rows_per_part=rows_per_part)
+    cohort = read_snapshot(extended.folder).cohort
     for name in ("stays", "instances", "tasks", "events"):
-        assert_same_frame(getattr(extended.cohort, name), getattr(whole, name))
-    assert extended.cohort.content_hash == whole.content_hash
+        assert_same_frame(getattr(cohort, name), getattr(whole, name))
+    assert (cohort.features != whole.features).nnz == 0
+    assert cohort.content_hash == whole.content_hash
     assert extended.n_added > 100
 
 
+def test_an_addition_looks_at_a_part_of_the_last_import_at_a_time(days, early, tmp_path, monkeypatch):
+    looked_at = []
+    read = type(early).events_of
+    monkeypatch.setattr(type(early), "events_of", lambda self, *ids: looked_at.append(ids) or read(self, *ids))
+    monkeypatch.setattr(type(early), "_all_events", lambda self: pytest.fail("All events are in memory."))
+    extend_snapshot(early, days["late"], tmp_path, min_positive=5, rows_per_part=500)
+    assert len(looked_at) > 5
+    assert sorted(patient for ids in looked_at for patient in ids) == sorted(early.patients["patient_id"])
+
+
 def test_the_same_day_again_changes_nothing(days, early, tmp_path):
-    extended = extend_snapshot(early, days["early"], min_positive=5)
-    assert extended.n_added == 0
-    assert extended.cohort.content_hash == early.content_hash
-    assert (
-        write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail, facts=extended.facts)
-        == early.folder
-    )
+    extended = extend_snapshot(early, days["early"], tmp_path, min_positive=5)
+    assert (extended.n_added, extended.folder) == (0, early.folder)
 
 
 def test_a_correction_is_in_the_next_snapshot_s_trail(sim, days, early, tmp_path):
@@ -63,15 +71,13 @@ def test_a_correction_is_in_the_next_snapshot_s_trail(sim, days, early, tmp_path
     rows = rows[rows["time"] == rows["time"].min()].head(1)
     admission = sim.events[sim.events["code"].str.startswith("HOSPITAL_ADMISSION")].head(1)
     corrected = pd.concat([rows.assign(numeric_value=5.5), admission]).sort_values(["subject_id", "time"])
-    extended = extend_snapshot(early, folder_of(sim, corrected, tmp_path / "fix"), min_positive=5)
-    stored = read_snapshot(
-        write_snapshot(extended.cohort, extended.report, tmp_path, trail=extended.trail, facts=extended.facts)
-    )
+    extended = extend_snapshot(early, folder_of(sim, corrected, tmp_path / "fix"), tmp_path, min_positive=5)
+    stored = read_snapshot(extended.folder)
     assert stored.trail["new_value"].tolist() == [5.5]
     assert stored.trail["old_value"].iloc[0] == pytest.approx(rows["numeric_value"].iloc[0], rel=1e-6)
     assert stored.folder != early.folder
-    again = extend_snapshot(stored, tmp_path / "fix", min_positive=5)
-    assert (again.n_added, len(again.trail)) == (0, 1)
+    again = extend_snapshot(stored, tmp_path / "fix", tmp_path, min_positive=5)
+    assert (again.n_added, len(read_snapshot(again.folder).trail)) == (0, 1)
 
 
 def test_a_mapping_of_one_s_own_is_to_be_named_again(days, tmp_path):
@@ -80,12 +86,12 @@ def test_a_mapping_of_one_s_own_is_to_be_named_again(days, tmp_path):
     own.write_text(text.replace("name: simulated", "name: our-ward"), encoding="utf-8")
     kept = read_snapshot(write_snapshot(*build_cohort(days["early"], mapping=own, min_positive=5), tmp_path / "home"))
     with pytest.raises(MappingError, match=r"'our-ward' from a file of your own\. Name that file again with --mapping"):
-        extend_snapshot(kept, days["late"], min_positive=5)
-    assert extend_snapshot(kept, days["late"], mapping=own, min_positive=5).n_added > 100
+        extend_snapshot(kept, days["late"], tmp_path, min_positive=5)
+    assert extend_snapshot(kept, days["late"], tmp_path, mapping=own, min_positive=5).n_added > 100
 
 
 def test_another_mapping_is_refused(days, early, tmp_path):
     other = tmp_path / "other.yaml"
     other.write_text(preset_paths()["simulated"].read_text().replace("name: simulated", "name: other"))
     with pytest.raises(MappingError, match="'simulated', not with 'other'"):
-        extend_snapshot(early, days["late"], mapping=other)
+        extend_snapshot(early, days["late"], tmp_path, mapping=other)

@@ -14,10 +14,10 @@ import pytest
 from scipy import sparse
 
 from alertreview.records.importing import build_cohort
-from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import read_snapshot
 from core.errors import SourceError
 from core.simulation.hospital import simulate_cohort, write_meds
+from tests.support.snapshots import write_snapshot
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from alertreview.alerts.models import WorklistFilters
 from alertreview.application import Application
 from alertreview.cli.main import main
 from alertreview.records.import_site import _instances, _tasks
-from alertreview.records.snapshot_writer import write_snapshot
 from alertreview.records.snapshots import read_snapshot
 from alertreview.scoring.new_day import _in_columns, find_base, score_new_instances
 from alertreview.scoring.resume import ScoringRequest
@@ -27,6 +26,7 @@ from core.scoring.scorers import NEW_INSTANCE_SCORERS
 from core.vocabulary import Decision
 from db.database import Database
 from db.models import UNSAVED
+from tests.support.snapshots import write_snapshot
 
 SCORERS = (*NEW_INSTANCE_SCORERS, "day-adjusted")
 

@@ -1,6 +1,9 @@
 """Adding a day to a cohort: as if all had come at once, corrections in the trail."""
 
-from core.events.append import merge_events
+from types import SimpleNamespace
+
+from core.events.append import Known, Merging
+from core.events.parts import MemorySpill, gathered
 from core.events.stays import pair_stays
 from tests.support.frames import assert_same_frame
 from tests.support.records import site, stream
@@ -19,7 +22,14 @@ def merged(old_rows, new_rows):
     old, _ = stream(old_rows)
     # The next day alone would be refused when nobody is admitted in it; an admission known before is no harm.
     new, _ = stream([*new_rows, old_rows[0]])
-    return merge_events(old, pair_stays(old).table, new, site())
+    stays = pair_stays(old).table
+    merging = Merging(Known.of([old]), new, site(), MemorySpill())
+    for patients in merging.dealt(old["patient_id"].value_counts().to_dict(), 1):
+        mine = old[old["patient_id"].isin(patients)]
+        mine = mine.assign(patient_id=mine["patient_id"].cat.remove_unused_categories())
+        merging.add(patients, mine, stays[stays["patient_id"].isin(patients)])
+    merged_stream, trail = merging.finish()
+    return SimpleNamespace(events=gathered(merged_stream), trail=trail, n_added=merging.n_added)
 
 
 def test_next_day_s_events_are_added_as_if_all_had_come_at_once():
