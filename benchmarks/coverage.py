@@ -30,8 +30,8 @@ from alertreview.studies.models import PRESETS
 from core.statistics.auc import auc
 from core.statistics.bayesian_bootstrap import N_DRAWS, auc_of, limits
 from core.statistics.candidate_figures import CandidateFigures
-from core.statistics.estimate import Estimate, normal_quantile
-from core.statistics.weighted_auc import patient_jackknife
+from core.statistics.estimate import Estimate, logit_interval, normal_quantile, t_quantile, usable_cases
+from core.statistics.weighted_auc import WeightedPairs
 from core.studies.selection import SelectionDesign, choose_cases
 from tests.support.simulated_study import SimulatedCandidates, simulate_candidates
 
@@ -174,16 +174,23 @@ def intervals(
 
 
 def _others(cases: Judged, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
-    jackknife = patient_jackknife(cases.y, cases.score, cases.patient, cases.weight)
-    # A figure without an interval claims to be exact.
-    value = jackknife.value or 0.0
-    exact = (value, value)
     return {
         "start": _start(cases, rng),
-        "jackknife": exact if jackknife.low is None or jackknife.high is None else (jackknife.low, jackknife.high),
+        "jackknife": _jackknife(cases),
         "bootstrap": _resampled(cases, rng),
         "DeLong": _clustered_delong(cases),
     }
+
+
+def _jackknife(cases: Judged) -> tuple[float, float]:
+    """Return the interval by leaving out one patient at a time, on the logit scale with Student's t."""
+    pairs = WeightedPairs.of(usable_cases(cases.y, [cases.score], patient=cases.patient, weight=cases.weight), 0)
+    without, n = pairs.value_without, pairs.value_without.size
+    if n < 2 or np.isnan(without).any() or not 0.0 < pairs.value < 1.0:
+        # A figure without an interval claims to be exact.
+        return pairs.value, pairs.value
+    error = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2)))
+    return logit_interval(pairs.value, error, t_quantile(LEVEL, n - 1))
 
 
 def _start(cases: Judged, rng: np.random.Generator) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from alertreview.reports.blocks import Block, Heading, Paragraph, Table
 from alertreview.reports.design_words import design_in_words
 from core.number_texts import counted
 from core.studies.report import StudyReport
+from core.studies.report_input import STRATA_BY
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT
 
 
@@ -36,7 +37,8 @@ def _participants(report: StudyReport) -> str:
 
 def _sampling(report: StudyReport) -> str:
     strata = "; ".join(f"{s.stratum}: {s.n_chosen} of {s.n_population:,}" for s in report.strata)
-    return f"Stratified by scaled score, known inclusion probabilities ({strata})" if strata else ""
+    scores = f"scaled score of {report.design[STRATA_BY]}" if STRATA_BY in report.design else "scaled score"
+    return f"Stratified by {scores}, known inclusion probabilities ({strata})" if strata else ""
 
 
 def _reference(report: StudyReport) -> str:

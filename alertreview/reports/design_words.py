@@ -3,6 +3,7 @@
 _NAMES = {
     "selection: preset": "choice of cases",
     "selection: seed": "seed of the choice",
+    "selection: strata_by": "method whose scores divide the strata",
     "selection: edges": "edges of the strata",
     "selection: quantiles": "edges of the strata as quantiles",
     "selection: balance_decisions": "omissions and commissions half and half",

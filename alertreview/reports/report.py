@@ -14,7 +14,7 @@ from alertreview.studies.results import repeats
 from alertreview.studies.studies import StudyService
 from core.scoring.scorers import label_of_scorer
 from core.studies.make_report import StudyInput
-from core.studies.report_input import REPEAT_COLUMNS
+from core.studies.report_input import REPEAT_COLUMNS, STRATA_BY
 from core.vocabulary import OPEN_PANEL, READING, CaseId, Decision, StudyId, StudyStatus
 from db.database import Database
 from db.models import Judgment, ScoringRun, Study
@@ -171,4 +171,6 @@ def _design_texts(study: Study, run: ScoringRun) -> dict[str, str]:
     for key in ("preset", "seed", "edges", "quantiles", "balance_decisions", "half_in_largest"):
         if key in study.selection_design:
             texts[f"selection: {key}"] = str(study.selection_design[key])
+    if (scorer := study.selection_design.get("strata_by", run.scorer)) != run.scorer:
+        texts[STRATA_BY] = label_of_scorer(scorer)
     return texts

@@ -1,21 +1,11 @@
-"""AUC weighted by inverse inclusion probability, with an interval found by leaving out one patient at a time."""
+"""AUC weighted by inverse inclusion probability, and what it would be without each patient."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from core.statistics.estimate import (
-    SEPARATED,
-    Estimate,
-    Floats,
-    UsableCases,
-    check_level,
-    logit_interval,
-    not_computable,
-    t_quantile,
-    usable_cases,
-)
+from core.statistics.estimate import Estimate, Floats, UsableCases, not_computable, usable_cases
 
 
 def weighted_auc(y: ArrayLike, score: ArrayLike, weight: ArrayLike) -> Estimate:
@@ -94,41 +84,3 @@ def _won_inside(
     below = 0.5 * (total[starts[run]] + total[ends[run]]) - before_patient
     inside: Floats = np.bincount(p, np.where(own, weight[order] * below, 0.0), n_patients).astype(np.float64)
     return inside
-
-
-def patient_jackknife(
-    y: ArrayLike, score: ArrayLike, patient: ArrayLike, weight: ArrayLike | None = None, *, level: float = 0.95
-) -> Estimate:
-    """Return the weighted AUC with an interval that allows for shared patients and uneven selection.
-
-    Labels and scores as in `auc`; weights are inverse inclusion probabilities. Standard error by leaving out one
-    patient at a time; interval on the logit scale with Student's t, patients - 1 degrees of freedom.
-
-    References
-    ----------
-    Shao and Tu (1995), The Jackknife and Bootstrap, chapter 6; Obuchowski (1997), Biometrics 53, 567-578, for clustered
-    ROC data.
-    """
-    method = "AUC weighted by inverse inclusion probability; interval by leaving out one patient at a time (logit, t)"
-    check_level(level)
-    cases = usable_cases(y, [score], patient=patient, weight=weight)
-    if why := cases.why_no_auc():
-        return not_computable(why, n=cases.n, left_out=cases.left_out, level=level, method=method)
-    pairs = WeightedPairs.of(cases, 0)
-    error, degrees, reason = jackknife_error(pairs.value_without)
-    if not reason and not 0.0 < pairs.value < 1.0:
-        reason = SEPARATED
-    if reason:
-        return Estimate(pairs.value, None, None, level, cases.n, cases.left_out, reason, method)
-    low, high = logit_interval(pairs.value, error, t_quantile(level, degrees))
-    return Estimate(pairs.value, low, high, level, cases.n, cases.left_out, "", method)
-
-
-def jackknife_error(without: Floats) -> tuple[float, int, str]:
-    """Return the jackknife standard error, its degrees of freedom, and a reason when there is none."""
-    if without.size < 2:
-        return 0.0, 0, "interval not computable: all cases come from one patient"
-    if np.isnan(without).any():
-        return 0.0, 0, "interval not computable: all cases of one class come from one patient"
-    n = without.size
-    return float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))), n - 1, ""

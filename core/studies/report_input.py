@@ -29,6 +29,8 @@ CASE_COLUMNS = (
     "record_reference",
 )
 VOTE_COLUMNS = ("case_id", "reader", "answer", "version")
+STRATA_BY = "selection: strata_by"
+"""Entry of a report's design with the scorer whose scores divide the strata, where it is not the primary one."""
 REPEAT_COLUMNS = ("case_id", "reader", "first_answer", "repeat_answer")
 
 

@@ -9,7 +9,7 @@ from core.statistics.ceiling import NO_BETTER_THAN_CHANCE
 from core.statistics.consensus import positive_votes, votes_of
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
-from core.studies.report_input import StudyArrays
+from core.studies.report_input import STRATA_BY, StudyArrays
 from core.studies.results import nearest_point
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, is_open_panel
 
@@ -217,9 +217,10 @@ def _about_strata(study: StudyArrays, primary: ResultSet) -> list[str]:
     if primary.scorers[0].auc_weighted.value is None:
         return []
     # Only relevant candidates below all others are certain to lower the AUC.
-    lowest = f"'{study.source.strata[0][0]}'" if study.source.strata else ""
+    known = study.source.strata and STRATA_BY not in study.source.design
+    lowest = f"'{study.source.strata[0][0]}'" if known else ""
     return [
-        f"{words[0].upper()}{words[1:]}: the AUC may be far {'lower' if lowest in words else 'off'}."
+        f"{words[0].upper()}{words[1:]}: the AUC may be far {'lower' if lowest and lowest in words else 'off'}."
         for words in blind_strata(study, primary)
     ]
 

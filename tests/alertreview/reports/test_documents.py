@@ -17,7 +17,7 @@ from core.errors import InvalidInputError
 from core.kinds import Kind
 from core.studies.make_report import blinded_report, study_report
 from core.studies.report import StudyReport
-from core.studies.report_input import StudyInput
+from core.studies.report_input import STRATA_BY, StudyInput
 from core.studies.selection import SelectionDesign
 from core.vocabulary import OPEN_PANEL, OPEN_PANEL_LIMIT, READING
 from tests.support.simulated_study import simulate_study
@@ -309,5 +309,8 @@ def test_every_fact_of_a_choice_of_cases_is_in_words(report: StudyReport) -> Non
     page = html_document(told)
     told_in_words = page[page.index("Design and origin") :]
     assert "half of the cases in the largest stratum" in told_in_words
+    told = dataclasses.replace(report, design={STRATA_BY: "Logistic regression"})
+    assert "Stratified by scaled score of Logistic regression" in html_document(told)
+    assert "method whose scores divide the strata" in html_document(told)
     assert not re.search(r">\s*(True|False|None|\[.*\])\s*<", told_in_words)
     assert "balance_decisions" not in page

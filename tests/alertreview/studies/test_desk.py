@@ -13,6 +13,7 @@ from alertreview.studies.models import PRESETS, Rubric, StudyPlan
 from alertreview.studies.studies import ANSWER_TEXTS
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.studies.make_report import blinded_report
+from core.studies.report_input import STRATA_BY
 from core.vocabulary import Answer, CaseState, Role, StudyStatus
 
 RUBRIC = Rubric("Unusual?", ANSWER_TEXTS | {Answer.CANNOT_JUDGE: "Cannot"}, "As known at 08:00.")
@@ -93,6 +94,7 @@ def test_strata_may_lie_over_another_scorer_of_the_run(site: Application) -> Non
     plan = StudyPlan(scorer="logistic", n_cases=12, edges=(0.4, 0.7))
     site.study_desk.set_up("other", "Other", plan, RUBRIC, [])
     assert site.study_desk.paper("other").design["strata_by"] == "logistic"
+    assert site.reports.report("other").design[STRATA_BY] == "Logistic regression"
     for case in site.studies.case_rows("other"):
         low = case.scores["logistic"].scaled_score < 0.4
         assert low == case.stratum.startswith("low")

@@ -1,14 +1,13 @@
-"""Weighted AUC and its patient jackknife against the plain loops, and what must not change them."""
+"""Weighted AUC, with all patients and without each, against plain loops, and what must not change it."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from core.statistics.auc import auc
-from core.statistics.estimate import logit_interval, t_quantile
-from core.statistics.weighted_auc import patient_jackknife, weighted_auc
+from core.statistics.estimate import usable_cases
+from core.statistics.weighted_auc import WeightedPairs, weighted_auc
 
 
 def plain_weighted(y, score, weight):
@@ -19,11 +18,6 @@ def plain_weighted(y, score, weight):
             every += weight[i] * weight[j]
             won += weight[i] * weight[j] * (1.0 if score[i] > score[j] else 0.5 if score[i] == score[j] else 0.0)
     return won / every
-
-
-def plain_jackknife(values):
-    values = np.array(values)
-    return np.sqrt((values.size - 1) / values.size * np.sum((values - values.mean()) ** 2))
 
 
 def clustered(seed=0, n_patients=12, per_patient=4, levels=4):
@@ -73,60 +67,21 @@ class TestValue:
         assert found.left_out == {"no inclusion probability": 2}
 
 
-class TestJackknife:
+class TestWithoutAPatient:
+    def without(self, y, score, patient, weight):
+        return WeightedPairs.of(usable_cases(y, [score], patient=patient, weight=weight), 0).value_without
+
     def test_it_equals_leaving_out_each_patient_in_a_loop(self):
         y, score, patient, weight = clustered()
-        without = [plain_weighted(y[patient != p], score[patient != p], weight[patient != p]) for p in range(12)]
-        value = plain_weighted(y, score, weight)
-        low, high = logit_interval(value, plain_jackknife(without), t_quantile(0.95, 11))
-        found = patient_jackknife(y, score, patient, weight)
-        assert_allclose([found.value, found.low, found.high], [value, low, high])
+        plain = [plain_weighted(y[patient != p], score[patient != p], weight[patient != p]) for p in range(12)]
+        assert_allclose(self.without(y, score, patient, weight), plain)
 
-    def test_neither_the_order_of_cases_nor_the_names_of_patients_matter(self):
+    def test_the_order_of_cases_changes_nothing(self):
         y, score, patient, weight = clustered(3)
         order = np.random.default_rng(0).permutation(y.size)
-        names = np.array([f"p{97 - 5 * p}" for p in patient])
-        first = patient_jackknife(y, score, patient, weight)
-        second = patient_jackknife(y[order], score[order], names[order], weight[order])
-        assert_allclose([first.value, first.low, first.high], [second.value, second.low, second.high])
+        shuffled = self.without(y[order], score[order], patient[order], weight[order])
+        assert_allclose(self.without(y, score, patient, weight), shuffled)
 
-    def test_sharing_patients_widens_the_interval_when_their_cases_are_copies(self):
-        y, score, _, _ = clustered(4, n_patients=40, per_patient=1)
-        twice = np.repeat(np.arange(40), 2)
-        shared = patient_jackknife(np.repeat(y, 2), np.repeat(score, 2), twice)
-        apart = patient_jackknife(np.repeat(y, 2), np.repeat(score, 2), np.arange(80))
-        assert shared.high - shared.low > 1.3 * (apart.high - apart.low)
-
-
-class TestNotComputable:
-    def test_one_patient_has_a_value_without_an_interval(self):
-        found = patient_jackknife([1, 0, 0], [1, 2, 0], ["a", "a", "a"])
-        assert found.value == 0.5
-        assert "all cases come from one patient" in found.reason
-
-    def test_one_class_from_one_patient_has_no_interval(self):
-        found = patient_jackknife([1, 1, 0, 0], [3, 1, 2, 0], ["a", "a", "b", "c"])
-        assert found.value == 0.75
-        assert not found.has_interval
-        assert "one class come from one patient" in found.reason
-
-    def test_complete_separation_has_no_interval(self):
-        found = patient_jackknife([1, 1, 0, 0], [3, 4, 2, 0], ["a", "b", "c", "d"])
-        assert found.value == 1.0
-        assert "separate" in found.reason
-
-    def test_one_class_has_no_value(self):
-        assert "one class only" in patient_jackknife([1, 1], [1, 2], ["a", "b"]).reason
-
-    def test_exploding_weights_leave_a_finite_figure(self):
-        y, score, patient, weight = clustered()
-        weight[0] = 1e12
-        found = patient_jackknife(y, score, patient, weight)
-        assert 0 <= found.value <= 1
-        assert found.low is None or 0 <= found.low <= found.value <= found.high <= 1
-
-    @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-    def test_a_higher_level_gives_a_wider_interval(self, level):
-        y, score, patient, weight = clustered()
-        narrow, wide = (patient_jackknife(y, score, patient, weight, level=v) for v in (level, level + 0.005))
-        assert wide.high - wide.low > narrow.high - narrow.low
+    def test_it_is_missing_where_a_patient_has_all_cases_of_a_class(self):
+        without = self.without([1, 1, 0, 0], [3, 1, 2, 0], ["a", "a", "b", "c"], [1.0] * 4)
+        assert np.isnan(without).tolist() == [True, False, False]

@@ -18,7 +18,7 @@ from core.statistics.auc import auc
 from core.statistics.consensus import majority_label
 from core.studies.make_report import HIDDEN_IN_PANEL, blinded_report, hidden_count, study_report
 from core.studies.report import StudyReport
-from core.studies.report_input import StudyInput, prepare
+from core.studies.report_input import STRATA_BY, StudyInput, prepare
 from core.studies.selection import SelectionDesign
 from core.studies.texts import _in_ten, headline_point, strength
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL, OPEN_PANEL_LIMIT, READING, CaseState
@@ -461,6 +461,17 @@ class TestHeadline:
         words = f"one of {n_decided} decided cases of stratum '{name}' was relevant, up to {most:.0f}% of its {n:,} "
         assert f"cannot be said in one figure: n{words}candidates could be, and the AUC of " in found.headline[0]
         assert any(w.startswith(f"N{words}") for w in found.warnings)
+        # Of the lowest scores of another method nobody knows that they are low scores of this one.
+        first = study.strata[0][0]
+        low = votes.assign(
+            answer=votes["answer"].mask(
+                votes["case_id"].isin(study.cases["case_id"][study.cases["stratum"] == first]), 1
+            )
+        )
+        for design, end in (({}, "lower."), ({STRATA_BY: "SoftHAD"}, "off.")):
+            said = [w for w in changed(study, votes=low, design=design).warnings if f"of stratum '{first}'" in w]
+            assert len(said) == 1
+            assert said[0].endswith(f"the AUC may be far {end}")
         assert "**" not in found.headline[0]
 
     def test_a_light_stratum_without_a_relevant_case_withholds_nothing(self, study):
