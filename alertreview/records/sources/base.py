@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from core.events.mapping import SiteMapping
 from core.events.plausibility import Finding
 
 CHUNK_ROWS = 500_000
+DOCUMENTS = {".md", ".rst", ".html", ".htm", ".pdf", ".cff"}
+ABOUT = {"license", "licence", "copying", "readme", "changelog", "changes", "citation", "sha256sums", "md5sums"}
+"""Names of files that come with a published data set and hold no record of it."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,18 @@ def site_time(times: pd.Series, mapping: SiteMapping) -> pd.Series:
     return times.astype("datetime64[us]")
 
 
-def unread(names: list[str]) -> list[Finding]:
-    """Return the finding that names the files of a source that were not read."""
-    return [Finding("unread_files", len(names), 0, tuple(names))]
+def unread(names: list[str], remarks: list[str]) -> list[Finding]:
+    """Return the finding that names the files of a source that were not read; a remark names mere documents."""
+    if documents := [name for name in names if is_document(name)]:
+        remarks.append(f"Not read, because no record stands in them: {', '.join(documents)}.")
+    doubtful = [name for name in names if not is_document(name)]
+    return [Finding("unread_files", len(doubtful), 0, tuple(doubtful))]
+
+
+def is_document(name: str) -> bool:
+    """Return whether a file is about a source instead of part of it, such as a licence or a list of checksums."""
+    path = PurePosixPath(name.lower())
+    return path.suffix in DOCUMENTS or (path.stem in ABOUT and path.suffix in {"", ".txt"})
 
 
 def row_identity(columns: dict[str, object]) -> npt.NDArray[np.int64]:

@@ -36,7 +36,7 @@ def read(source: Path, mapping: SiteMapping) -> Source:
     ]
     columns = [_columns(file, layout, mapping.csv) for file, layout in zip(files, layouts, strict=True)]
 
-    findings, zones = unread(unread_files(source)), cells.Zones()
+    findings, zones = unread(unread_files(source), remarks), cells.Zones()
 
     def chunks() -> Iterator[pd.DataFrame]:
         for file, layout, named in zip(files, layouts, columns, strict=True):

@@ -140,7 +140,7 @@ class _Reader:
     def __init__(self, source: Path, mapping: SiteMapping) -> None:
         self.names: dict[str, str] = {}
         self.remarks: list[str] = []
-        self.findings = unread(unread_files(source, is_ndjson))
+        self.findings = unread(unread_files(source, is_ndjson), self.remarks)
         self.simulated = False
         self._mapping = mapping
         self._zone = ZoneInfo(mapping.timezone)

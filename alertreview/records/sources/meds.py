@@ -63,7 +63,10 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         simulated=_says_simulated(folder / "metadata" / "dataset.json"),
         remarks=remarks,
         findings=[
-            *unread([f"data/{name}" for name in unread_files(folder / "data", lambda name: name.endswith(".parquet"))]),
+            *unread(
+                [f"data/{name}" for name in unread_files(folder / "data", lambda name: name.endswith(".parquet"))],
+                remarks,
+            ),
             *_zones(paths, mapping),
         ],
     )

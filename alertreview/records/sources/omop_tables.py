@@ -62,7 +62,7 @@ class CsvTables:
         self._files = _tables_of(text_files(source), self.remarks)
         read = {file.name for file in self._files.values()}
         others = [file.name for file in text_files(source) if file.name not in read]
-        self.findings = unread([*unread_files(source), *others])
+        self.findings = unread([*unread_files(source), *others], self.remarks)
         self._layouts: dict[str, Layout] = {}
 
     def columns(self, table: str) -> set[str]:

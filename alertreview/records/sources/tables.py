@@ -93,9 +93,9 @@ class _Reader:
         used = {each.table for each in mapping.tables} | {each.table for each in self._lookups()}
         used |= {mapping.origins.table} if mapping.origins else set()
         unused = [table.file.name for stem, table in self._tables.items() if stem not in used]
-        self.findings, self._zones = unread([*unread_files(source), *unused]), cells.Zones()
         absent = sorted({each.table for each in mapping.tables} - self._tables.keys())
         self.remarks = [f"There is no table {', '.join(absent)}: its events are missing."] if absent else []
+        self.findings, self._zones = unread([*unread_files(source), *unused], self.remarks), cells.Zones()
 
     def _lookups(self) -> Iterator[Lookup]:
         for each in self._mapping.tables:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from alertreview.records.sources.base import is_document
 from core.errors import SourceError
 from core.events.spelling import shape_of, tidy
 
@@ -69,6 +70,8 @@ def _stem(name: str) -> str:
 def is_text_table(name: str) -> bool:
     """Return whether a file name looks like a text table."""
     lower = name.lower()
+    if is_document(name):
+        return False
     packed = next((each for each in _PACKED if lower.endswith(each)), "")
     return lower.removesuffix(packed).endswith((".csv", ".tsv", ".txt"))
 

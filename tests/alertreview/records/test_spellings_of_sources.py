@@ -230,6 +230,19 @@ def test_files_that_are_not_read_are_named(tmp_path, source_format, name):
     assert found.examples[0].endswith(name)
 
 
+@pytest.mark.parametrize("source_format", ["csv", "meds", "omop"])
+@pytest.mark.parametrize("name", ["LICENSE", "LICENSE.txt", "SHA256SUMS.txt", "README.md", "notes/index.html"])
+def test_documents_beside_the_records_are_named_and_not_doubted(tmp_path, source_format, name):
+    path = write(hospital(), source_format, tmp_path / "source")
+    document = (path / "data" if source_format == "meds" else tmp_path / "source") / name
+    document.parent.mkdir(exist_ok=True)
+    document.write_text("Open Database License, version 1.0, of these records\n", encoding="utf-8")
+    cohort, report = imported(path if source_format != "csv" else path.parent, source_format)
+    assert len(cohort.instances) == N_INSTANCES
+    assert check(report, "unread_files").count == 0
+    assert any(name in remark for remark in report.read.remarks), "every file is read or named"
+
+
 def test_the_files_of_a_folder_that_is_named_like_a_table_are_read_once(tmp_path):
     folder = write(hospital(), "meds", tmp_path / "meds")
     spark = folder / "data" / "x.parquet"
