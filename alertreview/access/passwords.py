@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from functools import cached_property
+from pathlib import Path
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -17,19 +18,7 @@ LONGEST = 200
 FEWEST_DIFFERENT = 5
 FEWEST_UNGUESSED = 6
 """Characters beside common words, keys in a row, years and repetitions."""
-_COMMON = re.compile(
-    "administrator|alertreview|krankenhaus|contrasena|donnerstag|healthcare|motdepasse|passphrase|"
-    "willkommen|bienvenue|fruehling|microsoft|september|temporary|wednesday|baseball|changeme|computer|"
-    "december|dezember|dienstag|february|football|hospital|iloveyou|internet|kennwort|medicine|mittwoch|"
-    "november|password|passwort|patients|princess|reviewer|saturday|starwars|sunshine|superman|thursday|"
-    "whatever|default|februar|freedom|freitag|january|letmein|medical|medizin|october|oktober|patient|"
-    "pokemon|records|reviews|samstag|samsung|sonntag|station|studies|trustno|tuesday|welcome|windows|"
-    "alerts|august|autumn|batman|change|clinic|doctor|doktor|dragon|flower|friday|geheim|google|health|"
-    "herbst|hockey|januar|klinik|master|monday|monkey|montag|parola|passwd|record|review|secret|server|"
-    "shadow|signin|soccer|sommer|spring|summer|sunday|system|winter|admin|alert|apple|april|guest|hallo|"
-    "hello|login|logon|maerz|march|nurse|orbis|senha|study|arzt|demo|epic|juli|july|june|juni|love|pass|"
-    "root|temp|test|user|ward"
-)
+_COMMON = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").split()
 """Words that people choose and words of this program's surroundings, longest first; our own list."""
 _YEAR = re.compile(r"(19|20)\d\d")
 _REPEATED = re.compile(r"(.{1,6}?)\1+")
@@ -102,7 +91,7 @@ def check_password(password: str, *known: str, site: Iterable[str] = ()) -> None
 def _common_words(names: Iterable[str]) -> re.Pattern[str]:
     """Return what finds common words and the words of names, the longest first."""
     words = {word for name in names for word in re.split(r"[\W\d_]+", name.casefold()) if len(word) >= _SHORTEST_WORD}
-    return re.compile("|".join([*sorted(map(re.escape, words), key=len, reverse=True), _COMMON.pattern]))
+    return re.compile("|".join([*sorted(map(re.escape, words), key=len, reverse=True), *_COMMON]))
 
 
 def _unguessed(password: str, common: re.Pattern[str]) -> int:

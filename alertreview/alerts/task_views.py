@@ -110,7 +110,6 @@ RUNS_SHOWN = 20
 CACHED_RUNS = 64
 CACHED_POINTS = 512
 QUANTILES = {"median": 0.5, "9 in 10 lie below": 0.9, "99 in 100 lie below": 0.99}
-EMPTY = Histogram((0.0, 1.0), (0,))
 Shares = Mapping[str, float]
 """Task key -> share of the scored instances in which it was ordered or given."""
 
@@ -154,7 +153,7 @@ class TaskPages(Service):
             result = uow.runs.task_result(run.id, task.id, filters.scorer or None)
             restriction = restriction_of(uow, run, _of_the_task(filters, run), zone, now)
             scores = uow.alerts.scores(run.id, **restriction)
-            scaled, raw = (_histogram(stored) for stored in (result.scaled_histogram, result.score_histogram))
+            scaled, raw = (Histogram.of(stored) for stored in (result.scaled_histogram, result.score_histogram))
             return TaskView(
                 task_key=task.task_key,
                 name=task.name,
@@ -318,12 +317,6 @@ def _thresholds(uow: UnitOfWork, run: ScoringRun, filters: WorklistFilters) -> d
 def _triage(uow: UnitOfWork, run: ScoringRun, restriction: AlertFilters) -> dict[TriageState, int]:
     at_state: dict[TriageState, AlertFilters] = {state: {**restriction, "triage": (state,)} for state in TriageState}
     return {state: uow.alerts.count(run.id, **asked) for state, asked in at_state.items()}
-
-
-def _histogram(stored: dict[str, list[float]] | None) -> Histogram:
-    if not stored:
-        return EMPTY
-    return Histogram(tuple(stored["edges"]), tuple(int(count) for count in stored["counts"]))
 
 
 def _marks(histogram: Histogram, scores: Mapping[Decision, npt.NDArray[np.float64]]) -> AlertMarks:

@@ -137,8 +137,8 @@ class Worklist(Service):
             window_hours=record.window_hours,
             soft_label=record.soft_label,
             task_positive_share=result.n_past_positive / max(result.n_past, 1),
-            score_histogram=_histogram(result.score_histogram),
-            scaled_histogram=_histogram(result.scaled_histogram),
+            score_histogram=Histogram.of(result.score_histogram),
+            scaled_histogram=Histogram.of(result.scaled_histogram),
             patient=explanation.patient,
             compared=explanation.nearest.comparison,
             neighbours=(
@@ -172,7 +172,7 @@ class Worklist(Service):
         return AlertPreview(
             run_id=run.id,
             day_of_stay=record.day_of_stay,
-            scaled_histogram=_histogram(past.result.scaled_histogram),
+            scaled_histogram=Histogram.of(past.result.scaled_histogram),
             compared=nearest.comparison,
         )
 
@@ -283,8 +283,3 @@ def _run_view(run: ScoringRun, snapshot: CohortSnapshot) -> RunView:
         retrospective_scorers=tuple(filter(is_retrospective, scorers)),
         base_run_id=run.base_run_id,
     )
-
-
-def _histogram(stored: dict[str, list[float]] | None) -> Histogram:
-    stored = stored or {"edges": [0.0, 1.0], "counts": [0]}
-    return Histogram(edges=tuple(stored["edges"]), counts=tuple(int(count) for count in stored["counts"]))

@@ -240,3 +240,6 @@ def revoke(application: "Application", number: int, output_format: str) -> None:
     """Revoke token NUMBER: its next request is refused."""
     application.api_tokens.revoke(number)
     tell_done({"token": number, "state": "revoked"}, [f"Token {number} is revoked."], output_format)
+
+
+COMMANDS = (account,)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from alertreview import __version__
-from alertreview.cli.accounts import account
+from alertreview.cli import accounts, operations, records, reproduce, score, study, tasks
 from alertreview.cli.console import EXIT_INTERRUPTED, EXIT_TERMINATED, Terminated
-from alertreview.cli.operations import OPERATIONS
 from alertreview.cli.options import (
     EXIT_UNEXPECTED,
     FilePath,
@@ -19,13 +18,7 @@ from alertreview.cli.options import (
     source_options,
     with_application,
 )
-from alertreview.cli.records import mapping as mapping_commands
-from alertreview.cli.records import simulate
-from alertreview.cli.reproduce import reproduce, sensitivity_of_run
-from alertreview.cli.score import run, score
-from alertreview.cli.study import export, recompute, report, sign_report, study
 from alertreview.cli.tables import STANDARD_OUTPUT, show, tell
-from alertreview.cli.tasks import tasks
 from alertreview.settings import Settings, load_settings, load_web_settings
 from core.errors import AlertReviewError, SettingsError
 from core.kinds import Kind
@@ -204,24 +197,9 @@ def dashboard(port: int, browser: bool | None, home: Path | None, database: str 
     _serve(settings, port, browser, _owner_code(settings))
 
 
-for command in (
-    score,
-    run,
-    sensitivity_of_run,
-    study,
-    report,
-    sign_report,
-    export,
-    recompute,
-    mapping_commands,
-    tasks,
-    simulate,
-):
-    cli.add_command(command)
-for command in OPERATIONS:
-    cli.add_command(command)
-cli.add_command(account)
-cli.add_command(reproduce)
+for module in (score, study, records, tasks, operations, accounts, reproduce):
+    for command in module.COMMANDS:
+        cli.add_command(command)
 
 
 def _owner_code(settings: Settings) -> str:

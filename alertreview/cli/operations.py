@@ -313,4 +313,4 @@ def _settings_anywhere(home: Path | None, database: str | None) -> Settings:
     return load_settings(home, database, must_exist=False)
 
 
-OPERATIONS = (backup, doctor, metrics, digest, db, audit)
+COMMANDS = (backup, doctor, metrics, digest, db, audit)

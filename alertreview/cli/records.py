@@ -84,3 +84,6 @@ def simulate(size: str, seed: int, out: Path, **switches: float | None) -> None:
     chosen = {name: value for name, value in switches.items() if value is not None}
     for line in write_simulated_source(size, seed, out, **chosen):
         tell(line)
+
+
+COMMANDS = (mapping, simulate)

@@ -137,3 +137,6 @@ def sensitivity_of_run(
         for point in found.points
     ]
     click.echo(as_text(records, ("scorer", "varied", "setting", "shared", "auc"), output_format), nl=False)
+
+
+COMMANDS = (reproduce, sensitivity_of_run)

@@ -235,3 +235,6 @@ def run_list(application: "Application", output_format: str) -> None:
     ]
     names = ("run", "published_at", "scorers", "split", "since", "against_run", "past", "recent", "tasks", "alerts")
     click.echo(as_text(records, (*names, "simulated"), output_format), nl=False)
+
+
+COMMANDS = (score, run)

@@ -389,3 +389,6 @@ def recompute(folder: Path, out: Path | None, no_verify: bool) -> None:
     same = "not compared" if no_verify else "as exported"
     if not is_set("quiet"):
         click.echo(f"Content {content_hash(report)}, {same}.", err=True)
+
+
+COMMANDS = (study, report, sign_report, export, recompute)

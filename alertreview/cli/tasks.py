@@ -116,3 +116,6 @@ def tasks_apply(application: "Application", file: Path, reason: str, output_form
     follow = " Score again to follow (alertreview score); import again first where names or groups changed."
     said = f"{len(changed)} tasks changed." + (follow if changed else "")
     tell_done({"changed": list(changed)}, [*(f"changed: {name}" for name in changed), said], output_format)
+
+
+COMMANDS = (tasks,)

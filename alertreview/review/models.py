@@ -1,8 +1,4 @@
-"""What pages read: frozen answers of the application, in the words of the screen and without database objects.
-
-Times are timezone-aware in the site's zone. Identifiers in links are numbers or names of runs, alerts, studies and
-cases, never of patients.
-"""
+"""What pages read: frozen answers of the application, without database objects; see `alertreview.alerts.models`."""
 
 from dataclasses import dataclass
 from datetime import datetime

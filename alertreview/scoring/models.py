@@ -1,9 +1,6 @@
-"""What pages read: frozen answers of the application, in the words of the screen and without database objects.
+"""What pages read: frozen answers of the application, without database objects; see `alertreview.alerts.models`."""
 
-Times are timezone-aware in the site's zone. Identifiers in links are numbers or names of runs, alerts, studies and
-cases, never of patients.
-"""
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -50,3 +47,9 @@ class Histogram:
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Sequence[float]] | None) -> "Histogram":
+        """Return a stored histogram; one empty bin where there is none."""
+        stored = stored or {"edges": [0.0, 1.0], "counts": [0]}
+        return cls(tuple(stored["edges"]), tuple(map(int, stored["counts"])))

@@ -30,18 +30,8 @@ HOME_DRUGS = {row["name"]: float(row["share"]) for row in _HOME_DRUGS}
 PROBLEMS = {row["name"]: row["problem"] for row in _HOME_DRUGS if row["problem"]}
 """Problems on the list of a patient who takes a drug at home."""
 ALLERGIES: dict[str, float] = {"Penicillin": 0.08, "Sulfonamides": 0.04, "Iodinated contrast": 0.02}
-RECOGNISABLE: tuple[tuple[str, bool, dict[str, float]], ...] = (
-    ("Troponin", False, {"chest_pain": 1.0}),
-    ("CK-MB", False, {"chest_pain": 1.0}),
-    ("Basic metabolic panel", False, {"low:Potassium": 1.5}),
-    ("INR", False, {"on:Warfarin": 1.0}),
-    ("Lactate", False, {"unstable": 0.8}),
-    ("Blood culture", False, {"fever": 0.8}),
-    ("Heparin", True, {"low:Platelets": 0.1}),
-    ("Aspirin", True, {"gi_bleeding": 1.0}),
-    ("Warfarin", True, {"gi_bleeding": 1.0}),
-    ("Potassium Chloride", True, {"high:Potassium": 0.1}),
-    ("Insulin", True, {"low:Glucose": 0.1}),
+RECOGNISABLE = tuple(
+    (row["rule"], row["followed"] == "yes", parse_terms(row["limits"])) for row in read_table("recognisable.csv")
 )
 """Decisions that a physician recognises as odd: rule, whether it was followed, and from which value of what.
 
@@ -109,30 +99,7 @@ count like the drug.
 """
 
 
-SPECIMENS = (
-    "Urine",
-    "24-Hour Urine",
-    "Pleural Fluid",
-    "Ascites",
-    "Cerebrospinal Fluid",
-    "Joint Fluid",
-    "Stool",
-    "Drain Fluid",
-    "Dialysate",
-    "Arterial",
-)
-FORMS = (
-    "Oral",
-    "Intravenous",
-    "Subcutaneous",
-    "Inhaled",
-    "Topical",
-    "Rectal",
-    "Sustained Release",
-    "Liquid",
-    "Patch",
-    "Bolus",
-)
+_VARIANTS = read_table("variants.csv")
 
 
 @dataclass(frozen=True)
@@ -207,16 +174,16 @@ def _with_couplings(unit: OrderUnit, drugs: Sequence[str]) -> OrderUnit:
 
 
 def _more_labs() -> Iterator[tuple[str, Lab]]:
-    for specimen in SPECIMENS:
+    for variant in _VARIANTS:
         for lab in LABS:
             if not lab.text:
-                yield f"{lab.name}, {specimen}", lab
+                yield f"{lab.name}, {variant['specimen']}", lab
 
 
 def _more_drugs() -> Iterator[str]:
-    for form in FORMS:
+    for variant in _VARIANTS:
         for unit in DRUG_UNITS:
-            yield f"{unit.name} ({form})"
+            yield f"{unit.name} ({variant['form']})"
 
 
 def _rule(rng: np.random.Generator, own: str) -> tuple[float, str]:
