@@ -17,12 +17,11 @@ from core.errors import InvalidInputError
 from core.statistics.consensus import (
     UNUSUAL_OR_RELEVANT,
     adjudicated_label,
-    case_state,
     dawid_skene,
     positive_votes,
 )
 from core.statistics.estimate import Estimate
-from core.studies.make_report import majority_labels
+from core.studies.make_report import case_states, majority_labels
 from core.studies.report import AgreementFigures, PairAgreement, StudyReport, SubgroupDifference, SubgroupReport
 from core.studies.report_input import StudyArrays, StudyInput, prepare
 from core.vocabulary import reading
@@ -135,21 +134,12 @@ def _judgments(
 def _cases(arrays: StudyArrays, report: StudyReport, details: Mapping[str, Mapping[str, object]]) -> Iterator[Row]:
     schema = table_schema("cases")
     numbers = {n: arrays.numbers(n) for n in ("inclusion_probability", "adjudicated_answer", "record_reference")}
-    states = _states(arrays)
+    states = case_states(arrays)
     for row in range(arrays.n):
         case = _base(arrays, row, schema, details) | {name: values[row] for name, values in numbers.items()}
-        case["state"] = states[row]
+        case["state"] = str(states[row])
         case |= {f"answer_{r}": answer for r, answer in zip(arrays.readers, arrays.answers[row], strict=True)}
         yield case
-
-
-def _states(arrays: StudyArrays) -> list[str]:
-    adjudicated = ~np.isnan(arrays.numbers("adjudicated_answer"))
-    slots = arrays.source.n_slots
-    return [
-        str(case_state(row.tolist(), slots, adjudicated=bool(done)))
-        for row, done in zip(arrays.answers, adjudicated, strict=True)
-    ]
 
 
 def _labels(arrays: StudyArrays, details: Mapping[str, Mapping[str, object]]) -> Iterator[Row]:
@@ -158,7 +148,7 @@ def _labels(arrays: StudyArrays, details: Mapping[str, Mapping[str, object]]) ->
     majority, wider = majority_labels(arrays), majority_labels(arrays, UNUSUAL_OR_RELEVANT)
     consensus = adjudicated_label(majority, arrays.numbers("adjudicated_answer"))
     probability = dawid_skene(votes).probability
-    record, states = arrays.numbers("record_reference"), _states(arrays)
+    record, states = arrays.numbers("record_reference"), case_states(arrays)
     for row in range(arrays.n):
         answered = ~np.isnan(arrays.answers[row])
         yield _base(arrays, row, schema, details) | {
@@ -166,7 +156,7 @@ def _labels(arrays: StudyArrays, details: Mapping[str, Mapping[str, object]]) ->
             "n_positive_votes": int((votes[row] == 1.0).sum()),
             "n_negative_votes": int((votes[row] == 0.0).sum()),
             "n_cannot_judge": int(answered.sum() - (~np.isnan(votes[row])).sum()),
-            "state": states[row],
+            "state": str(states[row]),
             "reading": reading(arrays.source.design),
             "majority_label": majority.label[row],
             "majority_why_not": majority.why_not[row] or None,

@@ -1,10 +1,10 @@
 """True-alert rate against the number of alerts shown per patient-day, weighted to all alerts of a run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from core.errors import InvalidInputError
 from core.statistics.estimate import (
@@ -37,57 +37,48 @@ class Budget:
     n_alerts: int | None = None  # alerts of the run at or above the threshold
 
 
-def weighted_share(
-    positive: ArrayLike, patient: ArrayLike, weight: ArrayLike | None = None, *, level: float = 0.95
-) -> Estimate:
-    """Return the weighted share of positive cases with an interval that leaves out one patient at a time.
+def share_of_cases(positive: ArrayLike, patient: ArrayLike, *, level: float = 0.95) -> Estimate:
+    """Return the unweighted share of positive cases with an interval that leaves out one patient at a time.
 
-    Cases are 1 positive, 0 negative, NaN undetermined; weights are inverse inclusion probabilities. Logit interval with
-    Student's t; Wilson's with Kish's effective number when all cases are alike.
+    Cases are 1 positive, 0 negative, NaN undetermined. Logit interval with Student's t; Wilson's with the number of
+    patients when all cases are alike.
     """
     check_level(level)
-    cases = usable_cases(positive, [], patient=patient, weight=weight)
-    return _share(cases, level, "weighted share of positive cases" if weight is not None else "share of positive cases")
-
-
-def _share(cases: UsableCases, level: float, what: str) -> Estimate:
+    method = "share of positive cases"
+    cases = usable_cases(positive, [], patient=patient)
     if cases.n == 0:
-        return not_computable("no labelled case", left_out=cases.left_out, level=level, method=what)
-    weight, y = cases.weight, cases.y.astype(np.float64)
-    # Sums that round alike, so that a share of all is 1 exactly.
-    value = float((weight * y).sum() / weight.sum())
-    n_units = int(cases.patient.max()) + 1
-    all_weight, hit = np.bincount(cases.patient, weight, n_units), np.bincount(cases.patient, weight * y, n_units)
-    if 0.0 < value < 1.0 and n_units > 1:
-        without = (hit.sum() - hit) / (all_weight.sum() - all_weight)
-        error = float(np.sqrt((n_units - 1) / n_units * np.sum((without - without.mean()) ** 2)))
-        low, high = logit_interval(value, error, t_quantile(level, n_units - 1))
-        method = f"{what}; interval by leaving out one patient at a time (logit, t)"
+        return not_computable("no labelled case", left_out=cases.left_out, level=level, method=method)
+    value, n_patients = float(cases.y.mean()), int(cases.patient.max()) + 1
+    n, hit = np.bincount(cases.patient), np.bincount(cases.patient, cases.y)
+    if 0.0 < value < 1.0 and n_patients > 1:
+        without = (hit.sum() - hit) / (n.sum() - n)
+        error = float(np.sqrt((n_patients - 1) / n_patients * np.sum((without - without.mean()) ** 2)))
+        low, high = logit_interval(value, error, t_quantile(level, n_patients - 1))
+        method += "; interval by leaving out one patient at a time (logit, t)"
     else:
-        effective = min(float(weight.sum() ** 2 / np.sum(weight**2)), float(n_units))
-        low, high = wilson_interval(value, effective, t_quantile(level, max(n_units - 1, 1)))
-        method = f"{what}; interval by Wilson with the effective number of cases"
+        low, high = wilson_interval(value, n_patients, t_quantile(level, max(n_patients - 1, 1)))
+        method += "; interval by Wilson with the effective number of cases"
     return Estimate(value, low, high, level, cases.n, cases.left_out, "", method)
 
 
 def true_alert_rate(
     y: ArrayLike,
     scaled_score: ArrayLike,
-    patient: ArrayLike,
-    weight: ArrayLike | None,
+    weight: ArrayLike,
     n_patient_days: float,
-    budgets: Sequence[Budget | float] = BUDGETS,
+    budgets: Sequence[Budget | float],
+    rate_of: Callable[[NDArray[np.bool_]], Estimate],
     *,
     minutes_per_case: float | None = None,
     level: float = 0.95,
 ) -> tuple[BudgetPoint, ...]:
     """Return the share of alerts judged relevant, for each alert budget (alerts per patient-day), rising.
 
-    Cases are 1 relevant, 0 not, NaN undetermined, ranked by scaled score, higher = more unusual; weights are inverse
-    inclusion probabilities; the patient-days are the instances of the run. A budget that is a plain number has its
-    threshold estimated from the weights. Raise InvalidInputError if the patient-days or a budget are not positive.
+    Cases are 1 relevant, 0 not, NaN undetermined, ranked by scaled score, higher = more unusual, NaN for cases that the
+    curve is not about; weights are inverse inclusion probabilities; the patient-days are the instances of the run. The
+    rate of the cases that a mask marks comes from the caller. A budget that is a plain number has its threshold
+    estimated from the weights. Raise InvalidInputError if the patient-days or a budget are not positive.
     """
-    check_level(level)
     if not n_patient_days > 0:
         raise InvalidInputError(
             f"There are {n_patient_days} patient-days; alerts per patient-day need a positive number."
@@ -95,25 +86,19 @@ def true_alert_rate(
     wanted = [b if isinstance(b, Budget) else Budget(float(b)) for b in budgets]
     if bad := [b.alerts_per_patient_day for b in wanted if not b.alerts_per_patient_day > 0]:
         raise InvalidInputError(f"Alert budget {bad[0]} is not positive. Give alerts per patient-day, like 0.05.")
-    cases = usable_cases(y, [scaled_score], patient=patient, weight=weight)
+    labels, score, weights = (np.asarray(values, dtype=np.float64) for values in (y, scaled_score, weight))
     # Undetermined cases still stand for alerts: the threshold is found over all cases that have score and weight.
-    standing = usable_cases(np.zeros(np.shape(y)), [scaled_score], patient=patient, weight=weight)
+    standing = usable_cases(np.zeros(labels.shape), [score], weight=weights)
+    decided = ~np.isnan(labels) & np.isfinite(weights) & (weights > 0.0)
     points = []
     for budget in sorted(wanted, key=lambda b: b.alerts_per_patient_day):
         threshold, n_alerts = _reach(budget, standing, n_patient_days)
-        inside = cases.scores[0] >= threshold
-        picked = UsableCases(
-            cases.y[inside],
-            cases.scores[:, inside],
-            cases.weight[inside],
-            np.unique(cases.patient[inside], return_inverse=True)[1].astype(np.int64),
-            {},
-        )
-        rate = _share(picked, level, "weighted share of relevant cases among alerts inside the budget")
-        if picked.n == 0:
-            rate = not_computable("no decided case is inside this budget", level=level, method=rate.method)
+        inside = score >= threshold
+        n, method = int((inside & decided).sum()), "weighted share of relevant cases among alerts inside the budget"
+        none = not_computable("no decided case is inside this budget", level=level, method=method)
         minutes = None if minutes_per_case is None else minutes_per_case * budget.alerts_per_patient_day
-        points.append(BudgetPoint(budget.alerts_per_patient_day, threshold, picked.n, n_alerts, rate, minutes))
+        rate = rate_of(inside) if n else none
+        points.append(BudgetPoint(budget.alerts_per_patient_day, threshold, n, n_alerts, rate, minutes))
     return tuple(points)
 
 

@@ -50,7 +50,7 @@ def study_report(study: StudyInput) -> StudyReport:
     Raise InvalidInputError if a table is malformed. Too few votes, one class, lost runs and the like do not raise.
     """
     arrays = prepare(study)
-    states = _states(arrays)
+    states = case_states(arrays)
     positive = positive_votes(arrays.answers)
     reliability = dawid_skene(positive)
     labellings = _labellings(arrays, states, reliability)
@@ -114,7 +114,8 @@ def _results(
     return results
 
 
-def _states(arrays: StudyArrays) -> tuple[CaseState, ...]:
+def case_states(arrays: StudyArrays) -> tuple[CaseState, ...]:
+    """Return where each case stands, as report and exports say it."""
     adjudicated = ~np.isnan(arrays.numbers("adjudicated_answer"))
     return tuple(
         case_state(row.tolist(), arrays.source.n_slots, adjudicated=bool(done))

@@ -16,7 +16,7 @@ from core.statistics.agreement import (
     raw_agreement,
     weighted_agreement,
 )
-from core.statistics.alert_rate import true_alert_rate, weighted_share
+from core.statistics.alert_rate import share_of_cases, true_alert_rate
 from core.statistics.auc import delong_interval, delong_paired, roc_curve, task_macro_auc
 from core.statistics.consensus import (
     UNUSUAL_OR_RELEVANT,
@@ -86,7 +86,7 @@ def result_set(study: StudyArrays, labelling: Labelling, states: tuple[CaseState
         n_used=labelling.labels.n,
         n_positive=int(np.nansum(y)) if y.size else 0,
         left_out=labelling.labels.left_out,
-        prevalence_naive=weighted_share(y, study.patient, level=level),
+        prevalence_naive=share_of_cases(y, study.patient, level=level),
         prevalence_weighted=candidates.share(),
         scorers=tuple(_scorer_report(study, key, y, candidates, in_full=labelling.in_full) for key in keys),
         comparisons=tuple(replace(c, p_holm=p) for c, p in zip(comparisons, adjusted, strict=True)),
@@ -293,32 +293,19 @@ def _alert_rates(study: StudyArrays, y: FloatArray, candidates: CandidateFigures
 def _alert_rate(
     study: StudyArrays, name: str, inside: NDArray[np.bool_], y: FloatArray, candidates: CandidateFigures
 ) -> AlertRateCurve:
-    source = study.source
-    primary = study.scores[next(iter(study.scores))][inside]
-    patient, weight, labels = study.patient[inside], study.weight[inside], y[inside]
-    share = candidates.share(inside)
+    source, share = study.source, candidates.share(inside)
+    score = np.where(inside, study.scores[next(iter(study.scores))], np.nan)
     days = source.n_patient_days or source.n_instances
     if not days:
         return AlertRateCurve(name, (), share, "not computable: the number of patient-days is unknown")
-    if not np.isfinite(primary).any():
+    if not np.isfinite(score).any():
         return AlertRateCurve(name, (), share, "not computable: no case of this kind has a score")
-    if np.isnan(weight).all():
+    if np.isnan(study.weight[inside]).all():
         return AlertRateCurve(name, (), share, share.reason)
     minutes = float(np.median(study.seconds)) / 60.0 if study.seconds.size else None
+    budgets, level = study.budgets_of(name), source.level
     points = true_alert_rate(
-        labels,
-        primary,
-        patient,
-        weight,
-        days,
-        study.budgets_of(name),
-        minutes_per_case=minutes,
-        level=source.level,
-    )
-    scores = study.scores[next(iter(study.scores))]
-    points = tuple(
-        replace(point, rate=candidates.share(inside & (scores >= point.threshold))) if point.n_cases else point
-        for point in points
+        y, score, study.weight, days, budgets, candidates.share, minutes_per_case=minutes, level=level
     )
     return AlertRateCurve(name, points, share)
 
@@ -375,10 +362,10 @@ def _repeats(study: StudyArrays) -> RepeatReport | None:
     relevant = [positive_votes(answers.reshape(-1, 1))[:, 0] for answers in (first, again)]
     return RepeatReport(
         n_pairs=len(pairs),
-        same_answer=weighted_share(same, patient, level=level),
+        same_answer=share_of_cases(same, patient, level=level),
         kappa=cohen_kappa(*relevant, patient=patient, level=level),
         by_reader={
-            str(code): weighted_share(same[reader == code], patient[reader == code], level=level)
+            str(code): share_of_cases(same[reader == code], patient[reader == code], level=level)
             for code in sorted(set(reader))
         },
     )
@@ -433,7 +420,7 @@ def reader_reports(study: StudyArrays) -> tuple[ReaderReport, ...]:
                 reader=reader,
                 n_votes=int((~np.isnan(own)).sum()),
                 n_cannot_judge=int((~np.isnan(study.answers[:, column]) & np.isnan(own)).sum()),
-                share_positive=weighted_share(own, study.patient, level=study.source.level),
+                share_positive=share_of_cases(own, study.patient, level=study.source.level),
                 auc_against=_against(study, own),
                 auc_without=_without(study, others),
             )

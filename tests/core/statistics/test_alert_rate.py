@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from core.errors import InvalidInputError
-from core.statistics.alert_rate import Budget, true_alert_rate, weighted_share
-from core.statistics.estimate import logit_interval, t_quantile
+from core.statistics.alert_rate import Budget, share_of_cases, true_alert_rate
+from core.statistics.estimate import Estimate, logit_interval, t_quantile
 
 FEW = settings(max_examples=30, deadline=None)
 
@@ -32,74 +32,80 @@ def plain_rate(y, score, weight, days, budget):
     return hits / shown
 
 
+def weighted_rate(y, weight):
+    """Return what the caller gives: the weighted share of a mask."""
+
+    def rate(inside):
+        known = inside & ~np.isnan(y)
+        return Estimate(float(np.average(y[known], weights=weight[known])), n=int(known.sum()))
+
+    return rate
+
+
+def points_of(y, score, weight, days, budgets, **more):
+    return true_alert_rate(y, score, weight, days, budgets, weighted_rate(np.asarray(y), np.asarray(weight)), **more)
+
+
 @pytest.mark.parametrize("budget", [0.01, 0.1, 0.5, 3.0])
 def test_it_equals_walking_down_the_ranks(budget):
-    y, score, patient, weight = cases()
-    found = true_alert_rate(y, score, patient, weight, 200, [budget])[0]
+    y, score, _, weight = cases()
+    found = points_of(y, score, weight, 200, [budget])[0]
     assert_allclose(found.rate.value, plain_rate(y, score, weight, 200, budget))
 
 
-def test_the_interval_equals_leaving_out_each_patient():
-    y, score, patient, weight = cases()
-    inside = score >= 0.5
-    found = true_alert_rate(y, score, patient, weight, 200, [Budget(0.1, 0.5, 77)])[0]
-    y, patient, weight = y[inside], patient[inside], weight[inside]
-    units = np.unique(patient)
-    without = np.array([np.average(y[patient != p], weights=weight[patient != p]) for p in units])
-    error = np.sqrt((units.size - 1) / units.size * np.sum((without - without.mean()) ** 2))
-    low, high = logit_interval(np.average(y, weights=weight), error, t_quantile(0.95, units.size - 1))
-    assert_allclose((found.rate.low, found.rate.high), (low, high))
-    assert (found.threshold, found.n_alerts, found.n_cases) == (0.5, 77, int(inside.sum()))
+def test_a_threshold_counted_over_the_run_is_used_as_given():
+    y, score, _, weight = cases()
+    found = points_of(y, score, weight, 200, [Budget(0.1, 0.5, 77)])[0]
+    assert (found.threshold, found.n_alerts, found.n_cases) == (0.5, 77, int((score >= 0.5).sum()))
 
 
 def test_budgets_come_back_rising_and_thresholds_fall():
-    y, score, patient, weight = cases()
-    points = true_alert_rate(y, score, patient, weight, 200, [0.5, 0.02, 0.1])
+    y, score, _, weight = cases()
+    points = points_of(y, score, weight, 200, [0.5, 0.02, 0.1])
     assert [p.alerts_per_patient_day for p in points] == [0.02, 0.1, 0.5]
     assert points[0].threshold >= points[1].threshold >= points[2].threshold
     assert points[0].n_alerts <= points[1].n_alerts <= 0.1 * 200
 
 
 def test_undetermined_cases_stand_for_alerts_but_not_for_the_rate():
-    y = np.array([1.0, np.nan, 0.0])
-    found = true_alert_rate(y, [0.9, 0.8, 0.1], ["a", "b", "c"], [1.0, 1.0, 1.0], 10, [0.2])[0]
+    found = points_of([1.0, np.nan, 0.0], [0.9, 0.8, 0.1], [1.0, 1.0, 1.0], 10, [0.2])[0]
     assert found.n_alerts == 2
-    assert found.n_cases == 1
+    assert found.n_cases == found.rate.n == 1
     assert found.rate.value == 1.0
 
 
-def test_all_relevant_has_an_interval_below_one():
-    found = weighted_share([1, 1, 1, 1], ["a", "b", "c", "d"])
-    assert found.value == found.high == 1.0
-    assert 0.2 < found.low < 0.9
+def test_cases_without_a_score_are_not_of_the_curve():
+    y, score, _, weight = cases()
+    without = np.where(np.arange(y.size) % 2, score, np.nan)
+    own = np.isfinite(without)
+    for all_cases, some in zip(
+        points_of(y, without, weight, 200, [0.1, 0.5]),
+        points_of(y[own], score[own], weight[own], 200, [0.1, 0.5]),
+        strict=True,
+    ):
+        assert all_cases == some
 
 
-def test_no_judged_case_inside_the_budget_says_so():
-    found = true_alert_rate([1.0, 0.0], [0.2, 0.1], ["a", "b"], None, 10, [Budget(0.1, 0.9, 1)])[0]
-    assert found.rate.value is None
-    assert "no decided case is inside this budget" in found.rate.reason
-
-
-def test_no_label_at_all_says_so():
-    found = true_alert_rate([np.nan], [0.2], ["a"], [1.0], 10, [0.1])[0]
-    assert "no decided case" in found.rate.reason
-    assert "no labelled case" in weighted_share([np.nan], ["a"]).reason
+@pytest.mark.parametrize(("y", "budget"), [([1.0, 0.0], Budget(0.1, 0.9, 1)), ([np.nan, np.nan], 0.1)])
+def test_no_decided_case_inside_the_budget_says_so(y, budget):
+    found = points_of(y, [0.2, 0.1], [1.0, 1.0], 10, [budget])[0]
+    assert found.rate.reason == "not computable: no decided case is inside this budget"
+    assert found.n_cases == 0
 
 
 def test_reading_time_is_alerts_times_minutes():
-    y, score, patient, weight = cases()
-    found = true_alert_rate(y, score, patient, weight, 200, [0.5], minutes_per_case=1.5)[0]
-    assert found.minutes_per_patient_day == 0.75
+    y, score, _, weight = cases()
+    assert points_of(y, score, weight, 200, [0.5], minutes_per_case=1.5)[0].minutes_per_patient_day == 0.75
 
 
 @FEW
 @given(st.integers(0, 20), st.randoms(use_true_random=False))
 def test_the_order_of_cases_changes_nothing(seed, random):
-    y, score, patient, weight = cases(seed)
+    y, score, _, weight = cases(seed)
     order = list(range(y.size))
     random.shuffle(order)
-    first = true_alert_rate(y, score, patient, weight, 200, [0.1, 0.5])
-    second = true_alert_rate(y[order], score[order], patient[order], weight[order], 200, [0.1, 0.5])
+    first = points_of(y, score, weight, 200, [0.1, 0.5])
+    second = points_of(y[order], score[order], weight[order], 200, [0.1, 0.5])
     for a, b in zip(first, second, strict=True):
         assert_allclose([a.threshold, a.n_alerts, a.rate.value], [b.threshold, b.n_alerts, b.rate.value])
 
@@ -109,4 +115,23 @@ def test_the_order_of_cases_changes_nothing(seed, random):
 )
 def test_impossible_budgets_are_refused(days, budgets, message):
     with pytest.raises(InvalidInputError, match=message):
-        true_alert_rate([1.0], [0.5], ["a"], None, days, budgets)
+        points_of([1.0], [0.5], [1.0], days, budgets)
+
+
+def test_the_interval_of_a_share_equals_leaving_out_each_patient():
+    y, _, patient, _ = cases()
+    units = np.unique(patient)
+    without = np.array([y[patient != p].mean() for p in units])
+    error = np.sqrt((units.size - 1) / units.size * np.sum((without - without.mean()) ** 2))
+    found = share_of_cases(y, patient)
+    assert_allclose((found.low, found.high), logit_interval(y.mean(), error, t_quantile(0.95, units.size - 1)))
+
+
+def test_a_share_of_all_has_an_interval_below_one():
+    found = share_of_cases([1, 1, 1, 1], ["a", "b", "c", "d"])
+    assert found.value == found.high == 1.0
+    assert 0.2 < found.low < 0.9
+
+
+def test_a_share_of_no_labelled_case_says_so():
+    assert "no labelled case" in share_of_cases([np.nan], ["a"]).reason
