@@ -54,8 +54,9 @@ class Services:
         self.adjudication = AdjudicationService(database, explanations, now)
         self.exchange = VoteExchange(database, explanations, now)
         self.studies = StudyService(database, now)
-        self.study_desk = StudyDesk(database, self.studies, snapshot, self.review.is_blinded, now)
-        self.reports = ReportService(database, self.studies, snapshot, self.review.is_blinded, now)
+        of_studies = database, self.studies, snapshot, self.review.is_blinded, now
+        self.study_desk = StudyDesk(*of_studies)
+        self.reports = ReportService(*of_studies)
         self.exports = Exports(
             database, self.studies, snapshot, now, settings.home, self.reports.signatures, self.review.is_blinded
         )

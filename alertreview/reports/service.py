@@ -1,21 +1,18 @@
 """Use cases of reports: a study's report as a person may see it, its files, and the signatures under it."""
 
-from collections.abc import Callable
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from alertreview.records.snapshots import Snapshot
 from alertreview.reports.documents import ReportFormat, render_report
 from alertreview.reports.report import gather_study
 from alertreview.reports.signing import Signature, content_hash
-from alertreview.rights import Action, Service, requires
-from alertreview.settings import Clock
-from alertreview.studies.studies import StudyService
+from alertreview.rights import Action, requires
+from alertreview.studies.studies import OfStudies
 from core.errors import ConflictError, InvalidInputError, RefusedError
 from core.studies.make_report import blinded_report, study_report
 from core.studies.report import StudyReport
 from core.vocabulary import PersonId, StudyStatus
 from db.cache import Cache
-from db.database import Database
 from db.models import ReportSignature, Study
 from db.unit_of_work import UnitOfWork
 
@@ -24,22 +21,10 @@ MEANING_LENGTH = 300
 """Characters of a meaning; more belongs into a comment, and a signature must fit on a page."""
 
 
-class ReportService(Service):
+class ReportService(OfStudies):
     """Reports of studies, and the signatures under them."""
 
-    def __init__(
-        self,
-        database: Database,
-        studies: StudyService,
-        open_snapshot: Callable[[str], Snapshot],
-        is_blinded: Callable[[str, PersonId | None], bool],
-        clock: Clock,
-    ) -> None:
-        super().__init__(database, clock)
-        self._studies = studies
-        self._open_snapshot = open_snapshot
-        self._is_blinded = is_blinded
-        self._cache: Cache[StudyReport] = Cache(CACHED_REPORTS)
+    _cache = cached_property[Cache[StudyReport]](lambda _: Cache(CACHED_REPORTS))
 
     @requires(Action.SEE_RESULTS, unit_of="slug")
     def report(self, slug: str, person_id: PersonId | None = None) -> StudyReport:

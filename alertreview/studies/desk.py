@@ -1,16 +1,14 @@
 """The coordinator's desk: a plan is previewed and becomes a draft; a study that ended trains the next readers."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 
-from alertreview.records.snapshots import Snapshot
-from alertreview.rights import Action, Service, requires
+from alertreview.rights import Action, requires
 from alertreview.scoring.models import Histogram
-from alertreview.settings import Clock
 from alertreview.studies.case_selection import Candidates, cases_of, read_candidates
 from alertreview.studies.models import (
     ChosenCase,
@@ -25,13 +23,12 @@ from alertreview.studies.models import (
     states_of_cases,
 )
 from alertreview.studies.results import repeats
-from alertreview.studies.studies import ANSWER_TEXTS, StudyService
+from alertreview.studies.studies import ANSWER_TEXTS, OfStudies
 from core.errors import InvalidInputError, NotFoundError, RefusedError
 from core.number_texts import counted
 from core.statistics.design_planning import ExpectedReaders, Forecast, expected_strata, forecast, plan_designs
 from core.studies.selection import SelectionDesign
 from core.vocabulary import Answer, CaseId, CaseState, PersonId, RunId, StudyStatus
-from db.database import Database
 from db.models import ListedCase, ScoringRun, Study
 from db.unit_of_work import UnitOfWork
 
@@ -95,23 +92,11 @@ N_BINS = 40
 CACHED_CANDIDATES = 2
 
 
-class StudyDesk(Service):
+class StudyDesk(OfStudies):
     """Use cases of the set-up page."""
 
-    def __init__(
-        self,
-        database: Database,
-        studies: StudyService,
-        open_snapshot: Callable[[str], Snapshot],
-        is_blinded: Callable[[str, PersonId | None], bool],
-        clock: Clock,
-    ) -> None:
-        super().__init__(database, clock)
-        self._studies = studies
-        self._open_snapshot = open_snapshot
-        self._is_blinded = is_blinded
-        # Published runs never change, so what was read of one stays right.
-        self._candidates = lru_cache(maxsize=CACHED_CANDIDATES)(self._read_candidates)
+    # Published runs never change, so what was read of one stays right.
+    _candidates = cached_property(lambda self: lru_cache(maxsize=CACHED_CANDIDATES)(self._read_candidates))
 
     @requires(Action.MANAGE_STUDIES, all_units=True)
     def preview(self, plan: StudyPlan) -> PlanPreview:

@@ -1,11 +1,13 @@
 """Study set-up: cases and rubric, frozen on opening; readers, lock and reopening; the rows that reports start from."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from alertreview.records.snapshots import Snapshot
 from alertreview.rights import Action, Service, operator_only, requires
+from alertreview.settings import Clock
 from alertreview.studies import results
 from alertreview.studies.models import (
     CaseForReport,
@@ -19,6 +21,7 @@ from alertreview.studies.models import (
 from core.errors import InvalidInputError, RefusedError
 from core.number_texts import counted
 from core.vocabulary import Answer, PersonId, RunId, RunStatus, SnapshotId, StudyId, StudyStatus
+from db.database import Database
 from db.models import CaseScore, CastVote, Instance, ReferenceAnswer, Rubric, ScoringRun, Study, StudyCase, Task
 from db.unit_of_work import UnitOfWork
 
@@ -216,6 +219,23 @@ class StudyService(Service):
         )
         details = {"before": study.status.value, "after": status.value, "reason": reason}
         uow.audit.append(now, actor, action, f"study {study.slug}", details)
+
+
+class OfStudies(Service):
+    """Base of services that look into studies and imports, and hide results from whoever has still to judge."""
+
+    def __init__(
+        self,
+        database: Database,
+        studies: StudyService,
+        open_snapshot: Callable[[str], Snapshot],
+        is_blinded: Callable[[str, PersonId | None], bool],
+        clock: Clock,
+    ) -> None:
+        super().__init__(database, clock)
+        self._studies = studies
+        self._open_snapshot = open_snapshot
+        self._is_blinded = is_blinded
 
 
 def _check_study(slug: str, title: str, n_slots: int, hold_hours: float) -> None:
