@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from alertreview.files import array_of, sync
+from alertreview.records.snapshots import FORMAT_VERSION
 from alertreview.records.sources.meds import is_text
 from core.cohort.cohort import Built, Cohort
 from core.errors import SourceError
@@ -87,7 +88,6 @@ def _cannot_write(folder: Path, error: OSError) -> SourceError:
     return SourceError(f"{folder}: cannot be written ({reason}); nothing was kept. Make room, or choose another home.")
 
 
-FORMAT_VERSION = 2
 ROWS_PER_GROUP = 16_384
 """Small row groups: the events of one patient are read without touching the others."""
 _TABLES = ("patients", "stays", "instances", "feature_dictionary", "tasks")

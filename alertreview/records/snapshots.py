@@ -23,9 +23,8 @@ from db.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 
-FORMAT_VERSIONS = (1, 2)
-"""Versions that can be read; 1 had the features in one compressed file."""
-_ROWS_PER_GROUP_1 = 16_384
+FORMAT_VERSION = 2
+"""The version that is written and read; no release wrote another one."""
 _CATEGORIES = ("patient_id", "kind", "item", "name", "text", "unit")
 _KINDS = [kind.value for kind in EventKind]
 
@@ -45,9 +44,9 @@ def read_snapshot(folder: Path, checksum: str | None = None) -> "Snapshot":
         raise SourceError(
             f"{folder} is not a snapshot: it has no readable manifest.json. Import the data again."
         ) from None
-    if version not in FORMAT_VERSIONS:
+    if version != FORMAT_VERSION:
         raise SourceError(
-            f"{folder} is a snapshot of version {version}; this program reads versions up to {max(FORMAT_VERSIONS)}. "
+            f"{folder} is a snapshot of version {version}; this program reads version {FORMAT_VERSION}. "
             "Import the data again, or use the program that wrote it."
         )
     return Snapshot(files, manifest)
@@ -154,8 +153,6 @@ class Snapshot:
     @property
     def features(self) -> sparse.csr_matrix:
         """As `Cohort.features`; its arrays stay on disk and are read as they are used, changes never reach the disk."""
-        if self.manifest["format_version"] == 1:
-            return self._open(["features.npz"], lambda path: sparse.csr_matrix(sparse.load_npz(path)))
         return self._open([f"features_{part}.npy" for part in ("data", "indices", "indptr")], self._mapped)
 
     def _mapped(self, *paths: Path) -> sparse.csr_matrix:
@@ -202,7 +199,7 @@ class Snapshot:
         """
         places = [self._event_index[each] for each in patient_ids if each in self._event_index]
         first, n = (places[0][0], sum(n for _, n in places)) if places else (0, 0)
-        size = int(self.manifest.get("rows_per_group", _ROWS_PER_GROUP_1))
+        size = int(self.manifest["rows_per_group"])
         low, high = first // size, max(first + n - 1, first) // size
         groups = list(range(low, high + 1)) if n else []
         with self._reading_events:
