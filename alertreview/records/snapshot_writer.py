@@ -240,7 +240,7 @@ class SnapshotWriter:
         tables["event_index"] = pd.concat(self._index or [nothing], ignore_index=True)
         for name, table in tables.items():
             pq.write_table(pa.Table.from_pandas(table, preserve_index=False), self._folder / f"{name}.parquet")
-        sparse.save_npz(self._folder / "decisions.npz", built.decisions, compressed=True)
+        sparse.save_npz(self._folder / "decisions.npz", built.decisions, compressed=False)
 
     def _manifest(self, built: Built | Cohort, report: ImportReport) -> dict[str, Any]:
         return {

@@ -154,7 +154,7 @@ class BandCollector:
         results = block.where(np.flatnonzero(among(block.kind, VALUE_EVENTS) & np.isfinite(block.value)))
         self._periods.see(results.known_at, block.snapshot)
         when = self._patient_cells(events)[results.patient] if self._shifted else results.known_at
-        rows = pd.DataFrame({"item": results.item.astype(np.int32), "when": when, "value": results.value})
+        rows = pd.DataFrame({"item": results.item.astype(np.int32), "when": when, "value": results.value}, copy=False)
         to = results.item % self._n_spilled
         for part in distinct(to).tolist():
             self._spill.put(part, rows if self._n_spilled == 1 else rows[to == part])

@@ -11,9 +11,10 @@ import pandas as pd
 from core.events.cleaning import OrderShares, decision_marks
 from core.events.mapping import SiteMapping
 from core.events.parts import Spill, StoredStream, Vocabulary
+from core.events.series import lexical_order
 from core.events.spelling import unit_spelling
-from core.events.stream import EVENT_COLUMNS, finish_events, of_kind
-from core.kinds import LABEL_EVENTS, VALUE_EVENTS, EventKind
+from core.events.stream import EVENT_COLUMNS, among, of_kind
+from core.kinds import EVENT_NAMES, LABEL_EVENTS, VALUE_EVENTS, EventKind
 
 TRAIL_COLUMNS = ("patient_id", "time", "kind", "item", "old_value", "old_text", "new_value", "new_text")
 
@@ -83,7 +84,7 @@ class Merging:
         n_new = {str(patient): int(n) for patient, n in counts.items()}
         part: list[str] = []
         n = 0
-        for patient in sorted({*n_known, *n_new}):
+        for patient in sorted({*(each for each, n in n_known.items() if n), *n_new}):
             part.append(patient)
             n += n_known.get(patient, 0) + n_new.get(patient, 0)
             if n >= rows_per_part:
@@ -95,25 +96,39 @@ class Merging:
     def add(self, patients: list[str], events: pd.DataFrame, stays: pd.DataFrame) -> None:
         """Merge the events of some patients; `events` and `stays` are all that is known of them."""
         new = self._new[self._new["patient_id"].isin(patients).to_numpy()]
-        merged, trail, n_added = _merged(events, stays, new, self._names)
+        known = events.assign(stay=_stay_names(events, stays))
+        # Most patients have nothing new: their events go on as they are.
+        is_touched = known["patient_id"].isin(new["patient_id"]).to_numpy()
+        merged, trail, n_added = _merged(known[is_touched], new, self._names)
         self.n_added += n_added
         self._trails.append(trail)
-        kind = merged["kind"].cat.codes.to_numpy()
-        self._kinds |= {each for each in EventKind if (kind == each.number).any()}
-        columns = {
-            name: np.array([self._place[name][text] for text in merged[name].cat.categories], dtype=np.int32)[
-                merged[name].cat.codes.to_numpy()
-            ]
-            for name in ("item", "text", "unit")
-        }
-        patient = merged["patient_id"].cat.codes.to_numpy(dtype=np.int32)
-        self._shares.add(kind, columns["item"], patient)
-        times = merged.loc[~of_kind(merged, LABEL_EVENTS), "time"]
+        self._vocabulary.patients.append(patients)
+        self._place["patient_id"] = {patient: i for i, patient in enumerate(patients)}
+        pieces = [self._as_numbers(each) for each in (known[~is_touched], merged)]
+        rows = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+        delay = (rows["known_at"] - rows["time"]).view(np.int64)
+        by = [rows[name] for name in ("kind", "item", "unit", "value", "text")]
+        order = lexical_order(rows["patient"], rows["time"].view(np.int64), delay, *by)
+        self._note(rows)
+        self._spill.put(len(self._times) - 1, pd.DataFrame({name: rows[name][order] for name in rows}, copy=False))
+
+    def _as_numbers(self, events: pd.DataFrame) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of some events as the stream keeps them."""
+        plain = {name: events[name].to_numpy() for name in ("value", "stay")}
+        plain |= {name: events[name].to_numpy().astype("datetime64[us]") for name in ("time", "known_at")}
+        for name in ("patient_id", "item", "text", "unit"):
+            column, place = events[name].cat, self._place[name]
+            numbers = np.array([place.get(text, -1) for text in column.categories], dtype=np.int32)
+            plain["patient" if name == "patient_id" else name] = numbers[column.codes.to_numpy()]
+        return {**plain, "kind": events["kind"].cat.codes.to_numpy()}
+
+    def _note(self, rows: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Note the kinds of a part, who has what, and when it ends."""
+        self._kinds |= {each for each in EventKind if (rows["kind"] == each.number).any()}
+        self._shares.add(rows["kind"], rows["item"], rows["patient"])
+        times = pd.Series(rows["time"][~among(rows["kind"], LABEL_EVENTS)])
         past = times[times <= self._now] if self._now is not None else times
         self._times.append((len(past), len(times), past.max(), times.max()))
-        plain = {name: merged[name].to_numpy() for name in ("time", "known_at", "value", "stay")}
-        self._vocabulary.patients.append([str(each) for each in merged["patient_id"].cat.categories])
-        self._spill.put(len(self._times) - 1, pd.DataFrame({"patient": patient, "kind": kind, **columns, **plain}))
 
     def finish(self) -> tuple[StoredStream, pd.DataFrame]:
         """Return the stream and the trail, after all patients were added."""
@@ -131,21 +146,18 @@ class Merging:
         return stream, pd.concat(self._trails, ignore_index=True)
 
 
-def _merged(
-    old: pd.DataFrame, old_stays: pd.DataFrame, new: pd.DataFrame, names: Mapping[str, str]
-) -> tuple[pd.DataFrame, pd.DataFrame, int]:
-    """Return the events of some patients in order, with the column ``stay``; what was corrected; how many are new."""
-    before = _plain(old).assign(stay=_stay_names(old, old_stays))
+def _merged(known: pd.DataFrame, new: pd.DataFrame, names: Mapping[str, str]) -> tuple[pd.DataFrame, pd.DataFrame, int]:
+    """Return the events of some patients, what was corrected, and how many are new; `known` has the column ``stay``."""
+    before = _plain(known).assign(stay=known["stay"].to_numpy())
     after = _plain(new).assign(stay=-1)
     after["name"] = after["item"].map(names)
-    known = pd.MultiIndex.from_frame(before[[*_PLACE, "value", "text"]].fillna({"value": np.inf}))
-    arrived = pd.MultiIndex.from_frame(after[[*_PLACE, "value", "text"]].fillna({"value": np.inf}))
-    after = after[~arrived.isin(known)]
+    places = [
+        pd.MultiIndex.from_frame(each[[*_PLACE, "value", "text"]].fillna({"value": np.inf})) for each in (before, after)
+    ]
+    after = after[~places[1].isin(places[0])]
     trail, replaced = _corrections(before, after)
-    both = pd.concat([before[~replaced], after], ignore_index=True)
-    both = both.astype(dict.fromkeys(_TEXTS, "category"))
-    both["kind"] = both["kind"].cat.set_categories([kind.value for kind in EventKind])
-    return finish_events(both, keep=("stay",)), trail, len(after)
+    both = pd.concat([before[~replaced], after], ignore_index=True).astype(dict.fromkeys(_TEXTS, "category"))
+    return both.assign(kind=both["kind"].cat.set_categories(EVENT_NAMES)), trail, len(after)
 
 
 def _plain(events: pd.DataFrame) -> pd.DataFrame:

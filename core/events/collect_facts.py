@@ -46,7 +46,7 @@ class FactCollector:
             columns[name] = rows[name].to_numpy(dtype=np.float64) if name in rows else np.full(n, np.nan)
         for name in _TEXTS:
             columns[name] = self._words.numbers(rows[name]) if name in rows else np.zeros(n, dtype=np.int32)
-        table = pd.DataFrame({"subject": subject, **columns})
+        table = pd.DataFrame({"subject": subject, **columns}, copy=False)
         for part, mine in table.groupby(subject // _PATIENTS_PER_PART):
             self._spill.put(int(str(part)), mine.reset_index(drop=True))
 

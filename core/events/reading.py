@@ -224,7 +224,8 @@ class StreamBuilder:
                 "stay": chunk["stay"].to_numpy(dtype=np.int64) if "stay" in chunk else nothing.astype(np.int64) - 1,
                 "hash": hashes,
                 "order": self._order_ids(chunk),
-            }
+            },
+            copy=False,
         )
 
     @staticmethod

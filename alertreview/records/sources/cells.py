@@ -195,7 +195,7 @@ def _may_be_thousands(texts: pd.Series) -> npt.NDArray[np.bool_]:
 
 def texts(column: pa.Array) -> pd.Categorical:
     """Read texts; categories are those that occur."""
-    if not pa.types.is_string(column.type):
+    if not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)):
         column = column.cast(pa.string())
     encoded = column.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)

@@ -16,7 +16,7 @@ from alertreview.records.sources import cells
 from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, row_identity, site_time, unread
 from alertreview.records.sources.text_tables import is_ignored, require_no_bomb, unread_files
 from core.errors import SourceError
-from core.events.mapping import SiteMapping
+from core.events.mapping import DetailColumn, SiteMapping
 from core.events.plausibility import Finding
 from core.events.spelling import code_spelling
 
@@ -24,6 +24,7 @@ _NEEDED = ("subject_id", "time", "code")
 _ADVICE = "Give the folder of a MEDS data set (data/*.parquet, metadata/codes.parquet)."
 _N_ROWS_TO_LOOK_AT = 2_000_000
 _BYTES_PER_ROW = 8
+_DETAILS_IN_WORDS: tuple[DetailColumn, ...] = ("dose", "route")
 
 
 def shards(folder: Path) -> list[Path]:
@@ -102,10 +103,13 @@ def refusing_damage(path: Path) -> Iterator[None]:
         ) from None
 
 
-def open_parquet(path: Path) -> pq.ParquetFile:
-    """Open a file, or raise an error where it is damaged or would unpack to much more than its size."""
+def open_parquet(path: Path, texts: Sequence[str] = ()) -> pq.ParquetFile:
+    """Open a file, or raise an error where it is damaged or would unpack to much more than its size.
+
+    Of the columns `texts`, each different text is read once.
+    """
     with refusing_damage(path):
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, read_dictionary=list(texts))
         sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
     # Equal values take no room: a billion of them are a few bytes packed and a few more unpacked.
     require_no_bomb(path, max(sum(sizes), _BYTES_PER_ROW * file.metadata.num_rows))
@@ -154,8 +158,11 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
     extra |= {"known_at": mapping.columns.known_at, "stay": mapping.columns.stay, "end": mapping.columns.end}
     extra |= {"status": mapping.columns.status, "order": mapping.columns.order}
     for path in paths:
-        file = open_parquet(path)
-        names = file.schema_arrow.names
+        schema = open_parquet(path).schema_arrow
+        said = {"code", *(extra[each] for each in ("text", "unit", "status"))}
+        said |= {mapping.details.get(each, "") for each in _DETAILS_IN_WORDS}
+        file = open_parquet(path, [field.name for field in schema if field.name in said and is_text(field.type)])
+        names = schema.names
         columns = {ours: theirs for ours, theirs in extra.items() if theirs in names}
         if "numeric_value" not in names:
             remarks.append(f"{path.name} has no column numeric_value: all its results are without a number.")
@@ -167,6 +174,9 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
             for batch in file.iter_batches(batch_size=CHUNK_ROWS, columns=list(dict.fromkeys(wanted))):
                 yield _chunk(batch, columns, mapping, path, n_before)
                 n_before += batch.num_rows
+            # Arrow may end at a damaged page as if the file ended there.
+            if n_before != file.metadata.num_rows:
+                raise OSError(f"{n_before:,} of {file.metadata.num_rows:,} rows can be read")
 
 
 def _chunk(
@@ -194,7 +204,7 @@ def _chunk(
             chunk[ours] = _category(column)
     named = {name: batch.column(name) for name in batch.schema.names if name in mapping.details.values()}
     chunk |= cells.details(named, mapping, str(path), n_before + 1)
-    rows = _with_ends(pd.DataFrame(chunk), makes_events="end" in columns)
+    rows = _with_ends(pd.DataFrame(chunk, copy=False), makes_events="end" in columns)
     rows.attrs = {"file": path.name, "first_row": n_before + 1}
     return rows
 
@@ -263,7 +273,10 @@ def _category(column: pa.Array) -> pd.Categorical:
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     if not pa.types.is_dictionary(column.type):
-        return column.dictionary_encode().to_pandas().array
+        column = column.dictionary_encode()
+    elif len(column.dictionary) > len(column):
+        # Batches of a file share a dictionary.
+        column = column.cast(column.type.value_type).dictionary_encode()
     return column.to_pandas().cat.remove_unused_categories().array
 
 
