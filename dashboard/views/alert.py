@@ -230,7 +230,10 @@ def _score_sentence(detail: AlertDetail) -> str:
         score, support = texts.score(detail.row.score), texts.score(detail.row.support)
         how = f"Raw score {score} = disagreement {texts.score(detail.disagreement)} × support {support}. "
     elif detail.surprise is not None:
-        how = f"Of 100 days scored like this one, about {100 * detail.row.score:.0f} had the other decision. "
+        days = 100 * detail.row.score
+        # Nothing is certain: 99.6 is not 100, nor .4 none.
+        about = "over 99" if days > 99 else "under 1" if days < 1 else f"about {days:.0f}"
+        how = f"Of 100 days scored like this one, {about} had the other decision. "
         if detail.surprise >= MENTIONED_SURPRISE:
             how += f"Its odds are {detail.surprise:,.0f} times those among all patients. "
     usual = f"Expected: {expected}. In all past instances of this task it was {asked} in {share}."

@@ -233,6 +233,22 @@ def test_the_keys_of_an_alert_lead_to_its_neighbours_in_the_filtered_list(open_p
     assert "# Platelet count ordered" in words(page)
 
 
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [(0.9999, "over 99"), (0.991, "over 99"), (0.985, "about 98"), (0.012, "about 1"), (0.004, "under 1")],
+)
+def test_no_chance_is_said_to_be_certain(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, score: float, said: str
+) -> None:
+    double = FakeApplication()
+    detail = double.worklist.alert(1000)
+    detail = replace(detail, row=replace(detail.row, score=score), disagreement=None)
+    monkeypatch.setattr(type(double.worklist), "alert", lambda *_: detail)
+    assert f"Of 100 days scored like this one, {said} had the other decision." in words(
+        open_page("alert", double, alert="1000")
+    )
+
+
 def test_an_alert_opens_although_the_filters_hide_it(open_page: OpenPage) -> None:
     page = open_page("alert", FakeApplication(), alert="1000", decision="commission")
     assert "# Troponin I not ordered" in words(page)
