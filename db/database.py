@@ -103,22 +103,21 @@ class Database:
         """Where the database is, with its password: for programs that copy it, never for messages."""
         return self._url.render_as_string(hide_password=False)
 
-    def upgrade(self, revision: str = "head") -> None:
-        """Make the tables, or bring those of an older version to a revision; does nothing when all is well.
+    def upgrade(self) -> None:
+        """Make the tables, or upgrade those of an older version; does nothing when all is well.
 
         Raise ForeignDatabaseError if the database is another program's or a newer version's (it is left as it is),
         DatabaseUnavailableError if it cannot be opened or written.
         """
         before = self.state().revision
-        if before is not None and before < LATER_SEALED <= (schema.head() if revision == "head" else revision):
+        if before is not None and before < LATER_SEALED:
             # Sealed before the schema says so: an upgrade killed in between is not yet one that the program takes.
             self._upgrade_tables(BEFORE_LATER_SEALS)
             self._seal_former(again=True)
-        self._upgrade_tables(revision)
-        if self.state().revision == schema.head():
-            self._seal_former(again=False)
+        self._upgrade_tables()
+        self._seal_former(again=False)
 
-    def _upgrade_tables(self, revision: str) -> None:
+    def _upgrade_tables(self, revision: str = "head") -> None:
         with readable_errors():
             schema.upgrade(self._engine, self._url, self.name, revision)
 

@@ -105,10 +105,7 @@ def check(connection: Connection, name: str) -> None:
 
 
 def upgrade(engine: Engine, url: URL, name: str, revision: str = "head") -> None:
-    """Bring a database to this version's schema, or to an older one, in one transaction.
-
-    An empty one gets the tables of the models; the steps begin at release 0.1.0.
-    """
+    """Make the tables of the models in an empty database, or run the steps to a revision, in one transaction."""
     with engine.connect() as connection:
         with foreign_keys_at_rest(connection), connection.begin():
             _run_steps(connection, name, head() if revision == "head" else revision)
@@ -150,7 +147,6 @@ def _run_steps(connection: Connection, name: str, revision: str) -> None:
         Record.metadata.create_all(connection, checkfirst=False)
         guard_all(connection)
         command.stamp(alembic_config(connection), head())
-        command.downgrade(alembic_config(connection), revision)
     else:
         command.upgrade(alembic_config(connection), revision)
     if connection.dialect.name == "sqlite":
