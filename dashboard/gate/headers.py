@@ -78,7 +78,8 @@ def _prepared(page: bytes, scripts: tuple[str, ...]) -> tuple[bytes, str]:
     hashes = [] if len(page) > LARGEST_PAGE else [_hash(script) for script in INLINE_SCRIPT.findall(text)]
     if scripts:
         tags = "".join(f'<script src="{html.escape(script)}" defer></script>' for script in scripts)
-        page = text.replace("</head>", f"{tags}</head>", 1).encode()
+        # Ahead of Streamlit's own, which reads what they set.
+        page = text.replace("<head>", f"<head>{tags}", 1).encode()
     return page, content_security_policy(hashes)
 
 

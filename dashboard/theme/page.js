@@ -1,5 +1,7 @@
 // What Streamlit leaves out: nothing jumps while a page loads, figures follow the colours of the system, typed text is kept after a pause, a digit waits for its question, links are copied, `?` lists the keys, `/` searches.
 (() => {
+  // Where the dashboard is: Streamlit would first look for it below each page, which is not there.
+  window.__streamlit = { BACKEND_BASE_URL: new URL("..", document.currentScript.src).href };
   // Streamlit draws a low bar for each part whose code is still loading: what stands below would jump when it comes.
   // Half a minute at most: code that never comes must not leave the page blank.
   // The column is as wide as the page and lines up with the logo, and a narrow header stands in rows, before the first words

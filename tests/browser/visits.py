@@ -15,6 +15,7 @@ from playwright.sync_api import (
     Page,
     Playwright,
     Request,
+    Response,
     TimeoutError,  # noqa: A004 - one of the browser's errors, as its own waiting gives
     WebSocket,
     expect,
@@ -201,7 +202,7 @@ def _new_window(chromium: Browser) -> BrowserContext:
 
 
 def _watch(opened: Visit) -> None:
-    """Record every request to another host (the browser cannot reach one); keep frames and errors of scripts.
+    """Record every request to another host (the browser cannot reach one); keep frames, errors and what is missing.
 
     Without routing through here, which would switch off the browser's cache and make every page slow.
     """
@@ -227,7 +228,12 @@ def _watch(opened: Visit) -> None:
         if "Content Security Policy" in text or "Refused to" in text:
             opened.console.append(text)
 
+    def answered(response: Response) -> None:
+        if response.status == 404:
+            opened.console.append(f"not there: {response.url}")
+
     opened.page.on("request", check)
+    opened.page.on("response", answered)
     opened.page.on("websocket", listen)
     opened.page.on("pageerror", failed)
     opened.page.on("console", printed)
