@@ -64,6 +64,8 @@ def axis(colours: Palette, title: str = "", *, grid: bool = False, **more: objec
         "tickfont": {"size": 12, "color": colours.muted},
         "fixedrange": True,
         "automargin": True,
+        # Or Plotly measures every label to hide those that reach out of the figure; none does.
+        "ticklabeloverflow": "allow",
         **more,
     }
     if title:

@@ -21,6 +21,7 @@ from dashboard.context import Acting, acting, application, colours, go, has_arri
 
 _WORKLIST = "views/worklist.py"
 BAR = "alert"  # the triage bar of this page
+_SCORE = "histogram_score"
 MENTIONED_SURPRISE = 1.5  # odds by the state over odds in general
 
 
@@ -241,20 +242,26 @@ def _score_sentence(detail: AlertDetail) -> str:
     return texts.plain(how + usual + cut, 300)
 
 
+@st.fragment
 def _histograms(detail: AlertDetail, budget: float | None) -> None:
+    """Draw where the alert stands among all instances of its task, by one of the scores where they differ."""
     row = detail.row
     total = sum(detail.scaled_histogram.counts)
     with cards.card(
         f"All {texts.plain(row.task_name, 40)} instances",
         f"{total:,}, counted by score (square-root scale)",
     ):
-        shown = [(detail.scaled_histogram, row.scaled_score, "Scaled score", budget)]
+        shown = {"Scaled score": (detail.scaled_histogram, row.scaled_score, budget)}
         if detail.score_histogram != detail.scaled_histogram:
-            shown.append((detail.score_histogram, row.score, "Raw score", None))
-        for place, (data, value, name, limit) in zip(st.columns(len(shown)), shown, strict=True):
-            chart = histogram(data, value, row.decision, colours(), title=name, task_name=row.task_name, budget=limit)
-            with place:
-                cards.figure(chart, f"histogram-{name.split()[0].lower()}", colours())
+            shown["Raw score"] = (detail.score_histogram, row.score, None)
+            st.segmented_control(
+                "Score", list(shown), default="Scaled score", required=True, key=_SCORE, label_visibility="collapsed"
+            )
+        name = st.session_state.get(_SCORE)
+        name = name if name in shown else "Scaled score"
+        data, value, limit = shown[name]
+        chart = histogram(data, value, row.decision, colours(), title=name, task_name=row.task_name, budget=limit)
+        cards.figure(chart, f"histogram-{name.split()[0].lower()}", colours())
         task_link(row, detail.run.run_id)
 
 

@@ -23,7 +23,7 @@ from dashboard.components.worklist.filters import draw_filters
 from dashboard.components.worklist.header import header_tools
 from dashboard.components.worklist.preview import preview
 from dashboard.components.worklist.state import TRAIL, Place, apply, filters_now, kept_place, move, place
-from dashboard.context import Acting, acting, application, go, has_arrived, is_phone, leave, shown_errors
+from dashboard.context import Acting, acting, application, go, has_arrived, is_phone, leave, read_ahead, shown_errors
 
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
@@ -77,6 +77,9 @@ def page() -> None:
     budget_card(filters, choices, shown.latest_id, found)
     _withheld_line(found)
     _list(listing, [found])
+    selected = st.session_state.get(SELECTED)
+    if selected is not None:
+        read_ahead(selected, lambda app: app.worklist.read_ahead(selected))
 
 
 @st.fragment

@@ -219,10 +219,11 @@ def test_an_alert_explains_itself(open_page: OpenPage) -> None:
     assert "Of 100 days scored like this one, about 92 had the other decision." in shown
     assert "Its odds are 12 times those among all patients." in shown
     assert "ordered 41 h later" in shown
-    figures = page.get("plotly_chart")
-    assert len(figures) == 3
     assert "Why it was expected" in shown
     assert "0.41 ng/mL" in shown.replace("\\", "")
+    assert "scaled score from" in page.get("plotly_chart")[-1].proto.alt
+    page.button_group(key="histogram_score").set_value("Raw score").run()
+    assert "raw score from" in page.get("plotly_chart")[-1].proto.alt
 
 
 def test_the_keys_of_an_alert_lead_to_its_neighbours_in_the_filtered_list(open_page: OpenPage) -> None:

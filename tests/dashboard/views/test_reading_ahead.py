@@ -40,6 +40,14 @@ def test_the_next_alert_is_read_ahead_and_the_last_one_has_none(open_page: OpenP
     assert double.ahead == [last]
 
 
+def test_the_selected_line_of_the_worklist_is_read_ahead(open_page: OpenPage) -> None:
+    double = FakeApplication()
+    selected = double.rows_made[2].alert_id
+    open_page("worklist", double, alert=str(selected))
+    wait()
+    assert double.ahead == [selected]
+
+
 def test_a_failure_ahead_is_logged_without_its_text_and_the_next_one_is_read(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
