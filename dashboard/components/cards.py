@@ -126,16 +126,24 @@ def counts(frame: pd.DataFrame) -> "dict[str, ColumnConfig]":
     return {name: st.column_config.NumberColumn(format="%,d") for name in whole}
 
 
-def table(frame: pd.DataFrame, *, key: str, alt: str, columns: "Mapping[str, ColumnConfig] | None" = None) -> None:
+def table(
+    frame: pd.DataFrame,
+    *,
+    key: str,
+    alt: str,
+    columns: "Mapping[str, ColumnConfig] | None" = None,
+    on_phone: Sequence[str] | None = None,
+) -> None:
     """Draw a table, in full up to a screenful and scrolled beyond it.
 
-    `alt` is for screen readers, which cannot read it.
+    `alt` is for screen readers, which cannot read it. `on_phone` names the columns for which a phone has room.
     """
     st.dataframe(
         frame,
         key=key,
         hide_index=True,
         height="content" if len(frame) <= MOST_ROWS else (MOST_ROWS + 1) * ROW_PIXELS + 2,
+        column_order=on_phone if is_phone() else None,
         column_config={**counts(frame), **(columns or {})},
         alt=alt,
     )

@@ -180,6 +180,10 @@ def drugs_now(patient: CaseView, name: str, most_rows: int = MOST_ROWS) -> None:
             for drug in patient.drugs_now
         ]
         frame = pd.DataFrame(rows)
+        if is_phone():
+            # A grid would cut its last column.
+            st.table(frame[[each for each in frame if frame[each].any()]].map(texts.plain), hide_index=True)
+            return
         st.dataframe(
             frame,
             hide_index=True,

@@ -132,7 +132,7 @@ def _answers(study: StudyHead, case: AdjudicationCase, person: PersonView) -> No
         st.text_input(
             "Reason",
             key=f"adj_reason_{case.case_id}",
-            placeholder="Reason, stored with the answer (required)",
+            placeholder="Reason (required)" if is_phone() else "Reason, stored with the answer (required)",
             label_visibility="collapsed",
         )
         st.button(

@@ -19,7 +19,7 @@ from dashboard.components.runs import compare
 from dashboard.components.runs.drift import drift_card
 from dashboard.components.runs.parameters import parameters_in_words
 from dashboard.components.runs.sensitivity import sensitivity_card
-from dashboard.context import acting_id, application, may
+from dashboard.context import acting_id, application, is_phone, may
 
 SPLITS = {
     "time": "everything before a date is past",
@@ -112,6 +112,7 @@ def _table(runs: tuple[RunView, ...], shown: RunView) -> None:
         frame,
         key=key,
         column_config=cards.counts(frame),
+        column_order=("Run", "Finished", "Alerts") if is_phone() else None,
         hide_index=True,
         height="content" if len(runs) <= 10 else 390,
         on_select=clicked,

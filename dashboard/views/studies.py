@@ -159,9 +159,10 @@ def _readers(study: StudyView) -> None:
         cards.table(
             pd.DataFrame(columns),
             key="st_readers",
+            on_phone=("Reader", "Done", "Cases"),
             columns={
                 "Done": st.column_config.ProgressColumn(
-                    min_value=0, max_value=100, format="%d%%", color="primary", width=110
+                    min_value=0, max_value=100, format="%d%%", color="primary", width=76
                 ),
                 "Per day": st.column_config.NumberColumn(format="%.1f"),
                 "Days to go": st.column_config.NumberColumn(format="%d"),

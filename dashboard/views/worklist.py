@@ -222,7 +222,7 @@ def _columns(lines: tuple[WorklistLine, ...], decisions: list[Decision]) -> "dic
             for one in decisions
         },
         "patient": config.TextColumn("Patient", width=112),
-        "unit": config.TextColumn("Unit", width=118),
+        "unit": config.TextColumn("Unit", width=114),
         "day": config.TextColumn("Snapshot", width=90),
         "triage": config.TextColumn("Triage", width=74),
     }

@@ -69,6 +69,7 @@ def faults_now(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
     if (excess := page.evaluate(SIDEWAYS)) > 0:
         found.append(f"scrolls sideways by {excess} px")
     found += [f"cut off on a button: {words}" for words in page.evaluate(CUT)]
+    found += [f"a table with columns out of sight: {one}" for one in page.evaluate(OUT_OF_SIGHT)]
     found += [f"a figure or table without words: {one}" for one in page.evaluate(WORDLESS)]
     found += [f"a figure drawn twice, as it is no whole number of pixels wide: {one}" for one in page.evaluate(BROKEN)]
     return found + [str(finding) for finding in grave_findings(page, rules)]
@@ -83,6 +84,11 @@ AXE = """([known, only]) => axe.run(document, {
 
 CUT = """() => [...document.querySelectorAll('button .stMarkdownEllipsis')]
   .filter(words => words.scrollWidth > words.clientWidth + 1).map(words => words.innerText)"""
+
+OUT_OF_SIGHT = """() => [...document.querySelectorAll('[data-testid=stDataFrame]')].filter(grid => {
+  const rows = grid.querySelector('.dvn-scroller');
+  return rows && rows.scrollWidth > rows.clientWidth + 1;
+}).map(grid => grid.querySelector('[aria-label]')?.ariaLabel ?? grid.outerHTML.slice(0, 200))"""
 
 # Plotly measures its place in thousandths of a pixel and Streamlit exactly; where they differ, it draws again.
 BROKEN = """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')]

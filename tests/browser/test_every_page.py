@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard import frame
-from tests.browser.page_checks import COLOURS, FITS, OF_STREAMLIT, faults, faults_now
+from tests.browser.page_checks import COLOURS, FITS, OF_STREAMLIT, OUT_OF_SIGHT, faults, faults_now
 from tests.browser.visits import OpenVisit, Visit, wait_for_case
 
 pytestmark = pytest.mark.browser
@@ -57,6 +57,8 @@ def test_every_page_is_whole_readable_and_accessible_on_a_phone(visit: OpenVisit
         page.set_viewport_size({"width": 320, "height": 844})
         page.wait_for_function(FITS)
         page.set_viewport_size({"width": 390, "height": 844})
+        opened.settle()
+        found += [f"{path or 'home'}: columns out of sight: {one}" for one in page.evaluate(OUT_OF_SIGHT)]
         if path not in PHONE_PAGES:
             continue
         found += [f"{path or 'home'}: {fault}" for fault in faults(page)]
@@ -160,6 +162,8 @@ BROKEN = {
     "color-contrast": "<p style='color:#999;background:#fff'>hard to read</p>",
     "without words": "<div data-testid=stElementContainer><div data-testid=stPlotlyChart></div></div>",
     "drawn twice": "<div data-testid=stPlotlyChart style='width:99.5px'></div>",
+    "out of sight": "<div data-testid=stDataFrame aria-label=x><div class=dvn-scroller "
+    "style='width:90px;overflow:auto'><div style='width:300px;height:9px'></div></div></div>",
     "scrolls sideways": "<div style='width:3000px;height:1px'></div>",
     "cut off on a button": "<button><div class=stMarkdownEllipsis style='width:30px;overflow:hidden;"
     "white-space:nowrap'>Unusual and relevant</div></button>",

@@ -47,6 +47,7 @@ def _grid(detail: AlertDetail) -> int | None:
         for neighbour in detail.neighbours
     ]
     frame = pd.DataFrame(rows)
+    # A phone has room for what was decided, or for how similar the days are.
     event = st.dataframe(
         frame.drop(columns="Similarity") if is_phone() else frame,
         hide_index=True,

@@ -76,7 +76,8 @@ def draw(rows: list[Row], view: CatalogueView) -> None:
     frame = frame.drop(columns=[name for name, is_said in said.items() if not is_said])
     alt = f"{texts.plural(len(rows), 'task')} of the last import: {words}"
     key = f"tasks_{abs(hash((*frame.columns, *(row.entry.task_key for row in rows))))}"
-    cards.table(frame, key=key, alt=alt, columns={"Share": st.column_config.NumberColumn(format="%.1f%%")})
+    share = {"Share": st.column_config.NumberColumn(format="%.1f%%")}
+    cards.table(frame, key=key, alt=alt, columns=share, on_phone=("Task", "Asked about", "Share"))
     n_instances = view.entries[0].n_instances
     st.markdown(
         cards.muted(

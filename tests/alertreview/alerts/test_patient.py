@@ -219,6 +219,18 @@ def test_a_range_in_another_unit_than_the_value_is_not_applied(tmp_path: Path) -
     assert all(value.flag == "" for value in values if value.unit == "mmol/L")
 
 
+def test_results_in_conflicting_units_are_never_drawn_on_one_scale(tmp_path: Path) -> None:
+    rows = "".join(f"{{p}},2026-01-0{day} 06:10,LAB//Kalium,{day + 3},,mmol/L,,,,,\n" for day in (1, 2, 3))
+    rows += "{p},2026-01-03 07:00,LAB//Kalium,15.6,,mg/dL,,,,3,4\n"
+    views = made_views(tmp_path, ROWS + rows)
+    key = str(views.snapshot.tasks["task_key"].iloc[0])
+    patient = views.case(2, key)
+    (drawn,) = [lab for lab in patient.timeline.labs if lab.name == "Kalium"]
+    assert (drawn.unit, drawn.values) == ("mmol/L", (4, 5, 6))
+    (last,) = [value for value in patient.last_values if value.name == "Kalium"]
+    assert (last.value, last.flag, last.text) == (None, "", "no value"), "a later result that no scale holds is said"
+
+
 @pytest.mark.parametrize("rows", ["", "{p},2026-01-01 06:30,LAB//K,5.9,,mmol/L,,,,,\n"])
 def test_a_case_with_next_to_nothing_is_still_a_case(tmp_path: Path, rows: str) -> None:
     order = "{p},2026-01-02 06:26,MEDICATION//START//Warfarin,,,,,,,,\n"

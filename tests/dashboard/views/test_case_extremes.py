@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from streamlit.runtime.context import ContextProxy
 
 from alertreview.alerts.models import CaseView, Comparison, LastValue, TimelineDrug, TimelineLab
 from core.vocabulary import Decision
@@ -34,16 +35,29 @@ def case_of(*labs: TimelineLab, more: tuple[LastValue, ...] = (), drugs: tuple[T
     return CaseView(shown, (*values, *more))
 
 
+GIVEN = replace(USUAL.timeline.drugs[-1], name="Heparin")
 CASES = {
     "nothing at all": case_of(),
-    "400 labs": case_of(*(lab(f"Lab {i}", float(i)) for i in range(400))),
-    "a name of 500 letters": case_of(lab(LONG, 1.0), drugs=(replace(USUAL.timeline.drugs[0], name=LONG),)),
-    "any number": case_of(*(lab(name, value) for name, (value, _) in VALUES.items())),
-    "words": case_of(
+    "without labs": case_of(drugs=(GIVEN,)),
+    "without drugs": case_of(lab("Potassium", 3.1, 3.5, 5.1)),
+    "with 400 labs": case_of(*(lab(f"Lab {i}", float(i)) for i in range(400))),
+    "a name of 500 characters": case_of(lab(LONG, 1.0), drugs=(replace(GIVEN, name=LONG),)),
+    "values from 0.0001 to 10^6, negative ones, no reference range": case_of(
+        *(lab(name, value) for name, (value, _) in VALUES.items())
+    ),
+    "text results": case_of(
         lab("Potassium", 3.1, 3.5, 5.1),
         more=(LastValue("Blood Culture", None, "", "", 30.0, text="no growth"), LastValue("CRP", None, "", "", None)),
     ),
+    "a stay of 400 days": case_of(
+        TimelineLab("Potassium", "mmol/L", tuple(SNAPSHOT - timedelta(days=i) for i in (400, 200, 1)), (3, 4, 5), 3, 5)
+    ),
+    "one measurement only": case_of(lab("Potassium", 4.0, 3.5, 5.1)),
+    "conflicting units": case_of(
+        more=(LastValue("Glucose", None, "", "", 2.0, text="no value", low=70.0, high=180.0, trend=(95.0, 120.0)),)
+    ),
 }
+"""By the entry of the list of bad input."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -67,8 +81,35 @@ def test_a_case_of_any_shape_is_drawn(open_page: OpenPage, monkeypatch: pytest.M
             said = shown[next(lab for lab in shown if each.name.startswith(lab.rstrip("…")))]
             if each.name in VALUES:
                 assert said == f"{VALUES[each.name][1]} 10⁹/L", "without a range there is no flag"
-        if name == "words":
+        if name == "text results":
             assert shown == {"Potassium": "3.1 10⁹/L ↓ low", "Blood Culture": "no growth", "CRP": "not measured"}
+        if name == "conflicting units":
+            assert shown == {"Glucose": "no value"}, "no number without its unit, and no flag"
+            assert list(table["Earlier"]) == ["95 → 120"]
+
+
+@pytest.mark.parametrize("page_name", ["alert", "review"])
+def test_a_phone_shows_dose_route_and_start_of_every_drug(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, page_name: str
+) -> None:
+    monkeypatch.setattr(ContextProxy, "headers", {"User-Agent": "Mobile"})
+    page = open_page(page_name, FakeApplication(), **({"alert": "1000"} if page_name == "alert" else {}))
+    assert nothing_failed(page)
+    (drugs,) = [one.value for one in page.table if "Drug" in one.value]
+    running = USUAL.drugs_now
+    assert list(drugs["Drug"]) == [texts.plain(one.name) for one in running]
+    assert dict(zip(drugs["Dose"], drugs["Route"], strict=True))["40 mg daily"] == "PO"
+    assert all(drugs["Since"].str.len() > 0)
+
+
+def test_a_card_with_nothing_to_say_is_not_drawn(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    double = FakeApplication()
+    detail = double.worklist.alert(1000)
+    for after in (detail.record_after, ()):
+        shown = replace(detail, record_after=after)
+        monkeypatch.setattr(type(double.worklist), "alert", lambda *_, shown=shown: shown)
+        page = words(open_page("alert", double, alert="1000"))
+        assert ("What the record shows afterwards" in page) is bool(after)
 
 
 def test_what_similar_patients_got_is_never_cut(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
