@@ -15,13 +15,13 @@ HERE = Path(__file__).resolve().parent
 
 # The answer bar of the review page would leave an empty strip, and two answers truncated after a few words look the
 # same. On the light accent of the dark mode, white button text is unreadable. Tables are exported on the Export page
-# only: a download from a table's toolbar would be missing from the audit trail and would not say that its patients
-# are simulated. A window too low for case and answer bar, as at 200 % zoom, scrolls both; there the filters are one
-# line, which scrolls sideways, under a title on a line of its own. Columns stand below each other there, or values and
-# their flags would be cut. On a phone the menu is named, and a line of the worklist reads from the left. Print shows
-# the whole page without buttons, cards uncut, and figures at their own size: Streamlit would squeeze a figure that is
-# drawn again under a zoom. Figures are whole pixels wide: Plotly would take another fraction for a new width, and draw
-# again.
+# only: a download from a table's toolbar would be missing from the audit trail and would not say that its patients are
+# simulated. A window too low for case and answer bar, as at 200 % zoom, scrolls both; there the filters are one line,
+# which scrolls sideways, under a title on a line of its own. Columns stand below each other there, or values and their
+# flags would be cut, but for those of a line inside a card; nor do the buttons of a card's title go below it. On a
+# phone the menu is named, and a line of the worklist reads from the left. Print shows the whole page without buttons,
+# cards uncut, and figures at their own size: Streamlit would squeeze a figure that is drawn again under a zoom. Figures
+# are whole pixels wide: Plotly would take another fraction for a new width, and draw again.
 CSS = """<style>
 [data-testid=stBottomBlockContainer]{padding:.5rem 1.25rem .75rem}
 :is([data-testid=stBottom],[class*="st-key-panel-"]) button :is(.stMarkdownEllipsis,p){white-space:normal;
@@ -41,6 +41,9 @@ line-height:1.2}[data-testid=stMetricLabel],[data-testid=stMetricLabel] *{white-
 @media(max-width:800px){.st-key-filter-row{flex-wrap:nowrap!important;overflow-x:auto;overflow-y:hidden}.st-key-filter-row>*{flex-shrink:0}
 [data-testid=stExpander] .st-key-filter-row{flex-wrap:wrap!important;overflow:visible}}
 @media(max-width:900px){[data-testid=stColumn]{min-width:calc(100%% - 1.5rem)}}
+[data-testid=stColumn] [data-testid=stColumn]{min-width:0!important}
+[class*=st-key-case-head-]{flex-wrap:nowrap!important}
+@media(min-width:500px) and (max-width:800px){.st-key-review-bar>:first-child{flex:1 0 100%%!important}}
 @media(max-height:560px){[data-testid=stBottom]{position:static}}
 @media print{header,[data-testid=stHeader],[data-testid=stBottom],button,.ar-who{display:none!important}
 .stApp,[data-testid=stAppViewContainer],[data-testid=stMain]{position:static!important;overflow:visible!important;

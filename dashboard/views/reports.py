@@ -268,11 +268,6 @@ def _comparisons(report: StudyReport, result: ResultSet) -> None:
     with right, cards.card("Agreement of readers", "Fleiss κ of all, Cohen κ of pairs", height="stretch"):
         plot = figures.agreement_of_readers(report.agreement)
         _figure(plot, "agreement", otherwise=report.agreement.positive.fleiss.reason)
-    if report.readers:
-        with cards.card("Readers against the scores", "AUC when one reader alone gives the labels"):
-            plot = figures.auc_by_reader(report.readers, primary)
-            reasons = dict.fromkeys(reader.auc_against[primary].reason for reader in report.readers)
-            _figure(plot, "readers", otherwise="; ".join(reasons))
 
 
 def _reviewer(report: StudyReport) -> None:
@@ -316,8 +311,15 @@ def _flow_and_cases(report: StudyReport, result: ResultSet) -> None:
                 )
                 used += f" Left out: {left_out}."
             st.markdown(f":small[{cards.muted(texts.plain(used, 300))}]")
-    with right, cards.card("Strata of the selection", height="stretch"):
-        _strata(report)
+    with right:
+        with cards.card("Strata of the selection"):
+            _strata(report)
+        if report.readers and not report.hidden:
+            # Beside the tall figure; over the whole width its bars would be long and its words tiny in print.
+            with cards.card("Readers against the scores", "AUC when one reader alone gives the labels"):
+                plot = figures.auc_by_reader(report.readers, report.primary_scorer)
+                reasons = dict.fromkeys(reader.auc_against[report.primary_scorer].reason for reader in report.readers)
+                _figure(plot, "readers", otherwise="; ".join(reasons))
     unused = [case for case in result.cases if not case.used]
     if unused:
         with st.expander(f"{texts.plural(len(unused), 'case')} not in the figures"):

@@ -109,6 +109,12 @@ def test_at_200_percent_cards_stand_below_each_other_and_no_name_of_a_figure_is_
     names = page.locator("[data-testid=stMetricLabel], [data-testid=stMetricLabel] p")
     assert names.count() >= 8
     assert names.evaluate_all(cut) == []
+    page = opened.open("")
+    score = page.locator("[data-testid=stColumn] [data-testid=stColumn] strong").first.bounding_box()
+    name = page.get_by_role("link", name="Troponin I not ordered").bounding_box()
+    assert score is not None
+    assert name is not None
+    assert abs(score["y"] + score["height"] / 2 - name["y"] - name["height"] / 2) < 10, "a line of a card stays one"
 
 
 def test_shifts_add_up_while_they_are_less_than_a_second_apart_and_within_five() -> None:
@@ -182,13 +188,15 @@ def test_a_foreign_host_name_is_refused(double_url: str, path: str) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("path", ["alert?alert=1003", "review"])
+@pytest.mark.parametrize("path", ["alert?alert=1003", "review", "reports?study=ward-2025"])
 def test_print_shows_every_figure_whole_and_no_button(visit: OpenVisit, path: str) -> None:
     page = visit(width=1440).open(path)
     boxes = "() => [...document.querySelectorAll('.main-svg:first-child')].map(e => e.getBoundingClientRect().toJSON())"
     heights = [round(box["height"]) for box in page.evaluate(boxes)]
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert all(box["width"] <= 661 for box in page.evaluate(boxes)), "wider than the paper"
+    zooms = "() => [...document.querySelectorAll('.js-plotly-plot')].map(figure => Number(figure.style.zoom))"
+    assert min(page.evaluate(zooms)) > 0.75, "or its words are too small to read"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert [round(box["height"]) for box in page.evaluate(boxes)] == heights
     page.emulate_media(media="print")

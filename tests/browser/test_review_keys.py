@@ -225,8 +225,15 @@ def test_cannot_judge_asks_for_a_reason(visit: OpenVisit) -> None:
     page = opened.open("review")
     opened.key("0")
     expect_chosen(page, "Cannot judge")
+    before = page.locator("h1").bounding_box()
     opened.key("s")
-    expect(page.get_by_text("needs a reason")).to_be_visible()
+    error = page.get_by_text("needs a reason")
+    expect(error).to_be_visible()
+    assert page.locator("h1").bounding_box() == before, "the case stays where it is"
+    field, said = comment(page).bounding_box(), error.bounding_box()
+    assert field is not None
+    assert said is not None
+    assert 0 < field["y"] - said["y"] < 200, "it is said beside the field"
     expect_case(page, 1)
     page.get_by_label("Comment", exact=True).fill("no labs at all")
     page.keyboard.press("Control+Enter")

@@ -336,6 +336,17 @@ def test_my_judgments_can_be_filtered_to_nothing_and_back(open_page: OpenPage) -
     assert len(page.dataframe[0].value) > 0
 
 
+@pytest.mark.parametrize("folder", ["dashboard", "alertreview", "core"])
+def test_words_that_a_physician_would_not_use_stand_nowhere(folder: str) -> None:
+    said = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob("*.py"))
+    assert len(said) > 10_000
+    for words_of_nobody in (
+        "stand in no list", "One row a judgment", "Put away", "awaits its code", "Beside it", "Its alerts",
+        "Also omissions in windows",
+    ):  # fmt: skip
+        assert words_of_nobody not in said
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in VIEWS.glob("*.py")))
 def test_no_text_stands_bare_in_the_file_of_a_page_where_streamlit_would_show_it(name: str) -> None:
     body = ast.parse((VIEWS / name).read_text(encoding="utf-8")).body

@@ -1,5 +1,7 @@
 """The Reports page over the double: who is blinded, who signed, and how many cases a next study needs."""
 
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -151,6 +153,23 @@ def test_the_page_has_its_title_while_the_report_is_computed(
     page = open_page("reports", double, **LOCKED)
     assert words(page).startswith("# How good are the alerts?")
     assert "Ward pilot 2025" in words(page)
+
+
+def test_the_page_has_one_auc_one_budget_and_one_ceiling(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = replace(study_report(simulate_study(seed=3, n_patients=40, n_per_patient=30)), slug="demo")
+    monkeypatch.setattr(FakeReports, "report", lambda *_: report)
+    page = open_page("reports", FakeApplication(), study="demo")
+    tiles = {metric.label: metric.value for metric in page.metric}
+    headline = next(one.value for one in page.markdown if "times in 100" in one.value).replace("\\", "")
+    budgets = re.findall(r"budget of ([\d.]+\d)", headline) + re.findall(r"rate at ([\d.]+)", " ".join(tiles))
+    assert len(budgets) == 2
+    assert len(set(budgets)) == 1
+    (hundredths,) = re.findall(r"(\d+) times in 100", headline)
+    assert tiles["AUC, design-weighted"] == f"0.{hundredths}"
+    assert re.findall(r"AUC of about \**([\d.]+\d)", headline) == [tiles["Highest AUC one can show"]]
+    roc, methods = (json.loads(page.get("plotly_chart")[place].proto.spec) for place in (0, 2))
+    for figure in (roc, methods):
+        assert f"{tiles['AUC, design-weighted']} (" in json.dumps(figure), "the figures say the same"
 
 
 def test_the_planner_of_a_hidden_report_takes_nothing_from_it(open_page: OpenPage) -> None:
