@@ -10,7 +10,7 @@ from alertreview.reports.blocks import Block, Heading, Paragraph, Table
 from alertreview.reports.design_words import design_in_words
 from core.number_texts import counted
 from core.studies.report import StudyReport
-from core.studies.report_input import STRATA_BY
+from core.studies.report_input import SAW_SCORE, STRATA_BY
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT
 
 
@@ -46,9 +46,11 @@ def _reference(report: StudyReport) -> str:
 
 
 def _known(report: StudyReport) -> str:
-    return (
-        OPEN_PANEL_LIMIT if report.is_open_panel else "Readers saw no score before they judged (setting of the study)"
-    )
+    if report.is_open_panel:
+        return OPEN_PANEL_LIMIT
+    if seen := int(report.design.get(SAW_SCORE, 0)):
+        return f"Readers were shown no score; {counted(seen, 'judgment')} came after the reader had seen it elsewhere"
+    return "Readers saw no score before they judged (setting of the study)"
 
 
 def _blinding(report: StudyReport) -> str:
@@ -81,7 +83,7 @@ def _independence(report: StudyReport) -> str:
     return (
         f"{_blinding(report)}{again}"
         if report.is_open_panel
-        else f"Readers saw neither scores nor other answers before they judged (setting of the study){again}"
+        else f"{_known(report)}; no other answers were shown{again}"
     )
 
 

@@ -14,7 +14,7 @@ from alertreview.studies.results import repeats
 from alertreview.studies.studies import StudyService
 from core.scoring.scorers import label_of_scorer
 from core.studies.make_report import StudyInput
-from core.studies.report_input import REPEAT_COLUMNS, STRATA_BY
+from core.studies.report_input import REPEAT_COLUMNS, SAW_SCORE, STRATA_BY
 from core.vocabulary import OPEN_PANEL, READING, CaseId, Decision, StudyId, StudyStatus
 from db.database import Database
 from db.models import Judgment, ScoringRun, Study
@@ -68,7 +68,7 @@ def gather_study(
         n_patient_days=float(run.n_patient_days),
         budgets=read_candidates(database, snapshot, run).budgets(run.n_patient_days),
         snapshot_hour=snapshot.snapshot_hour,
-        design=_design_texts(study, run),
+        design=_design_texts(study, run, votes),
         repeats=pd.DataFrame(
             [(first.case_id, first.reader_code, int(first.answer), int(again.answer)) for first, again in pairs],
             columns=list(REPEAT_COLUMNS),
@@ -156,7 +156,7 @@ def age_band(age_years: float | None) -> str:
     return f"{AGE_BANDS[-1]} and over"
 
 
-def _design_texts(study: Study, run: ScoringRun) -> dict[str, str]:
+def _design_texts(study: Study, run: ScoringRun, votes: Sequence[tuple[str, Judgment]]) -> dict[str, str]:
     texts = {
         "scoring run": str(run.id),
         "scorer": run.scorer,
@@ -173,4 +173,7 @@ def _design_texts(study: Study, run: ScoringRun) -> dict[str, str]:
             texts[f"selection: {key}"] = str(study.selection_design[key])
     if (scorer := study.selection_design.get("strata_by", run.scorer)) != run.scorer:
         texts[STRATA_BY] = label_of_scorer(scorer)
+    current = {(version.case_id, reader): version.saw_score_before for reader, version in votes}
+    if (seen := sum(current.values())) and not study.is_open_panel:
+        texts[SAW_SCORE] = str(seen)
     return texts

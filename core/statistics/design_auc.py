@@ -50,8 +50,8 @@ def design_weighted_auc(
     Returns
     -------
     Estimate
-        Value, low and high; `low` and `high` are None with a reason when no interval can be computed. The order of the
-        rows changes nothing.
+        Value, low and high; `low` and `high` are None with a reason when no interval can be computed. The interval is
+        about these candidates, and narrows as more of a stratum are judged. The order of the rows changes nothing.
 
     Raises
     ------

@@ -31,6 +31,8 @@ CASE_COLUMNS = (
 VOTE_COLUMNS = ("case_id", "reader", "answer", "version")
 STRATA_BY = "selection: strata_by"
 """Entry of a report's design with the scorer whose scores divide the strata, where it is not the primary one."""
+SAW_SCORE = "judgments after the reader had seen the score"
+"""Entry of a report's design with how many current judgments these are, in a blinded study that has any."""
 REPEAT_COLUMNS = ("case_id", "reader", "first_answer", "repeat_answer")
 
 

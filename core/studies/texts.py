@@ -9,7 +9,7 @@ from core.statistics.ceiling import NO_BETTER_THAN_CHANCE
 from core.statistics.consensus import positive_votes, votes_of
 from core.statistics.estimate import BudgetPoint, Ceiling, Estimate, not_computable
 from core.studies.report import AgreementReport, AlertRateCurve, DawidSkeneReport, ResultSet
-from core.studies.report_input import STRATA_BY, StudyArrays
+from core.studies.report_input import SAW_SCORE, STRATA_BY, StudyArrays
 from core.studies.results import nearest_point
 from core.vocabulary import NO_VOTE_WORDS, OPEN_PANEL_LIMIT, is_open_panel
 
@@ -247,6 +247,9 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
             else f"{wait} not in the figures"
         )
         said.append(f"{open_cases} of {counted(study.n, 'case')} {lack} judgments; {waiting}.")
+    if seen := int(study.source.design.get(SAW_SCORE, 0)):
+        judgments = counted(seen, "judgment")
+        said.append(f"{judgments} came after the reader had seen the score of the case, and may lean towards it.")
     said += [*_about_readers(study), *_about_missing(study)]
     if primary.n_used and not 0 < primary.n_positive < primary.n_used:
         all_cases = (

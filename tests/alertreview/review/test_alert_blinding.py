@@ -10,7 +10,9 @@ from alertreview.alerts.lines import decision_of
 from alertreview.alerts.models import AlertRow, WorklistFilters
 from alertreview.alerts.triage_models import Grouping, ListOrder
 from alertreview.application import Application, open_application
+from alertreview.reports.checklists import checklist_items
 from core.errors import RefusedError
+from core.studies.report_input import SAW_SCORE
 from core.vocabulary import Answer, Role
 from db.models import DecisionKey
 
@@ -66,6 +68,13 @@ def test_a_judgment_after_seeing_the_score_carries_the_mark(own: Application) ->
     )
     vote = next(vote for vote in own.studies.votes("demo") if vote.reviewer_id == visitor(own))
     assert vote.saw_score_before
+    report = own.reports.report("demo")
+    assert report.design[SAW_SCORE] == "1"
+    assert (
+        "1 judgment came after the reader had seen the score of the case, and may lean towards it." in report.warnings
+    )
+    (known,) = {item.answer for item in checklist_items(report) if item.number == "13b" and "STARD" in item.checklist}
+    assert known == "Readers were shown no score; 1 judgment came after the reader had seen it elsewhere"
 
 
 def test_somebody_who_is_no_reader_sees_every_alert(own: Application) -> None:
