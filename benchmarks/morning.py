@@ -8,6 +8,7 @@ import os
 import resource
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -16,12 +17,15 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from alertreview.scoring.resume import StoredEvidence
-from benchmarks.scoring import simulate
+from benchmarks.scoring import simulate, simulated_roles
 from core.scoring.all_tasks import score_tasks
 from core.scoring.new_instances import STORED_ARRAYS, StoredPast, prepare_new_instances
 from core.scoring.parameters import ScoringParameters
-from core.scoring.scorers import new_evidence
+from core.scoring.scorers import NEW_INSTANCE_SCORERS, needs_shared_graph, new_evidence
 from core.scoring.scores import score_by_scale
+from core.scoring.shared import SharedModel
+
+SHARED_FILE = "shared.npz"
 
 
 def parse(arguments):
@@ -33,7 +37,7 @@ def parse(arguments):
     parser.add_argument("--tasks", type=int, default=749, help="tasks (default: the paper's)")
     parser.add_argument("--nodes", type=int, default=200, help="nodes of a graph")
     parser.add_argument("--graphs", type=int, default=3, help="graphs averaged")
-    parser.add_argument("--scorer", default="softhad", choices=["softhad", "logistic", "pair", "softhad-paper"])
+    parser.add_argument("--scorer", default="softhad", choices=NEW_INSTANCE_SCORERS)
     parser.add_argument("--jobs", type=int, default=2, help="workers")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
@@ -63,18 +67,24 @@ def learn(X, is_flag, Y, patients, options, folder):
         n_jobs=options.jobs,
         exclude_same_patient=False,
         keep_graphs=True,
+        **(simulated_roles(is_flag, Y.shape[1], options.seed) if needs_shared_graph([options.scorer]) else {}),
     )
     kept = StoredEvidence(folder)
     for task in scored:
         evidence = scored.evidence[task]
         kept[task] = {name: array for name, array in evidence.items() if name.startswith(STORED_ARRAYS)}
     prepared = scored.prepared
+    if scored.shared is not None:
+        np.savez_compressed(folder / SHARED_FILE, **scored.shared.stored())
     learned = StoredPast(prepared.standardizer, prepared.kept_features, prepared.kept_weights, parameters)
     return learned, {task: scored.scores(task, options.scorer).scale for task in scored}
 
 
 def score_new(learned, scales, X, Y, patients, options, folder):
     """Read what was learned of each task and score the new instances; gives the scaled scores by task."""
+    if (folder / SHARED_FILE).exists():
+        with np.load(folder / SHARED_FILE, allow_pickle=False) as arrays:
+            learned = replace(learned, shared=SharedModel.of_stored(dict(arrays)))
     new = prepare_new_instances(learned, X, sparse.csc_matrix(Y), patients.astype(str))
 
     def of_task(task):

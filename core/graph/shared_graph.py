@@ -4,9 +4,9 @@ The paper solves one graph for each task, eq. (had:sle): (L + (c + g) I) l = c y
 the inverse of a similarity matrix K, one factorisation of K serves the decisions of all tasks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import joblib
 import numpy as np
@@ -23,7 +23,9 @@ MIN_STORED: Final = 5
 _SMALLEST_EIGENVALUE: Final = 1e-6
 """Relative to the largest: directions below it are rounding."""
 _SMALLEST_LENGTH: Final = 1e-9
-_ROWS_AT_ONCE: Final = 2000
+_ROWS_AT_ONCE: Final = 1000
+_MEMBERS_AT_ONCE: Final = 250
+_ENTRIES_AT_ONCE: Final = 1_000_000
 _INTERCEPT: Final = 100.0
 """Size of the constant column: so large that the ridge does not hold back a task's mean."""
 
@@ -42,10 +44,14 @@ class WeightedCosine:
     ) -> "WeightedCosine":
         """Learn means and sizes of groups from past instances; parameters and errors as those of `CosineMap.fit`."""
         n_past, n_features = past.shape
-        n_stored = np.bincount(past.indices, minlength=n_features)
-        values = past.data.astype(np.float64)
-        mean = np.bincount(past.indices, values, n_features) / n_past
-        variance = np.bincount(past.indices, values**2, n_features) / n_past - mean**2
+        n_stored, mean, squares = np.zeros(n_features, dtype=np.int64), np.zeros(n_features), np.zeros(n_features)
+        for begin in range(0, past.nnz, _ENTRIES_AT_ONCE):
+            part = slice(begin, begin + _ENTRIES_AT_ONCE)
+            columns, values = past.indices[part], past.data[part].astype(np.float64)
+            n_stored += np.bincount(columns, minlength=n_features)
+            mean += np.bincount(columns, values, n_features) / n_past
+            squares += np.bincount(columns, values**2, n_features) / n_past
+        variance = squares - mean**2
         factors = np.zeros(n_features)
         for group, weight in weights.items():
             chosen = (feature_groups == group) & (n_stored >= MIN_STORED)
@@ -139,7 +145,9 @@ class CosineMap:
         offset = center @ self.landmarks
         squared = float(center @ center)
 
-        def part(begin: int) -> NDArray[np.float32]:
+        found = np.empty((rows.shape[0], self.projection.shape[1]), dtype=np.float32)
+
+        def part(begin: int) -> None:
             chosen = rows[begin : begin + _ROWS_AT_ONCE]
             similarity = np.empty((chosen.shape[0], self.landmarks.shape[1]), dtype=np.float32)
             _cosines(
@@ -154,11 +162,11 @@ class CosineMap:
                 offset,
                 similarity,
             )
-            return similarity @ self.projection
+            np.matmul(similarity, self.projection, out=found[begin : begin + _ROWS_AT_ONCE])
 
         parallel = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
-        parts = parallel(joblib.delayed(part)(begin) for begin in range(0, rows.shape[0], _ROWS_AT_ONCE))
-        return np.concatenate([*parts, np.empty((0, self.projection.shape[1]), dtype=np.float32)])
+        parallel(joblib.delayed(part)(begin) for begin in range(0, rows.shape[0], _ROWS_AT_ONCE))
+        return found
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return the map as arrays fit for an .npz file."""
@@ -202,6 +210,17 @@ def _cosines(
             similarity[i, j] = (similarity[i, j] - offset[j]) * np.float32(scale)
 
 
+class Rows(Protocol):
+    """A matrix that is asked for a few of its rows at a time, and may make them then."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of rows and columns."""
+        ...
+
+    def __getitem__(self, rows: Any, /) -> NDArray[Any]: ...
+
+
 @dataclass(frozen=True)
 class SharedSolution:
     """Soft labels of all tasks by one graph."""
@@ -220,12 +239,14 @@ class SharedSolution:
 
 
 def solve_shared_graph(
-    coordinates: NDArray[np.float32],
-    targets: NDArray[Any],
+    coordinates: Rows,
+    targets: Rows,
     groups: IntArray,
     *,
     ridge: float,
     multiplicities: FloatArray | None = None,
+    keep: Callable[[IntArray, NDArray[np.float32]], None] | None = None,
+    n_jobs: int | None = None,
 ) -> SharedSolution:
     """Solve (K^-1 + V / (ridge n)) l = V y / (ridge n) for all tasks at once, each group's own targets left out.
 
@@ -235,6 +256,9 @@ def solve_shared_graph(
 
     K = coordinates coordinates' (see `CosineMap`), past rows first; targets have shape (n_past, n_tasks), groups, which
     are patients, shape (n_past + n_recent,), and multiplicities, ones without, shape (n_past,).
+
+    With `keep`, which is called from threads with a few rows at a time and their soft labels, the solution has none.
+    Those rows of coordinates and targets are not read again.
     """
     n_past, n_tasks = targets.shape
     copies = np.ones(n_past) if multiplicities is None else np.asarray(multiplicities, dtype=np.float64)
@@ -243,33 +267,53 @@ def solve_shared_graph(
     system[np.diag_indices(len(system))] += penalty
     root = np.linalg.cholesky(system)
     coefficients = solve_triangular(root.T, solve_triangular(root, right, lower=True), lower=False)
+    del system, right
     turned = coefficients.astype(np.float32)
-    soft_labels = np.empty((len(coordinates), n_tasks), dtype=np.float32)
-    support = np.empty(len(coordinates), dtype=np.float32)
-    for begin in range(0, len(coordinates), _ROWS_AT_ONCE):
-        part = slice(begin, begin + _ROWS_AT_ONCE)
-        soft_labels[part] = coordinates[part] @ turned[:-1] + np.float32(_INTERCEPT) * turned[-1]
-    for members, parts in _blocks_of_groups(groups):
-        rotated = solve_triangular(root, _with_constant(coordinates[members]).T, lower=True).T
+    soft_labels = np.empty((0 if keep else len(groups), n_tasks), dtype=np.float32)
+    support = np.empty(len(groups), dtype=np.float32)
+
+    def leave_out(members: IntArray, parts: list[slice]) -> None:
+        rows = coordinates[members]
+        expected = soft_labels_of(rows, turned)
+        rotated = solve_triangular(root, _with_constant(rows).T, lower=True).T
         left = np.einsum("ij,ij->i", rotated, rotated)
         for part in parts:
-            own = members[part] < n_past
-            past, recent = members[part][own], members[part][~own]
-            if len(past) == 0:
-                continue
-            rows = rotated[part]
-            there = np.sqrt(copies[past])[:, None]
-            weighted = rows[own] * there
-            residual = there * (targets[past] - soft_labels[past])
-            rest = np.eye(len(past)) - weighted @ weighted.T
-            solved = np.linalg.solve(rest, np.hstack((residual, weighted @ rows.T)))
-            # What is left of the variance when the group itself is unknown: x' (S - X_P' X_P)^-1 x.
-            left[part] += np.einsum("ij,ji->i", rows @ weighted.T, solved[:, n_tasks:])
-            soft_labels[past] = targets[past] - solved[:, :n_tasks] / there
-            if len(recent):
-                soft_labels[recent] -= rows[~own] @ (weighted.T @ solved[:, :n_tasks])
+            _leave_out(part, members, rotated, targets, np.sqrt(copies), expected, left)
+        (keep or soft_labels.__setitem__)(members, expected)
         support[members] = _support(left, penalty, ridge)
+
+    in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
+    in_threads(joblib.delayed(leave_out)(*block) for block in _blocks_of_groups(groups))
     return SharedSolution(soft_labels, support, turned, root.astype(np.float32), penalty)
+
+
+def _leave_out(
+    part: slice,
+    members: IntArray,
+    rotated: FloatArray,
+    targets: Rows,
+    there: FloatArray,
+    expected: NDArray[np.float32],
+    left: FloatArray,
+) -> None:
+    """Change what is expected of a group, and its variance, to what they are without the group's targets."""
+    n_past, n_tasks = targets.shape
+    own = members[part] < n_past
+    past = members[part][own]
+    if len(past) == 0:
+        return
+    rows, found = rotated[part], expected[part]
+    weights = there[past][:, None]
+    weighted, y = rows[own] * weights, targets[past]
+    residual = weights * (y - found[own])
+    rest = np.eye(len(past)) - weighted @ weighted.T
+    solved = np.linalg.solve(rest, np.hstack((residual, weighted @ rows.T)))
+    # What is left of the variance when the group itself is unknown: x' (S - X_P' X_P)^-1 x.
+    left[part] += np.einsum("ij,ji->i", rows @ weighted.T, solved[:, n_tasks:])
+    solved = solved[:, :n_tasks]
+    found[own] = y - solved / weights
+    if not own.all():
+        found[~own] -= rows[~own] @ (weighted.T @ solved)
 
 
 def _support(variance: FloatArray, penalty: float, ridge: float) -> FloatArray:
@@ -284,7 +328,7 @@ def _blocks_of_groups(groups: IntArray) -> Iterator[tuple[IntArray, list[slice]]
     bounds = np.append(starts, len(order))
     first = 0
     while first < len(starts):
-        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _ROWS_AT_ONCE, side="right")) - 1)
+        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _MEMBERS_AT_ONCE, side="right")) - 1)
         begin = bounds[first]
         yield order[begin : bounds[last]], [slice(bounds[i] - begin, bounds[i + 1] - begin) for i in range(first, last)]
         first = last
@@ -307,9 +351,7 @@ def _with_constant(coordinates: NDArray[np.float32]) -> FloatArray:
     return np.hstack((coordinates.astype(np.float64), np.full((len(coordinates), 1), _INTERCEPT)))
 
 
-def _normal_equations(
-    coordinates: NDArray[np.float32], targets: NDArray[Any], copies: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _normal_equations(coordinates: Rows, targets: Rows, copies: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return X' V X and X' V y of the past, a few rows at a time; products in float32, sums in float64."""
     n_past, n_tasks = targets.shape
     size = coordinates.shape[1] + 1
@@ -318,12 +360,12 @@ def _normal_equations(
         end = min(begin + _ROWS_AT_ONCE, n_past)
         rows, weights = coordinates[begin:end], copies[begin:end]
         weighted = rows * weights[:, None].astype(np.float32)
-        y = targets[begin:end].astype(np.float32)
+        y = targets[begin:end]
         system[:-1, :-1] += weighted.T @ rows
-        right[:-1] += weighted.T @ y
+        right[:-1] += weighted.T @ y.astype(np.float32)
         sums = _INTERCEPT * weighted.sum(axis=0, dtype=np.float64)
         system[-1, :-1] += sums
         system[:-1, -1] += sums
         system[-1, -1] += _INTERCEPT**2 * weights.sum()
-        right[-1] += _INTERCEPT * (weights @ targets[begin:end])
+        right[-1] += _INTERCEPT * (weights @ y)
     return system, right

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, TypeAlias
 
 import joblib
@@ -152,8 +152,8 @@ def score_tasks(
         tasks = tuple(sorted(finished))
         shared = None
         if tasks and needs_shared_graph(chosen):
-            raw = sparse.csr_array(X)[np.concatenate((past_rows, recent_rows))]
-            people = group_codes(patients, X.shape[0])[np.concatenate((past_rows, recent_rows))]
+            rows = np.concatenate((past_rows, recent_rows))
+            raw, people = partial(_columns_of, X, rows), group_codes(patients, X.shape[0])[rows]
             shared = _add_shared(evidence, prepared, raw, roles, tasks, chosen, parameters, seed, n_jobs, people)
         calibrations = calibrate_tasks(prepared, tasks, evidence, chosen, n_jobs)
     not_scored = dict(sorted(not_scored.items()))
@@ -175,7 +175,7 @@ def _day_of(
 def _add_shared(
     evidence: MutableMapping[int, Evidence],
     prepared: PreparedInstances,
-    raw: sparse.csr_array,
+    raw: Callable[[], sparse.csc_array],
     roles: FeatureRoles | None,
     tasks: tuple[int, ...],
     scorers: tuple[str, ...],
@@ -185,7 +185,7 @@ def _add_shared(
     patients: IntArray,
 ) -> SharedModel:
     """Add the evidence of all tasks together to that of each, and return what was learned."""
-    others = _other_members(evidence, prepared, tasks, n_jobs)
+    others = partial(_other_members, evidence, prepared, tasks, n_jobs)
     together, shared = shared_evidence(prepared, raw, roles, tasks, parameters, seed, n_jobs, others, patients)
     found = {"shared_log_odds": together.log_odds}
     if LOOKING_BACK.key in scorers and prepared.day is not None:
@@ -219,6 +219,16 @@ def _other_members(
             log_odds = lines[part.key].log_odds(place, part.values(mine[part.array][: prepared.n_past]))
             chances[:, place] += part.weight / total / (1 + np.exp(-np.clip(log_odds, -500, 500)))
     return OtherMembers(chances, 1 - sum(part.weight for part in parts) / total)
+
+
+def _columns_of(X: Matrix, rows: IntArray) -> sparse.csc_array:
+    """Return some rows column by column; all of them, the usual case, without a copy by rows in between."""
+    if len(rows) < X.shape[0]:
+        return sparse.csc_array(sparse.csr_array(X)[rows])
+    place = np.empty(len(rows), dtype=np.int32)
+    place[rows] = np.arange(len(rows), dtype=np.int32)
+    found = sparse.csc_array(X)
+    return sparse.csc_array((found.data, place[found.indices], found.indptr), shape=found.shape)
 
 
 def _names(task_names: Sequence[str] | None, n_tasks: int) -> list[str]:

@@ -39,14 +39,16 @@ class OwnHistory:
     @cached_property
     def of_patient(self) -> NDArray[np.float32]:
         """Labs measured, courses on, courses given and day of the stay, of shape (n, 4)."""
-        flags = self.raw.copy()
-        flags.data = (flags.data != 0).astype(np.float32)
-        counts = [np.asarray(flags @ chosen.astype(np.float32)) for chosen in self._counted()]
+        counts = [self._count(chosen) for chosen in (self.roles.measured, self.roles.on, self.roles.given)]
         day = self._column(self.roles.day_of_stay, 0.0)
         return np.column_stack((*counts, day)).astype(np.float32)
 
-    def _counted(self) -> tuple[NDArray[np.bool_], ...]:
-        return self.roles.measured, self.roles.on, self.roles.given
+    def _count(self, chosen: NDArray[np.bool_]) -> IntArray:
+        found = np.zeros(self.raw.shape[0], dtype=np.int64)
+        for column in np.flatnonzero(chosen):
+            start, end = self.raw.indptr[column : column + 2]
+            found[self.raw.indices[start:end]] += self.raw.data[start:end] != 0
+        return found
 
     def _column(self, column: int, absent: float) -> NDArray[np.float32]:
         values = np.full(self.raw.shape[0], absent, dtype=np.float32)
@@ -55,20 +57,20 @@ class OwnHistory:
             values[self.raw.indices[start:end]] = self.raw.data[start:end]
         return values
 
-    def of_task(self, task: int, rate: float, expected: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the features of every instance for a task, of shape (n, len(OWN_ITEM) + 8).
+    def of_task(self, task: int, rate: float, expected: NDArray[Any], rows: IntArray | slice) -> NDArray[np.float32]:
+        """Return the features of some instances for a task, of shape (n, len(OWN_ITEM) + 8).
 
         `rate` is the log odds of the task's decision in the past, `expected` are the log odds that are to be improved.
         """
-        found = np.empty((self.raw.shape[0], len(OWN_ITEM) + _OTHERS), dtype=np.float32)
+        found = np.empty((len(expected), len(OWN_ITEM) + _OTHERS), dtype=np.float32)
         for place, name in enumerate(OWN_ITEM):
             absent = NEVER if name in _HOURS else 0.0
-            found[:, place] = self._column(self.roles.own_item[task, place], absent)
+            found[:, place] = self._column(self.roles.own_item[task, place], absent)[rows]
         others = np.flatnonzero(self.order_groups == self.order_groups[task])
         others = others[others != task]
-        recent = [self._column(self.roles.own_item[other, 0], 0.0) for other in others]
+        recent = [self._column(self.roles.own_item[other, 0], 0.0)[rows] for other in others]
         found[:, -8] = np.mean(recent, axis=0) if recent else -1.0
-        found[:, -7:-3] = self.of_patient
+        found[:, -7:-3] = self.of_patient[rows]
         found[:, -3], found[:, -2], found[:, -1] = self.kinds[task], rate, expected
         return found
 

@@ -12,7 +12,7 @@ Each step begins with log odds of "taken" that were found without the instance's
 Labels of recent instances enter nowhere. Steps 3 and 4 leave the past out by thirds of its patients.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from core.scoring.own_history import OwnHistory, fit_history, residual_targets
 from core.scoring.parameters import ScoringParameters
 from core.scoring.prepared import PreparedInstances
 from core.scoring.signs import (
+    N_SIGNS,
     OtherMembers,
     SignEffects,
     count_patients,
@@ -47,6 +48,7 @@ _DRAW: Final = 1 << 20
 """Beside the seed in the state of the generator, beyond the numbers of tasks."""
 _WEIGHTS_DRAW: Final = 1 << 22
 _TASKS_AT_ONCE: Final = 16
+_ROWS_AT_ONCE: Final = 1000
 LogOdds = NDArray[np.float32]
 
 
@@ -117,22 +119,23 @@ class SharedModel:
         arrays = self.arrays
         coordinates = CosineMap.of_arrays(arrays, "map").transform(columns, n_jobs)
         soft_labels = soft_labels_of(coordinates, arrays["first_coefficients"])
-        log_odds = _line_of(arrays, "first").log_odds(soft_labels)
-        wide = _Second.of_arrays(arrays).coordinates(coordinates, soft_labels)
-        expected = 2 * _chance(log_odds) - 1 + soft_labels_of(wide, arrays["second_coefficients"])
+        first = _Second.of_arrays(arrays, coordinates, soft_labels)
+        expected = soft_labels_of(first[:], arrays["second_coefficients"])
+        expected += 2 * _chance(_line_of(arrays, "first").log_odds(soft_labels)) - 1
         log_odds = _line_of(arrays, "second").log_odds(expected)
-        history = _history_of(arrays, raw)
+        history = _history_of(arrays, sparse.csc_array(raw))
         if history is not None:
             trees, effects = BoostedTrees.of_arrays(arrays, "history"), SignEffects(arrays["signs"], arrays["effects"])
             rates = _logit(arrays["first_means"])
-            there = _signs_of(raw, history.roles.signs)
+            there = _signs_of(history)
             named = named_flags(there, history.roles.named, log_odds.shape[1])
-            effects_of_names = arrays.get("named_effects", np.zeros(log_odds.shape[1]))
-            _add_to_tasks(log_odds, lambda task, old: trees.predict(history.of_task(task, rates[task], old)), n_jobs)
+            of_names = arrays.get("named_effects", np.zeros(log_odds.shape[1]))
+            every = slice(None)
+            _add_to_tasks(log_odds, lambda t, old: trees.predict(history.of_task(t, rates[t], old, every)), n_jobs)
             # A model of an earlier version has none.
             intercept, slope = arrays.get("history_line", np.array([0.0, 1.0])).astype(np.float32)
             log_odds = log_odds * slope + intercept
-            _add_to_tasks(log_odds, lambda task, _: _dense(named, task) * effects_of_names[task], n_jobs)
+            _add_to_tasks(log_odds, lambda task, _: _dense(named, task) * of_names[task], n_jobs)
             _add_to_tasks(log_odds, lambda task, _: effects.of_task(there, task), n_jobs)
         penalty, ridge = arrays["penalty_and_ridge"].tolist()
         return Expected(log_odds, support_of(coordinates, arrays["first_root"], penalty, ridge))
@@ -140,28 +143,38 @@ class SharedModel:
 
 @dataclass(frozen=True)
 class _Second:
-    """How the soft labels of all tasks and the graph's coordinates become the coordinates of the second solve."""
+    """Coordinates of the second solve, made of the first's and of the soft labels of all tasks when they are read."""
 
     means: NDArray[np.float32]
     scales: NDArray[np.float32]
     center: NDArray[np.float32]
     scale: np.float32
+    coordinates: NDArray[np.float32]
+    soft_labels: NDArray[np.float32]
 
     @classmethod
-    def fit(cls, coordinates: NDArray[np.float32], soft_labels: NDArray[np.float32], means: FloatArray) -> "_Second":
-        spread = np.sqrt(1 - means**2)
-        found = soft_labels.mean(axis=0, dtype=np.float64)
-        squared = float(
-            (((soft_labels - found.astype(np.float32)) / spread.astype(np.float32)) ** 2).sum(axis=1).mean()
-        )
-        center = coordinates.mean(axis=0, dtype=np.float64).astype(np.float32)
-        size = float(((coordinates - center) ** 2).sum(axis=1).mean())
-        single = np.float32
-        scales = 1 / (spread * np.sqrt(2 * max(squared, 1e-12)))
-        return cls(found.astype(single), scales.astype(single), center, single(1 / np.sqrt(2 * max(size, 1e-12))))
+    def fit(
+        cls, coordinates: NDArray[np.float32], soft_labels: NDArray[np.float32], n_past: int, means: FloatArray
+    ) -> "_Second":
+        """Learn centres and sizes from the past, which comes first."""
+        single, spread = np.float32, np.sqrt(1 - means**2)
+        found = soft_labels[:n_past].mean(axis=0, dtype=np.float64)
+        center = coordinates[:n_past].mean(axis=0, dtype=np.float64)
+        squared = size = 0.0
+        for rows in _in_rows(n_past):
+            squared += float((((soft_labels[rows] - found.astype(single)) / spread.astype(single)) ** 2).sum())
+            size += float(((coordinates[rows] - center.astype(single)) ** 2).sum())
+        scales = 1 / (spread * np.sqrt(2 * max(squared / n_past, 1e-12)))
+        scale = single(1 / np.sqrt(2 * max(size / n_past, 1e-12)))
+        return cls(found.astype(single), scales.astype(single), center.astype(single), scale, coordinates, soft_labels)
 
-    def coordinates(self, coordinates: NDArray[np.float32], soft_labels: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.hstack(((soft_labels - self.means) * self.scales, (coordinates - self.center) * self.scale))
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.coordinates), self.coordinates.shape[1] + self.soft_labels.shape[1]
+
+    def __getitem__(self, rows: Any, /) -> NDArray[np.float32]:
+        first, soft_labels = self.coordinates[rows], self.soft_labels[rows]
+        return np.hstack(((soft_labels - self.means) * self.scales, (first - self.center) * self.scale))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {
@@ -172,95 +185,165 @@ class _Second:
         }
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> "_Second":
+    def of_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], coordinates: NDArray[np.float32], soft_labels: NDArray[np.float32]
+    ) -> "_Second":
         scale = np.float32(arrays["wide_scale"])
-        return cls(arrays["wide_means"], arrays["wide_scales"], arrays["wide_center"], scale)
+        means, scales, center = (arrays[f"wide_{name}"] for name in ("means", "scales", "center"))
+        return cls(means, scales, center, scale, coordinates, soft_labels)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What the first solve leaves of the targets, computed when it is read."""
+
+    targets: NDArray[np.int8]
+    soft_labels: NDArray[np.float32]
+    line: _Line
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.targets.shape
+
+    def __getitem__(self, rows: Any, /) -> NDArray[np.float32]:
+        return np.asarray(self.targets[rows] - self.expected(rows))
+
+    def expected(self, rows: Any) -> NDArray[np.float32]:
+        return 2 * _chance(self.line.log_odds(self.soft_labels[rows])) - 1
+
+
+def _first_rows(matrix: sparse.csr_array, n: int) -> sparse.csr_array:
+    """Return the first rows of a matrix without a copy."""
+    end = matrix.indptr[n]
+    return sparse.csr_array(
+        (matrix.data[:end], matrix.indices[:end], matrix.indptr[: n + 1]), shape=(n, matrix.shape[1])
+    )
+
+
+def _in_rows(n: int) -> Iterator[slice]:
+    """Yield rows a few at a time, for which temporary arrays are small."""
+    return (slice(begin, min(begin + _ROWS_AT_ONCE, n)) for begin in range(0, n, _ROWS_AT_ONCE))
 
 
 def shared_evidence(
     prepared: PreparedInstances,
-    raw: sparse.csr_array,
+    raw: Callable[[], sparse.csc_array],
     roles: FeatureRoles | None,
     tasks: tuple[int, ...],
     parameters: ScoringParameters,
     seed: int,
-    n_jobs: int | None = None,
-    others: OtherMembers | None = None,
-    patients: IntArray | None = None,
+    n_jobs: int | None,
+    others: Callable[[], OtherMembers],
+    patients: IntArray,
 ) -> tuple[Expected, SharedModel]:
     """Learn the past of all tasks together and expect every instance's decisions without its own patient.
 
     Return what is expected of past and recent instances, and the model for later ones. The tasks have enough decisions
-    of both kinds. Without roles, for which `prepared` has the day's kinds and order groups, all features weigh the
-    same, and steps 3 and 4 are left out. The other members of the scorer are in the order of the tasks. Weights of
-    groups of features are learned by leaving out patients, or the groups of `prepared`.
+    of both kinds. `raw` makes the raw features, and `others` what the other members of the scorer expect, in the order
+    of the tasks, when the graph needs no memory any more. Without roles, for which `prepared` has the day's kinds and
+    order groups, all features weigh the same, and steps 3 and 4 are left out. Weights of groups of features are learned
+    by leaving out patients.
     """
-    n_past, groups = prepared.n_past, prepared.groups
     random = np.random.default_rng([seed, _DRAW])
     positive = np.column_stack([prepared.past_positive(task) for task in tasks])
+    log_odds, support, arrays = _solve_graph(
+        prepared, roles, positive, parameters, seed, random, patients[: prepared.n_past], n_jobs
+    )
+    if roles is not None and prepared.day is not None:
+        chosen = list(tasks)
+        kinds, order_groups = prepared.day.kinds[chosen], prepared.day.groups[chosen]
+        arrays |= _roles_arrays(roles, chosen, kinds, order_groups)
+        arrays |= _add_steps(arrays, raw, positive, log_odds, others, prepared.groups, parameters, random, n_jobs)
+    return Expected(log_odds, support), SharedModel(np.array(tasks, dtype=np.int64), arrays)
+
+
+def _solve_graph(
+    prepared: PreparedInstances,
+    roles: FeatureRoles | None,
+    positive: NDArray[np.bool_],
+    parameters: ScoringParameters,
+    seed: int,
+    random: np.random.Generator,
+    patients: IntArray,
+    n_jobs: int | None,
+) -> tuple[LogOdds, NDArray[np.float32], dict[str, NDArray[Any]]]:
+    """Return log odds and support by the two solves, and what was learned."""
+    n_past, groups, ridge = prepared.n_past, prepared.groups, parameters.shared_ridge
     columns = sparse.csr_array(prepared.columns)
+    past = _first_rows(columns, n_past)
     kinds_of_features = np.full(columns.shape[1], "all") if roles is None else roles.groups
     weights: Mapping[str, float] = {"all": 1.0} if roles is None else FEATURE_GROUP_WEIGHTS
     learned: dict[str, NDArray[Any]] = {}
     if roles is not None and parameters.learn_group_weights:
-        people = (groups if patients is None else patients)[:n_past]
         draw = np.random.default_rng([seed, _WEIGHTS_DRAW])
-        ridge = parameters.shared_ridge
-        weights = learn_group_weights(
-            columns[:n_past], roles.groups, positive, people, weights, ridge=ridge, random=draw
-        )
+        weights = learn_group_weights(past, roles.groups, positive, patients, weights, ridge=ridge, random=draw)
         learned["group_weights"] = np.array([weights[group] for group in FEATURE_GROUP_WEIGHTS])
-    cosine = CosineMap.fit(columns[:n_past], kinds_of_features, weights, parameters.n_landmarks, random)
+    cosine = CosineMap.fit(past, kinds_of_features, weights, parameters.n_landmarks, random)
     coordinates = cosine.transform(columns, n_jobs)
-    del columns
-    targets = np.where(positive, np.float32(1), np.float32(-1))
-    first = solve_shared_graph(coordinates, targets, groups, ridge=parameters.shared_ridge)
+    del columns, past
+    targets = np.where(positive, np.int8(1), np.int8(-1))
+    first = solve_shared_graph(coordinates, targets, groups, ridge=ridge, n_jobs=n_jobs)
     first_line = _Line.fit(first.soft_labels[:n_past], positive, n_jobs)
-    expected = 2 * _chance(first_line.log_odds(first.soft_labels)) - 1
-    second = _Second.fit(coordinates[:n_past], first.soft_labels[:n_past], first_line.means)
-    wide = second.coordinates(coordinates, first.soft_labels)
-    added = solve_shared_graph(wide, targets - expected[:n_past], groups, ridge=parameters.shared_ridge)
-    del wide, coordinates, targets
-    expected += added.soft_labels
-    second_line = _Line.fit(expected[:n_past], positive, n_jobs)
-    log_odds = second_line.log_odds(expected)
+    second = _Second.fit(coordinates, first.soft_labels, n_past, first_line.means)
+    found, left = first.soft_labels, _Left(targets, first.soft_labels, first_line)
+
+    def add(rows: IntArray, added: NDArray[np.float32]) -> None:
+        found[rows] = added + left.expected(rows)
+
+    # In the place of the first soft labels: both would not fit beside the coordinates at the paper's size.
+    added = solve_shared_graph(second, left, groups, ridge=ridge, keep=add, n_jobs=n_jobs)
+    second_line = _Line.fit(found[:n_past], positive, n_jobs)
+    for rows in _in_rows(len(found)):
+        found[rows] = second_line.log_odds(found[rows])
     arrays = {
         **cosine.arrays("map"),
         **second.arrays(),
         **learned,
         "first_root": first.root,
-        "penalty_and_ridge": np.array([first.penalty, parameters.shared_ridge]),
+        "penalty_and_ridge": np.array([first.penalty, ridge]),
         **_arrays_of("first", first, first_line),
         **_arrays_of("second", added, second_line),
     }
-    if roles is not None and prepared.day is not None:
-        chosen = list(tasks)
-        kinds, order_groups = prepared.day.kinds[chosen], prepared.day.groups[chosen]
-        arrays |= _roles_arrays(roles, chosen, kinds, order_groups)
-        beside = others or OtherMembers.none(positive.shape)
-        arrays |= _add_steps(arrays, raw, positive, log_odds, beside, groups, parameters, random, n_jobs)
-    return Expected(log_odds, first.support), SharedModel(np.array(tasks, dtype=np.int64), arrays)
+    return found, first.support, arrays
 
 
 def _add_steps(
     roles_arrays: Mapping[str, NDArray[Any]],
-    raw: sparse.csr_array,
+    raw: Callable[[], sparse.csc_array],
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
-    others: OtherMembers,
+    others: Callable[[], OtherMembers],
     groups: IntArray,
     parameters: ScoringParameters,
     random: np.random.Generator,
     n_jobs: int | None,
 ) -> dict[str, NDArray[Any]]:
     """Add own history and single signs to the log odds in place; return what was learned of the whole past."""
-    n_past, n_tasks = positive.shape
-    history = _history_of(roles_arrays, raw)
+    part = patient_parts(groups, len(positive), random)
+    pairs = _pairs(len(positive), positive.shape[1], parameters.n_history_pairs, random)
+    history = _history_of(roles_arrays, raw())
     if history is None:
         return {}
-    part = patient_parts(groups, n_past, random)
+    learned = _add_history(history, positive, log_odds, part, pairs, n_jobs)
+    there, named_roles = _signs_of(history), history.roles.named
+    del history
+    beside = others()
+    named = named_flags(there, named_roles, positive.shape[1])
+    named_effects = _add_named(named, positive, log_odds, beside, groups, part, n_jobs)
+    signs, effects = _add_signs(there, positive, log_odds, beside, groups, part, parameters.sign_ridge, n_jobs)
+    return {**learned, "named_effects": named_effects, "signs": signs, "effects": effects}
+
+
+def _add_history(
+    history: OwnHistory,
+    positive: NDArray[np.bool_],
+    log_odds: LogOdds,
+    part: IntArray,
+    pairs: tuple[IntArray, IntArray],
+    n_jobs: int | None,
+) -> dict[str, NDArray[Any]]:
+    """Add own history to the log odds in place and calibrate them; return the trees and the line of the whole past."""
     rates = _logit(2 * positive.mean(axis=0) - 1)
-    pairs = _pairs(n_past, n_tasks, parameters.n_history_pairs, random)
     X, targets, weights = _pair_features(history, pairs, rates, positive, log_odds, n_jobs)
     outside = [part[pairs[0]] != number for number in range(N_PARTS)] + [np.ones(len(X), dtype=bool)]
     in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
@@ -268,22 +351,11 @@ def _add_steps(
     del X
 
     def of_history(task: int, old: LogOdds) -> FloatArray:
-        features = history.of_task(task, rates[task], old)
+        features = history.of_task(task, rates[task], old, slice(None))
         return _by_part(part, lambda number, rows: trees[number].predict(features[rows]))
 
     _add_to_tasks(log_odds, of_history, n_jobs)
-    line = _calibrate_history(log_odds, positive, pairs)
-    there = _signs_of(raw, history.roles.signs)
-    named = named_flags(there, history.roles.named, n_tasks)
-    named_effects = _add_named(named, positive, log_odds, others, groups, part, n_jobs)
-    fitted = _add_signs(there, positive, log_odds, others, groups, part, parameters, n_jobs)
-    return {
-        **trees[-1].arrays("history"),
-        "history_line": line,
-        "named_effects": named_effects,
-        "signs": np.stack([fitted[task][0] for task in range(n_tasks)]),
-        "effects": np.stack([fitted[task][1] for task in range(n_tasks)]),
-    }
+    return {**trees[-1].arrays("history"), "history_line": _calibrate_history(log_odds, positive, pairs)}
 
 
 def _calibrate_history(log_odds: LogOdds, positive: NDArray[np.bool_], pairs: tuple[IntArray, IntArray]) -> FloatArray:
@@ -334,53 +406,57 @@ def _dense(flags: sparse.csc_array, column: int) -> FloatArray:
 
 
 def _add_signs(
-    there: sparse.csr_array,
+    there: sparse.csc_array,
     positive: NDArray[np.bool_],
     log_odds: LogOdds,
     others: OtherMembers,
     groups: IntArray,
     part: IntArray,
-    parameters: ScoringParameters,
+    ridge: float,
     n_jobs: int | None,
-) -> dict[int, tuple[NDArray[np.int32], NDArray[np.float32]]]:
-    """Add single signs to the log odds in place; return signs and effects of each task, from the whole past."""
-    n_past = len(positive)
-    past_signs, past_log_odds = there[:n_past], log_odds[:n_past]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Add single signs to the log odds in place; return signs and effects of all tasks, from the whole past."""
+    n_past, n_tasks = positive.shape
+    past_signs = sparse.csr_array(there[:n_past])
     by_patient = patient_weights(groups[:n_past])
-    numbers = [np.flatnonzero(part[:n_past] == number) for number in range(N_PARTS)]
-    scores = [
-        score_signs(past_signs[rows], positive[rows], past_log_odds[rows], by_patient[rows], others[rows])
-        for rows in numbers
-    ]
-    slope, curvature = (np.sum([score[i] for score in scores], axis=0) for i in range(2))
-    patients = [count_patients(past_signs[rows], groups[rows]) for rows in numbers]
+    inside = [np.flatnonzero(part[:n_past] == number) for number in range(N_PARTS)]
+    outside = [np.flatnonzero(part[:n_past] != number) for number in range(N_PARTS + 1)]
+    signs_inside = [past_signs[rows] for rows in inside]
+    signs_outside = [sparse.csc_array(past_signs[rows]) for rows in outside]
+    patients = [count_patients(signs, groups[rows]) for signs, rows in zip(signs_inside, inside, strict=True)]
     n_patients = np.sum(patients, axis=0)
-    dense = sparse.csc_array(past_signs)
-    fitted: dict[int, tuple[NDArray[np.int32], NDArray[np.float32]]] = {}
+    chosen = np.zeros((n_tasks, N_SIGNS), dtype=np.int32)
+    fitted = np.zeros((n_tasks, N_SIGNS), dtype=np.float32)
 
-    def of_signs(task: int, old: LogOdds) -> FloatArray:
-        effects = []
-        for number in range(N_PARTS + 1):
-            whole = number == N_PARTS
-            rows = np.flatnonzero(part[:n_past] != number)
-            found = fit_signs(
-                dense if whole else dense[rows],
-                positive[rows, task],
-                old[rows],
-                by_patient[rows],
-                others[rows, task],
-                slope[:, task] - (0 if whole else scores[number][0][:, task]),
-                curvature[:, task] - (0 if whole else scores[number][1][:, task]),
-                n_patients - (0 if whole else patients[number]),
-                parameters.sign_ridge,
-            )
-            effects.append(SignEffects(found[0][None], found[1][None]))
-            if whole:
-                fitted[task] = found
-        return _by_part(part, lambda number, rows: effects[number].of_task(there[rows], 0))
+    def of_tasks(tasks: slice) -> None:
+        scores = [
+            score_signs(signs, positive[rows, tasks], log_odds[rows, tasks], by_patient[rows], others[rows, tasks])
+            for signs, rows in zip(signs_inside, inside, strict=True)
+        ]
+        slope, curvature = (np.sum([score[i] for score in scores], axis=0) for i in range(2))
+        for place, task in enumerate(range(n_tasks)[tasks]):
+            old, added = log_odds[:, task].copy(), np.empty(len(part))
+            for number, rows in enumerate(outside):
+                whole = number == N_PARTS
+                found = fit_signs(
+                    signs_outside[number],
+                    positive[rows, task],
+                    old[rows],
+                    by_patient[rows],
+                    others[rows, task],
+                    slope[:, place] - (0 if whole else scores[number][0][:, place]),
+                    curvature[:, place] - (0 if whole else scores[number][1][:, place]),
+                    n_patients - (0 if whole else patients[number]),
+                    ridge,
+                )
+                mine = part == number
+                added[mine] = SignEffects(found[0][None], found[1][None]).of_task(there, 0)[mine]
+            chosen[task], fitted[task] = found
+            log_odds[:, task] += added
 
-    _add_to_tasks(log_odds, of_signs, n_jobs)
-    return fitted
+    blocks = (slice(begin, begin + _TASKS_AT_ONCE) for begin in range(0, n_tasks, _TASKS_AT_ONCE))
+    joblib.Parallel(n_jobs=n_jobs, require="sharedmem")(joblib.delayed(of_tasks)(block) for block in blocks)
+    return chosen, fitted
 
 
 def patient_parts(groups: IntArray, n_past: int, random: np.random.Generator) -> IntArray:
@@ -433,7 +509,7 @@ def _pair_features(
 
     def of_task(task: int) -> NDArray[np.float32]:
         chosen = rows[bounds[task] : bounds[task + 1]]
-        return history.of_task(task, rates[task], log_odds[:, task])[chosen]
+        return history.of_task(task, rates[task], log_odds[chosen, task], chosen)
 
     in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
     X = np.concatenate(list(in_threads(joblib.delayed(of_task)(task) for task in range(positive.shape[1]))))
@@ -483,7 +559,7 @@ def _roles_arrays(
     }
 
 
-def _history_of(arrays: Mapping[str, NDArray[Any]], raw: sparse.csr_array) -> OwnHistory | None:
+def _history_of(arrays: Mapping[str, NDArray[Any]], raw: sparse.csc_array) -> OwnHistory | None:
     if "roles_own_item" not in arrays:
         return None
     roles = FeatureRoles(
@@ -491,10 +567,12 @@ def _history_of(arrays: Mapping[str, NDArray[Any]], raw: sparse.csr_array) -> Ow
         named=arrays.get("roles_named", _NO_NAMES),
         day_of_stay=int(arrays["roles_day_of_stay"]),
     )
-    return OwnHistory(sparse.csc_array(raw), roles, arrays["order_groups"], arrays["kinds"])
+    return OwnHistory(raw, roles, arrays["order_groups"], arrays["kinds"])
 
 
-def _signs_of(raw: sparse.csr_array, signs: NDArray[np.int32]) -> sparse.csr_array:
-    found: sparse.csr_array = raw[:, signs].astype(np.float64)
+def _signs_of(history: OwnHistory) -> sparse.csc_array:
+    """Return where each sign is there, 1.0, and nothing else."""
+    found: sparse.csc_array = history.raw[:, history.roles.signs].astype(np.float64)
     found.data = (found.data != 0).astype(np.float64)
+    found.eliminate_zeros()
     return found

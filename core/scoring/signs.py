@@ -66,15 +66,16 @@ class SignEffects:
     signs: NDArray[np.int32]  # shape (n_tasks, N_SIGNS): columns of the matrix of signs
     effects: NDArray[np.float32]  # shape (n_tasks, N_SIGNS): 0 fills up
 
-    def of_task(self, signs: sparse.csr_array, task: int) -> FloatArray:
-        """Return what the signs of instances add to the log odds of a task; shape (n,)."""
-        weights = np.zeros(signs.shape[1])
-        chosen = self.effects[task] != 0
-        weights[self.signs[task][chosen]] = self.effects[task][chosen]
-        return np.asarray(signs @ weights)
+    def of_task(self, signs: sparse.csc_array, task: int) -> FloatArray:
+        """Return what the signs of instances, 1.0 where one is there, add to the log odds of a task; shape (n,)."""
+        found = np.zeros(signs.shape[0])
+        for sign, effect in zip(self.signs[task], self.effects[task], strict=True):
+            if effect:
+                found[signs.indices[signs.indptr[sign] : signs.indptr[sign + 1]]] += effect
+        return found
 
 
-def named_flags(signs: sparse.csr_array, named: NDArray[np.int32], n_tasks: int) -> sparse.csc_array:
+def named_flags(signs: sparse.csc_array, named: NDArray[np.int32], n_tasks: int) -> sparse.csc_array:
     """Return where a drug that shares the name of a task's lab is on or was given; shape (n, n_tasks).
 
     `named`, of shape (n_named, 2), is that of `core.cohort.feature_roles.FeatureRoles`.
@@ -149,7 +150,10 @@ def fit_signs(
     if len(chosen) == 0:
         return found, added
     X = signs[:, chosen].toarray()
-    effects, offset = np.zeros(len(chosen)), log_odds.astype(np.float64)
+    # Other instances pull at no effect.
+    there = X.any(axis=1)
+    X, positive, weights, others = X[there], positive[there], weights[there], others[there]
+    effects, offset = np.zeros(len(chosen)), log_odds[there].astype(np.float64)
     for _ in range(_STEPS):
         gradient, curvatures = others.slopes(offset + X @ effects, positive, weights)
         hessian = (X * curvatures[:, None]).T @ X + ridge * np.eye(len(chosen))

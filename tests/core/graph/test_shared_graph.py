@@ -136,6 +136,35 @@ def test_neither_the_order_of_rows_nor_the_batch_matters():
     np.testing.assert_allclose(again, first[order], atol=1e-3)
 
 
+class FewRows:
+    """Coordinates that are asked for a few rows at a time."""
+
+    def __init__(self, all_of_them):
+        self._all, self.shape, self.most = all_of_them, all_of_them.shape, 0
+
+    def __getitem__(self, rows):
+        found = self._all[rows]
+        self.most = max(self.most, len(found))
+        return found
+
+
+def test_coordinates_are_read_a_few_rows_at_a_time_whoever_reads_them(monkeypatch):
+    X, y, patients, groups = make()
+    coordinates = mapped(X, groups)
+    whole = solve_shared_graph(coordinates, y, patients, ridge=RIDGE)
+    for bound in ("_ROWS_AT_ONCE", "_MEMBERS_AT_ONCE"):
+        monkeypatch.setattr(f"core.graph.shared_graph.{bound}", 11)
+    few = FewRows(coordinates)
+    found = solve_shared_graph(few, y.astype(np.int8), patients, ridge=RIDGE, n_jobs=2)
+    assert few.most <= 11
+    np.testing.assert_allclose(found.soft_labels, whole.soft_labels, atol=1e-5)
+    kept = np.full_like(whole.soft_labels, np.nan)
+    without = solve_shared_graph(few, y.astype(np.int8), patients, ridge=RIDGE, keep=kept.__setitem__, n_jobs=2)
+    assert without.soft_labels.shape == (0, 3)
+    np.testing.assert_array_equal(kept, found.soft_labels)
+    np.testing.assert_allclose(found.support, whole.support, atol=1e-6)
+
+
 def test_a_task_does_not_depend_on_the_other_tasks():
     X, y, patients, groups = make()
     coordinates = mapped(X, groups)

@@ -150,6 +150,19 @@ def test_the_order_of_rows_changes_little(cohort):
     np.testing.assert_allclose(again[: len(past)], first[order[: len(past)]], atol=2e-2)
 
 
+def test_neither_rows_that_take_no_part_nor_the_place_of_rows_matter(cohort):
+    past, recent = split(cohort)
+    first = log_odds(run(cohort, past=past, recent=recent))
+    backwards = np.arange(len(cohort[2]))[::-1]
+    turned = run(cohort, past=backwards[past], recent=backwards[recent], order=backwards)
+    np.testing.assert_allclose(log_odds(turned), first, atol=1e-4)
+    n, X = 25, cohort[0]
+    more = sparse.csr_array(sparse.vstack((X[:n] * 2, X)))
+    patients = np.r_[np.full(n, N_PATIENTS + 7), cohort[2]]
+    wider = (more, np.concatenate((~cohort[1][:n], cohort[1])), patients, cohort[3])
+    np.testing.assert_allclose(log_odds(run(wider, past=past + n, recent=recent + n)), first, atol=1e-4)
+
+
 def test_a_stored_model_expects_what_the_run_did(cohort):
     past, recent = split(cohort)
     scored = run(cohort, past=past, recent=recent)
@@ -299,7 +312,7 @@ def test_certain_members_leave_the_score_finite():
 def test_history_features_tell_of_the_task_s_own_item(cohort):
     X, _, _, roles = cohort
     history = OwnHistory(sparse.csc_array(X), roles, np.array([0, 0, 1, 2]), np.array([0, 0, 0, 1]))
-    found, dense = history.of_task(1, -1.5, np.arange(420)), X.toarray()
+    found, dense = history.of_task(1, -1.5, np.arange(420), slice(None)), X.toarray()
     np.testing.assert_array_equal(found[:, list(OWN_ITEM).index("recent")], dense[:, 1])
     hours = np.where(dense[:, 13] > 0, dense[:, 13], NEVER)
     np.testing.assert_array_equal(found[:, list(OWN_ITEM).index("since")], hours)
@@ -308,7 +321,9 @@ def test_history_features_tell_of_the_task_s_own_item(cohort):
     np.testing.assert_array_equal(found[:, -6], dense[:, 10:12].sum(axis=1))
     assert (found[:, -2] == -1.5).all()
     np.testing.assert_array_equal(found[:, -1], np.arange(420))
-    assert (history.of_task(2, 0.0, np.zeros(420))[:, -8] == -1).all()
+    assert (history.of_task(2, 0.0, np.zeros(420), slice(None))[:, -8] == -1).all()
+    few = np.array([7, 3, 300])
+    np.testing.assert_array_equal(history.of_task(1, -1.5, few, few), found[few])
 
 
 def test_targets_are_residuals_in_units_of_their_variance():
@@ -397,12 +412,27 @@ def test_a_named_drug_s_effect_stays_finite_against_certainty(taken):
         assert np.isfinite(fit_named(np.full(50, taken), against, np.ones(50), others[:50]))
 
 
+def test_a_stored_zero_is_no_sign(cohort, monkeypatch):
+    monkeypatch.setattr("core.scoring.signs.SMALLEST_SCORE", 0.0)
+    past, recent = split(cohort)
+    found = cohort[0].tocoo()
+    rows = np.arange(0, len(past), 7)
+    X = sparse.csr_array(found)
+    absent = [(row, 10) for row in rows if X[row, 10] == 0]
+    row, column = np.r_[found.row, [at[0] for at in absent]], np.r_[found.col, [at[1] for at in absent]]
+    data = np.r_[found.data, np.zeros(len(absent), dtype=np.float32)]
+    stored = sparse.coo_array((data, (row, column)), shape=X.shape).tocsr()
+    assert stored.nnz == X.nnz + len(absent) > X.nnz
+    plain, with_zeros = (log_odds(run((each, *cohort[1:]), past=past, recent=recent)) for each in (X, stored))
+    np.testing.assert_allclose(with_zeros, plain, atol=1e-4)
+
+
 def test_a_named_drug_is_there_once_however_many_courses_say_so(signs):
     there = signs[0]
     named = np.array([[0, 3], [0, 4], [2, 4]], dtype=np.int32)
     dense = there.toarray() > 0
     expected = np.column_stack((dense[:, 3] | dense[:, 4], np.zeros(len(dense)), dense[:, 4]))
-    np.testing.assert_array_equal(named_flags(there, named, 3).toarray(), expected)
+    np.testing.assert_array_equal(named_flags(sparse.csc_array(there), named, 3).toarray(), expected)
 
 
 @pytest.mark.parametrize(
