@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from core.cohort.feature_layout import UNIT
 from core.scoring.reasons import Finding, Reason, Reasons
 from core.vocabulary import Decision
 
@@ -65,7 +64,6 @@ def _finding(finding: Finding, dictionary: pd.DataFrame) -> str:
             "ever": f"{source} before in this stay",
             "is_female": "Female",
             "previous_stays": "Was in this hospital before",
-            "on_unit": "On " + str(row["name"]).removeprefix(f"{UNIT}: "),
         }.get(aspect, str(row["name"]))
     side = "below" if finding.below else "above"
     limit = f"{side} {finding.threshold:g} {unit}".strip()

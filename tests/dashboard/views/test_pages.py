@@ -220,7 +220,7 @@ def test_an_alert_explains_itself(open_page: OpenPage) -> None:
     assert "Its odds are 12 times those among all patients." in shown
     assert "ordered 41 h later" in shown
     assert "Why it was expected" in shown
-    assert "0.41 ng/mL" in shown.replace("\\", "")
+    assert "0.41\N{NO-BREAK SPACE}ng/mL" in shown.replace("\\", "")
     assert "scaled score from" in page.get("plotly_chart")[-1].proto.alt
     page.button_group(key="histogram_score").set_value("Raw score").run()
     assert "raw score from" in page.get("plotly_chart")[-1].proto.alt
