@@ -41,18 +41,21 @@ def tidy(text: str) -> str:
 
 
 _AROUND_PARTS = re.compile(" ?// ?")
+_NUMBER_AS_FLOAT = re.compile(r"((?:^|//)\d{4,15})\.0(?=$|//)", re.ASCII)
 _QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u2018"
 
 
 def code_spelling(code: str) -> str:
     """Return a code in its one spelling: tidy, without blanks or a pair of quotes around its parts.
 
+    A number that went through a column of floats is whole again; ICD-9 has no code of four digits and a point.
+
     Examples
     --------
-    >>> code_spelling('LAB// "50912" //mg/dL')
-    'LAB//50912//mg/dL'
+    >>> code_spelling('LAB// "50912" //mg/dL'), code_spelling("LAB//50912.0"), code_spelling("ICD9//250.0")
+    ('LAB//50912//mg/dL', 'LAB//50912', 'ICD9//250.0')
     """
-    code = _AROUND_PARTS.sub("//", tidy(code))
+    code = _NUMBER_AS_FLOAT.sub(r"\1", _AROUND_PARTS.sub("//", tidy(code)))
     return "//".join(map(_unquoted, code.split("//"))) if any(each in code for each in _QUOTES) else code
 
 
@@ -69,8 +72,9 @@ def _visible(text: str) -> str:
 
 
 _NOTHING_WORDS = "n/a #n/a na nan nat nil none null (null) unk unknown missing"
-_NO_DATES = ["0000-00-00", "0000-00-00 00:00:00", "00000000", "00000000000000"]
-_NOTHING = frozenset(["", "-", "--", "---", ".", "?", "\\n", *_NO_DATES]).union(_NOTHING_WORDS.split())
+_NOTHING = frozenset(["", "-", "--", "---", ".", "?", "\\n"]).union(_NOTHING_WORDS.split())
+NO_DATES = frozenset(["0000-00-00", "0000-00-00 00:00:00", "00000000", "00000000000000"])
+"""Times that say that there is none."""
 
 
 def stands_for_nothing(text: str) -> bool:

@@ -116,6 +116,7 @@ _ACTS = [
     Lie("name:invisible", acts=_named(lambda n: f"{n[:1]}\u200b{n[1:]}")),
     Lie("name:case", (*TEXT, "fhir"), acts=_named(str.upper)),
     Lie("name:quotes", acts=_named(lambda n: f'"{n}"')),
+    Lie("name:float", ("meds",), acts=_named(lambda n: f"{n}.0" if n.isdigit() else n)),
     Lie("name:typographic quotes", acts=_named(lambda n: f"\u201c{n}\u201d")),
     Lie("name:wide", acts=_named(lambda n: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in n))),
     *(
@@ -274,7 +275,7 @@ _ROWS = [
     Lie("patient:blank", ("csv",), rows=_subjects(lambda name: f"{name}\u00a0")),
     Lie("patient:apostrophe", TEXT, rows=_subjects(lambda name: f"'{name}")),
     Lie("patient:float", ("omop",), rows=_subjects(lambda name: f"{name}.0")),
-    Lie("patient:zeros", ("omop",), rows=_subjects(lambda name: name.zfill(9))),
+    Lie("patient:zeros", ("omop",), rows=_subjects(lambda name: name.zfill(8))),
     Lie("patient:rounded", ("csv",), rows=_subjects(lambda name: "1.23E+11"), is_refused=True),
     Lie("patient:nobody", TEXT, rows=_subjects(lambda name: "N/A"), is_refused=True),
     Lie("row:called off", (*TEXT, "fhir"), rows=_called_off),

@@ -14,6 +14,7 @@ from core.errors import SourceError
 from core.events.mapping import SiteMapping
 from core.events.plausibility import Finding
 from core.events.spelling import (
+    NO_DATES,
     TIME_SPELLINGS,
     has_decimal_comma,
     identifier,
@@ -128,7 +129,8 @@ def times(
         except (pa.ArrowException, ValueError, OverflowError):
             raise SourceError(f"{where}: column {name!r} holds no times, or one outside the calendar.") from None
     encoded = column.dictionary_encode()
-    texts = ["" if stands_for_nothing(each) else each for each in map(tidy, encoded.dictionary.to_pylist())]
+    tidied = map(tidy, encoded.dictionary.to_pylist())
+    texts = ["" if stands_for_nothing(each) or each in NO_DATES else each for each in tidied]
     parsed = _parse(texts, mapping)
     bad = np.flatnonzero(parsed.times.isna().to_numpy() & np.array([text != "" for text in texts], dtype=bool))
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)

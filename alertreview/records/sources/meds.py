@@ -165,7 +165,7 @@ def _chunks(paths: list[Path], mapping: SiteMapping, remarks: list[str]) -> Iter
         names = schema.names
         columns = {ours: theirs for ours, theirs in extra.items() if theirs in names}
         if "numeric_value" not in names:
-            remarks.append(f"{path.name} has no column numeric_value: all its results are without a number.")
+            remarks.append(f"{path.name} has no column numeric_value: only its texts may hold numbers.")
         details = [name for name in mapping.details.values() if name in names]
         details += _prefix_column(path, mapping)
         wanted = [*_NEEDED, *(["numeric_value"] if "numeric_value" in names else []), *columns.values(), *details]
