@@ -8,6 +8,8 @@
   // arrive: the style of the frame comes with them, and takes effect a moment later.
   document.head.append(Object.assign(document.createElement("style"), { textContent: `
     :is([data-testid=stElementContainer],[data-testid=stLayoutWrapper]):has([data-testid=stSkeleton])~*{animation:await-code 30s step-end both}
+    @media(max-width:900px){[data-testid=stColumn]:has([data-testid=stSkeleton])~*{animation:await-code 30s step-end both}}
+    .st-key-save-bar{min-height:2.5rem}
     @keyframes await-code{from{visibility:hidden}to{visibility:visible}}
     .stMainBlockContainer.stMainBlockContainer{max-width:none;padding-inline:1.25rem}
     @media(max-width:800px){.st-key-header{gap:.5rem!important}.st-key-header>:first-child{flex:1 0 100%!important}}` }));

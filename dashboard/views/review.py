@@ -174,11 +174,19 @@ def _case(case: BlindedCase) -> None:
     """Draw the patient's state: time line, last values, drugs."""
     name = f"case-{case.case_id}"
     left, right = st.columns(case_view.COLUMN_RATIO)
-    with right:
-        case_view.last_values(case.patient, name, case_view.FEW_ROWS)
-        case_view.drugs_now(case.patient, name, case_view.FEW_ROWS)
-    with left:
-        case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
+
+    def tables() -> None:
+        with right:
+            case_view.last_values(case.patient, name, case_view.FEW_ROWS)
+            case_view.drugs_now(case.patient, name, case_view.FEW_ROWS)
+
+    def figure() -> None:
+        with left:
+            case_view.timeline_card(case.patient.timeline, case.kind, name, REVIEW)
+
+    # The figure last, but on a phone, where it stands above the tables and would push them down.
+    for draw in (figure, tables) if is_phone() else (tables, figure):
+        draw()
 
 
 def _answers(study: StudyHead, showing: Showing, case: BlindedCase) -> None:

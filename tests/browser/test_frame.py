@@ -57,7 +57,8 @@ HIDDEN_FOR_A_WHILE = """() => [...document.querySelectorAll("*")].map(one => get
   one.visibility === "hidden" && one.animationName === "await-code" && one.animationDuration === "30s")"""
 
 
-def test_a_page_whose_code_comes_late_does_not_jump(visit: OpenVisit) -> None:
+@pytest.mark.parametrize("path", ["worklist", "review"])
+def test_a_page_whose_code_comes_late_does_not_jump(visit: OpenVisit, path: str) -> None:
     opened, late = visit(phone=True), list[Route]()
     page, held = opened.page, True
 
@@ -70,7 +71,7 @@ def test_a_page_whose_code_comes_late_does_not_jump(visit: OpenVisit) -> None:
     watch_shifts(page)
     # The code of tables, figures and fields; words and buttons are drawn before it comes.
     page.route(re.compile(r"/static/js/(DataFrame|ArrowTable|PlotlyChart|Slider|Expander)"), hold)
-    page.goto(f"{opened.url}/worklist")
+    page.goto(f"{opened.url}/{path}")
     expect(page.locator("h1")).to_be_visible()
     page.wait_for_selector("[data-testid=stSkeleton]", state="attached")
     page.wait_for_function(HIDDEN_FOR_A_WHILE)
