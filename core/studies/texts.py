@@ -25,6 +25,8 @@ WIDEST = 0.5
 FEW_JUDGED = 10
 """A figure needs this many judged cases to be a headline."""
 NO_INTERVAL = "interval not computable: "
+MUCH = 0.25
+"""Share of the candidates from which on the report says that its intervals are about this run."""
 CLEARLY = 3.0
 """Standard errors from which on votes are said not to be missing at random."""
 MOST_ABOVE = 0.1
@@ -204,6 +206,7 @@ def warnings(
         *_about_votes(study, primary),
         *_about_weights(study),
         *_about_strata(study, primary),
+        *_about_the_run(study, primary),
         *_about_scorers(study, primary),
         *_about_labels(study, results),
         *_about_limits(primary, agreement, ceiling),
@@ -223,6 +226,21 @@ def _about_strata(study: StudyArrays, primary: ResultSet) -> list[str]:
         f"{words[0].upper()}{words[1:]}: the AUC may be far {'lower' if lowest and lowest in words else 'off'}."
         for words in blind_strata(study, primary)
     ]
+
+
+def _about_the_run(study: StudyArrays, primary: ResultSet) -> list[str]:
+    """Say where so much of a run is decided that intervals are much narrower than those of other runs would be."""
+    n, point = sum(size for _, size, _ in study.source.strata), headline_point(primary, study.source.headline_budget)
+    if n and primary.n_used >= n:
+        return ["All candidates are decided: figures of this run are exact, and intervals are those of runs like it."]
+    about = "about this run, and other runs vary more"
+    if primary.n_used > MUCH * n > 0.0:
+        return [f"{percent_text(primary.n_used / n)} of all candidates are decided: intervals are {about}."]
+    if point is not None and point.rate.has_interval and point.n_cases > MUCH * point.n_alerts > 0.0:
+        share = percent_text(min(point.n_cases / point.n_alerts, 1.0))
+        inside = f"alerts at {point.alerts_per_patient_day:g} per patient-day"
+        return [f"{share} of the {inside} are decided: the interval of their rate is {about}."]
+    return []
 
 
 def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
@@ -259,7 +277,8 @@ def _about_votes(study: StudyArrays, primary: ResultSet) -> list[str]:
     elif 0 < min(primary.n_positive, primary.n_used - primary.n_positive) < FEW_POSITIVE:
         fewer = min(primary.n_positive, primary.n_used - primary.n_positive)
         side = "relevant" if fewer == primary.n_positive else "not relevant"
-        said.append(f"Only {_cases(fewer)} {'is' if fewer == 1 else 'are'} {side}; intervals are wide.")
+        wide = "; intervals are wide" if primary.n_used < MUCH * sum(n for _, n, _ in study.source.strata) else ""
+        said.append(f"Only {_cases(fewer)} {'is' if fewer == 1 else 'are'} {side}{wide}.")
     return said
 
 

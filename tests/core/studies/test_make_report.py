@@ -397,6 +397,42 @@ class TestThinInput:
         assert any("Read Gwet's AC1 beside it" in w for w in changed(study, votes=votes).warnings)
 
 
+class TestMuchJudged:
+    """Where much of a run is judged, its intervals say little of other runs: the report tells."""
+
+    @pytest.fixture
+    def census(self) -> StudyInput:
+        """Every candidate is chosen and decided."""
+        made = simulate_study(seed=6, n_patients=8, n_per_patient=6, design=SelectionDesign(n_cases=48))
+        votes = made.votes.assign(answer=made.votes["answer"].mask(made.votes["answer"] == 0, 1))
+        return without_subgroups(dataclasses.replace(made, votes=votes))
+
+    def test_all_candidates(self, census):
+        found = study_report(census)
+        assert found.primary.n_used == found.n_cases == sum(s.n_population for s in found.strata)
+        words = "All candidates are decided: figures of this run are exact, and intervals are those of runs like it."
+        assert words in found.warnings
+        assert "Only 9 decided cases are relevant." in found.warnings
+
+    def test_all_but_one(self, census):
+        """The interval is narrow, and nothing says that it is wide."""
+        first = census.votes["case_id"] == 1
+        found = study_report(dataclasses.replace(census, votes=census.votes[~first]))
+        assert (
+            "98% of all candidates are decided: intervals are about this run, and other runs vary more."
+            in found.warnings
+        )
+        figure = found.primary.scorers[0].auc_weighted
+        assert figure.high - figure.low < 0.1
+        assert not any("intervals are wide" in words for words in found.warnings)
+
+    def test_many_alerts_inside_the_budget(self, unknown_people):
+        score = unknown_people.scores["softhad"].nlargest(30).min()
+        for n_alerts, told in ((60, True), (6000, False)):
+            found = changed(unknown_people, budgets={"both": [Budget(0.25, float(score), n_alerts)]})
+            assert any("of the alerts at 0.25 per patient-day are decided" in w for w in found.warnings) == told
+
+
 class TestPatterns:
     """Votes and scores with a pattern that no figure corrects for: the report names it."""
 
