@@ -29,16 +29,12 @@ def report_document(report: StudyReport, signatures: Iterable[Signature] = ()) -
     if not report.hidden:
         blocks += [_cards(report), *_limits(report), *_flow(report), *_auc(report), *_rates(report)]
         blocks += [*_agreement(report), *_readers(report), *_other_labels(report), *_subgroups(report)]
-        blocks += [
-            *reviewer_blocks(report),
-            *_reliability(report),
-            *checklist_blocks(report),
-            *_cases(report),
-            *_methods(report),
-        ]
+        blocks += [*reviewer_blocks(report), *_reliability(report), *_methods(report)]
     else:
         blocks += _flow(report)
     blocks += [*_design(report), *_signatures(report, signatures)]
+    if not report.hidden:  # what is looked up and not read comes last
+        blocks += [*checklist_blocks(report), *_cases(report)]
     banner = "Simulated: no figure of this report says anything about real patients or real readers."
     footer = f"Content {content_hash(report)}"
     return Document("How good are the alerts?", subtitle, banner if report.simulated else "", tuple(blocks), footer)

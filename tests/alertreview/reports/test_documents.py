@@ -301,6 +301,20 @@ class TestOpenPanel:
         assert "panel" not in html_document(report).lower()
 
 
+def test_what_is_looked_up_and_not_read_comes_last(report: StudyReport) -> None:
+    signed = html_document(
+        report, (Signature("Ada", "approved", datetime(2026, 1, 2, tzinfo=UTC), content_hash(report)),)
+    )
+    parts = [
+        "Methods</h2>",
+        "Design and origin</h2>",
+        "Signatures</h2>",
+        "Reporting checklists</h2>",
+        "Every case</h2>",
+    ]
+    assert [signed.index(part) for part in parts] == sorted(signed.index(part) for part in parts)
+
+
 def test_every_fact_of_a_choice_of_cases_is_in_words(report: StudyReport) -> None:
     choice = dataclasses.asdict(SelectionDesign()) | {"preset": "as in the paper"}
     shown = ("preset", "seed", "edges", "quantiles", "balance_decisions", "half_in_largest")
