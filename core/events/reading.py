@@ -14,7 +14,7 @@ from core.events.collect_facts import FactCollector
 from core.events.doubted_times import FAR, SENTINEL, TOO_OLD
 from core.events.import_report import SHARE_OF_DATES, Dropped, ReadCounts
 from core.events.mapping import SiteMapping, normalise
-from core.events.parts import MakeSpill, MemorySpill, StoredStream, gathered
+from core.events.parts import MakeSpill, MemorySpill, StoredStream
 from core.events.plausibility import Finding
 from core.events.spelling import code_spelling, identifier, stands_for_nothing, tidy
 from core.events.stream import among
@@ -257,18 +257,11 @@ class StreamBuilder:
         told = np.where(late, np.datetime64("NaT"), told)
         return np.fmax(np.where(np.isnat(told), assumed, told), time)
 
-    def finish(self) -> tuple[pd.DataFrame, ReadCounts]:
-        """Return the event stream as one table, and what was counted.
-
-        The column ``stay`` is -1 where the source does not tell. Raise MappingError as `finish_parts`.
-        """
-        stream, counts = self.finish_parts()
-        return gathered(stream), counts
-
     def finish_parts(self) -> tuple[StoredStream, ReadCounts]:
-        """Build the event stream, with one part of it in memory at a time.
+        """Build the event stream, with one part of it in memory at a time; return it and what was counted.
 
-        Raise MappingError when the mapping recognised no admission, or nothing that could be a task.
+        The column ``stay`` is -1 where the source does not tell. Raise MappingError when the mapping recognised no
+        admission, or nothing that could be a task.
         """
         self._book.refuse_useless()
         self._book.keep_families_apart()

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from core.events.import_report import ImportReport, KindCount, ReadCounts
 from core.events.mapping import SiteMapping
+from core.events.parts import gathered
 from core.events.reading import StreamBuilder
 from core.events.stays import make_instances, make_patients, stay_ends
 
@@ -56,7 +57,13 @@ def stream(rows: Sequence[Row], mapping: SiteMapping | None = None) -> tuple[pd.
     """The event stream of some rows."""
     builder = StreamBuilder(mapping or site(), {})
     builder.add(frame(rows))
-    return builder.finish()
+    return finished(builder)
+
+
+def finished(builder: StreamBuilder) -> tuple[pd.DataFrame, ReadCounts]:
+    """The event stream as one table, and what was counted."""
+    stream_in_parts, counts = builder.finish_parts()
+    return gathered(stream_in_parts), counts
 
 
 def write_meds(folder: Path, rows: Sequence[Row], shard: str = "0.parquet", **extra: Any) -> Path:

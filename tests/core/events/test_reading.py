@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.errors import MappingError
 from core.events.reading import StreamBuilder
 from tests.support.frames import assert_same_frame
-from tests.support.records import frame, site, stream
+from tests.support.records import finished, frame, site, stream
 
 STAY = [(1, "2026-01-01 10:00", "IN"), (1, "2026-01-05 12:00", "OUT")]
 
@@ -31,7 +31,7 @@ def test_duplicates_are_found_across_chunks():
     builder = StreamBuilder(site(), {})
     for rows in ([*STAY, row], [row], [(2, *row[1:])]):
         builder.add(frame(rows))
-    events, counts = builder.finish()
+    events, counts = finished(builder)
     assert (events["kind"] == "LAB_RESULT").sum() == 2
     assert counts.n_duplicate_rows == 1
 
@@ -61,7 +61,7 @@ def test_how_the_source_is_cut_into_chunks_does_not_matter(cuts, random):
         n = cuts[len(rest) % len(cuts)]
         builder.add(frame(rest[:n]))
         rest = rest[n:]
-    assert_same_frame(builder.finish()[0], whole)
+    assert_same_frame(finished(builder)[0], whole)
 
 
 def test_rows_without_code_or_time_are_left_out_and_counted():
@@ -110,7 +110,7 @@ def test_a_result_is_never_known_before_it_happened():
     told = pd.to_datetime(["2026-01-01 10:00", "2026-01-05 12:00", "2026-01-02 06:00", "2026-01-02 09:30"])
     builder = StreamBuilder(site(), {})
     builder.add(rows.assign(known_at=told.astype("datetime64[us]")))
-    events, _ = builder.finish()
+    events, _ = finished(builder)
     labs = events[events["kind"] == "LAB_RESULT"]
     assert labs["known_at"].dt.strftime("%H:%M").tolist() == ["07:00", "09:30"]
 
@@ -151,11 +151,11 @@ def test_a_source_without_anything_useful_is_refused():
     builder = StreamBuilder(site(), {})
     builder.add(frame([(1, "2026-01-02", "HUH")]))
     with pytest.raises(MappingError, match="recognises no admission"):
-        builder.finish()
+        finished(builder)
 
 
 def test_an_empty_chunk_is_no_harm():
     builder = StreamBuilder(site(), {})
     builder.add(frame([]))
     builder.add(frame([*STAY, (1, "2026-01-02", "LAB//K", 1.0)]))
-    assert builder.finish()[1].n_rows == 3
+    assert finished(builder)[1].n_rows == 3
