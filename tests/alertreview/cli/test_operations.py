@@ -69,12 +69,12 @@ def test_the_schema_goes_down_and_up(capsys: pytest.CaptureFixture[str], own_hom
     code, out, _ = run(capsys, "db", "status", "--home", own_home)
     assert code == 0
     assert f"Schema: {schema.head()}, this version needs {schema.head()}" in out
-    code, out, _ = run(capsys, "db", "downgrade", "0002", "--home", own_home, "--discard")
+    code, out, _ = run(capsys, "db", "downgrade", "0007", "--home", own_home, "--discard")
     assert code == 0
-    assert "Schema 0002." in out
+    assert "Schema 0007." in out
     code, _, err = run(capsys, "db", "status", "--home", own_home)
     assert code == 2
-    assert "has schema 0002" in err
+    assert "has schema 0007" in err
     code, out, _ = run(capsys, "db", "upgrade", "--home", own_home)
     assert code == 0
     assert "Copied first: " in out
@@ -102,7 +102,7 @@ def test_the_doctor_ends_with_one_when_something_has_to_be_done(
 @pytest.mark.checklist("C5")
 @pytest.mark.parametrize(
     "arguments",
-    [["backup", "create"], ["audit", "export", "OUT/trail.jsonl"], ["init"], ["db", "downgrade", "0002", "--discard"]],
+    [["backup", "create"], ["audit", "export", "OUT/trail.jsonl"], ["init"], ["db", "downgrade", "0007", "--discard"]],
 )
 def test_a_disk_without_room_ends_in_a_plain_message_and_leaves_the_site_as_it_was(
     own_home: Path, tmp_path: Path, arguments: list[str]
@@ -110,7 +110,7 @@ def test_a_disk_without_room_ends_in_a_plain_message_and_leaves_the_site_as_it_w
     """No file may grow beyond a few bytes, in a process of its own."""
     with Database(f"sqlite:///{own_home / 'alertreview.db'}") as database:
         if arguments == ["init"]:
-            database.downgrade("0002", discard=True)
+            database.downgrade("0007", discard=True)
         before = database.state()
     out = tmp_path / "out"
     out.mkdir()
