@@ -41,11 +41,15 @@ KEPT = """() => new Promise(done => {
 
 @dataclass
 class RoundTimes:
-    """Milliseconds from a key to the next alert's title, to that alert whole, and to the word that triage was kept."""
+    """Milliseconds from a key to the next alert's title, to that alert whole, and to the word that triage was kept.
+
+    Beside them the processor time of the browser's main thread until then, on which other work tells less.
+    """
 
     to_text: list[float] = field(default_factory=list)
     to_whole: list[float] = field(default_factory=list)
     to_kept: list[float] = field(default_factory=list)
+    of_browser: list[float] = field(default_factory=list)
 
 
 def ward_round(opened: Visit, home: Path, n_alerts: int) -> RoundTimes:
@@ -54,13 +58,21 @@ def ward_round(opened: Visit, home: Path, n_alerts: int) -> RoundTimes:
     sign_in(opened, COORDINATOR)
     opened.open("worklist")
     page.evaluate(LISTEN)
+    metrics = page.context.new_cdp_session(page)
+    metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent() -> float:
+        found = metrics.send("Performance.getMetrics")["metrics"]
+        return next(1000 * one["value"] for one in found if one["name"] == "TaskDuration")
+
     for number in range(n_alerts):
-        before = page.evaluate(TITLE)
+        before, had_spent = page.evaluate(TITLE), spent()
         opened.key("j" if number else "o")
         taken = page.evaluate(OPENED, before)
         assert taken is not None, f"alert {number + 1} did not come at {page.url}"
         times.to_text.append(taken[0])
         times.to_whole.append(taken[1])
+        times.of_browser.append(spent() - had_spent)
         opened.settle()
         opened.key("a")
         kept = page.evaluate(KEPT)

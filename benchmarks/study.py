@@ -91,6 +91,7 @@ def _run(url: str, home: Path, n_cases: int) -> None:
     )
     _print_times("key to the next alert's title", of_round.to_text, P95_TEXT_MS)
     _print_times("key to that alert with its figures", of_round.to_whole, P95_CHART_MS)
+    _print_times("the browser's main thread until then, processor time", of_round.of_browser)
     _print_times("triage key to the word that it is kept", of_round.to_kept)
     print(f"Requests to other hosts: {len(foreign)}; errors in the browser: {len(errors)}")
     assert foreign == []
