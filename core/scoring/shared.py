@@ -12,6 +12,7 @@ Each step begins with log odds of "taken" that were found without the instance's
 Labels of recent instances enter nowhere. Steps 3 and 4 leave the past out by thirds of its patients.
 """
 
+import gc
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -249,6 +250,7 @@ def shared_evidence(
     log_odds, support, arrays = _solve_graph(
         prepared, roles, positive, parameters, seed, random, patients[: prepared.n_past], n_jobs
     )
+    gc.collect()
     if roles is not None and prepared.day is not None:
         chosen = list(tasks)
         kinds, order_groups = prepared.day.kinds[chosen], prepared.day.groups[chosen]
@@ -281,6 +283,8 @@ def _solve_graph(
     cosine = CosineMap.fit(past, kinds_of_features, weights, parameters.n_landmarks, random)
     coordinates = cosine.transform(columns, n_jobs)
     del columns, past
+    # What joblib's workers were given is part of a cycle: it is not freed before the collector comes by.
+    gc.collect()
     targets = np.where(positive, np.int8(1), np.int8(-1))
     first = solve_shared_graph(coordinates, targets, groups, ridge=ridge, n_jobs=n_jobs)
     first_line = _Line.fit(first.soft_labels[:n_past], positive, n_jobs)
@@ -327,6 +331,7 @@ def _add_steps(
     learned = _add_history(history, positive, log_odds, part, pairs, n_jobs)
     there, named_roles = _signs_of(history), history.roles.named
     del history
+    gc.collect()
     beside = others()
     named = named_flags(there, named_roles, positive.shape[1])
     named_effects = _add_named(named, positive, log_odds, beside, groups, part, n_jobs)
@@ -347,8 +352,11 @@ def _add_history(
     X, targets, weights = _pair_features(history, pairs, rates, positive, log_odds, n_jobs)
     outside = [part[pairs[0]] != number for number in range(N_PARTS)] + [np.ones(len(X), dtype=bool)]
     in_threads = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")
-    trees = list(in_threads(joblib.delayed(fit_history)(X[rows], targets[rows], weights[rows]) for rows in outside))
-    del X
+
+    def fit(rows: NDArray[np.bool_]) -> BoostedTrees:
+        return fit_history(X[rows], targets[rows], weights[rows])
+
+    trees = list(in_threads(joblib.delayed(fit)(rows) for rows in outside))
 
     def of_history(task: int, old: LogOdds) -> FloatArray:
         features = history.of_task(task, rates[task], old, slice(None))

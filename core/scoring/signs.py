@@ -41,11 +41,6 @@ class OtherMembers:
     chances: NDArray[Any]
     share: float  # the weight that is left
 
-    @classmethod
-    def none(cls, shape: tuple[int, ...]) -> "OtherMembers":
-        """Return that there are none."""
-        return cls(np.broadcast_to(np.float32(0), shape), 1.0)
-
     def __getitem__(self, place: Any) -> "OtherMembers":
         return OtherMembers(self.chances[place], self.share)
 

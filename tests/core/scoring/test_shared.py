@@ -342,7 +342,7 @@ def signs():
     return sparse.csr_array(there), groups, offset, positive
 
 
-ALONE = OtherMembers.none((900,))
+ALONE = OtherMembers(np.zeros(900), 1.0)
 FLAT = OtherMembers(np.full(900, 0.3 / 3), 2 / 3)
 """A member with a third of the weight that expects .3 whatever the signs."""
 
