@@ -4,7 +4,7 @@ Times are timezone-aware in the site's zone. Identifiers in links are numbers or
 cases, never of patients.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -265,3 +265,9 @@ class AlertDetail:
     """Odds of the other decision by the state over its odds in general; None where the score is no chance."""
     lowest_scaled_score: float | None = None
     """The scaled score at which the list of its decision ends; None when that list shows nothing."""
+
+
+def histogram_of(stored: Mapping[str, Sequence[float]] | None) -> Histogram:
+    """Return a stored histogram; one empty bin where there is none."""
+    stored = stored or {"edges": [0.0, 1.0], "counts": [0]}
+    return Histogram(tuple(stored["edges"]), tuple(map(int, stored["counts"])))

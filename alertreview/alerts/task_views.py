@@ -12,7 +12,7 @@ import numpy.typing as npt
 from alertreview.alerts.alert_lists import judged_study
 from alertreview.alerts.filters import ranks_at_budget, restriction_of
 from alertreview.alerts.lines import find_run
-from alertreview.alerts.models import WorklistFilters
+from alertreview.alerts.models import WorklistFilters, histogram_of
 from alertreview.alerts.triage_models import TriageChoice
 from alertreview.records.snapshots import open_import
 from alertreview.rights import Action, Service, requires
@@ -153,7 +153,7 @@ class TaskPages(Service):
             result = uow.runs.task_result(run.id, task.id, filters.scorer or None)
             restriction = restriction_of(uow, run, _of_the_task(filters, run), zone, now)
             scores = uow.alerts.scores(run.id, **restriction)
-            scaled, raw = (Histogram.of(stored) for stored in (result.scaled_histogram, result.score_histogram))
+            scaled, raw = (histogram_of(stored) for stored in (result.scaled_histogram, result.score_histogram))
             return TaskView(
                 task_key=task.task_key,
                 name=task.name,

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 from alertreview.alerts.explanations import Explanations, Past
 from alertreview.alerts.filters import JUDGE_FIRST, WorklistPages, relaxed_one_by_one, restriction_of, show_score
 from alertreview.alerts.lines import find_run, lines_in_words
-from alertreview.alerts.models import AlertDetail, FilterChoices, WorklistFilters, WorklistPage
+from alertreview.alerts.models import AlertDetail, FilterChoices, WorklistFilters, WorklistPage, histogram_of
 from alertreview.alerts.preview_model import AlertPreview
 from alertreview.alerts.triage_models import Grouping, ListOrder, TriageChoice
 from alertreview.rights import Action, Service, requires
-from alertreview.scoring.models import Histogram, RunView
+from alertreview.scoring.models import RunView
 from alertreview.settings import Clock
 from core.errors import RefusedError
 from core.scoring.scorers import is_chance, is_retrospective, times_support
@@ -137,8 +137,8 @@ class Worklist(Service):
             window_hours=record.window_hours,
             soft_label=record.soft_label,
             task_positive_share=result.n_past_positive / max(result.n_past, 1),
-            score_histogram=Histogram.of(result.score_histogram),
-            scaled_histogram=Histogram.of(result.scaled_histogram),
+            score_histogram=histogram_of(result.score_histogram),
+            scaled_histogram=histogram_of(result.scaled_histogram),
             patient=explanation.patient,
             compared=explanation.nearest.comparison,
             neighbours=(
@@ -172,7 +172,7 @@ class Worklist(Service):
         return AlertPreview(
             run_id=run.id,
             day_of_stay=record.day_of_stay,
-            scaled_histogram=Histogram.of(past.result.scaled_histogram),
+            scaled_histogram=histogram_of(past.result.scaled_histogram),
             compared=nearest.comparison,
         )
 

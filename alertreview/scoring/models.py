@@ -1,6 +1,5 @@
 """What pages read: frozen answers of the application, without database objects; see `alertreview.alerts.models`."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -47,9 +46,3 @@ class Histogram:
 
     edges: tuple[float, ...]
     counts: tuple[int, ...]
-
-    @classmethod
-    def of(cls, stored: Mapping[str, Sequence[float]] | None) -> "Histogram":
-        """Return a stored histogram; one empty bin where there is none."""
-        stored = stored or {"edges": [0.0, 1.0], "counts": [0]}
-        return cls(tuple(stored["edges"]), tuple(map(int, stored["counts"])))
