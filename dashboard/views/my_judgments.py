@@ -9,6 +9,7 @@ from core.vocabulary import Answer, StudyStatus
 from dashboard import texts
 from dashboard.components import cards
 from dashboard.components.acting import reading_as
+from dashboard.components.studies.choice import studies_to_read
 from dashboard.context import application
 
 ALL = "All"
@@ -31,7 +32,8 @@ def page() -> None:
         with cards.empty_state(
             "No judgment yet", "Your answers appear here as soon as one is saved.", ":material/history:"
         ):
-            if st.button("Start reviewing", key="mj_start", type="primary"):
+            waiting = any(queue and queue.n_left for _, queue in studies_to_read(studies.values(), person))
+            if waiting and st.button("Start reviewing", key="mj_start", type="primary"):
                 st.switch_page("views/review.py")
         return
     shown = _filtered(rows, studies)

@@ -156,6 +156,13 @@ def test_home_says_what_is_wrong_with_the_import_to_whom_it_concerns(
     assert accept is concerned
 
 
+@pytest.mark.parametrize("with_studies", [True, False])
+def test_reviewing_is_offered_only_where_cases_wait(open_page: OpenPage, with_studies: bool) -> None:
+    page = open_page("my_judgments", FakeApplication(with_studies=with_studies))
+    assert "No judgment yet" in words(page)
+    assert ("mj_start" in {button.key for button in page.button}) is with_studies
+
+
 def test_home_lists_the_highest_ranked_alerts_as_links(open_page: OpenPage) -> None:
     page = open_page("home", FakeApplication())
     links = [link.proto for link in page.get("page_link")]
