@@ -334,6 +334,7 @@ _WRITING = [
     Lie("file:quoted", TEXT, writing={"quoting": csv.QUOTE_ALL}),
     Lie("header:capitals", TEXT, writing={"header": str.upper}),
     Lie("header:blanks", TEXT, writing={"header": lambda name: f" {name}\u00a0"}),
+    Lie("file:blank line first", TEXT, writing={"start": "\n"}, is_refused=True),
     Lie("file:blank lines", (*TEXT, "fhir"), writing={"end": "\n\n\n"}),
     Lie("file:an empty one beside it", ("csv",), writing={"beside": ("records2.csv", b"")}, is_refused=True),
     Lie("file:hidden ones", ALL, writing={"beside": ("._records.csv", b"\0\5")}),
@@ -403,7 +404,7 @@ def _read(file: Path) -> list[Row]:
 
 
 def _write_bytes(file: Path, text: str, writing: dict[str, Any]) -> None:
-    content = (text + writing.get("end", "")).replace("\r\n", "\n")
+    content = (writing.get("start", "") + text + writing.get("end", "")).replace("\r\n", "\n")
     content = content.replace("\n", writing.get("newline", "\n"))
     data = content.encode(writing.get("encoding", "utf-8"))
     if writing.get("packed"):

@@ -257,7 +257,8 @@ def look_at(file: TextFile) -> Layout:
     text = head.decode(encoding, errors="replace").lstrip("\ufeff")
     first = text.splitlines()[0] if text.strip() else ""
     if not first.strip():
-        raise SourceError(f"{file.name}: is empty; its first line must name the columns.")
+        what = "its first line is empty; it" if text.strip() else "is empty; its first line"
+        raise SourceError(f"{file.name}: {what} must name the columns.")
     if len(head) == _MOST_OF_A_HEADER and first == text:
         raise SourceError(f"{file.name}: its first line has a million characters and names no columns. Give a table.")
     delimiter = max(_DELIMITERS, key=first.count)
