@@ -48,6 +48,8 @@ DESIGNS = (
     Design("one stratum", 600, 50, 0.15, (), (100,)),
     Design("unequal chances in 3 strata", 600, 50, 0.10, (0.5, 0.9), (50, 50, 50), unequal=3.0),
     Design("unequal chances in one stratum", 600, 50, 0.10, (), (150,), unequal=3.0),
+    Design("the same, up to 6 times apart", 600, 50, 0.10, (), (150,), unequal=1.0),
+    Design("the same, 5 % relevant", 600, 50, 0.05, (), (150,), unequal=1.0),
 )
 
 

@@ -7,10 +7,14 @@ carries a few pseudo-cases of both classes: what the unjudged candidates could h
 Each draw gives every patient a weight v from Gamma(1, 1), and a case of a stratum of which the share f is judged
 1 + sqrt(1 - f) (v - 1); puts one pseudo-case of each class, of weight (1 - f) Gamma(c, 1), at a judged case of each
 stratum chosen at random; and scales the weights of the stratum to the number of its candidates. Where all candidates of
-all strata are judged, figures of the run are exact: f is then 0, and the interval is that of other runs like it. Where
-the cases of a stratum had unequal chances to be chosen, each also counts as its weight over their mean. A figure
-computed from these weights is one draw of the figure that the panel's labels would give on all candidates. All figures
-of a labelling share the draws.
+all strata are judged, figures of the run are exact: f is then 0, and the interval is that of other runs like it.
+
+Where the cases of a stratum had unequal chances to be chosen, each also counts as its weight over their mean. Where the
+chances differ twice and more, the stratum is first divided by them: few cases of small chance stand for many
+candidates, and what these could hide needs pseudo-cases of its own.
+
+A figure computed from these weights is one draw of the figure that the panel's labels would give on all candidates. All
+figures of a labelling share the draws.
 """
 
 import math
@@ -33,6 +37,8 @@ PSEUDO_CASES_OF_AUC = (0.1, 0.25)
 """The same for one AUC, which half a pseudo-case of each class in every stratum draws to one half."""
 FEW = 2.0, 4.0
 """Effective numbers of patients up to which the larger number of pseudo-cases would outweigh the cases seen."""
+APART = 2.0
+"""Weights of one stratum differ less than this many times; otherwise it is divided."""
 _NUMBERS = sorted({*PSEUDO_CASES, *PSEUDO_CASES_OF_AUC})
 Statistic = Callable[[Floats, Floats], Floats]
 """From weights of the positive and the negative class, both of shape (n_draws, n), to draws of a figure."""
@@ -69,6 +75,7 @@ class CandidateDraws:
     ) -> None:
         if stratum.size and not (stratum.min() >= 0 and stratum.max() < size.size):
             raise InvalidInputError(f"A case has stratum {stratum.max()}, but there are {size.size} stratum sizes.")
+        stratum, size = _divided_by_chance(weight, stratum, size)
         self._positive, self._stratum, self._size = positive, stratum, size
         self._patient = np.unique(patient, return_inverse=True)[1]
         self.n_patients = int(self._patient.max()) + 1 if self._patient.size else 0
@@ -201,6 +208,26 @@ def _share_unjudged(n_judged: NDArray[np.int64], size: Floats) -> Floats:
         return np.ones_like(size)
     share: Floats = 1.0 - np.minimum(n_judged / np.maximum(size, 1e-300), 1.0)
     return share
+
+
+def _divided_by_chance(weight: Floats, stratum: NDArray[np.int64], size: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Divide strata whose weights differ `APART` times or more; a part's size is its share of the stratum's weight."""
+    divided, sizes = stratum.copy(), list(size)
+    for h in range(size.size):
+        rows = np.flatnonzero(stratum == h)
+        if not rows.size:
+            continue
+        # Weights that differ by rounding are equal, wherever a bound lies.
+        part = np.floor(np.log(weight[rows] / weight[rows].min() * (1.0 + 1e-9)) / math.log(APART))
+        total = math.fsum(weight[rows].tolist())
+        for later in np.unique(part)[1:]:
+            own = rows[part == later]
+            share = math.fsum(weight[own].tolist()) / total
+            sizes[h] -= size[h] * share
+            divided[own] = len(sizes)
+            sizes.append(max(size[h] * share, float(own.size)))
+        sizes[h] = max(sizes[h], float((part == 0).sum()))
+    return divided, np.array(sizes)
 
 
 def _over_mean_of_stratum(weight: Floats, stratum: NDArray[np.int64], n_strata: int) -> Floats:

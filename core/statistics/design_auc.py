@@ -37,8 +37,8 @@ def design_weighted_auc(
     patients : array-like of shape (n,)
         Patient of each case; cases of one patient are drawn together.
     inclusion_probability : array-like of shape (n,)
-        Chance of each case to be chosen, in (0, 1]. Divide a stratum in which chances differ ten times and more: the
-        interval is too narrow where hardly any of the cases that stand for most candidates was chosen.
+        Chance of each case to be chosen, in (0, 1]. A stratum in which chances differ twice and more is divided by
+        them.
     strata : array-like of shape (n,)
         Stratum of each case: a position in `stratum_sizes`, or one of its keys.
     stratum_sizes : array-like of shape (n_strata,), or mapping

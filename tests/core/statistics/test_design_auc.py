@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from scipy import special
 
+from benchmarks.fresh_coverage import Design, drawn, run_of, true_auc
 from core.errors import InvalidInputError
 from core.statistics import design_weighted_auc, design_weighted_difference
 from core.statistics.auc import delong_interval
-from core.statistics.bayesian_bootstrap import CandidateDraws, auc_of
+from core.statistics.bayesian_bootstrap import CandidateDraws, _divided_by_chance, auc_of
 from core.statistics.candidate_figures import CandidateFigures
 from core.studies.selection import SelectionDesign, choose_cases
 
@@ -74,6 +75,38 @@ def test_unequal_chances_inside_a_stratum_give_about_the_interval_of_as_many_str
     one = design_weighted_auc(**given, strata=np.zeros(400), stratum_sizes=[sum(sizes)])
     assert one.value == two.value
     assert (one.low, one.high) == pytest.approx((two.low, two.high), abs=0.03)
+
+
+def test_an_interval_holds_the_truth_where_chances_of_a_stratum_differ_forty_times():
+    """High scores are chosen most often; undivided, the interval held the truth in 37 of these 60 studies."""
+    design = Design("", 600, 50, 0.05, (), (150,), unequal=3.0)
+    rng = np.random.default_rng(77)
+    patient, score, relevant = run_of(design, rng)
+    truth, held = true_auc(relevant, score), 0
+    for _ in range(60):
+        rows, chance = drawn(design, score, np.zeros(score.size, dtype=np.int64), rng)
+        found = design_weighted_auc(
+            relevant[rows].astype(float),
+            score[rows],
+            patients=patient[rows],
+            inclusion_probability=chance,
+            strata=np.zeros(150),
+            stratum_sizes=[score.size],
+        )
+        held += found.low <= truth <= found.high
+    assert held >= 54
+
+
+def test_a_stratum_is_divided_where_chances_differ_twice_and_more():
+    weight = np.array([1.0, 1.9, 2.0, 3.9, 4.1, 5.0, 5.0 + 1e-12])
+    stratum, size = np.array([0, 0, 0, 0, 0, 1, 1]), np.array([129.0, 50.0])
+    divided, sizes = _divided_by_chance(weight, stratum, size)
+    assert divided.tolist() == [0, 0, 2, 2, 3, 1, 1]
+    np.testing.assert_allclose(sizes, [129 * 2.9 / 12.9, 50.0, 129 * 5.9 / 12.9, 129 * 4.1 / 12.9])
+    for scale in (1e-6, 1e6):
+        assert np.array_equal(_divided_by_chance(scale * weight, stratum, size)[0], divided)
+    few = _divided_by_chance(weight[:5], stratum[:5], np.array([5.0]))
+    assert (few[1] >= np.bincount(few[0])).all(), "no part has fewer candidates than cases"
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5])
