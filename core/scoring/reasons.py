@@ -252,7 +252,7 @@ class _Past:
             statistic = score / np.maximum((beyond**2 * weight[:, None]).sum(axis=0), 1e-9)
             statistic[score < SMALLEST_CHI_SQUARE_OF_PATIENTS * (by_group**2).sum(axis=0)] = 0.0
             statistic[chosen] = 0.0
-            best = int(np.argmax(statistic))
+            best = _first_of_highest(statistic)
             if statistic[best] < SMALLEST_CHI_SQUARE:
                 break
             chosen.append(best)
@@ -267,11 +267,12 @@ class _Past:
             always = np.isin(self._sources, [UNIT, ADMISSION])
             wanted = np.isin(self._sources, np.unique(self._sources[self._kept]))
             columns = columns[(always | wanted)[columns]]
-        found: list[tuple[float, Finding]] = []
+        found: list[tuple[float, bool, Finding]] = []
         for column in columns.tolist():
             found += self._candidates(column)
-        found.sort(key=lambda one: -one[0])
-        findings = tuple(finding for _, finding in found[:MOST_CANDIDATES])
+        # "Above 3.4" and "below 3.5" may be the same days: rounding, which differs between machines, decides nothing.
+        found.sort(key=lambda one: (-round(one[0], 9), not one[1]))
+        findings = tuple(finding for *_, finding in found[:MOST_CANDIDATES])
         held = np.empty((len(self._taken), len(findings)))
         for i, finding in enumerate(findings):
             held[:, i] = finding.holds(self._values(finding.column))
@@ -283,14 +284,17 @@ class _Past:
         values[self._X.indices[start:end]] = self._X.data[start:end]
         return values
 
-    def _candidates(self, column: int) -> list[tuple[float, Finding]]:
-        """Return what can be said about a feature, with |z| of each: it is there; the best cut on each side."""
+    def _candidates(self, column: int) -> list[tuple[float, bool, Finding]]:
+        """Return what can be said about a feature: |z|, whether it comes with more decisions taken, and the finding.
+
+        Of a flag that it is there; of a value the best cut on each side.
+        """
         start, end = self._X.indptr[column], self._X.indptr[column + 1]
         stored, taken = np.asarray(self._X.data[start:end], float), self._taken[self._X.indices[start:end]]
         if self._is_flag[column]:
             there = stored != 0
-            one = [(float(_strengths(there.sum(), (there & taken).sum(), *self._n)), Finding(column))]
-            return one if one[0][0] > 0 else []
+            one = (float(_strengths(there.sum(), (there & taken).sum(), *self._n)), True, Finding(column))
+            return [one] if one[0] > 0 else []
         if len(stored) < FEWEST:
             return []
         order = np.argsort(stored, kind="stable")
@@ -300,8 +304,11 @@ class _Past:
         under = np.searchsorted(stored, cuts, side="left")
         above = self._cut_strengths(len(stored) - up_to, n_taken[-1] - n_taken[up_to], len(stored), n_taken[-1])
         below = self._cut_strengths(under, n_taken[under], len(stored), n_taken[-1])
-        best = [(side, strengths, int(np.argmax(strengths))) for side, strengths in ((False, above), (True, below))]
-        return [(float(z[i]), Finding(column, float(cuts[i]), side)) for side, z, i in best if z[i] > 0]
+        best = [(side, z, _first_of_highest(z)) for side, z in ((False, above), (True, below))]
+        rises = n_taken[under] * len(stored) > n_taken[-1] * under  # more often taken below a cut than in all
+        return [
+            (float(z[i]), rises[i] == side, Finding(column, float(cuts[i]), side)) for side, z, i in best if z[i] > 0
+        ]
 
     def _cut_strengths(
         self, n_with: IntArray, n_with_taken: IntArray, n_measured: int, n_measured_taken: int
@@ -321,6 +328,11 @@ def _strengths(n_with: IntArray, n_with_taken: IntArray, n: int, n_taken: int) -
     error = np.sqrt(np.maximum(share * (1 - share), 1e-12) * (1 / n_taken + 1 / (n - n_taken)))
     enough = np.minimum(n_with, n - n_with) >= FEWEST
     return np.asarray(np.where(enough, np.abs(difference) / error, 0.0))
+
+
+def _first_of_highest(values: FloatArray) -> int:
+    """Return the first place of the highest value; those that rounding tells apart are equal."""
+    return int(np.argmax(values >= values.max() * (1 - 1e-9)))
 
 
 def _rounded(value: float) -> float:

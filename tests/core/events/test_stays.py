@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.events.reading import StreamBuilder
 from core.events.stays import make_instances, make_patients, pair_stays
 from core.events.stream import seconds
-from tests.support.records import frame, site, stream
+from tests.support.records import finished, frame, site, stream
 from tests.support.records import instances_of as instances_of_stays
 
 LAB = (1, "2026-01-02 07:00", "LAB//K", 4.1)
@@ -111,14 +111,14 @@ def test_stays_with_names_are_paired_by_name_even_when_nested():
     ]
     builder = StreamBuilder(site(), {})
     builder.add(frame(rows).assign(stay=[7, 8, 8, 7, -1]))
-    table = pair_stays(builder.finish()[0]).table
+    table = pair_stays(finished(builder)[0]).table
     assert (table["discharged_at"].dt.day).tolist() == [6, 3]
 
 
 def test_a_reversed_stay_with_a_name_is_left_out_and_counted():
     builder = StreamBuilder(site(), {})
     builder.add(frame([(1, "2026-01-05", "IN"), (1, "2026-01-03", "OUT"), LAB]).assign(stay=[7, 7, -1]))
-    found = pair_stays(builder.finish()[0])
+    found = pair_stays(finished(builder)[0])
     assert len(found.table) == 0
     assert (found.counts.n_unpaired_admissions, found.counts.n_reversed) == (1, 1)
 
