@@ -211,7 +211,11 @@ def _share_unjudged(n_judged: NDArray[np.int64], size: Floats) -> Floats:
 
 
 def _divided_by_chance(weight: Floats, stratum: NDArray[np.int64], size: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Divide strata whose weights differ `APART` times or more; a part's size is its share of the stratum's weight."""
+    """Divide strata whose weights differ `APART` times or more, by powers of it from the smallest weight.
+
+    Weights and strata have shape (n,), sizes (n_strata,). Return the strata with the parts after them, and their sizes:
+    a part has as many of the candidates as of the stratum's weight (Horvitz and Thompson), at least its cases.
+    """
     divided, sizes = stratum.copy(), list(size)
     for h in range(size.size):
         rows = np.flatnonzero(stratum == h)
