@@ -46,6 +46,7 @@ SETTINGS: dict[str, object] = {
     "server.enableAgentApi": False,
     "server.showEmailPrompt": False,
     "runner.postScriptGC": False,
+    "runner.fastReruns": False,
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",

@@ -1,7 +1,12 @@
 """An act is finished though the next key is pressed before or during it, and that one's run follows, in their order."""
 
+from types import SimpleNamespace
+
 import pytest
+from streamlit import config
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.scriptrunner_utils import script_requests
@@ -9,6 +14,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
+from dashboard.gate.gate import SETTINGS
 from dashboard.gate.whole_acts import finish_every_act, keep_acts_in_order
 
 MOMENTS = ("before it begins", "while it is under way")
@@ -103,3 +109,28 @@ def test_keys_that_wait_are_taken_in_the_order_in_which_they_were_pressed(keys: 
 @pytest.mark.usefixtures("_plain")
 def test_streamlit_alone_would_save_before_it_chose() -> None:
     assert acts_of_keys("3S") == "S3", "delete keep_acts_in_order: Streamlit keeps the order now"
+
+
+class WaitingRunner:
+    """A run that has not begun: stopped now, it would never do the act for which it was started."""
+
+    def __init__(self) -> None:
+        self.acts: list[str] = []
+
+    def request_rerun(self, data: RerunData) -> bool:
+        self.acts.append(data.query_string)
+        return True
+
+    def request_stop(self) -> None:
+        self.acts.append("dropped")
+
+
+@pytest.mark.parametrize(("fast", "acts"), [(SETTINGS["runner.fastReruns"], ["?next"]), (True, ["dropped"])])
+def test_a_key_drops_no_act_that_has_not_begun(fast: bool, acts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "get_option", {"runner.fastReruns": fast}.get)
+    runner = WaitingRunner()
+    session = SimpleNamespace(
+        _state=AppSessionState.APP_IS_RUNNING, _scriptrunner=runner, _create_scriptrunner=lambda _data: None
+    )
+    AppSession.request_rerun(session, ClientState(query_string="?next"))  # type: ignore[arg-type]
+    assert runner.acts == acts, "with fast reruns, Streamlit would drop it: if not, delete the setting"
