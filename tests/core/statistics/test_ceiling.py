@@ -47,6 +47,17 @@ def test_at_fleiss_26_a_perfect_detector_reads_about_84_and_one_of_90_about_77()
     assert 0.5 + (0.90 - 0.5) * (2 * ceiling - 1) == pytest.approx(0.77, abs=0.01)
 
 
+@pytest.mark.parametrize(("share", "shown", "told"), [(0.2, 0.91, 0.89), (0.35, 0.88, 0.86), (0.5, 0.87, 0.85)])
+def test_where_relevance_is_a_matter_of_degree_a_detector_can_show_more(share, shown, told):
+    """Each case has a chance of its own of being called relevant, Beta distributed, with kappa .26 between readers."""
+    rng = np.random.default_rng(0)
+    chance = rng.beta(share * (1 / 0.26 - 1), (1 - share) * (1 / 0.26 - 1), 60_000)
+    votes = (rng.random((chance.size, 3)) < chance[:, None]).astype(float)
+    assert fleiss_kappa(votes).value == pytest.approx(0.26, abs=0.01)
+    assert auc((votes.sum(axis=1) >= 2).astype(float), chance).value == pytest.approx(shown, abs=0.006)
+    assert agreement_ceiling(votes).naive.value == pytest.approx(told, abs=0.006)
+
+
 @FEW
 @given(st.floats(0.05, 0.95), st.floats(0.0, 0.45))
 def test_error_and_prevalence_come_back_from_kappa_and_share(prevalence, error):
