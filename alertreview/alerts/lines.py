@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 from alertreview.alerts.models import AlertRow, WorklistLine
@@ -12,14 +13,11 @@ from core.kinds import KindWords, done_word, in_words
 from core.vocabulary import Decision, RunId, TriageState
 from db.models import AlertFilters, CohortSnapshot, DecisionKey, ListedAlert, ScoringRun, Triage
 from db.queries.reading import in_parts
-from db.repositories.alert_cursors import cursor_of, day_cursor_of
 from db.unit_of_work import UnitOfWork
 
 Line: TypeAlias = tuple[ListedAlert, ...]
 """The alerts of a line in the order of the list; the first one gives the line its place."""
 GroupKey: TypeAlias = tuple[object, ...]
-WALKED_PER_LINE = 3
-"""Alerts looked at for each line that is still missing; the members of a group often stand close to each other."""
 
 
 def lines_after(
@@ -33,28 +31,19 @@ def lines_after(
 ) -> tuple[list[Line], str | None]:
     """Return a page of lines and the cursor of the page after it.
 
-    A line stands where its first alert stands, so walking the alerts in their order meets the lines in theirs; an alert
-    whose line began earlier is passed over. `after` is the cursor of the page before; only alerts that the restriction
-    lets through are members.
+    A line stands where its first alert stands. `after` is the cursor of the page before; only alerts that the
+    restriction lets through are members.
     """
-    page_of = uow.alerts.page_by_day if order is ListOrder.NEWEST else uow.alerts.page
-    cursor_at = day_cursor_of if order is ListOrder.NEWEST else cursor_of
-    if grouping is Grouping.ALERT:
-        page = page_of(run_id, after=after, limit=limit, **restriction)
-        return [(row,) for row in page.rows], page.next_cursor
-    lines: list[Line] = []
-    cursor = after
-    while len(lines) <= limit:
-        page = page_of(run_id, after=cursor, limit=WALKED_PER_LINE * (limit + 1 - len(lines)), **restriction)
-        for start in range(0, len(page.rows), limit + 1):
-            if len(lines) <= limit:
-                some = page.rows[start : start + limit + 1]
-                lines += _begun_by(uow, run_id, grouping, order, some, restriction)
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    more = len(lines) > limit
-    return lines[:limit], cursor_at(lines[limit - 1][0]) if more else None
+    page = uow.alerts.page(
+        run_id,
+        by_day=order is ListOrder.NEWEST,
+        line_of=None if grouping is Grouping.ALERT else partial(_key, grouping),
+        after=after,
+        limit=limit,
+        **restriction,
+    )
+    groups = _groups(uow, run_id, grouping, order, page.rows, restriction)
+    return [groups[_key(grouping, row)] for row in page.rows], page.next_cursor
 
 
 def members_of(
@@ -64,20 +53,6 @@ def members_of(
     groups = _groups(uow, run_id, grouping, order, (alert,), restriction)
     line = groups.get(_key(grouping, alert), (alert,))
     return line if any(one.id == alert.id for one in line) else (alert,)
-
-
-def _begun_by(
-    uow: UnitOfWork,
-    run_id: RunId,
-    grouping: Grouping,
-    order: ListOrder,
-    rows: Sequence[ListedAlert],
-    restriction: AlertFilters,
-) -> list[Line]:
-    """Lines whose first alert is among these rows."""
-    groups = _groups(uow, run_id, grouping, order, rows, restriction)
-    found = [groups[_key(grouping, row)] for row in rows]
-    return [line for line, row in zip(found, rows, strict=True) if line[0].id == row.id]
 
 
 def _groups(
@@ -110,7 +85,7 @@ def _groups(
     return {key: tuple(line) for key, line in groups.items()}
 
 
-def _key(grouping: Grouping, alert: ListedAlert) -> GroupKey:
+def _key(grouping: Grouping, alert: Any) -> GroupKey:
     if grouping is Grouping.ORDER_GROUP and alert.order_group:
         return alert.instance_id, alert.decision, alert.order_group
     if grouping is Grouping.PATIENT_DAY:

@@ -1,41 +1,36 @@
-"""Names of places in a list of alerts, for the page that follows: by key, never by offset."""
+"""Names of places in a list of alerts, for the page that follows."""
 
-from datetime import UTC, datetime
+import re
+from typing import NamedTuple
 
 from core.errors import InvalidInputError
 from core.vocabulary import Decision
-from db.models import ListedAlert
 
-MOST_DIGITS = 11
-"""Of a moment in a cursor, in seconds."""
+_CURSOR = re.compile(rf"(-?\d{{1,11}})\.(\d{{1,11}})\.(\d{{1,11}})\.({'|'.join(Decision)})", re.ASCII)
 
 
-def cursor_of(record: ListedAlert) -> str:
-    """Name an alert's place in the order of ranks, for the page after it."""
-    return f"{record.rank}-{record.decision.value}"
+class Place(NamedTuple):
+    """Where an alert stands; places sort as their list does."""
+
+    day: int
+    """The moment in seconds, negative so that the newest is first; 0 in a list that does not go by day."""
+    turn: int
+    decision: str
+    rank: int
 
 
-def day_cursor_of(record: ListedAlert) -> str:
-    """Name an alert's place in the order of days, for the page after it."""
-    return f"{record.snapshot_at.timestamp():.0f}-{cursor_of(record)}"
+def cursor_of(place: Place) -> str:
+    """Name a place, for the page after it."""
+    return f"{place.day}.{place.turn}.{place.rank}.{place.decision}"
 
 
-def read_day_cursor(cursor: str) -> tuple[datetime, int, Decision]:
-    """Read what `day_cursor_of` wrote; raise InvalidInputError if it was not written there."""
-    moment, _, place = cursor.partition("-")
-    rank, decision = read_cursor(place)
-    if not moment.isdigit() or len(moment) > MOST_DIGITS:
-        read_cursor("")
-    return datetime.fromtimestamp(int(moment), UTC), rank, decision
-
-
-def read_cursor(cursor: str) -> tuple[int, Decision]:
+def read_cursor(cursor: str) -> Place:
     """Read what `cursor_of` wrote; raise InvalidInputError if it was not written there."""
-    rank, _, decision = cursor.partition("-")
-    try:
-        return int(rank), Decision(decision)
-    except ValueError:
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
         raise InvalidInputError(
             "The link to this page of the worklist is damaged: its place in the list cannot be read. "
             "Open the first page."
-        ) from None
+        )
+    day, turn, rank, decision = found.groups()
+    return Place(int(day), int(turn), decision, int(rank))

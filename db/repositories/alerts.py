@@ -1,28 +1,17 @@
-"""Alerts by rank: pages by key, never by offset, and counts that touch no wide column.
+"""Alerts in the order of the worklist, read no further than a page asks, and counts that touch no wide column.
 
 Filters become conditions that an index or the order of ranks can answer.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from datetime import datetime
+from heapq import merge
+from itertools import islice, permutations
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    and_,
-    bindparam,
-    exists,
-    false,
-    func,
-    literal,
-    not_,
-    or_,
-    select,
-    tuple_,
-)
+from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, exists, false, func, not_, or_, select, tuple_
 from sqlalchemy.engine import Connection
 
 from core.errors import NotFoundError
@@ -30,12 +19,19 @@ from core.vocabulary import AlertId, Decision, InstanceId, RunId, TaskId, Triage
 from db.cache import cached_of_run
 from db.models import Alert, AlertFilters, AlertPage, DecisionKey, Instance, ListedAlert, ScoringRun, Task, Triage
 from db.queries.reading import SEEN, Repository, given, in_parts, run, select_records
-from db.repositories.alert_cursors import cursor_of, day_cursor_of, read_cursor, read_day_cursor
+from db.repositories.alert_cursors import Place, cursor_of, read_cursor
 
 Scores: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 """Scores and scaled scores of the same alerts."""
 OrderGroup: TypeAlias = tuple[InstanceId, Decision, str]
 """Instance, decision and name of a group of tasks that are ordered together."""
+Listed: TypeAlias = tuple[Place, Row[Any]]
+"""An alert in a list: where it stands, and what tells which line it belongs to."""
+LineOf: TypeAlias = Callable[[Any], Hashable]
+"""Names the line that an alert belongs to, from its columns or those of its instance and task."""
+_LINE_COLUMNS = (Alert.instance_id, Alert.task_id, Task.order_group, Instance.patient_id, Instance.stay_id)
+_WALKED = 64
+"""Alerts fetched at once on the way to a page."""
 _BY_RANK = (Alert.rank, Alert.decision)
 _FEW_INSTANCES = 2_000
 """Up to so many instances of some days, their alerts are gathered; beyond, the list is walked by rank."""
@@ -64,37 +60,91 @@ _KEYS = (
 class Alerts(Repository):
     """Alerts of scoring runs.
 
-    Every question is about the lists of one scorer, the run's first one unless another is named. All lists are in the
-    order (rank, decision): one decision by rank, both together by turns.
+    Every question is about the lists of one scorer, the run's first one unless another is named.
     """
 
     def page(
-        self, run_id: RunId, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
+        self,
+        run_id: RunId,
+        *,
+        by_day: bool = False,
+        line_of: LineOf | None = None,
+        after: str | None = None,
+        limit: int = 13,
+        **filters: Unpack[AlertFilters],
     ) -> AlertPage:
         """Return a page of alerts, after the cursor of the page before; `db.models.AlertFilters` tells the filters.
 
-        Raise InvalidInputError if the cursor was not made by this method.
+        Omissions and commissions take turns until one list ends, each by rank; `by_day`, the newest day comes first,
+        by rank within a day. Of the alerts of one line only the first is on a page, and a line takes one turn. Raise
+        InvalidInputError if the cursor was not made by this method.
         """
-        statement = self._matching(run_id, filters)
-        if after is not None:
-            statement = statement.where(_key() > _position(*read_cursor(after)))
-        found = self._records(self._run(statement.order_by(*_BY_RANK).limit(limit + 1)).scalars().all())
-        more = len(found) > limit
-        return AlertPage(rows=tuple(found[:limit]), next_cursor=cursor_of(found[limit - 1]) if more else None)
+        reached = None if after is None else read_cursor(after)
+        if by_day:
+            listed = self._by_day(run_id, filters, line_of)
+        else:
+            first_turn = reached.turn if reached is not None and line_of is None else 1
+            listed = self._by_turns(run_id, filters, line_of, first_turn)
+        firsts = _first_of_lines(listed, line_of)
+        found = list(islice((one for one in firsts if reached is None or one[0] > reached), limit + 1))
+        cursor = cursor_of(found[limit - 1][0]) if len(found) > limit else None
+        return AlertPage(rows=tuple(self._records([row.id for _, row in found[:limit]])), next_cursor=cursor)
 
-    def page_by_day(
-        self, run_id: RunId, *, after: str | None = None, limit: int = 13, **filters: Unpack[AlertFilters]
-    ) -> AlertPage:
-        """Return a page of alerts by day, newest first, and by rank within a day; parameters as those of `page`."""
-        statement = self._matching(run_id, filters).join(Instance, Instance.id == Alert.instance_id)
-        if after is not None:
-            moment, rank, decision = read_day_cursor(after)
-            later = (Instance.snapshot_at == moment) & (_key() > _position(rank, decision))
-            statement = statement.where(or_(Instance.snapshot_at < moment, later))
-        order = (Instance.snapshot_at.desc(), *_BY_RANK)
-        found = self._records(self._run(statement.order_by(*order).limit(limit + 1)).scalars().all())
-        more = len(found) > limit
-        return AlertPage(rows=tuple(found[:limit]), next_cursor=day_cursor_of(found[limit - 1]) if more else None)
+    def _by_day(self, run_id: RunId, filters: AlertFilters, line_of: LineOf | None) -> Iterator[Listed]:
+        dated = self._matching(run_id, filters).join(Instance, Instance.id == Alert.instance_id)
+        ordered = dated.order_by(Instance.snapshot_at.desc(), *_BY_RANK)
+        if line_of is not None:
+            ordered = ordered.join(Task, Task.id == Alert.task_id)
+        for row in self._walk(ordered, Instance.snapshot_at, *(_LINE_COLUMNS if line_of else ())):
+            yield Place(-int(row.snapshot_at.timestamp()), row.rank, row.decision.value, row.rank), row
+
+    def _by_turns(
+        self, run_id: RunId, filters: AlertFilters, line_of: LineOf | None = None, first_turn: int = 1
+    ) -> Iterator[Listed]:
+        """Yield alerts in turns; those that the ward has dealt with keep their turn, so that the others stay in place.
+
+        A withheld alert keeps none: a gap would tell where it stands.
+        """
+        everything, hidden = self._whatever_was_done(run_id, filters)
+        wanted = filters.get("decision")
+        queues = [
+            self._queue(self._matching(run_id, {**everything, "decision": one}), line_of, first_turn)
+            for one in ([wanted] if wanted else Decision)
+        ]
+        return ((place, row) for place, row in merge(*queues) if row.id not in hidden)
+
+    def _whatever_was_done(self, run_id: RunId, filters: AlertFilters) -> tuple[AlertFilters, Collection[AlertId]]:
+        """Return filters that let through what triage hides, and what it hides; nothing changes without "new"."""
+        states, now = filters.get("triage"), filters.get("now")
+        if states is None or now is None or TriageState.NEW not in states:
+            return filters, ()
+        others = [state for state in TriageState if state not in states]
+        hidden = set(_triaged(self._connection, run_id, others, now)) if others else ()
+        return {**filters, "triage": frozenset(TriageState)}, hidden
+
+    def _queue(self, matching: Select[AlertId], line_of: LineOf | None, first_turn: int) -> Iterator[Listed]:
+        """Yield the alerts of one decision by rank, from a turn on; the n-th line has the n-th turn."""
+        rank = self._rank_at(matching, first_turn - 1)
+        if rank is None:
+            return
+        ordered = matching.where(Alert.rank > rank).order_by(Alert.rank)
+        if line_of is not None:
+            of_instance = Instance.id == Alert.instance_id
+            ordered = ordered.join(Instance, of_instance).join(Task, Task.id == Alert.task_id)
+        begun = set()
+        for row in self._walk(ordered, *(_LINE_COLUMNS if line_of else ())):
+            begun.add(line_of(row) if line_of else row.id)
+            yield Place(0, first_turn - 1 + len(begun), row.decision.value, row.rank), row
+
+    def _walk(self, ordered: Select[AlertId], *columns: Any) -> Iterator[Row[Any]]:
+        statement = ordered.with_only_columns(Alert.id, Alert.decision, Alert.rank, *columns)
+        with self._run(statement.execution_options(yield_per=_WALKED)) as rows:
+            yield from rows
+
+    def _rank_at(self, matching: Select[AlertId], n: int) -> int | None:
+        """Return the rank of the n-th alert of one decision, None when there are fewer."""
+        ranks = matching.with_only_columns(Alert.rank).order_by(Alert.rank)
+        return self._run(ranks.offset(n - 1).limit(1)).scalar() if n > 0 else 0
 
     def of_instances(
         self,
@@ -267,27 +317,34 @@ class Alerts(Repository):
         The list is that of the alert's own scorer.
         """
         filters["scorer"] = alert.scorer
-        here = _position(alert.rank, alert.decision)
-        listed = self._matching(alert.run_id, filters)
-        before = listed.where(_key() < here).order_by(Alert.rank.desc(), Alert.decision.desc()).limit(1)
-        after = listed.where(_key() > here).order_by(Alert.rank, Alert.decision).limit(1)
-        return (
-            self._run(before).scalars().one_or_none(),
-            self._run(after).scalars().one_or_none(),
-        )
+        everything, hidden = self._whatever_was_done(alert.run_id, filters)
+        own = self._matching(alert.run_id, {**everything, "decision": alert.decision})
+        higher = own.where(Alert.rank < alert.rank).subquery()
+        turn = 1 + self._run(select(func.count()).select_from(higher)).scalar_one()
+        here, before = Place(0, turn, alert.decision.value, alert.rank), None
+        # Among so many turns before it one is shown, if there is any.
+        for place, row in self._by_turns(alert.run_id, filters, first_turn=max(1, turn - 1 - len(hidden))):
+            if place > here:
+                return before, row.id
+            if place < here:
+                before = row.id
+        return before, None
 
     def ranks_of_first(
         self, run_id: RunId, n: int, *, include_cut_windows: bool = False, scorer: str = ""
     ) -> dict[Decision, int]:
         """Return the last rank of each decision among the first n alerts by turns; empty when there are fewer."""
-        if n <= 0:
-            return dict.fromkeys(Decision, 0)
-        matching = self._matching(run_id, {"scorer": scorer, "include_cut_windows": include_cut_windows})
-        places = matching.with_only_columns(Alert.rank, Alert.decision).order_by(Alert.rank, Alert.decision)
-        last = self._run(places.offset(n - 1).limit(1)).one_or_none()
-        if last is None:
-            return {}
-        return {one: last.rank if one.value <= last.decision.value else last.rank - 1 for one in Decision}
+        lists = {
+            one: self._matching(run_id, {"scorer": scorer, "include_cut_windows": include_cut_windows, "decision": one})
+            for one in Decision
+        }
+        shares = {Decision.COMMISSION: (n + 1) // 2, Decision.OMISSION: n // 2}
+        for one, other in permutations(Decision):
+            if self._rank_at(lists[one], shares[one]) is None:  # this list ends early, the other takes its turns
+                shares[one] = self._run(select(func.count()).select_from(lists[one].subquery())).scalar_one()
+                shares[other] = n - shares[one]
+        ranks = {one: self._rank_at(lists[one], shares[one]) for one in Decision}
+        return {one: rank for one, rank in ranks.items() if rank is not None} if None not in ranks.values() else {}
 
     def ranks_at_budget(
         self, run: ScoringRun, n: int, *, include_cut_windows: bool = False, scorer: str = ""
@@ -345,12 +402,15 @@ def _no_alert(alert_id: AlertId) -> NotFoundError:
     return NotFoundError(f"There is no alert {alert_id}. The link may come from another site or an old run.")
 
 
-def _key() -> Any:
-    return tuple_(Alert.rank, Alert.decision)
-
-
-def _position(rank: int, decision: Decision) -> Any:
-    return tuple_(literal(rank), literal(decision, Alert.decision.type))
+def _first_of_lines(listed: Iterator[Listed], line_of: LineOf | None) -> Iterator[Listed]:
+    if line_of is None:
+        yield from listed
+        return
+    begun = set()
+    for place, row in listed:
+        if (line := line_of(row)) not in begun:
+            begun.add(line)
+            yield place, row
 
 
 def _of_scorer(run_id: RunId, scorer: str = "") -> ColumnElement[bool]:

@@ -113,7 +113,9 @@ def everything(site: StoredSite, run_id: int) -> list[ListedAlert]:
 
 
 def plainly(alerts: list[ListedAlert], filters: dict[str, Any]) -> list[ListedAlert]:
-    """Filter and sort the slow and obvious way."""
+    """Filter and sort the slow and obvious way; what triage hides keeps its turn."""
+
+    states = filters.get("triage", tuple(TriageState))
 
     def passes(alert: ListedAlert) -> bool:
         return all(
@@ -130,14 +132,28 @@ def plainly(alerts: list[ListedAlert], filters: dict[str, Any]) -> list[ListedAl
                 not filters.get("since") or alert.snapshot_at >= filters["since"],
                 not filters.get("before") or alert.snapshot_at < filters["before"],
                 filters.get("within") is None or alert.unit in filters["within"],
-                stands(alert) in filters.get("triage", tuple(TriageState)),
+                TriageState.NEW in states or stands(alert) in states,
                 filters.get("include_cut_windows", False)
                 or alert.decision is Decision.COMMISSION
                 or alert.window_hours >= 24,
             )
         )
 
-    return sorted(filter(passes, alerts), key=lambda alert: (alert.rank, alert.decision.value))
+    return [alert for _, alert in places(list(filter(passes, alerts))) if stands(alert) in states]
+
+
+def places(alerts: list[ListedAlert]) -> list[tuple[tuple[int, str], ListedAlert]]:
+    """Have commissions and omissions take turns."""
+    found = []
+    for decision in Decision:
+        queue = sorted((one for one in alerts if one.decision is decision), key=lambda alert: alert.rank)
+        found += [((turn, decision.value), alert) for turn, alert in enumerate(queue)]
+    return sorted(found, key=lambda one: one[0])
+
+
+def newest_first(alerts: list[ListedAlert]) -> list[ListedAlert]:
+    by_rank = sorted(alerts, key=lambda alert: (alert.rank, alert.decision.value))
+    return sorted(by_rank, key=lambda alert: alert.snapshot_at, reverse=True)
 
 
 def pages(site: StoredSite, run_id: int, limit: int, filters: dict[str, Any]) -> Iterator[tuple[ListedAlert, ...]]:
@@ -166,7 +182,7 @@ def test_pages_put_together_are_the_sorted_list(
         assert uow.alerts.count(run_id, **filters) == len(expected)
         lowest = uow.alerts.lowest_scaled_scores(run_id, **filters)
         units = uow.alerts.units(run_id, **filters)
-        by_day = uow.alerts.page_by_day(run_id, limit=100, **filters).rows
+        by_day = uow.alerts.page(run_id, by_day=True, limit=100, **filters).rows
         if "triage" in filters:
             whatever = {name: value for name, value in filters.items() if name != "triage"}
             n_hidden = uow.alerts.count_hidden_by_triage(run_id, **filters)
@@ -174,7 +190,7 @@ def test_pages_put_together_are_the_sorted_list(
     assert {(unit, one): n for unit, counts in units.items() for one, n in counts.items()} == Counter(
         (alert.unit, alert.decision) for alert in expected
     )
-    assert list(by_day) == sorted(expected, key=lambda alert: alert.snapshot_at, reverse=True)
+    assert list(by_day) == newest_first(expected)
     assert lowest == {
         decision: min(alert.scaled_score for alert in expected if alert.decision is decision)
         for decision in {alert.decision for alert in expected}
@@ -189,10 +205,20 @@ def test_neighbours_are_those_in_the_list_of_the_filters(
     site, run_id = listed
     alerts = everything(site, run_id)
     here = alerts[at]
-    key = (here.rank, here.decision.value)
     others = plainly(alerts, filters)
-    before = [alert.id for alert in others if (alert.rank, alert.decision.value) < key]
-    after = [alert.id for alert in others if (alert.rank, alert.decision.value) > key]
+    if here in others:
+        at = others.index(here)
+        expected = (others[at - 1].id if at else None, others[at + 1].id if at + 1 < len(others) else None)
+        with site.database.read() as uow:
+            assert uow.alerts.neighbours(here, **filters) == expected
+        return
+    # Beside the list, an alert stands where it would stand if the ward had not dealt with it, or in front of the next.
+    whatever = {name: value for name, value in filters.items() if name != "triage"}
+    ahead = [one for one in plainly(alerts, {**whatever, "decision": here.decision}) if one.rank < here.rank]
+    key = (len(ahead), here.decision.value, here.rank)
+    listed_at = {alert.id: (*place, alert.rank) for place, alert in places(plainly(alerts, whatever))}
+    before = [alert.id for alert in others if listed_at[alert.id] < key]
+    after = [alert.id for alert in others if listed_at[alert.id] > key]
     with site.database.read() as uow:
         found = uow.alerts.neighbours(here, **filters)
     assert found == (before[-1] if before else None, after[0] if after else None)
@@ -235,16 +261,12 @@ def test_pages_by_day_put_together_are_the_newest_first(listed: tuple[StoredSite
     cursor = None
     while True:
         with site.database.read() as uow:
-            page = uow.alerts.page_by_day(run_id, after=cursor, limit=limit, include_cut_windows=True)
+            page = uow.alerts.page(run_id, by_day=True, after=cursor, limit=limit, include_cut_windows=True)
         shown += page.rows
         cursor = page.next_cursor
         if cursor is None:
             break
-    assert shown == sorted(everything(site, run_id), key=lambda alert: alert.snapshot_at, reverse=True)
-    with site.database.read() as uow:
-        for damaged in ("", "x-3-omission", "9" * 30 + "-3-omission", "1-omission"):
-            with pytest.raises(InvalidInputError, match="Open the first page"):
-                uow.alerts.page_by_day(run_id, after=damaged)
+    assert shown == newest_first(everything(site, run_id))
 
 
 def test_both_decisions_together_take_turns(listed: tuple[StoredSite, int]) -> None:
@@ -303,7 +325,19 @@ def test_an_empty_unit_does_not_hide_the_others(site: StoredSite) -> None:
         assert uow.alerts.filter_choices(run_id)[0] == ("Ward A",)
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "3", "3-both", "-omission", "1; DROP TABLE alert-omission"])
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "x",
+        "3",
+        "0.3.3.both",
+        "3-omission",
+        "0.0.0.0.omission",
+        f"{'9' * 30}.3.3.omission",
+        "0.1; DROP TABLE alert.1.omission",
+    ],
+)
 def test_a_damaged_cursor_is_refused(listed: tuple[StoredSite, int], cursor: str) -> None:
     site, run_id = listed
     with site.database.read() as uow, pytest.raises(InvalidInputError, match="Open the first page"):
@@ -377,12 +411,14 @@ def test_no_page_sorts_and_no_count_leaves_its_index(
     site, run_id = on_sqlite
 
     def read(uow: UnitOfWork) -> None:
-        uow.alerts.page(run_id, **filters)
+        uow.alerts.page(run_id, line_of=lambda row: row.order_group, **filters)
         uow.alerts.count(run_id, **filters)
 
-    page_plan, records_plan, count_plan = plans_of(site, read)[-3:]
-    assert "SEARCH alert USING" in page_plan
-    assert "INDEX" in page_plan
-    assert "TEMP B-TREE" not in page_plan
-    assert "SCAN alert" not in page_plan + records_plan
+    *walks, records_plan, count_plan = plans_of(site, read)
+    for walk in walks[-1 if filters.get("decision") else -2 :]:
+        assert "SEARCH alert USING" in walk
+        assert "INDEX" in walk
+        assert "TEMP B-TREE" not in walk
+        assert "SCAN alert" not in walk
+    assert "SCAN alert" not in records_plan
     assert "USING COVERING INDEX" in count_plan

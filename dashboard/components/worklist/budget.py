@@ -9,8 +9,7 @@ from dashboard.components import cards
 from dashboard.components.worklist.filters import draw_budget
 from dashboard.context import application, is_phone
 
-_TURNS = "Omissions and commissions share the budget and take turns by rank"
-_PASSED_OVER = "; omissions in windows cut short are passed over"
+_TURNS = "Omissions and commissions share the budget and take turns by rank."
 
 
 def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: int, found: WorklistPage) -> None:
@@ -29,9 +28,7 @@ def budget_card(filters: WorklistFilters, choices: FilterChoices, latest_run: in
         slider, words = st.columns([4, 8], vertical_alignment="center", gap="large")
         with slider:
             draw_budget(filters, choices, latest_run)
-        about = (
-            "" if filters.decision else cards.muted(f" {_TURNS}{'' if filters.include_cut_windows else _PASSED_OVER}.")
-        )
+        about = "" if filters.decision else cards.muted(f" {_TURNS}")
         words.markdown(sentence + _rate(filters) + about)
 
 

@@ -1,14 +1,16 @@
 """The worklist: what the filters and the budget let through, in the order of ranks, page by page."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from alertreview.alerts.models import AlertRow, WorklistFilters
-from alertreview.application import Application
+from alertreview.alerts.triage_models import Grouping, TriageChoice
+from alertreview.application import Application, open_application
 from core.errors import NotFoundError
 from core.kinds import Kind
-from core.vocabulary import Decision
+from core.vocabulary import Decision, TriageState
 
 EVERYTHING = WorklistFilters(alerts_per_patient_day=float("inf"), include_cut_windows=True)
 
@@ -34,10 +36,45 @@ def test_one_list_is_in_the_order_of_scaled_scores(application: Application, dec
     assert {row.decision for row in rows} == {decision}
 
 
-def test_both_lists_take_turns_by_rank(application: Application) -> None:
-    rows = all_rows(application, EVERYTHING)[:10]
-    assert [row.rank for row in rows] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    assert {row.decision for row in rows[:2]} == set(Decision)
+@pytest.mark.parametrize("grouping", [Grouping.ALERT, Grouping.ORDER_GROUP, Grouping.EPISODE])
+@pytest.mark.parametrize(
+    "restricted", ["", "include_cut_windows", "kind", "unit", "task_key", "patient_id", "alerts_per_patient_day"]
+)
+def test_what_is_shown_takes_turns_until_one_list_ends(
+    application: Application, restricted: str, grouping: Grouping
+) -> None:
+    cut = [row for row in all_rows(application, EVERYTHING) if row.window_cut and row.decision is Decision.OMISSION]
+    assert min(row.rank for row in cut) < 10, "the default list passes over omissions near its top"
+    value = {"include_cut_windows": True, "alerts_per_patient_day": 0.25}.get(restricted) or (
+        getattr(cut[0], restricted) if restricted else None
+    )
+    filters = replace(EVERYTHING, include_cut_windows=False, grouping=grouping)
+    filters = replace(filters, **{restricted: value}) if restricted else filters
+    rows = all_rows(application, filters)
+    n_both = 2 * min(sum(row.decision is one for row in rows) for one in Decision)
+    assert n_both
+    assert [row.decision for row in rows[:n_both]] == [Decision.COMMISSION, Decision.OMISSION] * (n_both // 2)
+    for one in Decision:
+        ranks = [row.rank for row in rows if row.decision is one]
+        assert ranks == sorted(set(ranks))
+
+
+def test_what_the_ward_has_dealt_with_leaves_the_others_in_their_places(own_home: Path) -> None:
+    with open_application(own_home) as application:
+        filters = replace(EVERYTHING, grouping=Grouping.ORDER_GROUP, triage=TriageChoice.OPEN)
+        before = [row.alert_id for row in all_rows(application, filters)]
+        dealt_with = {before[at] for at in (0, 2, 5, 6)}
+        person = application.site.people()[0].person_id
+        application.triage.act(person, dict.fromkeys(dealt_with, 0), TriageState.ACTIONED, form_key="some")
+        after = [row.alert_id for row in all_rows(application, filters)]
+        assert [one for one in after if one in before] == [one for one in before if one not in dealt_with]
+        # Whoever goes on from an alert that has left the list meets the one that followed it.
+        alone = replace(filters, grouping=Grouping.ALERT)
+        order = [row.alert_id for row in all_rows(application, replace(alone, triage=TriageChoice.ANY))]
+        left = [one for one in order if one not in dealt_with]
+        for gone in dealt_with:
+            following = order[order.index(gone) + 1 :]
+            assert application.worklist.alert(gone, alone).next_alert_id == next(x for x in following if x in left)
 
 
 def test_pages_hold_every_row_once_whatever_their_size(application: Application) -> None:
@@ -100,7 +137,7 @@ def test_filters_show_what_they_say(application: Application, kind: Kind) -> Non
         (replace(EVERYTHING, text="GLUC"), lambda row: "gluc" in row.task_name.lower()),
     ):
         found = all_rows(application, filters)
-        assert [row.alert_id for row in found] == [row.alert_id for row in unfiltered if fits(row)]
+        assert {row.alert_id for row in found} == {row.alert_id for row in unfiltered if fits(row)}
 
 
 def test_filters_that_fit_nothing_say_which_one_hides_how_much(application: Application) -> None:
