@@ -11,8 +11,8 @@ import pandas as pd
 from core.errors import MappingError
 from core.events.facts import FactKind
 from core.events.import_report import Dropped, KindCount
-from core.events.mapping import SiteMapping, normalise
-from core.events.spelling import code_spelling, identifier, look_of, name_key
+from core.events.mapping import CompiledRules, SiteMapping, normalise
+from core.events.spelling import code_spelling, identifier, is_rounded_code, look_of, name_key, twin_key, without_zeros
 from core.kinds import ITEM_WORDS, KIND_OF_EVENT, EventKind, Kind
 
 UNKNOWN = "code that no rule of the mapping recognises"
@@ -80,9 +80,26 @@ class Recognised:
 
 
 def recognise(code: str, mapping: SiteMapping) -> Recognised:
-    """Ask the mapping what a code means; its first rule whose pattern matches the whole code decides."""
+    """Ask the mapping what a code means; its first rule whose pattern matches the whole code decides.
+
+    Where none does, the case of letters does not count.
+    """
+    code = spelled_for(code, mapping)
+    found = _matched(code, mapping, mapping.compiled_rules)
+    return _matched(code, mapping, mapping.rules_of_any_case) if found.reason == UNKNOWN else found
+
+
+def spelled_for(code: str, mapping: SiteMapping) -> str:
+    """Return a code in its one spelling, without zeros before numbers where only then a rule matches."""
     code = code_spelling(code)
-    for number, (pattern, rule) in enumerate(mapping.compiled_rules):
+    bare = without_zeros(code)
+    if bare == code or any(pattern.fullmatch(code) for pattern, _ in mapping.compiled_rules):
+        return code
+    return bare if any(pattern.fullmatch(bare) for pattern, _ in mapping.compiled_rules) else code
+
+
+def _matched(code: str, mapping: SiteMapping, rules: CompiledRules) -> Recognised:
+    for number, (pattern, rule) in enumerate(rules):
         match = pattern.fullmatch(code)
         if match is None:
             continue
@@ -161,6 +178,13 @@ class CodeBook:
         self._n_rows = np.zeros(0, dtype=np.int64)
         self.n_joined = 0
         """Rows whose item took the spelling of another; see `join_twins`."""
+        self._spelled: dict[str, str] = {}
+
+    def spelling(self, code: str) -> str:
+        """Return a code in its one spelling, as the mapping knows it."""
+        if code not in self._spelled:
+            self._spelled[code] = spelled_for(code, self.mapping)
+        return self._spelled[code]
 
     def ids_of(self, codes: Iterable[str]) -> npt.NDArray[np.int64]:
         """Numbers of codes, recognising the new ones."""
@@ -186,6 +210,11 @@ class CodeBook:
             for i, found in enumerate(self.found)
             if found.kind is EventKind.SEX and not found.item and normalise(found.spelling) not in _OTHER_SEX
         )
+
+    def rounded(self) -> Counter[str]:
+        """Count the rows of codes of which a spreadsheet kept the first digits only."""
+        codes = zip(self._codes, self._n_rows.tolist(), strict=False)
+        return Counter({code: n for code, n in codes if any(map(is_rounded_code, code.split("//")))})
 
     def code(self, number: int) -> str:
         """Code of a number."""
@@ -225,21 +254,29 @@ class CodeBook:
         without quotes or points. Codes that the source's table describes otherwise are never joined.
         """
         mine = {*self.mapping.names, *self.mapping.units, *known}
-        chosen: dict[tuple[str, str, str], str] = {}
-        order = self._by_frequency(range(len(self._codes)))
-
-        def rank(i: int) -> tuple[bool, bool]:
-            item = self.found[i].item
-            return item not in mine, len(name_key(item)) < len(item)
-
-        for i in sorted(order, key=rank):
-            found = self.found[i]
-            if found.item and _family(found):
-                text = name_key(normalise(self._descriptions.get(self._codes[i], "")))
-                item = chosen.setdefault((_family(found), name_key(found.item), text), found.item)
-                if item != found.item:
-                    self.found[i] = replace(found, item=item)
-                    self.n_joined += int(self._n_rows[i]) if i < len(self._n_rows) else 0
+        order = [
+            i for i in self._by_frequency(range(len(self._codes))) if self.found[i].item and _family(self.found[i])
+        ]
+        twins: defaultdict[tuple[str, str], defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for i in order:
+            text, key = (
+                twin_key(code_spelling(normalise(each)))
+                for each in (self._descriptions.get(self._codes[i], ""), self.found[i].item)
+            )
+            # A code that stands for its own name tells nothing.
+            twins[_family(self.found[i]), key]["" if text == key else text].append(i)
+        for by_text in twins.values():
+            groups = list(by_text.values())
+            if len(by_text) == 2 and "" in by_text:
+                # What the table does not describe is the only one that it does.
+                groups = [sorted((i for members in groups for i in members), key=order.index)]
+            for members in groups:
+                items = [self.found[i].item for i in members]
+                item = min(items, key=lambda each: (each not in mine, len(name_key(each)) < len(each)))
+                for i in members:
+                    if self.found[i].item != item:
+                        self.found[i] = replace(self.found[i], item=item)
+                        self.n_joined += int(self._n_rows[i]) if i < len(self._n_rows) else 0
 
     def greedy_rule(self) -> str:
         """Say which rule makes one item of what are many; "" where none does.

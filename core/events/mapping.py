@@ -139,6 +139,9 @@ class Rule(_Strict):
         return self
 
 
+CompiledRules = tuple[tuple[re.Pattern[str], Rule], ...]
+
+
 class PlausibleRange(_Strict):
     """Values of an item outside [low, high] mean nothing and are kept as "no number"."""
 
@@ -357,9 +360,14 @@ class SiteMapping(_Strict):
         return words
 
     @cached_property
-    def compiled_rules(self) -> tuple[tuple[re.Pattern[str], Rule], ...]:
+    def compiled_rules(self) -> CompiledRules:
         """The rules in order, each with its compiled pattern; the first that matches a whole code wins."""
         return tuple((re.compile(rule.code), rule) for rule in self.rules)
+
+    @cached_property
+    def rules_of_any_case(self) -> CompiledRules:
+        """The rules, as `compiled_rules`, for codes in capital or small letters throughout."""
+        return tuple((re.compile(rule.code, re.IGNORECASE), rule) for rule in self.rules)
 
     def without_item(self) -> tuple[str, ...]:
         """Say in a sentence each which rules name no item although events of their kind are nothing without one."""

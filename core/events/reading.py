@@ -16,7 +16,7 @@ from core.events.import_report import SHARE_OF_DATES, Dropped, ReadCounts
 from core.events.mapping import SiteMapping, normalise
 from core.events.parts import MakeSpill, MemorySpill, StoredStream
 from core.events.plausibility import Finding
-from core.events.spelling import code_spelling, identifier, stands_for_nothing, tidy
+from core.events.spelling import identifier, stands_for_nothing, tidy
 from core.events.stream import among
 from core.kinds import LABEL_EVENTS, PATIENT_EVENTS, EventKind
 
@@ -164,7 +164,7 @@ class StreamBuilder:
     def _tidied(self, column: pd.Series) -> tuple[list[str], npt.NDArray[np.integer]]:
         """Return codes in their one spelling and the place of each row's, and count the rows that had another."""
         texts, places = different_texts(column)
-        new = [code_spelling(text) for text in texts]
+        new = [self._book.spelling(text) for text in texts]
         changed = np.array([a != b for a, b in zip(new, texts, strict=True)], dtype=bool)
         if not changed.any():
             return texts, places
@@ -313,6 +313,7 @@ class StreamBuilder:
         return self._facts.parts(self._mapping, patients)
 
     def _doubts(self, settling: Settling, n_events: int) -> list[Finding]:
+        rounded = self._book.rounded()
         respelled = (
             ("identifiers", self._subjects.n_respelled),
             ("codes", self._n_respelled_codes),
@@ -352,6 +353,7 @@ class StreamBuilder:
                 self._n_rows,
                 tuple(f"{what} in {n:,} rows" for what, n in respelled if n),
             ),
+            Finding("rounded_codes", rounded.total(), self._n_rows, tuple(code for code, _ in rounded.most_common())),
             Finding("alike_patients", self._subjects.n_alike(), len(self._subjects.names)),
             Finding("doubtful_numbers", settling.n_doubtful_numbers, n_events),
             Finding("unread_numbers", settling.n_unread_numbers, settling.n_results),

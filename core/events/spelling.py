@@ -41,22 +41,56 @@ def tidy(text: str) -> str:
 
 
 _AROUND_PARTS = re.compile(" ?// ?")
-_NUMBER_AS_FLOAT = re.compile(r"((?:^|//)\d{4,15})\.0(?=$|//)", re.ASCII)
+_NUMBER_AS_FLOAT = re.compile(r"(\d{4,15})\.0+|(\d)\.(\d+)e\+?(\d\d?)", re.ASCII | re.IGNORECASE)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+", re.ASCII)
+_AS_TEXT = re.compile(r"=\"(.*)\"|'(?=\d)(.*[^'])")
+_ZEROS_BEFORE = re.compile(r"(?:(?<=//)|^)0+(?=\d+(?:$|//))", re.ASCII)
 _QUOTES = "\"'\u201c\u201d\u201e\u00ab\u00bb\u2018"
 
 
 def code_spelling(code: str) -> str:
     """Return a code in its one spelling: tidy, without blanks or a pair of quotes around its parts.
 
-    A number that went through a column of floats is whole again; ICD-9 has no code of four digits and a point.
+    A number that went through a spreadsheet or a column of floats is whole again; ICD-9 has no code of four digits and
+    a point. One that lost digits there stays as it is; see `is_rounded_code`.
 
     Examples
     --------
     >>> code_spelling('LAB// "50912" //mg/dL'), code_spelling("LAB//50912.0"), code_spelling("ICD9//250.0")
     ('LAB//50912//mg/dL', 'LAB//50912', 'ICD9//250.0')
+    >>> code_spelling("LAB//5.0912E+04"), code_spelling("LAB//50,912"), code_spelling("LAB//'050912")
+    ('LAB//50912', 'LAB//50912', 'LAB//050912')
     """
-    code = _NUMBER_AS_FLOAT.sub(r"\1", _AROUND_PARTS.sub("//", tidy(code)))
-    return "//".join(map(_unquoted, code.split("//"))) if any(each in code for each in _QUOTES) else code
+    return "//".join(map(_part_spelling, _AROUND_PARTS.split(tidy(code))))
+
+
+def _part_spelling(part: str) -> str:
+    """Return a part of a code without what quotes, spreadsheets and columns of floats add to it."""
+    if part.isalnum() and "e" not in part.lower():
+        return part
+    if match := _AS_TEXT.fullmatch(part):
+        part = match.group(1) or match.group(2)
+    part = _unquoted(part)
+    if _GROUPED.fullmatch(part):
+        return part.replace(",", "")
+    if match := _NUMBER_AS_FLOAT.fullmatch(part):
+        whole, first, decimals, power = match.groups()
+        if whole:
+            return str(whole)
+        if len(decimals) >= int(power) and not decimals[int(power) :].strip("0"):
+            return f"{first}{decimals[: int(power)]}"
+    return part
+
+
+def without_zeros(code: str) -> str:
+    """Return a code without the zeros before numbers that are a part of it.
+
+    Examples
+    --------
+    >>> without_zeros("LAB//0050912//mg/dL"), without_zeros("NDC//00093-3109-05")
+    ('LAB//50912//mg/dL', 'NDC//00093-3109-05')
+    """
+    return _ZEROS_BEFORE.sub("", code)
 
 
 def _unquoted(part: str) -> str:
@@ -90,6 +124,8 @@ def stands_for_nothing(text: str) -> bool:
 
 _WHOLE_AS_FLOAT = re.compile(r"(\d{1,15})\.0+", re.ASCII)
 _ROUNDED = re.compile(r"\d([.,]\d+)?e\+?\d+|\d{16,}\.0+", re.ASCII | re.IGNORECASE)
+_ROUNDED_CODE = re.compile(r"\d[.,]\d+e\+\d+", re.ASCII | re.IGNORECASE)
+"""Stricter than `_ROUNDED`: ICD-11 has codes such as 5E10."""
 _UUID = re.compile(r"\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?", re.ASCII | re.IGNORECASE)
 
 
@@ -116,6 +152,11 @@ def is_rounded(text: str) -> bool:
     return _ROUNDED.fullmatch(text) is not None
 
 
+def is_rounded_code(part: str) -> bool:
+    """Return whether a part of a code, in its one spelling, lost digits in a spreadsheet, such as 9.3311E+07."""
+    return _ROUNDED_CODE.fullmatch(part) is not None
+
+
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -131,6 +172,25 @@ def name_key(name: str) -> str:
     """
     bare = name.strip(_QUOTES).rstrip(".,;:").strip() or name
     return _WORD.sub(lambda match: match.group().casefold(), bare)
+
+
+_NDC = re.compile(r"(\d{4,5})-(\d{3,4})-(\d{1,2})", re.ASCII)
+
+
+def twin_key(name: str) -> str:
+    """Return what is the same for two spellings of the name or code of an item, as `name_key` of a name.
+
+    Zeros before a number, and the hyphens of an NDC, come and go on the way through tables.
+
+    Examples
+    --------
+    >>> twin_key("0050912") == twin_key("50912"), twin_key("0093-3109-05") == twin_key("00093310905")
+    (True, True)
+    """
+    if match := _NDC.fullmatch(name):
+        labeler, product, package = match.groups()
+        name = f"{labeler:0>5}{product:0>4}{package:0>2}"
+    return name_key(without_zeros(name))
 
 
 # Letters of other alphabets that look like Latin ones.
@@ -340,6 +400,11 @@ def _number_and_unit(text: str) -> tuple[str, str]:
 
 
 _KNOWN_UNITS = frozenset(_UNITS.values())
+
+
+def is_common_unit(text: str) -> bool:
+    """Return whether a unit, in any spelling, is one of those that laboratories commonly use."""
+    return unit_spelling(text) in _KNOWN_UNITS
 
 
 def is_pointed(text: str) -> bool:

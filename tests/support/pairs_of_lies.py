@@ -106,6 +106,17 @@ def _of_second(what: str, **changes: str) -> ChangeActs:
     return lambda acts: [replace(a, **changes) if (a.patient, a.what) == (1, what) else a for a in acts]
 
 
+SPELLINGS_OF_NUMBERS: dict[str, Callable[[str], str]] = {
+    "float": lambda n: f"{n}.0",
+    "decimal": lambda n: f"{n}.00",
+    "zeros": lambda n: f"00{n}",
+    "power": lambda n: f"{n[0]}.{n[1:]}E+{len(n) - 1:02d}",
+    "grouped": lambda n: f"{int(n):,}",
+    "apostrophe": lambda n: f"'{n}",
+    "formula": lambda n: f'="{n}"',
+}
+"""How a code that is a number comes back from a spreadsheet or a column of floats."""
+
 _ACTS = [
     Lie(
         "name:decomposed",
@@ -116,7 +127,10 @@ _ACTS = [
     Lie("name:invisible", acts=_named(lambda n: f"{n[:1]}\u200b{n[1:]}")),
     Lie("name:case", (*TEXT, "fhir"), acts=_named(str.upper)),
     Lie("name:quotes", acts=_named(lambda n: f'"{n}"')),
-    Lie("name:float", ("meds",), acts=_named(lambda n: f"{n}.0" if n.isdigit() else n)),
+    *(
+        Lie(f"name:{name}", ("meds",), acts=_named(lambda n, spell=spell: spell(n) if n.isdigit() else n))
+        for name, spell in SPELLINGS_OF_NUMBERS.items()
+    ),
     Lie("name:typographic quotes", acts=_named(lambda n: f"\u201c{n}\u201d")),
     Lie("name:wide", acts=_named(lambda n: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in n))),
     *(

@@ -15,6 +15,7 @@ from alertreview.records.importing import build_cohort
 from core.errors import SourceError
 from core.events.plausibility import Severity
 from tests.support.lying_records import FORMATS, ITEM_NUMBERS, N_INSTANCES, N_PATIENTS, hospital, write
+from tests.support.pairs_of_lies import SPELLINGS_OF_NUMBERS
 
 LABS = 2
 
@@ -104,6 +105,71 @@ def test_blanks_and_quotes_around_a_name_are_no_part_of_it(tmp_path, source_form
     assert (cohort.features != plain.features).nnz == 0
     # The reader of FHIR trims what it reads itself.
     assert source_format == "fhir" or check(report, "respelled").count > 0
+
+
+NUMBERS = {"Potassium": "50971", "Creatinine": "50912", "Heparin": "93310905"}
+
+
+def numbered(spell):
+    """Return acts whose items are numbers, those of one patient spelled otherwise."""
+    return [
+        replace(act, item=spell(NUMBERS[act.item]) if act.patient == 1 else NUMBERS[act.item])
+        if act.item in NUMBERS
+        else act
+        for act in hospital(n=4)
+    ]
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+@pytest.mark.parametrize("spell", SPELLINGS_OF_NUMBERS.values(), ids=SPELLINGS_OF_NUMBERS)
+def test_a_code_that_is_a_number_is_one_however_a_table_spelled_it(tmp_path, source_format, spell):
+    plain, _ = imported(write(numbered(str), source_format, tmp_path / "plain"), source_format)
+    cohort, report = imported(write(numbered(spell), source_format, tmp_path / "spelled"), source_format)
+    assert cohort.tasks["task_key"].tolist() == plain.tasks["task_key"].tolist()
+    assert (cohort.decisions != plain.decisions).nnz == 0
+    assert (cohort.features != plain.features).nnz == 0
+    assert check(report, "respelled").count > 0
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_zeros_that_a_table_lost_make_no_second_drug(tmp_path, source_format):
+    """The mapping of MEDS knows labs by five digits: with zeros before them they were no labs at all."""
+    acts = [
+        replace(act, item={0: "00093310905", 1: "93310905", 2: "0093-3109-05", 3: "00093-3109-05"}[act.patient % 4])
+        if act.item == "Heparin"
+        else act
+        for act in hospital(n=4)
+    ]
+    plain, _ = imported(write(hospital(n=4), source_format, tmp_path / "plain"), source_format)
+    cohort, _ = imported(write(acts, source_format, tmp_path / "lost"), source_format)
+    assert len(cohort.tasks) == len(plain.tasks) == 3
+    assert cohort.decisions.sum() == plain.decisions.sum()
+
+
+@pytest.mark.parametrize("source_format", FORMATS)
+def test_a_code_that_a_spreadsheet_rounded_stops_the_scoring(tmp_path, source_format):
+    acts = [replace(act, item="9.3311E+10") if act.item == "Heparin" else act for act in hospital()]
+    _, report = imported(write(acts, source_format, tmp_path), source_format)
+    found = check(report, "rounded_codes")
+    assert found.severity is Severity.RED
+    assert "9.3311E+10" in found.examples[0]
+
+
+@pytest.mark.parametrize("source_format", ["csv", "meds"])
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+def test_a_source_may_write_its_codes_in_one_case(tmp_path, source_format, case):
+    plain, _ = imported(write(hospital(n=4), source_format, tmp_path / "plain"), source_format)
+    path = write(hospital(n=4), source_format, tmp_path / "cased")
+    if source_format == "csv":
+        table = pd.read_csv(path, dtype="str", keep_default_na=False)
+        table.assign(code=table["code"].map(case)).to_csv(path, index=False)
+    else:
+        table = pq.read_table(path / "data" / "0.parquet")
+        codes = pa.array([case(code) for code in table["code"].to_pylist()])
+        pq.write_table(table.set_column(2, "code", codes), path / "data" / "0.parquet")
+    cohort, _ = imported(path, source_format)
+    assert len(cohort.instances) == len(plain.instances)
+    assert (cohort.decisions != plain.decisions).nnz == 0
 
 
 @pytest.mark.parametrize("spell", ["{} mmol/L", "{}×10⁰"])

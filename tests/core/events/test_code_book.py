@@ -84,6 +84,34 @@ def test_names_come_from_mapping_then_description_then_the_commonest_spelling():
     assert names["aspirin"] == "ASPIRIN"
 
 
+@pytest.mark.parametrize(
+    ("described", "items"),
+    [
+        ({}, 1),
+        ({"LAB//12": "Sodium"}, 1),
+        ({"LAB//12": "Sodium", "LAB//0012": "SODIUM."}, 1),
+        ({"LAB//12": "12", "LAB//0012": "0012"}, 1),
+        ({"LAB//12": "Sodium", "LAB//0012": "Iron"}, 2),
+    ],
+)
+def test_numbers_that_differ_by_zeros_are_one_item_unless_described_otherwise(described, items):
+    book = book_of({"LAB//12": 2, "LAB//0012": 1, "LAB//13": 1}, described)
+    book.join_twins()
+    assert len({found.item for found in book.found}) == items + 1
+
+
+def test_a_known_item_keeps_its_spelling():
+    book = book_of({"LAB//12": 2, "LAB//0012": 1}, {"LAB//12": "Sodium"})
+    book.join_twins(known=["0012"])
+    assert {found.item for found in book.found} == {"0012"}
+
+
+@pytest.mark.parametrize("code", ["LAB//2E86", "LAB//1E00", "LAB//250.00", "LAB//1.5E+04 IU", "LAB//A50,912"])
+def test_what_only_looks_like_a_number_of_a_spreadsheet_stays(code):
+    assert recognise(code, site()).spelling == code.partition("//")[2]
+    assert not book_of({code: 1}).rounded()
+
+
 @pytest.mark.parametrize(("codes", "what"), [({"LAB//K": 5}, "admission"), ({"IN": 5, "OUT": 5}, "lab or drug")])
 def test_a_mapping_that_recognises_nothing_useful_is_refused(codes, what):
     with pytest.raises(MappingError) as caught:
