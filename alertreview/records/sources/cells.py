@@ -28,6 +28,7 @@ from core.events.spelling import (
 
 NO_ID = -(2**63)
 """Stands for a missing identifier; no source uses the smallest 64-bit number."""
+_LARGEST_EXACT = 2.0**53
 
 
 def whole_numbers(column: pa.Array, where: str, name: str, first_row: int) -> npt.NDArray[np.int64]:
@@ -37,6 +38,8 @@ def whole_numbers(column: pa.Array, where: str, name: str, first_row: int) -> np
     """
     if pa.types.is_string(column.type):
         column = _without_nothing(column)
+    if pa.types.is_floating(column.type):
+        _refuse_rounded(column, where, name, first_row)
     try:
         return np.asarray(pc.fill_null(column.cast(pa.int64()), NO_ID).to_numpy(zero_copy_only=False))
     except pa.ArrowException:
@@ -44,6 +47,16 @@ def whole_numbers(column: pa.Array, where: str, name: str, first_row: int) -> np
         raise SourceError(
             f"{where}: row {row:,}, column {name!r}: is not a whole number of 64 bits. Correct the cell."
         ) from None
+
+
+def _refuse_rounded(column: pa.Array, where: str, name: str, first_row: int) -> None:
+    """Raise an error for floats among which several identifiers may have become one."""
+    large = np.flatnonzero(np.abs(pc.fill_null(column, 0).to_numpy(zero_copy_only=False)) >= _LARGEST_EXACT)
+    if len(large):
+        raise SourceError(
+            f"{where}: row {first_row + int(large[0]):,}, column {name!r}: holds floating-point numbers, which keep 15 "
+            "digits, and one is longer: several may have become one. Convert the column to whole numbers at its origin."
+        )
 
 
 def _without_nothing(column: pa.Array) -> pa.Array:

@@ -24,7 +24,7 @@ code                                        resource
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +41,7 @@ from alertreview.records.sources.fhir_elements import (
     coding,
     concept,
     dose,
+    duration,
     first,
     is_true,
     moment,
@@ -53,6 +54,8 @@ from alertreview.records.sources.fhir_elements import (
     quantity,
     reference,
     text,
+    ucum_unit,
+    words,
 )
 from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_files, objects
 from alertreview.records.sources.text_tables import TextFile, unread_files
@@ -74,6 +77,11 @@ _NOT_DONE = frozenset(
     {"cancelled", "draft", "entered-in-error", "not-done", "planned", "preparation", "refuted", "registered", "revoked"}
 )
 _NO_ORDER = frozenset({"proposal", "plan", "option"})
+_CATEGORIES = (
+    *("laboratory", "vital-signs", "LAB", "MB", "MCB", "108252007", "imaging", "procedure", "survey", "exam"),
+    *("therapy", "activity", "social-history", "problem-list-item", "encounter-diagnosis", "health-concern"),
+)
+"""Categories of HL7, those that decide what a resource is first: sites add their own before or behind them."""
 _NAMELESS = Concept("TEXT", "not coded", "")
 _NORMAL = Concept("", "normal", "")
 _ADVICE = "Correct the line, or export the data again."
@@ -268,9 +276,8 @@ class _Reader:
 
     def _take_encounter(self, resource: JsonObject) -> None:
         period = part(resource, "period")
-        kind = coding(resource, "class")
         self._encounters[f"Encounter/{name_in(resource)}"] = _Encounter(
-            kind.code if kind else "", self._time(period, "start"), self._time(period, "end")
+            _class(resource), self._time(period, "start"), self._time(period, "end")
         )
 
     # Resources as rows
@@ -291,11 +298,10 @@ class _Reader:
         if _status(resource) in _NOT_DONE:
             yield self._not_done(resource, subject)
             return
-        kind = coding(resource, "class")
         profile = next((str(each) for each in part(resource, "meta").get("profile") or ()), "").rpartition("/")[2]
         period = part(resource, "period")
         start, end = self._time(period, "start"), self._time(period, "end")
-        of_class = kind.code if kind else ""
+        of_class = _class(resource)
         code = f"ENCOUNTER//{of_class}//{profile}"
         if reference(resource, "partOf"):
             yield Row(subject, start, f"{code}//PART")
@@ -371,11 +377,18 @@ class _Reader:
             yield self._not_done(resource, subject)
             return
         drug = self._drug(resource)
-        instruction = first(resource, "dosageInstruction")
-        period = part(part(part(instruction, "timing"), "repeat"), "boundsPeriod")
-        period = period or part(part(resource, "dispenseRequest"), "validityPeriod")
+        # Of several instructions the first tells the dose, and any one how long the order lasts.
+        instructions = parts(resource, "dosageInstruction")
+        repeats = [part(part(each, "timing"), "repeat") for each in instructions]
+        periods = [part(each, "boundsPeriod") for each in repeats]
+        periods.append(part(part(resource, "dispenseRequest"), "validityPeriod"))
+        period = next(filter(None, periods), {})
         start = self._time(resource, "authoredOn") or self._time(period, "start")
         end = self._time(period, "end")
+        lasts = max((duration(part(each, "boundsDuration")) for each in repeats), default=timedelta(0))
+        if end is None and start is not None and lasts:
+            end = start + lasts
+        instruction = next(iter(instructions), {})
         amount = dose(part(first(instruction, "doseAndRate"), "doseQuantity"))
         code, order = self._named(f"MEDICATION//ORDER//{drug}", drug), _order(resource)
         yield Row(subject, start, code, order=order, end=end, dose=amount, route=_name(instruction, "route"))
@@ -400,7 +413,7 @@ class _Reader:
         subject = self._subject(resource)
         verified = concept(resource, "verificationStatus")
         code = concept(resource, "code") or _NAMELESS
-        if verified is not None and verified.code in _NOT_DONE:
+        if verified is not None and verified.code.lower() in _NOT_DONE:
             yield Row(subject, None, f"NOT_DONE//Condition//{verified.code}")
         else:
             recorded = self._time(resource, "recordedDate")
@@ -425,7 +438,7 @@ class _Reader:
     def _allergy(self, resource: JsonObject) -> Iterator[Row]:
         subject = self._subject(resource, "patient")
         verified, code = concept(resource, "verificationStatus"), concept(resource, "code") or _NAMELESS
-        if verified is not None and verified.code in _NOT_DONE:
+        if verified is not None and verified.code.lower() in _NOT_DONE:
             yield Row(subject, None, f"NOT_DONE//AllergyIntolerance//{verified.code}")
         else:
             start = self._time(resource, "onsetDateTime") or self._time(resource, "recordedDate")
@@ -475,6 +488,9 @@ class _Reader:
         if own is not None:
             return own
         target = reference(resource, "medicationReference")
+        shown = text(part(resource, "medicationReference"), "display").replace("//", "/")
+        if shown and (not target or ("Medication" not in self._files and not target.startswith("#"))):
+            return Concept("NAME", shown, shown)
         if not target:
             raise WrongElementError("medicationCodeableConcept and medicationReference are both missing or empty")
         for each in parts(resource, "contained"):
@@ -488,18 +504,21 @@ class _Reader:
 
     def _is_no_order(self, resource: JsonObject) -> bool:
         return (
-            _status(resource) in _NOT_DONE or text(resource, "intent") in _NO_ORDER or is_true(resource, "doNotPerform")
+            _status(resource) in _NOT_DONE
+            or text(resource, "intent").lower() in _NO_ORDER
+            or is_true(resource, "doNotPerform")
         )
 
     def _not_done(self, resource: JsonObject, subject: str) -> Row:
-        status, intent = _status(resource), text(resource, "intent")
+        status, intent = _status(resource), text(resource, "intent").lower()
         why = "doNotPerform" if is_true(resource, "doNotPerform") else intent if intent in _NO_ORDER else ""
         return Row(subject, None, f"NOT_DONE//{resource['resourceType']}//{status if status in _NOT_DONE else why}")
 
     def _effective(self, resource: JsonObject) -> tuple[datetime | None, datetime | None]:
         period = part(resource, "effectivePeriod")
         at = self._time(resource, "effectiveDateTime") or self._time(resource, "effectiveInstant")
-        return at or self._time(period, "start"), self._time(period, "end")
+        end = self._time(period, "end")
+        return at or self._time(period, "start") or end, end
 
     def _time(self, element: JsonObject, key: str) -> datetime | None:
         said = text(element, key)
@@ -573,8 +592,15 @@ def _status(resource: JsonObject) -> str:
 
 
 def _category(resource: JsonObject) -> str:
+    """Return the first of `_CATEGORIES` that a resource has, in code or text and any case, else its first category."""
+    said = {each.casefold() for found in parts(resource, "category") for each in words(found)}
     found = concept(resource, "category")
-    return found.code if found else ""
+    return next((each for each in _CATEGORIES if each.casefold() in said), found.code if found else "")
+
+
+def _class(resource: JsonObject) -> str:
+    kind = coding(resource, "class")
+    return kind.code.upper() if kind else ""
 
 
 def _name(element: JsonObject, key: str) -> str:
@@ -591,7 +617,7 @@ def _value(element: JsonObject) -> tuple[float, str, str]:
     """Return the value of an Observation or component as number, text and unit."""
     if "valueQuantity" in element:
         value, unit, said = quantity(part(element, "valueQuantity"))
-        return value, said, unit
+        return value, said, ucum_unit(part(element, "valueQuantity")) or unit
     if "valueInteger" in element:
         return number(element, "valueInteger"), "", ""
     if "valueBoolean" in element:

@@ -2,13 +2,13 @@
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from alertreview.records.sources.ndjson import JsonObject
-from core.events.spelling import tidy
+from core.events.spelling import is_common_unit, tidy
 
 SYSTEMS = {
     "http://loinc.org": "LOINC",
@@ -32,6 +32,9 @@ _TIME = re.compile(
 _AROUND_PARTS = re.compile(r" ?([/|]) ?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LAST_SECOND = 59
+_UCUM = "http://unitsofmeasure.org"
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "hour": 3600, "d": 86_400, "day": 86_400, "wk": 604_800, "week": 604_800}
+_LONGEST = 366 * 86_400
 
 
 class WrongElementError(Exception):
@@ -192,6 +195,25 @@ def quantity(found: JsonObject) -> tuple[float, str, str]:
     if comparator and not math.isnan(value):
         return math.nan, unit, f"{comparator}{plain(value)}"
     return value, unit, ""
+
+
+def ucum_unit(found: JsonObject) -> str:
+    """Return the UCUM code of a common unit; "" without one. It is one code where sites show several words."""
+    code = text(found, "code") if text(found, "system") == _UCUM else ""
+    return code if is_common_unit(code) else ""
+
+
+def duration(found: JsonObject) -> timedelta:
+    """Return a Duration, zero if it has no value or no unit of UCUM that is as long on every day."""
+    value, unit = number(found, "value"), text(found, "code") or text(found, "unit")
+    seconds = _SECONDS.get(unit.lower().removesuffix("s") if len(unit) > 1 else unit, 0)
+    return timedelta(seconds=value * seconds) if 0 < value * seconds < _LONGEST else timedelta(0)
+
+
+def words(found: JsonObject) -> list[str]:
+    """Return the codes of a CodeableConcept, and its text."""
+    said = [*(each.code for each in map(_coded, parts(found, "coding"))), _flat(text(found, "text"))]
+    return [each for each in said if each]
 
 
 def dose(found: JsonObject) -> str:

@@ -16,9 +16,9 @@ from alertreview.records.sources import cells
 from alertreview.records.sources.base import CHUNK_ROWS, Format, Source, microseconds, row_identity, site_time, unread
 from alertreview.records.sources.text_tables import is_ignored, require_no_bomb, unread_files
 from core.errors import SourceError
+from core.events.code_book import spelled_for
 from core.events.mapping import DetailColumn, SiteMapping
 from core.events.plausibility import Finding
-from core.events.spelling import code_spelling
 
 _NEEDED = ("subject_id", "time", "code")
 _ADVICE = "Give the folder of a MEDS data set (data/*.parquet, metadata/codes.parquet)."
@@ -59,7 +59,7 @@ def read(folder: Path, mapping: SiteMapping) -> Source:
         name=folder.name or str(folder),
         chunks=_chunks(paths, mapping, remarks),
         n_rows=n_rows,
-        descriptions=_named(_descriptions(folder / "metadata" / "codes.parquet", remarks), mapping),
+        descriptions=_named(_descriptions(folder / "metadata" / "codes.parquet", mapping, remarks), mapping),
         splits=_splits(folder / "metadata" / "subject_splits.parquet"),
         simulated=_says_simulated(folder / "metadata" / "dataset.json"),
         remarks=remarks,
@@ -186,6 +186,8 @@ def _chunk(
     if subject.null_count:
         row = n_before + int(np.flatnonzero(pc.is_null(subject).to_numpy(zero_copy_only=False))[0]) + 1
         raise SourceError(f"{path}: row {row:,} has no subject_id. Every event belongs to a patient; correct the file.")
+    if pa.types.is_uint64(subject.type) and (pc.max(subject).as_py() or 0) >= 2**63:
+        raise SourceError(f"{path}: a subject_id is larger than MEDS allows (int64). Number the patients anew.")
     chunk: dict[str, object] = {
         "subject": subject.cast(pa.int64()).to_numpy(),
         "time": _times(batch.column("time"), mapping, path),
@@ -293,7 +295,7 @@ def _table(path: Path, needed: tuple[str, ...]) -> pd.DataFrame | None:
         return file.read(columns=list(needed)).to_pandas()
 
 
-def _descriptions(path: Path, remarks: list[str]) -> dict[str, str]:
+def _descriptions(path: Path, mapping: SiteMapping, remarks: list[str]) -> dict[str, str]:
     if path.exists() and "description" not in open_parquet(path).schema_arrow.names:
         remarks.append(f"{path.name} has no column description: items are named after their codes.")
         return {}
@@ -301,7 +303,8 @@ def _descriptions(path: Path, remarks: list[str]) -> dict[str, str]:
     if table is None:
         return {}
     table = table.dropna()
-    return dict(zip(map(code_spelling, table["code"].astype("str")), table["description"].astype("str"), strict=True))
+    codes = [spelled_for(code, mapping) for code in table["code"].astype("str")]
+    return dict(zip(codes, table["description"].astype("str"), strict=True))
 
 
 def _splits(path: Path) -> dict[str, str]:

@@ -45,7 +45,8 @@ _COLUMNS = {
     "visit_end_datetime visit_end_date care_site_id",
     "visit_detail": "person_id visit_detail_start_datetime visit_detail_start_date care_site_id",
     "measurement": "person_id measurement_concept_id measurement_source_value measurement_datetime measurement_date "
-    "value_as_number value_as_concept_id value_source_value unit_source_value unit_concept_id range_low range_high",
+    "measurement_time value_as_number value_as_concept_id value_source_value unit_source_value unit_concept_id "
+    "range_low range_high",
     "drug_exposure": "person_id drug_exposure_id drug_concept_id drug_source_value drug_type_concept_id "
     "drug_exposure_start_datetime drug_exposure_start_date drug_exposure_end_datetime drug_exposure_end_date "
     "quantity dose_unit_source_value route_source_value stop_reason",
@@ -73,6 +74,8 @@ _ANY_ALLERGY = re.compile(
 )
 """Allergies whose substance stands in the value."""
 _N_BATCHES_TO_LOOK_AT = 3
+_DECIDE = {"measurement": "labs", "drug_exposure": "drugs"}
+"""Tables without which a kind of decision is missing."""
 
 
 def open_tables(source: Path | str, schema: str | None) -> Tables:
@@ -154,11 +157,15 @@ class _Reader:
             wanted = [name for name in _COLUMNS[table].split() if name in found]
             if "person_id" not in found:
                 continue
+            n_rows = 0
             for first_row, batch in islice(self._tables.batches(table, wanted), n_batches):
+                n_rows += batch.num_rows
                 where = self._tables.where(table)
                 for chunk in convert(_Rows(batch, where, first_row, self._mapping, self._zones)):
                     chunk.attrs = {"file": where, "first_row": first_row}
                     yield chunk
+            if n_rows == 0 and table in _DECIDE:
+                self._tables.remarks.append(f"The table {table} has no row: {_DECIDE[table]} are missing.")
         self._tables.findings.extend(self._zones.findings())
 
     def _ids(self, table: str, column: str) -> set[int]:
@@ -332,9 +339,10 @@ class _Rows:
         out = self.no_times()
         for column in (f"{stem}_datetime", f"{stem}_date"):
             if self.has(column):
-                read = cells.times(
-                    self._batch.column(column), self._mapping, self._where, column, self.first_row, self._zones
-                )
+                said = self._batch.column(column)
+                if column.endswith("_date") and pa.types.is_string(said.type) and self.has(f"{stem}_time"):
+                    said = _with_clock(said, self._batch.column(f"{stem}_time"))
+                read = cells.times(said, self._mapping, self._where, column, self.first_row, self._zones)
                 out = out.where(out.notna(), read)
         return out
 
@@ -359,6 +367,14 @@ class _Rows:
         value, said = cells.numbers(self._batch.column(column))
         text = pc.fill_null(said, "").to_pandas() if said is not None else pd.Series("", index=range(self.n))
         return value, pd.Series(text, dtype="str")
+
+
+def _with_clock(date: pa.Array, time: pa.Array) -> pa.Array:
+    """Put the clock time of a row, as CDM 5 keeps it beside its date, behind a date that has none."""
+    clock = time.cast(pa.string())
+    both = pc.binary_join_element_wise(date, clock, " ")
+    has_both = pc.and_(pc.match_substring_regex(date, r"^\s*\S+\s*$"), pc.match_substring_regex(clock, r"^\d\d?:\d\d"))
+    return pc.if_else(pc.fill_null(has_both, False), both, date)
 
 
 def _said(texts: pd.Series, what: Callable[[str], object]) -> npt.NDArray[np.bool_]:

@@ -31,6 +31,14 @@ def test_whole_numbers_survive_a_float_column_but_no_rounding():
         cells.patients(pa.array(["8", "1.23E+11"]), "a.csv", 2)
 
 
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_floats_are_identifiers_as_long_as_they_are_exact(kind):
+    assert cells.whole_numbers(pa.array([7.0, None], kind), "a", "id", 2).tolist() == [7, cells.NO_ID]
+    for number in (2.0**53, -(2.0**60)):
+        with pytest.raises(SourceError, match=r"a: row 3, column 'id': holds floating-point numbers"):
+            cells.whole_numbers(pa.array([8.0, number], kind), "a", "id", 2)
+
+
 @pytest.mark.parametrize(
     ("cell", "neighbours", "value"),
     [("1.234", ["4,8"], np.nan), ("1.234", ["4,8", "4.8"], 1.234), ("1.234", ["7"], 1.234), ("0.123", ["4,8"], 0.123)],

@@ -119,6 +119,7 @@ def test_every_kind_of_value_becomes_a_number_or_a_text(tmp_path, value, number,
         (order(status="draft"), "MedicationRequest//draft"),
         (order(intent="proposal"), "MedicationRequest//proposal"),
         (order(intent="plan"), "MedicationRequest//plan"),
+        (order(intent="Plan"), "MedicationRequest//plan"),
         (order(doNotPerform=True), "MedicationRequest//doNotPerform"),
         (order(resourceType="MedicationAdministration", status="not-done"), "MedicationAdministration//not-done"),
         (lab(status="cancelled"), "Observation//cancelled"),
@@ -188,6 +189,65 @@ def test_periods_of_orders_and_administrations_are_intervals_with_dose_and_route
     assert told[1][:2] == ["MEDICATION//STOP//RxNorm//1191", end]
     assert told[2][:3] == ["MEDICATION//GIVEN//RxNorm//1191//", begun, stopped]
     assert told[3][:2] == ["MEDICATION//STOP//RxNorm//1191", stopped]
+
+
+@pytest.mark.parametrize(
+    "instructions",
+    [
+        [{"text": "now"}, {"timing": {"repeat": {"boundsPeriod": {"end": "2026-01-03T09:00:00Z"}}}}],
+        [{"timing": {"repeat": {"boundsDuration": {"value": 2, "code": "d"}}}}],
+        [{"timing": {"repeat": {"boundsDuration": {"value": 48, "unit": "hours"}}}}],
+    ],
+)
+def test_an_order_ends_as_any_of_its_instructions_says(tmp_path, instructions):
+    found, _ = rows(tmp_path, patient(), order(dosageInstruction=instructions))
+    assert found["time"].iloc[-1] == pd.Timestamp("2026-01-03 09:00")
+
+
+@pytest.mark.parametrize("lasts", [{"value": 2, "code": "a"}, {"value": 1e9, "code": "d"}, {"value": -1, "code": "d"}])
+def test_an_order_has_no_end_that_nobody_can_tell(tmp_path, lasts):
+    told = codes(tmp_path, order(dosageInstruction=[{"timing": {"repeat": {"boundsDuration": lasts}}}]))
+    assert told == ["MEDICATION//ORDER//RxNorm//1191"]
+
+
+@pytest.mark.parametrize(
+    "category",
+    [
+        [coded("Chem", system="urn:oid:1.2"), coded("laboratory")],
+        [{"coding": [{"system": "urn:oid:1.2", "code": "LAB7"}, {"system": "x", "code": "laboratory"}]}],
+        [coded("Laboratory")],
+        [{"text": "Laboratory"}],
+        [coded("social-history"), coded("laboratory")],
+    ],
+)
+def test_a_lab_is_one_whatever_other_categories_it_has(tmp_path, category):
+    assert codes(tmp_path, lab(category=category)) == ["OBSERVATION//laboratory//LOINC//2823-3//mmol/L"]
+
+
+def test_results_without_a_category_are_counted_as_unknown():
+    code = "OBSERVATION////LOINC//2823-3//mmol/L"
+    assert not any(pattern.fullmatch(code) for pattern, _ in mapping().compiled_rules)
+
+
+def test_the_code_of_a_unit_goes_before_its_words(tmp_path):
+    ucum = {"value": 4.1, "unit": "millimole per liter", "code": "mmol/L", "system": "http://unitsofmeasure.org"}
+    assert codes(tmp_path, lab(valueQuantity=ucum)) == ["OBSERVATION//laboratory//LOINC//2823-3//mmol/L"]
+
+
+def test_a_result_whose_period_only_ends_has_that_time(tmp_path):
+    found, _ = rows(tmp_path, patient(), lab(None, effectivePeriod={"end": "2026-01-01T09:00:00Z"}))
+    assert found["time"].iloc[-1] == pd.Timestamp("2026-01-01 09:00")
+
+
+@pytest.mark.parametrize("reference", [{"display": "Heparin"}, {"reference": "Medication/m1", "display": "Heparin"}])
+def test_a_drug_without_any_medication_file_has_the_name_beside_the_reference(tmp_path, reference):
+    made = order(medicationCodeableConcept=None, medicationReference=reference)
+    assert codes(tmp_path, made) == ["MEDICATION//ORDER//NAME//Heparin"]
+
+
+def test_an_encounter_of_a_class_in_small_letters_is_a_stay(tmp_path):
+    found, _ = rows(tmp_path, patient(), encounter(**{"class": {"code": "imp"}}))
+    assert "ENCOUNTER//IMP////ADMISSION" in found["code"].tolist()
 
 
 def test_a_result_is_known_when_it_was_issued_and_has_its_reference_range(tmp_path):

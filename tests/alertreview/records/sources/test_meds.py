@@ -133,6 +133,21 @@ def test_an_event_without_a_patient_is_refused_by_row(tmp_path):
         rows_of(tmp_path)
 
 
+def test_a_patient_beyond_the_numbers_of_meds_is_refused(tmp_path):
+    write_meds(tmp_path, ROWS, subject_id=pa.array([1, 1, 2**63, 2], pa.uint64()))
+    with pytest.raises(SourceError, match="a subject_id is larger than MEDS allows"):
+        rows_of(tmp_path)
+
+
+def test_descriptions_are_found_for_codes_with_zeros_before_them(tmp_path):
+    rules = [*site().model_dump()["rules"], {"code": "ITEM//(?P<item>[1-9][0-9]+)", "kind": "LAB_RESULT"}]
+    write_meds(tmp_path, ROWS)
+    (tmp_path / "metadata").mkdir()
+    codes = pa.table({"code": ["ITEM//0012"], "description": ["Potassium"]})
+    pq.write_table(codes, tmp_path / "metadata" / "codes.parquet")
+    assert meds.read(tmp_path, site(rules=rules)).descriptions == {"ITEM//12": "Potassium"}
+
+
 def test_what_is_no_meds_data_set_is_refused(tmp_path):
     with pytest.raises(SourceError, match="is not a folder"):
         meds.read(tmp_path / "gone", site())

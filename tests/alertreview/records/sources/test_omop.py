@@ -220,6 +220,23 @@ def test_a_cdm_without_measurements_is_imported_with_a_remark(tmp_path):
     assert any("no table measurement" in remark for remark in report.read.remarks)
 
 
+@pytest.mark.parametrize("table", ["measurement", "drug_exposure"])
+def test_a_table_of_decisions_without_a_row_is_remarked_on(tmp_path, table):
+    _, report = built(as_folder(tmp_path / "cdm", tables(**{table: tables()[table][:0]})))
+    assert any(f"The table {table} has no row" in remark for remark in report.read.remarks)
+
+
+def test_a_clock_time_beside_its_date_is_read(tmp_path):
+    """CDM 5 keeps measurement_time where measurement_datetime may be empty."""
+    plain, _ = built(as_folder(tmp_path / "plain", tables()))
+    told = tables()["measurement"]
+    when = pd.to_datetime(told["measurement_datetime"])
+    clock = {"measurement_date": when.dt.strftime("%Y-%m-%d"), "measurement_time": when.dt.strftime("%H:%M:%S")}
+    split = told.drop(columns="measurement_datetime").assign(**clock)
+    cohort, _ = built(as_folder(tmp_path / "split", tables(measurement=split)))
+    assert cohort.events["time"].tolist() == plain.events["time"].tolist()
+
+
 def without(table, column):
     return tables()[table].drop(columns=column)
 
