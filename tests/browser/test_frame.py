@@ -146,15 +146,16 @@ def test_the_rules_of_css_are_in_force(visit: OpenVisit) -> None:
     assert dark.locator(button).first.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(92, 196, 190)"
 
 
-@pytest.mark.parametrize("name", ["worklist", "studies", "runs", "tasks"])
-def test_tables_offer_no_file_that_no_trail_would_know_of(visit: OpenVisit, name: str) -> None:
-    page = visit().open(name)
-    page.locator("[data-testid=stDataFrame]").first.hover()
-    buttons = page.locator("[data-testid=stElementToolbarButton] button")
-    page.get_by_role("button", name="Search").first.wait_for()
-    labels = buttons.evaluate_all("all => all.map(b => b.ariaLabel)")
-    assert any(label.startswith("Download as CSV") for label in labels), "Streamlit has named it anew: see frame.py"
-    assert page.get_by_role("button", name="Download as CSV").count() == 0
+def test_tables_offer_no_file_that_no_trail_would_know_of(visit: OpenVisit) -> None:
+    opened = visit()
+    for name in ("worklist", "studies", "runs", "tasks"):
+        page = opened.go(name)
+        page.locator("[data-testid=stDataFrame]").first.hover()
+        buttons = page.locator("[data-testid=stElementToolbarButton] button")
+        page.get_by_role("button", name="Search").first.wait_for()
+        labels = buttons.evaluate_all("all => all.map(b => b.ariaLabel)")
+        assert any(label.startswith("Download as CSV") for label in labels), f"{name}: named anew, see frame.py"
+        assert page.get_by_role("button", name="Download as CSV").count() == 0, name
 
 
 def test_markup_in_names_is_text_everywhere(visit: OpenVisit) -> None:

@@ -1,13 +1,15 @@
 """Pages of the dashboard over the double, without a browser; sites behind the gate; a small demonstration."""
 
 import functools
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.util import calc_hash
 
 from dashboard import context
@@ -45,13 +47,31 @@ def components_are_looked_for_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pages_are_compiled_once() -> Iterator[None]:
+    """Share the compiled pages, as a server does: each run of a page compiled it anew, a quarter of the time."""
+    shared = ScriptCache()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (app_test, local_script_runner):
+            patch.setattr(module, "ScriptCache", lambda: shared)
+        yield
+
+
+@pytest.fixture(scope="session")
+def figures_seen() -> set[str]:
+    """Figures that Plotly has accepted."""
+    return set()
+
+
 @pytest.fixture(autouse=True)
-def valid_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold every figure that a page draws to Plotly's own rules, which pages leave out to save time."""
+def valid_figures(monkeypatch: pytest.MonkeyPatch, figures_seen: set[str]) -> None:
+    """Hold every figure that a page draws to Plotly's own rules, once, which pages leave out to save time."""
 
     class Checked(RawFigure):
         def __init__(self, figure: Json) -> None:
-            go.Figure(figure)
+            if (text := json.dumps(figure)) not in figures_seen:
+                go.Figure(figure)
+                figures_seen.add(text)
             super().__init__(figure)
 
     monkeypatch.setattr(cards, "RawFigure", Checked)

@@ -1,33 +1,28 @@
 """The report of the demonstration tells the truth that its simulation knows."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from alertreview.application import Application
-from alertreview.cli import demo
-from alertreview.cli.demo import SEED, STUDY, DemoSize, build_demo
-from alertreview.settings import load_settings
+from alertreview.cli.demo import SEED, STUDY, DemoSize
 from benchmarks.story import HALF_WIDTH, Judged, Told, judged, study, told, true_auc
 from core.scoring.scorers import SHARED
 from core.studies.make_report import study_report
 from core.studies.next_study import plan_next
 from core.studies.report import StudyReport
-from tests.support.built_once import built_once, shared_folder
+from tests.support import installed
+from tests.support.built_once import shared_folder
 from tests.support.demo_site import SMALL
-
-
-def _build(folder: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "SCORERS", (SHARED.key,))
-        list(build_demo(load_settings(folder / "home", create=True)))
 
 
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    """All candidates of the demonstration in its own size, with its first scorer alone."""
-    return judged(built_once(shared_folder(tmp_path_factory), "shipped-demonstration", _build) / "home")
+    """All candidates of the demonstration that the installed program has built."""
+    built = installed.demonstration(shared_folder(tmp_path_factory))
+    return judged(Path(shutil.copytree(built, tmp_path_factory.mktemp("shipped") / "home")))
 
 
 @pytest.fixture(scope="module")
