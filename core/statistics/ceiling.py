@@ -2,8 +2,10 @@
 
 Model: every case is truly positive or not; readers are independent given that truth, with one sensitivity a and one
 specificity 1 - b. With three votes a case, the share of truly positive cases, a and b follow from how often no, one,
-two or all votes are positive. The majority of k votes finds a positive case with a binomial probability. A detector
-whose AUC against the truth is A reads, against the majority,
+two or all votes are positive. The majority of k votes finds a positive case with a binomial probability; the share of
+positive majorities then says how common positive cases are, among those chosen and, weighted, among all candidates. It
+depends less on b than the share of positive votes does. A detector whose AUC against the truth is A reads, against the
+majority,
 
     1/2 + (A - 1/2) (PPV + NPV - 1),
 
@@ -80,6 +82,12 @@ def _majority_ceiling(found: FloatArray, false: FloatArray, truth: FloatArray, n
     value = 0.5 * (positive_value + negative_value)
     one_class = ~((truth > 0.0) & (truth < 1.0)) | ~np.isfinite(value)
     return np.where(one_class, 0.5, value)
+
+
+def _label(n_votes: int, positive: FloatArray) -> FloatArray:
+    """Return the mean majority label of so many votes, each positive with a chance; a tie counts half."""
+    no, tie_or_no = (np.asarray(special.bdtr(most, n_votes, positive)) for most in ((n_votes - 1) // 2, n_votes // 2))
+    return 1.0 - (no + tie_or_no) / 2.0
 
 
 def agreement_ceiling(
@@ -191,19 +199,28 @@ def _draw_readers(
     by_pattern = [np.bincount(patient, kind.ravel() == k, own.shape[1]) for k in range(len(patterns))]
     counts = own @ np.stack(by_pattern, axis=1)
     found, false = _alike_readers(counts, patterns)
+    labels, numbers = np.sign(2.0 * positive - given) / 2.0 + 0.5, np.unique(given)
+    # The majority label to expect of a negative case, and how much more of a positive one, by the number of its votes.
+    false_label = np.stack([_label(int(n), false) for n in numbers])
+    step = np.stack([_label(int(n), found) for n in numbers]) - false_label
     shares = []
     for size_of_case, pseudo_cases in ((np.ones(weight.size), 0.0), (weight, PSEUDO_CASES_OF_AUC[1])):
-        total, hits = 0.0, np.zeros(len(own))
+        above, apart = np.zeros(len(own)), np.zeros(len(own))
         for size in np.unique(size_of_case[size_of_case > 0.0]):
             rows = size_of_case == size
-            sums = [np.bincount(patient[rows], x[rows], own.shape[1]) for x in (np.ones(rows.size), positive / given)]
-            mass, hit = own @ sums[0], own @ sums[1]
             # What unjudged candidates could hide: a case that nobody, and one that everybody finds positive.
             pseudo = np.append(np.zeros((2, 1)), rng.standard_gamma(pseudo_cases, (2, N_DRAWS)), axis=1)
-            scale = size * rows.sum() / (mass + pseudo.sum(axis=0))
-            total, hits = total + size * rows.sum(), hits + scale * (hit + pseudo[1])
+            sums = [
+                np.bincount(patient[rows], x, own.shape[1]) for x in (labels[rows], *(given[rows] == numbers[:, None]))
+            ]
+            hits, *by_number = (own @ x for x in sums)
+            mass = np.stack(by_number)
+            mass[-1] += pseudo.sum(axis=0)
+            scale = size * rows.sum() / mass.sum(axis=0)
+            above += scale * (hits + pseudo[1] - (mass * false_label).sum(axis=0))
+            apart += scale * (mass * step).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares.append(np.clip(np.nan_to_num((hits / total - false) / (found - false)), 0.0, 1.0))
+            shares.append(np.clip(np.nan_to_num(above / apart), 0.0, 1.0))
     return _ReaderDraws(found, false, shares[0], shares[1])
 
 

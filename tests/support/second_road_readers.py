@@ -158,6 +158,13 @@ def majority_share(chance, n_readers):
     return more(chance) / (more(chance) + more(1 - chance))
 
 
+def share_of_majorities(chance, n_votes):
+    """Return how often so many votes have a positive majority; half where they are even."""
+    n = int(n_votes)
+    terms = [math.comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(n + 1)]
+    return sum(term * (0.5 if 2 * k == n else 2 * k > n) for k, term in enumerate(terms))
+
+
 def ceiling(study, votes):
     """Return the ceiling with errors of readers estimated case by case instead of by pattern of votes."""
     rows = [given_votes(row) for row in votes]
@@ -170,16 +177,22 @@ def ceiling(study, votes):
     by_patient = rng.standard_gamma(1.0, (N_DRAWS, patient.max() + 1))
     own = np.vstack([np.ones(len(kept)), by_patient[:, patient]])
     found, false = alike_readers(own, yes, given)
+    majority = np.where(yes == given / 2, 0.5, yes > given / 2)
+    on_positive, on_negative = (np.stack([share_of_majorities(p, n) for n in given], axis=1) for p in (found, false))
     truths = []
     for size, pseudo_cases in ((np.ones(len(kept)), 0.0), (weight, 0.25)):
-        hits = total = 0.0
+        more = step = 0.0
         for one in sorted(set(size) - {0.0}):
             inside = size == one
             pseudo = np.hstack([np.zeros((2, 1)), rng.standard_gamma(pseudo_cases, (2, N_DRAWS))])
-            mass = own[:, inside].sum(axis=1) + pseudo.sum(axis=0)
-            share = ((own * yes / given)[:, inside].sum(axis=1) + pseudo[1]) / mass
-            hits, total = hits + one * inside.sum() * share, total + one * inside.sum()
-        truths.append(np.clip((hits / total - false) / (found - false), 0.0, 1.0))
+            positive, negative = (
+                (own * of)[:, inside].sum(axis=1) + pseudo.sum(axis=0) * share_of_majorities(p, given.max())
+                for p, of in ((found, on_positive), (false, on_negative))
+            )
+            hits = (own * majority)[:, inside].sum(axis=1) + pseudo[1]
+            each = one * inside.sum() / (own[:, inside].sum(axis=1) + pseudo.sum(axis=0))
+            more, step = more + each * (hits - negative), step + each * (positive - negative)
+        truths.append(np.clip(more / step, 0.0, 1.0))
     named = dict(zip(("naive", "weighted", "sensitivity", "specificity"), [nothing] * 4, strict=True))
     if not 0.0 < truths[0][0] < 1.0:
         return named | {"reader_error": None, "n_readers": study.n_slots}
