@@ -23,6 +23,8 @@ LAST_CASES, LAST_STUDIES, LAST_DRAWS = 20_000, 160, 300
 Intervals of larger studies differ little."""
 MOST_CASES = 4_000
 """No study of more cases is planned: a width that needs them is not reached."""
+HOW_STEEP = 0.25
+"""Inside a stratum relevance rises by this share of the step between its neighbours; most of the rise is at edges."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def forecast(
 ) -> Forecast:
     """Return the half width to expect of a study's AUC interval, with so many cases of each stratum.
 
-    Strata are from low to high scores; relevance rises inside a stratum as it does between neighbours. Patients are
+    Strata are from low to high scores; relevance rises a little inside a stratum (`HOW_STEEP`). Patients are
     those behind the candidates; readers make no errors unless told otherwise. From 40 studies, of large ones, to 160
     are simulated. Raise InvalidInputError if an expectation lies outside its range, or there are more cases than
     candidates.
@@ -271,7 +273,7 @@ def _checked(strata: Sequence[ExpectedStratum]) -> tuple[Floats, Floats]:
 def _relevance(share: Floats, stratum: NDArray[np.int64], place: Floats) -> Floats:
     """Return the chance of being relevant at a place in [0, 1) of a stratum; its mean is the stratum's share."""
     padded = np.concatenate((share[:1], share, share[-1:]))
-    slope = (padded[2:] - padded[:-2]) / 2.0
+    slope = HOW_STEEP * (padded[2:] - padded[:-2]) / 2.0
     # A slope that would leave [0, 1] at either end is flattened, which keeps the mean.
     slope = np.clip(slope, -2.0 * np.minimum(share, 1.0 - share), 2.0 * np.minimum(share, 1.0 - share))
     chance: Floats = share[stratum] + slope[stratum] * (place - 0.5)

@@ -7,6 +7,7 @@ from scipy import special
 from benchmarks.planner import DESIGNS, foretold_and_reached
 from core.errors import InvalidInputError
 from core.statistics.auc import auc
+from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.design_planning import (
     ExpectedReaders,
     ExpectedStratum,
@@ -24,6 +25,21 @@ def test_it_foretells_the_half_width_of_simulated_studies(relevant, design):
     foretold, reached = foretold_and_reached(relevant, design, 50)
     # Both are means of simulated studies; 3 % of the tolerance is their noise.
     assert foretold.half_width == pytest.approx(reached, rel=0.13)
+
+
+def test_it_foretells_it_where_relevance_does_not_rise_inside_a_stratum():
+    """As in the demonstration: physicians question a few usual decisions, whatever their score."""
+    rng = np.random.default_rng(3)
+    size, share, counts = np.array([12_000.0, 750.0, 340.0]), np.array([0.02, 0.15, 0.5]), np.array([490, 190, 190])
+    stratum, widths = np.repeat(np.arange(3), counts), []
+    for _ in range(40):
+        label, place = (rng.random(stratum.size) < share[stratum]).astype(float), rng.random(stratum.size)
+        patient = rng.integers(0, 300, stratum.size)
+        found = CandidateFigures(label, (size / counts)[stratum], patient, stratum, size, 0.95).auc(stratum + place)
+        widths.append((found.high - found.low) / 2.0)
+    strata = [ExpectedStratum(int(n), p) for n, p in zip(size, share, strict=True)]
+    foretold = forecast(strata, counts.tolist(), n_patients=300, readers=ExpectedReaders(undecided_share=0.0))
+    assert foretold.half_width == pytest.approx(np.mean(widths), rel=0.13)
 
 
 def test_what_is_told_hardly_depends_on_the_seed():
