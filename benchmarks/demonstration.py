@@ -3,12 +3,14 @@
 In each study the simulated readers judge every candidate of the run, which no study could: the figures of their
 majority are the truth. The cases of the study are chosen as the demonstration's are, by a seed of its own, and their
 votes alone give AUC, share, true-alert rate at the headline budget and ceiling. The ceiling's truth is the AUC of a
-detector that knows what is truly relevant.
+detector that knows what is truly relevant. Counted beside it: the ceiling is not below the AUC, Fleiss' kappa lies
+between .3 and .5.
 
-    python -m benchmarks.demonstration HOME [--studies 200] [--cases 600]
+    python -m benchmarks.demonstration HOME [--studies 200] [--cases 900]
 """
 
 import argparse
+import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from alertreview.cli.demo import PANEL, DemoSize, study_design
 from benchmarks.story import Judged, judged
 from core.evaluation import rank_auc
 from core.simulation.study import simulate_votes
+from core.statistics.agreement import fleiss_kappa
 from core.statistics.alert_rate import HEADLINE_BUDGET
 from core.statistics.candidate_figures import CandidateFigures
 from core.statistics.ceiling import agreement_ceiling
@@ -43,9 +46,9 @@ def studied(all_of: Judged, threshold: float, n_cases: int, seed: int) -> Iterat
     yield "AUC", figures.auc(score[cases]), rank_auc(positive, score[everyone])
     yield "share", figures.share(), float(positive.mean())
     yield "rate", figures.share(score[cases] >= threshold), float(positive[shown].mean())
-    ceiling = agreement_ceiling(
-        positive_votes(answers[cases]), weight=weight, patient=patient[cases], n_readers=answers.shape[1]
-    )
+    votes = positive_votes(answers[cases])
+    yield "kappa", fleiss_kappa(votes), math.nan
+    ceiling = agreement_ceiling(votes, weight=weight, patient=patient[cases], n_readers=answers.shape[1])
     relevant = all_of.relevant[everyone]
     perfect = 0.5 * (relevant[positive].mean() + (~relevant[~positive]).mean())
     yield "ceiling", ceiling.weighted, float(perfect)
@@ -63,8 +66,10 @@ def main(arguments: list[str] | None = None) -> int:
     headline = min(budgets, key=lambda budget: abs(budget.alerts_per_patient_day - HEADLINE_BUDGET))
     seen: dict[str, list[tuple[bool, float, float]]] = defaultdict(list)
     without: dict[str, Counter[str]] = defaultdict(Counter)
+    values: dict[str, list[float]] = defaultdict(list)
     for seed in range(options.studies):
         for name, figure, truth in studied(all_of, headline.threshold or 0.0, options.cases, seed):
+            values[name].append(math.nan if figure.value is None else figure.value)
             if figure.low is None or figure.high is None:
                 without[name][figure.reason] += 1
             else:
@@ -77,6 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
         reasons = "; ".join(f"{n} {why}" for why, n in without[name].most_common()) or "0"
         print(f"{name:10} {100 * held:6.1f}% {width:6.2f} {truth:6.3f} {len(seen[name]):16}  {reasons}")
         too_seldom += [f"{name}: {100 * held:.1f} % instead of {100 * wanted:.0f} %"] if held < wanted else []
+    auc, ceiling, kappa = (np.array(values[name]) for name in ("AUC", "ceiling", "kappa"))
+    usual = np.sum((kappa >= 0.3) & (kappa <= 0.5))
+    print(f"ceiling not below the AUC in {np.sum(ceiling >= auc)} studies, kappa from .3 to .5 in {usual}")
     print(*too_seldom, sep="\n")
     return 1 if too_seldom else 0
 

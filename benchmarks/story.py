@@ -4,6 +4,8 @@ The simulated readers judge every candidate of the run, which no study could; th
 truth. Each draw chooses the cases of a study by another seed, gives it the votes of the same readers, and makes its
 report. The AUC of all candidates should lie in the interval, the true-alert rate in its band, the ceiling above the
 AUC, kappa between .3 and .5, and the headline should withhold nothing.
+
+    python -m benchmarks.story HOME [--seeds 20]
 """
 
 import argparse
