@@ -60,8 +60,9 @@ from alertreview.records.sources.fhir_elements import (
 from alertreview.records.sources.ndjson import JsonObject, is_ndjson, ndjson_files, objects
 from alertreview.records.sources.text_tables import TextFile, unread_files
 from core.errors import SourceError
+from core.events.code_book import spelled_for
 from core.events.mapping import SiteMapping
-from core.events.spelling import code_spelling, tidy
+from core.events.spelling import tidy
 
 _ROWS_PER_CHUNK = 100_000
 _TEXTS = ("code", "text", "unit", "order", "dose", "route")
@@ -552,7 +553,7 @@ class _Reader:
 
     def _named(self, code: str, found: Concept) -> str:
         if found.name and not self.names.get(code):
-            self.names.setdefault(code_spelling(code), tidy(found.name))
+            self.names.setdefault(spelled_for(code, self._mapping), tidy(found.name))
         return code
 
     def _with_specimens(self) -> Iterator[Row]:

@@ -17,7 +17,9 @@ from alertreview.records.sources import cells
 from alertreview.records.sources.base import Format, Source, unread
 from alertreview.records.sources.text_tables import Layout, TextFile, batches, look_at, text_files, unread_files
 from core.errors import MappingError, SourceError
+from core.events.code_book import spelled_for
 from core.events.mapping import Lookup, Origins, SiteMapping, TableEvents
+from core.events.spelling import identifier
 
 _N_BATCHES_TO_LOOK_AT = 2
 _HEADER_BYTES = 1 << 16
@@ -136,7 +138,7 @@ class _Reader:
         for _, columns in self._tables[lookup.table].batches({lookup.key.lower(), lookup.value.lower()}):
             if len(columns) == len({lookup.key.lower(), lookup.value.lower()}):
                 keys, values = (columns[name.lower()].to_pylist() for name in (lookup.key, lookup.value))
-                out |= {key: value for key, value in zip(keys, values, strict=True) if key and value}
+                out |= {identifier(key): value for key, value in zip(keys, values, strict=True) if key and value}
         return out
 
     def _chunk(
@@ -174,21 +176,25 @@ class _Reader:
         if events.stay:
             chunk["stay"] = np.maximum(cells.whole_numbers(rows.column(events.stay), where, events.stay, first_row), -1)
         if events.name:
-            self._name(code, rows.text(events.name.key), names)
+            self._name(code, rows.key(events.name.key), names)
         table = pd.DataFrame(chunk)
         table.attrs = {"file": where, "first_row": first_row}
         return table[rows.text(events.needs) != ""] if events.needs else table
 
     def _name(self, code: pd.Series, key: pd.Series, names: dict[str, str]) -> None:
         pairs = pd.DataFrame({"code": code, "key": key}).drop_duplicates("code")
-        self.names |= {c: names[k] for c, k in zip(pairs["code"], pairs["key"], strict=True) if k in names}
+        self.names |= {
+            spelled_for(c, self._mapping): names[k]
+            for c, k in zip(pairs["code"], pairs["key"], strict=True)
+            if k in names
+        }
 
     def _patients(self, rows: "_Rows") -> "tuple[npt.NDArray[np.object_], npt.NDArray[np.datetime64]]":
         """Return the patient of each row, and the origin of its minutes."""
         origins = self._mapping.origins
         if origins is None:
             return rows.subject(rows.events.patient), np.full(rows.n, np.datetime64("NaT", "us"))
-        key = rows.text(origins.key)
+        key = rows.key(origins.key)
         known = [self._origins.get(each) for each in key]
         unknown = next((i for i, each in enumerate(known) if each is None), None)
         if unknown is not None:
@@ -215,7 +221,7 @@ class _Reader:
             parts.append(
                 pd.DataFrame(
                     {
-                        "key": rows.text(origins.key),
+                        "key": rows.key(origins.key),
                         "year": year,
                         "is_last": rows.template(origins.last) == (origins.last_text or None),
                         "patient": rows.subject(origins.patient),
@@ -247,7 +253,7 @@ class _Reader:
     ) -> npt.NDArray[np.datetime64]:
         events = rows.events
         if events.at is not None:
-            found = [times.get(each) for each in rows.text(events.at.key)]
+            found = [times.get(each) for each in rows.key(events.at.key)]
             at = cells.times(pa.array(found, pa.string()), self._mapping, rows.where, events.at.value, rows.first_row)
             return np.asarray(at.to_numpy())
         if events.offset:
@@ -303,6 +309,11 @@ class _Rows:
 
     def text(self, name: str) -> pd.Series:
         return pd.Series(pc.fill_null(self.column(name), "").to_pandas(), dtype="str").str.strip()
+
+    def key(self, name: str) -> pd.Series:
+        """Return what other tables refer to, in its one spelling."""
+        text = self.text(name).astype("category")
+        return text.map({each: identifier(each) for each in text.cat.categories}).astype("str")
 
     def template(self, said: str) -> pd.Series:
         """Fill a template from the columns; a plain name is the column itself."""

@@ -16,6 +16,7 @@ from alertreview.records.sources.formats import detect_format
 from alertreview.records.sources.tables import read
 from core.errors import MappingError, SourceError
 from core.events.mapping import load_mapping, parse_mapping
+from tests.support.frames import assert_same_frame
 from tests.support.records import counted
 
 MIMIC_IV = {
@@ -110,6 +111,28 @@ def test_a_raw_mimic_folder_is_recognised_and_read_as_it_is(tmp_path, tables, pr
     assert "failure" in diagnosis.name
     check = check_mapping(tmp_path, format="tables")
     assert (check.n_rows, check.kinds) == (report.read.n_rows, (*report.read.kinds, *report.read.facts))
+
+
+@pytest.mark.parametrize(
+    ("tables", "name", "spelled"),
+    [
+        (MIMIC_IV, "hosp/labevents", ("50971,", "50971.0,")),
+        (MIMIC_IV, "hosp/d_labitems", ("50971,", "50971.0,")),
+        (MIMIC_IV, "hosp/diagnoses_icd", ("7,70,", "7.0,70.0,")),
+        (MIMIC_III, "ADMISSIONS", (",70,", ",70.0,")),
+        (EICU, "lab", (",11,", ",11.0,")),
+        (EICU, "patient", ("\n11,", "\n11.0,")),
+    ],
+)
+def test_tables_find_each_other_whatever_a_number_went_through(tmp_path, tables, name, spelled):
+    """A table that pandas wrote again has its numbers as floats where some are missing."""
+    plain, _ = imported(write(tmp_path / "plain", tables))
+    snapshot, _ = imported(write(tmp_path / "float", tables, **{name: tables[name].replace(*spelled)}))
+    for each in ("instances", "facts", "tasks"):
+        assert_same_frame(getattr(snapshot, each), getattr(plain, each))
+    assert snapshot.events_of(snapshot.patients["patient_id"][0])["name"].tolist() == (
+        plain.events_of(plain.patients["patient_id"][0])["name"].tolist()
+    )
 
 
 def test_mimic_iv_has_result_times_reference_ranges_administrations_and_cultures(tmp_path):
