@@ -30,14 +30,16 @@
     if (isKept(target)) timer = setTimeout(keep, PAUSE, target);
   });
   const isIdle = () => document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]");
-  // What only the browser holds would be lost with the page: text in forms and notes.
-  const holdsText = () => [...document.querySelectorAll("[data-testid=stForm] input, textarea")].some(field => field.value);
-  const reload = (tries) => {
-    if (tries && !isIdle()) setTimeout(reload, 200, tries - 1); else if (!holdsText()) location.reload();
+  // Figures have their colours from the server. A page that is drawn again, as by Streamlit's key R, keeps what only the
+  // browser holds: text in forms and notes, and where somebody has scrolled to.
+  const redraw = (tries) => {
+    if (tries && !isIdle()) setTimeout(redraw, 200, tries - 1);
+    else ["keydown", "keyup"].forEach(type => document.body.dispatchEvent(
+      new KeyboardEvent(type, { key: "r", code: "KeyR", keyCode: 82, bubbles: true })));
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     keep(document.activeElement);
-    setTimeout(reload, 300, 50);
+    setTimeout(redraw, 300, 50);
   });
   const copy = async (text) => {
     try {

@@ -148,22 +148,6 @@ def test_a_reload_and_the_key_r_lose_no_draft(visit: OpenVisit) -> None:
     expect(comment(page)).to_have_value("half a thought")
 
 
-def test_the_theme_switched_in_mid_case_loses_neither_choice_nor_what_is_being_typed(visit: OpenVisit) -> None:
-    opened = visit()
-    page = opened.open("review")
-    opened.key("2")
-    expect_chosen(page, "Unusual, not relevant")
-    comment(page).click()
-    page.keyboard.type("half a thought")
-    with page.expect_navigation():
-        page.emulate_media(color_scheme="dark")
-    opened.settle()
-    expect_case(page, 1)
-    expect(page.locator("[class*=st-key-timeline-][class*=-dark]")).to_be_visible()
-    expect_chosen(page, "Unusual, not relevant")
-    expect(comment(page)).to_have_value("half a thought")
-
-
 def test_a_pause_while_the_reason_of_a_form_is_typed_sends_nothing(visit: OpenVisit) -> None:
     page = visit().open("studies?study=ward-2025")
     page.evaluate("addEventListener('keydown', event => { window.sent ||= !event.isTrusted; })")
@@ -176,26 +160,6 @@ def test_a_pause_while_the_reason_of_a_form_is_typed_sends_nothing(visit: OpenVi
     page.emulate_media(color_scheme="dark")
     page.wait_for_timeout(1000)
     expect(reason).to_have_value("every case of")
-
-
-def test_on_a_browser_four_times_slower_four_answers_typed_in_one_go_are_saved_once_each(visit: OpenVisit) -> None:
-    opened = visit()
-    page = opened.page
-    opened.open("review")
-    processor = page.context.new_cdp_session(page)
-    processor.send("Emulation.setCPUThrottlingRate", {"rate": 4})
-    for number in range(1, 5):
-        expect_case(page, number)
-        opened.key("e")  # the server is busy with it when the next two come
-        page.keyboard.type("3s")
-        expect_case(page, number + 1)
-        expect_nothing_chosen(page)
-    assert page.locator("[data-testid=stAlert]").count() == 0
-    opened.key("ArrowLeft")
-    expect_case(page, 4)
-    expect_chosen(page, "Unusual and relevant")
-    processor.send("Emulation.setCPUThrottlingRate", {"rate": 1})
-    expect(opened.open("").get_by_text("4 of 24 cases read")).to_be_visible()
 
 
 def test_undo_later_and_arrows(visit: OpenVisit) -> None:

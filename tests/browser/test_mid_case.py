@@ -1,0 +1,116 @@
+"""In mid-case the system's colours change, or the browser is slow: nothing that was chosen or typed is lost."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.test_review_keys import expect_case, expect_chosen, expect_nothing_chosen
+from tests.browser.visits import OpenVisit
+
+pytestmark = pytest.mark.browser
+SETTLE_A_CASE = "adjudication?study=demo"
+FAINT = """() => {
+  const light = (rgb) => { const [r, g, b] = rgb.match(/[\\d.]+/g).map(one => {
+    const part = one / 255; return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4; });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = light(getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor);
+  const texts = [...document.querySelectorAll("[data-testid=stPlotlyChart] .main-svg text")];
+  return [texts.length, texts.filter(one => {
+    const [low, high] = [ground, light(getComputedStyle(one).fill)].sort((a, b) => a - b);
+    return one.textContent.trim() && (high + 0.05) / (low + 0.05) < 3;
+  }).map(one => one.textContent)];
+}"""
+"""How many words figures have, and those that cannot be read on the page's ground."""
+
+
+def field_of(page: Page, path: str) -> Locator:
+    name = {"review": "Comment", "alert": "Note", "adjudication": "Reason"}[path.partition("?")[0]]
+    return page.get_by_role("textbox", name=name, exact=True)
+
+
+@pytest.mark.parametrize("path", ["review", "alert?alert=1005", SETTLE_A_CASE])
+def test_colours_switched_in_mid_case_redraw_every_figure_and_lose_nothing(visit: OpenVisit, path: str) -> None:
+    opened = visit(state="panel")
+    page = opened.open(path)
+    opened.key("2")
+    opened.settle()
+    chosen = page.locator("[class*=_answer_2_] button").first
+    field_of(page, path).click()
+    page.keyboard.type("half a thought")
+    for mode in ("dark", "light"):
+        page.emulate_media(color_scheme=mode)  # type: ignore[arg-type]
+        expect(page.locator(f"[class*=st-key-timeline-][class*=-{mode}] .main-svg").first).to_be_visible()
+        opened.settle()
+        n_words, faint = page.evaluate(FAINT)
+        assert n_words > 10
+        assert faint == []
+        expect(field_of(page, path)).to_have_value("half a thought")
+        expect(chosen).to_have_attribute("kind", "primary")
+
+
+def slow_down(page: Page, rate: int) -> None:
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": rate})
+
+
+def test_on_a_browser_four_times_slower_four_answers_typed_in_one_go_are_saved_once_each(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.page
+    opened.open("review")
+    slow_down(page, 4)
+    for number in range(1, 5):
+        expect_case(page, number)
+        opened.key("e")  # the server is busy with it when the next two come
+        page.keyboard.type("3s")
+        expect_case(page, number + 1)
+        expect_nothing_chosen(page)
+    assert page.locator("[data-testid=stAlert]").count() == 0
+    opened.key("ArrowLeft")
+    expect_case(page, 4)
+    expect_chosen(page, "Unusual and relevant")
+    slow_down(page, 1)
+    expect(opened.open("").get_by_text("4 of 24 cases read")).to_be_visible()
+
+
+def test_on_a_browser_four_times_slower_two_keys_in_one_go_dismiss_an_alert_once(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open("alert?alert=1005")
+    dismissed = page.locator(".st-key-alert-triage").get_by_text("Dismissed")
+    slow_down(page, 4)
+    for _ in range(2):
+        before = page.url
+        opened.key("j")
+        expect(page).not_to_have_url(before)
+        opened.settle()
+        expect(dismissed).to_be_hidden()
+        opened.key("d")
+        opened.key("1", at_once=True)
+        expect(dismissed).to_be_visible()
+        opened.key("z")
+        expect(dismissed).to_be_hidden()
+    opened.key("d")
+    opened.key("2", at_once=True)
+    expect(dismissed).to_be_visible()
+    slow_down(page, 1)
+    expect(opened.open("worklist").get_by_text("Lines 1–13, 61 alerts")).to_be_visible()
+
+
+def test_on_a_browser_four_times_slower_cases_settled_in_one_go_are_settled_once_each(visit: OpenVisit) -> None:
+    opened = visit()
+    page = opened.open(SETTLE_A_CASE)
+    waiting = page.get_by_text(re.compile(r"1 of \d+ cases waiting for you"))
+    n_waiting = int((waiting.text_content() or "").split()[2])
+    assert n_waiting > 2
+    slow_down(page, 4)
+    for n_left in (n_waiting - 1, n_waiting - 2):
+        opened.key("3")
+        field_of(page, "adjudication").click()
+        page.keyboard.type("read twice")
+        page.keyboard.press("Tab")
+        page.locator("h1").first.click()
+        opened.key("s")
+        expect(page.get_by_text(re.compile(rf"1 of {n_left} cases? waiting for you"))).to_be_visible()
+        expect(field_of(page, "adjudication")).to_have_value("")
+        expect(page.locator("[class*=adj_answer] button[kind=primary]")).to_have_count(0)
+        expect(page.get_by_text("Saved: ")).to_be_visible()
+    slow_down(page, 1)
